@@ -113,9 +113,9 @@ def average_answers(said: Floats, ask: Callable[[Ints], Floats]) -> tuple[Floats
     """
     some = np.unique(np.linspace(0, len(said) - 1, AGAIN).astype(np.int64))
     again = ask(some)
-    if again.shape != said[some].shape:  # answers that were kept, whatever is asked
+    if again.shape != said[some].shape:  # cached answers, independent of the query
         return said, 1
-    # Other batches may be rounded in another way: that is no noise.
+    # Other batch sizes may round differently: that is not noise.
     if _agree(again, said[some]) or _agree(again, ask(some)):
         return said, 1
     total = said.astype(np.float64)
@@ -270,7 +270,7 @@ def _of_xgboost(booster: Any, x: Held) -> Any:
     if not objective.startswith(("binary:", "multi:")) or objective == "binary:hinge":
         raise InputError(f"the Booster has the objective {objective}, which is no classifier's")
     given = DMatrix(x, enable_categorical=True, **named)
-    # Of multi:softmax the margins: its predictions are classes.
+    # Margins for multi:softmax, whose predictions are classes.
     margins = objective in ("multi:softmax", "binary:logitraw")
     said = np.asarray(booster.predict(given, output_margin=margins), np.float64)
     return _of_both(said, margins) if said.ndim == 1 else said
@@ -371,7 +371,7 @@ def _are_logits(seen: Floats, name: str, *, non_negative: bool) -> bool:
 
 def is_module(model: object) -> bool:
     """Return whether a model is a PyTorch module."""
-    # Without torch in memory nobody can have made a module.
+    # If torch is not imported, no module can exist.
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(model, torch.nn.Module)
 

@@ -174,7 +174,7 @@ def standardise_both(known: NDArray[Any], asked: NDArray[Any]) -> tuple[Inputs, 
     learnt = known.astype(np.float64)
     mean = learnt.mean(axis=0)
     deviation = learnt.std(axis=0)
-    # Of a constant, rounding can leave a deviation that division would blow up.
+    # A constant column may have a deviation from rounding, which division would blow up.
     constant = deviation <= 1e-9 * np.abs(learnt).max(axis=0)
     binary = ((learnt == 0) | (learnt == 1)).all(axis=0)
     mean = np.where(binary, 0.0, mean)

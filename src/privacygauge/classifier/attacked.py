@@ -68,7 +68,7 @@ def slice_table(
     `transcripts` are the titles and scores of all attacks on the compared records, `handicaps`
     those of `ranked_groups`.
     """
-    # The attack is named here, before anything was measured.
+    # The attack is chosen here, before anything is measured.
     attack = Threshold("modified-entropy", per_class=True)
     rngs = [seeds.stream(seed, "slices", number) for number in range(len(rounds))]
     whole = play(attack, rounds, rngs)
@@ -84,7 +84,7 @@ def slice_table(
         for order in (played.transcript.target, transcripts[0][1].target)
     )
     rng = seeds.stream(seed, "group ranks")
-    # Groups have a quarter of the verdict's error.
+    # Groups get a quarter of the verdict's error rate.
     rankings = ranked_groups(transcripts, ranked, rng, 1 - SHARE * (1 - level), handicaps=handicaps)
     title = "modified-entropy (per-class)"
     return find_slices(played.decisions, judged, attack=title, level=level, ranked=rankings)

@@ -62,7 +62,7 @@ _BY_CHANCE = 1e-6
 _TEXTS = 50
 """A text column with more distinct values is numbered for the imputation, not one-hot encoded."""
 
-_LEAST = 1e-4  # answers below count as this: a forest's 0 votes are not infinitely sure
+_LEAST = 1e-4  # floor of answers: 0 votes of a forest are not infinite certainty
 
 
 @dataclass(frozen=True, eq=False)
@@ -389,7 +389,7 @@ def _weights(features: Floats, code: Ints) -> Floats:
         slope = (expected - features[rows, code]).sum(axis=0) + weight - start
         return float(-logs[rows, code].sum() + ((weight - start) ** 2).sum() / 2), slope
 
-    # As sure of the start, the imputation as it is, as one record could make it.
+    # The prior, the imputation unchanged, weighs as much as one record.
     start = np.zeros(features.shape[2])
     start[-1] = 1.0
     best: Floats = minimize(cost, start, jac=True, method="BFGS").x
@@ -468,7 +468,7 @@ def _bin_column(numbers: Floats) -> tuple[tuple[str, ...], Ints, list[Ints]]:
     edges = np.unique(np.quantile(numbers, np.arange(1, BINS) / BINS))
     code = np.searchsorted(edges, numbers, side="left")
     kept, code = np.unique(code, return_inverse=True)
-    # The least and the largest number are somebody's: they are not shown.
+    # The smallest and the largest number belong to somebody: they are not shown.
     ends = ["", *(f"{edge:g}" for edge in edges), ""]
     names = []
     asked = []

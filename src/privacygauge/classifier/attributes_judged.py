@@ -173,7 +173,7 @@ def judged_guesses(
         knows_label=knows_label,
     )
     if len(values) == len(found.secret):
-        # One of several columns is 1: the value is named by the place of that column.
+        # One of several columns is 1: the value gets the name of that column.
         called = tuple(values[int(place)] for place in found.secret.names)
         found = replace(found, secret=replace(found.secret, names=called))
     imputed = found.imputed
@@ -184,7 +184,7 @@ def judged_guesses(
         f"share of {name}": found.secret.code == j for j, name in enumerate(found.secret.names)
     }
     if len(shares) == 2:
-        shares.popitem()  # the one is the rest of the other
+        shares.popitem()  # of two shares one determines the other
     controls = {**({} if isinstance(imputed, Skipped) else {"imputation": imputed}), **shares}
     stand_out = seeds.stream(seed, "attribute", "surest")
     return JudgedGuesses(

@@ -123,7 +123,7 @@ class CandidateGame:
     def n_models(self, measurements: int = 0) -> int:
         """Return the total number of models that the game trains."""
         shadows = self.design.n_models(self.n_targets)
-        # A learner takes records out of models that it has.
+        # A learner takes records out of models that are already fitted.
         again = 0 if isinstance(self.trainer, LearnerTrainer) else measurements * self.n_targets
         return 2 * self.iterations + shadows + again
 

@@ -226,7 +226,7 @@ def rounding_warning(rounds: Sequence[Round], has_shadow: bool) -> list[str]:
     labels = np.concatenate([one.stratum for one in seen])
     shares = {"the target's": resolved.unresolved(logit, labels).mean()}
     if seen[0].worlds is not None:
-        # Several queries lie behind the records.
+        # Several queries per record.
         worlds = resolved.unresolved(
             np.moveaxis(seen[0].worlds.block(slice(None))[0], 1, -1), labels
         )

@@ -138,7 +138,7 @@ def _of_objects(x: NDArray[Any]) -> Changeable:
 def _of_texts(x: NDArray[Any]) -> Changeable:
     words = [text.split(" ", MOST_WORDS) for text in x.tolist()]
     width = max(map(len, words))
-    # No word is the empty text: places after the end of a text.
+    # The empty text stands for places after the end of a text.
     padded = np.array([own + [""] * (width - len(own)) for own in words], dtype=object)
     known, codes = np.unique(padded.astype(np.str_), return_inverse=True)
     numbers: Ints = codes.reshape(padded.shape)

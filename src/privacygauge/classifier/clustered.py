@@ -93,7 +93,7 @@ def clustered_points(points: Floats, group: Ints, member: Bools, seen: Floats) -
         if len(rows) < 2 * _NEIGHBOURS or not len(queries):
             continue
         distance, place = cKDTree(axes[rows]).query(axes[queries], k=_NEIGHBOURS + 1)
-        # Equal rows are repeats that need no neighbourhood, or answers that a release gives often.
+        # Equal rows are found without neighbours, or are answers that a release gives often.
         usable = distance[:, 1] > 0
         neighbour = rows[place[usable, 1:]]
         queries = queries[usable]
@@ -108,7 +108,7 @@ def clustered_points(points: Floats, group: Ints, member: Bools, seen: Floats) -
             pairs = coo_array(
                 (np.tile(one, len(queries)), (who, neighbour.ravel())), shape=(len(points),) * 2
             )
-            # A pair of rows that are near to each other enters twice.
+            # A pair of mutually near rows counts twice.
             variance[i] += (pairs + pairs.T).power(2).sum() / 2
     if not compared:
         return False

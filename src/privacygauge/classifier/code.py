@@ -24,7 +24,7 @@ def code_behind(cohort: Cohort, *trainers: Trainer) -> Code:
     modules = []
     weights = {}
     for make in makes:
-        # What holds nothing of the user's cannot change; torch is not loaded for it.
+        # Without the user's code nothing can change, so torch need not be loaded.
         if isinstance(make, RecordedCode) or not code_of(make).digests:
             continue
         torch = the_torch()

@@ -38,7 +38,7 @@ class Cost:
         """Return the estimated wall time for `n_models` models, in seconds."""
         tasks = -(-n_models // self.models_a_task)
         rounds = -(-tasks // self.n_jobs)
-        # The last task may be a small one; whole rounds of full tasks are the most it can be.
+        # An upper bound, since the last task may be smaller than the others.
         most = rounds * self.models_a_task
         return self.seconds_a_model * min(most, n_models)
 
@@ -82,7 +82,7 @@ def measure_ways(trainers: Sequence[Trainer], cohort: Cohort, *, n_jobs: int) ->
     Networks are tried for a few epochs; of other trainers one model is trained. `n_jobs` is the
     number of processes; -1 for one per core.
     """
-    # The first training also loads what it is made with, which is not part of the others' cost.
+    # The first training also imports libraries, which is not part of the others' cost.
     _seconds(trainers[0], cohort, 1)
     return Cost(sum(_seconds(each, cohort, 1) for each in trainers), n_at_once(n_jobs), 1)
 
@@ -215,7 +215,7 @@ def bill_without_each(
     n_jobs: int,
 ) -> str:
     """Return the cost of retraining once per record, in words."""
-    # Trained on all records, since a part may lack a category of another one that is asked about.
+    # Trained on all records, since a part may lack a category that occurs in the queries.
     inside = np.broadcast_to(np.True_, (n_models, len(y)))
     cohort = Cohort(
         x=x,

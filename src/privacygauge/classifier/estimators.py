@@ -109,11 +109,11 @@ class Estimators:
             rows = np.flatnonzero(inside)
             seen, codes = np.unique(cohort.y[rows], return_inverse=True)
             if len(seen) < self.least:
-                continue  # nothing to tell apart: left as failed
+                continue  # too few classes to learn: left as failed
             model = _renumber_class_weights(
                 _one_thread(self.make(seed)), seen, cohort.n_classes, self.names
             )
-            # Numbered again: some estimators refuse classes with gaps between them.
+            # Renumbered: some estimators refuse classes with gaps between them.
             records = cohort.records(rows)
             work = f"to train on {len(codes)} records"
             with limited_to(1), code_of_users(type(model).__name__, work):
@@ -283,7 +283,7 @@ def _set_state(part: Any, random_state: int, keeps: bool) -> None:
 
 
 def _one_thread(model: Any) -> Any:
-    # Models are trained beside each other: threads of their own would slow all of them down.
+    # Models are trained in parallel: threads of their own would slow all of them down.
     if hasattr(model, "get_params"):
         known = {"": model, **model.get_params()}
         for key in known:

@@ -225,7 +225,7 @@ def _parse_printed_array(text: str) -> list[float] | None:
     try:
         return [float(number) for number in inner[1:-1].split()]
     except ValueError:
-        return None  # texts, or numbers that were left out for an ellipsis
+        return None  # texts, or an ellipsis in place of numbers
 
 
 def encode_classes(
@@ -541,7 +541,7 @@ def _with_gaps(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
         listed = ~np.isnan(values)
         if listed.all():
             listed = _zeros_are_gaps(values)
-        # A gap here and there is a mistake; lists are as long as each other, or nearly.
+        # A few gaps are a mistake; lists have nearly the same length.
         lengths = listed.sum(axis=1)
         whole = np.isnan(values).any() and lengths.max(initial=0) == len(keys)
         if listed.all() or not len(values) or whole or lengths.min() == 0:
@@ -633,7 +633,7 @@ def _by_name(
         return ExportedScores(
             kind, _numeric(given[column], column, name), frozenset({column}), (alike[0],)
         )
-    # A class that no row here has may have a column too, if it holds numbers.
+    # A class without rows may have a column too, if it is numeric.
     named = {
         written: key
         for written, key in named.items()
@@ -822,7 +822,7 @@ def _values(scores: ExportedScores, name: str) -> tuple[NDArray[Any], list[str]]
     low = float(values.min())
     high = float(values.max())
     if not (low >= 0 and 1.5 < high <= _PERCENT + _OFF):
-        # Rows of several columns are held against their sum later.
+        # Rows of several columns are checked by their sum later.
         if values.ndim == 1 and not (low >= 0 and high <= 1):
             raise InputError(
                 f"{name}: probabilities must be in [0, 1], got {low if low < 0 else high:.4g}; if "
@@ -844,7 +844,7 @@ def _complete_binary_scores(
     kind = scores.kind
     doubt = ""
     if kind == "logits" and len(values) >= _ENOUGH and 0 <= values.min() <= values.max() <= 1:
-        # Log-odds would say one class of all records, and none with more than 73%.
+        # As log-odds these would predict one class for all records, none with more than 73%.
         kind = "probs"
         doubt = ", not as its log-odds: all are in [0, 1]"
     values = values if values.dtype.kind == "f" else values.astype(np.float64)
@@ -906,7 +906,7 @@ def _shown_order(values: NDArray[Any], truth: NDArray[Any], kind: Kind) -> tuple
     log_p = np.log(np.clip(p, _LEAST_P, None))
     parts = [log_p[truth == text] for text in names]
     _, place = linear_sum_assignment(-np.array([part.sum(axis=0) for part in parts]))
-    # By name and column: what a row of the name loses if the column were its own.
+    # By name and column: the loss of likelihood if the column were the name's own.
     lost = [part[:, [column]] - part for part, column in zip(parts, place, strict=True)]
     gain = np.array([rows.sum(axis=0) for rows in lost])[:, place]
     spread = np.array([(rows**2).sum(axis=0) for rows in lost])[:, place]

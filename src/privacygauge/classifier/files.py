@@ -242,7 +242,7 @@ def save_predictions(predictions: Predictions, path: str | Path) -> None:
 def _npz(predictions: Predictions) -> bytes:
     buffer = io.BytesIO()
     names = predictions.classes
-    # Beside classes that are called by numbers, labels are read as their names.
+    # If classes have numbers as names, labels are read as these names.
     by_number = bool(names) and all(re.fullmatch(r"-?\d+", name) for name in names)
     labels = predictions.labels
     np.savez_compressed(
@@ -309,7 +309,7 @@ def _parquet(predictions: Predictions) -> bytes:
 
 
 def _csv(predictions: Predictions) -> bytes:
-    # As many digits as tell each number from every other.
+    # Enough digits to distinguish every float.
     return _table(predictions).to_csv(index=False).encode()
 
 

@@ -209,7 +209,7 @@ def _targets(
     trained: TrainedShadows, further: Pool, unit: NDArray[np.int64] | None
 ) -> list[Predictions]:
     target = trained.target
-    assert target is not None  # where there is none, there is nothing to add targets to
+    assert target is not None  # without an attack there is nothing to add targets to
     return [
         replace(target, unit=unit),
         *(
@@ -243,7 +243,7 @@ def grown(
     with kept_or_scratch(run) as folder:
 
         def at_least(n: int) -> TrainedShadows:
-            # More further models where the folder holds them already.
+            # Use all further models that the folder already holds.
             known = plan_in(folder)
             return train(n_shadows=n if known is None else max(n, known.n_units - 1), run=folder)
 

@@ -326,7 +326,7 @@ def draw_parts(
 
 def _spread(group: Ints, inside: Bools, parts: int, rng: np.random.Generator) -> Ints:
     """Return parts that spread the members of each group evenly, and its non-members too."""
-    # Both sides of a group begin in the same part, and groups one after the other.
+    # Both sides of a group start in the same part, and each group starts where the last one ended.
     n_in = np.bincount(group[inside], minlength=group.max() + 1)
     start = np.cumsum(n_in) - n_in + int(rng.integers(parts))
     part = np.empty(len(group), np.int64)
@@ -345,7 +345,7 @@ def _drawn_by_class(group: Ints, inside: Bools) -> bool:
     n_in = np.bincount(group, weights=inside)
     share = inside.mean()
     beyond = n_in - share * size
-    if (np.abs(beyond) < 1).all():  # so too where all units are on one side
+    if (np.abs(beyond) < 1).all():  # true as well if all units are on one side
         return True
     chi2 = float(np.sum(beyond**2 / size) / (share * (1 - share)))
     return bool(chdtr(len(size) - 1, chi2) < _TOO_EVEN)

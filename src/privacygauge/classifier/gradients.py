@@ -29,7 +29,7 @@ _NUMBERS = 1 << 24
 _RECORDS = 4096
 """Records whose activations are held at once."""
 
-# What modules raise that torch.func cannot run, and torch.func on behalf of them.
+# Exceptions of modules that torch.func cannot run, raised by them or by torch.func.
 _REFUSALS = (RuntimeError, TypeError, ValueError, AttributeError, LookupError)
 
 

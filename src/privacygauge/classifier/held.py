@@ -56,7 +56,7 @@ def check_records(x: object, n: int) -> Held:
         found: Held = x
     else:
         found = np.asarray(dense(x))
-        if found.dtype.kind == "U":  # as long as each is, not all as long as the longest
+        if found.dtype.kind == "U":  # each at its own length, not padded to the longest
             found = found.astype(object)
         if found.ndim == 0 and found.dtype.kind == "O":
             raise InputError(
@@ -83,7 +83,7 @@ def dense(x: object) -> object:
     InputError
         If the array would not fit into a gibibyte.
     """
-    sparse = sys.modules.get("scipy.sparse")  # where it was not imported there is none
+    sparse = sys.modules.get("scipy.sparse")  # if it is not imported there is none
     if sparse is None or not sparse.issparse(x):
         return x
     matrix: Any = x

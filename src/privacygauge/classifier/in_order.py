@@ -91,7 +91,7 @@ def people_in_order(points: Floats, group: Ints, member: Bools) -> Ints | None:
         is_sorted = beyond > _SORTED and beyond > _TREND * neighbours
         if is_sorted or n_across > _ACROSS * hits:
             return None
-        # A row is in up to 20 pairs in the middle, whose share is as sure as that of fewer.
+        # A row is in up to 20 pairs in the middle, so their share is as uncertain as that of fewer.
         expected = min(1.0, share + 2 * _NOT_ALONE * np.sqrt(share / len(middle)))
         chance = float(binom.sf(hits - 1, len(near), expected))
         shown = shown or (chance < _CHANCE and hits > _TIMES * share * len(near))

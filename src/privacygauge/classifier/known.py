@@ -176,8 +176,8 @@ def comparison_of(
         if not made and not unrelated:
             break
     if found.state == "matched":
-        # What goes away where records are alike in a column may be that column's doing, or may be
-        # the leak itself where the column was made from the answers.
+        # A signal that vanishes when records are matched on a column may be due to that column, or
+        # may be the leak itself if the column was made from the answers.
         doubtful = [
             name
             for name in apart
@@ -300,7 +300,7 @@ def _differs_by_itself(
         score = np.log(inside / outside)[code]
         tree = DecisionTreeRegressor(max_depth=8, min_samples_leaf=20, random_state=0)
         rest = score - tree.fit(answers[~asked], score[~asked]).predict(answers)
-        # Ranks within a half: the halves' own log-odds are on scales of their own.
+        # Ranks within a half, since the log-odds of the halves have different scales.
         said[asked] = rankdata(score[asked]) / np.count_nonzero(asked)
         left[asked] = rankdata(rest[asked]) / np.count_nonzero(asked)
     if tied(left) or tied(said):
@@ -448,7 +448,7 @@ def _digits_differ(target: Predictions) -> Difference | None:
         values = np.asarray(target.values[rows[:: max(1, len(rows) // 1_000)]], np.float64).ravel()
         between = values[(values != np.rint(values)) & np.isfinite(values)]
         if len(between) < _FEWEST_DIGITS:
-            return None  # nearly all of them are sure: a model's doing
+            return None  # nearly all are certain, which a model can do by itself
         forms.append(_forms(between))
     low, high = np.sort(np.array(forms), axis=0)
     if not ((high > _NEARLY_ALL) & (low < _FEW)).any():
@@ -473,7 +473,7 @@ def _forms(values: Floats) -> list[float]:
     with np.errstate(under="ignore", over="ignore"):
         shares = [np.mean(values == values.astype(kind)) for kind in (np.float16, np.float32)]
     shares += [np.mean(np.abs(values - np.round(values, d)) < 1e-10) for d in range(1, 9)]
-    # Of numbers below the least normal one there are fewer digits than these, whoever wrote them.
+    # Subnormal numbers have fewer digits than these, whoever wrote them.
     normal = values[np.abs(values) >= np.finfo(np.float64).tiny]
     mantissa = normal / 10.0 ** np.floor(np.log10(np.abs(normal)))
     if not len(normal):
@@ -487,7 +487,7 @@ def _unusable(
 ) -> str | None:
     code = group_codes(values)
     if code is None:
-        return None  # all values are the same: nothing is learnt from it
+        return None  # all values are equal: nothing to learn
     sides = [np.unique(code[side]) for side in (target.member, ~target.member)]
     if all(len(side) == 1 for side in sides):
         return "it says the membership itself"

@@ -381,7 +381,7 @@ def _ways(
     points = x[:, None, None] + share[:, None] * way
     rng = seeds.stream(seed, "label-only", "ways")
     for group in groups:
-        # A category is the one or the other, never between: each changes at a step of its own.
+        # A category has no values in between: each changes at its own step.
         changed = share >= rng.random((len(x), n_ways, 1))
         points[..., group] = np.where(
             changed[..., None], x[ends][:, :, None, group], x[:, None, None, group]
@@ -404,7 +404,7 @@ def _places(given: Changeable, scale: Floats) -> Floats:
         numbers = np.where(known, numbers, middle)
     if not given.coded.any():
         return numbers
-    # Categories share buckets, so that many words or names need no column each.
+    # Categories share buckets, so that many words or names do not need a column each.
     codes = given.numbers[:, given.coded].astype(np.int64)
     bucket = (codes * 7919 + np.arange(codes.shape[1]) * 104_729) % _BUCKETS
     counts = np.zeros((len(codes), _BUCKETS))

@@ -87,7 +87,7 @@ class LeastLikelyLabel:
                 "the model for the least likely class could not be trained on half of the "
                 "records: give UniformLabel()"
             )
-        # Of the two, the model that was trained without the record.
+        # The one of the two models that was trained without the record.
         own = answers[half[rows].astype(np.int64), np.arange(len(rows))].astype(np.float64)
         own[np.arange(len(rows)), y[rows]] = np.inf
         return np.asarray(own.argmin(axis=1), np.int64)

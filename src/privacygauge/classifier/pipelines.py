@@ -22,7 +22,7 @@ def steps_of(trainer: Trainer) -> str:
     Nested estimators follow in parentheses: ``CalibratedClassifierCV (SVC)``.
     """
     if not isinstance(trainer, Estimators):
-        return str(getattr(trainer, "steps", ""))  # of a run that is read
+        return str(getattr(trainer, "steps", ""))  # the trainer of a recorded run
     made: Any = trainer.make(0)
     return _describe_steps(made) if getattr(made, "steps", None) else ""
 

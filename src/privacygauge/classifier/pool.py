@@ -179,7 +179,7 @@ def pool_of(
     k, n, *each = values.shape
     y = checks.classes(labels, f"{name}: labels", length=n)
     given: dict[str, Any] = {key: values.reshape(k * n, *each)}
-    # The same checks as for one model: all rows below each other.
+    # The same checks as for one model, on the rows of all models.
     checked = predictions(labels=np.tile(y, k), member=inside.reshape(k * n), name=name, **given)
     if key == "logits" and not checked.logits:
         raise InputError(

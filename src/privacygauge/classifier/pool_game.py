@@ -155,7 +155,7 @@ class PoolGame:
 def require_apart(pool: Pool) -> None:
     """Raise if models trained on different records give identical predictions."""
     others = range(1, len(pool))
-    # The first that differs ends it.
+    # Stop at the first difference.
     if (
         others
         and all(np.array_equal(pool.answers[0], pool.answers[i]) for i in others)
@@ -237,7 +237,7 @@ def world_signal(rows: Predictions, resolved: Resolution, known: Floats = NONE) 
     result[:, 0] = first
     for number in range(1, rows.n_queries):
         result[:, number] = signals(rows.query(number), resolved)[WORLD_SIGNAL]
-    # It is new: said to be read-only, it needs no further copy.
+    # The array is new: marked read-only, it needs no further copy.
     result.flags.writeable = False
     return result
 

@@ -267,7 +267,7 @@ def are_probabilities(values: NDArray[Any]) -> bool:
     """Return whether alleged logits, (..., k), are probabilities: rows that sum to 1."""
     if values.shape[-1] < 2 or values.size < 10 * values.shape[-1]:
         return False  # a handful of logits may do so by chance
-    # Most logits are told by their first rows.
+    # For most logits the first rows are enough.
     for rows in (values[:10], values):
         if not (rows.min() >= 0 and rows.max() <= 1):
             return False
@@ -305,8 +305,8 @@ def rounding_of(values: NDArray[Any]) -> float:
             near = off.max() <= 0.501 * k / scale
             lost = np.minimum(np.maximum(1 - total, 0), 0.5 * np.maximum(zeros - 1, 0) / scale)
             off -= lost
-            # An error of rounding has the deviation 0.29 steps, of two classes most often none at
-            # all; ties make it larger. Whole numbers are no probabilities.
+            # A rounding error has the deviation 0.29 steps, with two classes mostly none at
+            # all; ties make it larger. Whole numbers are not probabilities.
             most = (0.6 if k > 2 else 0.4) * np.sqrt(k) / scale
             narrow = np.sqrt(np.mean(off**2)) <= most
             if not (near and narrow):

@@ -172,7 +172,7 @@ class Trees:
         x, value = learnt
         yield np.full(len(asked), value.mean())
         for stage in self.fitted(x, value, self.most).staged_predict(asked):
-            # Many trees together may overshoot: a variance of 0 would divide.
+            # Many trees may overshoot, down to a variance of 0, which divides.
             yield np.clip(stage, value.min(), value.max())
 
     def losses(self, value: Floats, predicted: Floats) -> Floats:
@@ -202,7 +202,7 @@ class Regression:
         for held in folds:
             rest = np.delete(np.arange(len(value)), held)
             stages = trees.stages((x[rest], value[rest]), x[held])
-            with np.errstate(over="ignore"):  # what overshoots is clipped
+            with np.errstate(over="ignore"):  # overshooting predictions are clipped
                 for stage, row in enumerate(stages):
                     predicted[stage, held] = row
         best = int(np.argmin([trees.losses(value, row).sum() for row in predicted]))

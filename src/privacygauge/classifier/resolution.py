@@ -45,7 +45,7 @@ class Resolution:
 
     def unresolved(self, scaled_logit: Floats, labels: Ints) -> Bools:
         """Return which records lie at the bounds of the scaled logit, (..., n)."""
-        # Whatever is resolved is at least twice the bound.
+        # Every resolved value is at least twice the bound.
         low = np.log(1.4 * self.least)
         high = -low[::-1]
         column = labels % len(self.least)
@@ -88,7 +88,7 @@ def resolution(*sets: Predictions | Pool) -> Resolution:
     step = np.max([one.step for one in found], axis=0)
     smallest = np.min([one.smallest for one in found], axis=0)
     unit = max(one.unit for one in found)
-    # Where nothing lies between 0 and 1, the spacing below 1 is all that is known.
+    # If nothing lies between 0 and 1, only the spacing below 1 is known.
     bound = unit if np.isinf(smallest).all() else max(unit, float(smallest.min()))
     # Naive Bayes gives probabilities below the smallest normal number, half of which may be 0.
     least = np.maximum(np.maximum(step, np.minimum(smallest, bound)) / 2, TINY)
@@ -113,7 +113,7 @@ class _Fineness:
         step = np.array([_step(x, m, own) for x, m in zip(columns, smallest, strict=True)])
         fits = own if np.isinf(smallest).all() else _unit(floating)
         fixed = float(step[step != _SUBNORMAL].max(initial=0.0))
-        # A rest may be as small as a step, though no probability is.
+        # 1 - p may be as small as a step, though no probability is.
         return cls(max(fits, fixed), step, np.where(step > 0, step, smallest))
 
 

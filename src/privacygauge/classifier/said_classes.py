@@ -94,7 +94,7 @@ class Says:
                 f"{type(model).__name__} says no class: give a model with predict, or a function"
             )
         said = self._certain(self._class_of(ask, X))
-        # Of a class that is sampled the most frequent one.
+        # For sampled classes, the most frequent one.
         shares, _ = average_answers(
             said, lambda rows: self._certain(self._class_of(ask, take_records(X, rows)))
         )
@@ -111,7 +111,7 @@ class Says:
             said = ask(X)
         seen = said if hasattr(said, "ndim") else np.asarray(said)
         if seen.ndim == 2 and seen.shape[1] > 1:
-            # All were asked: what was said is looked at, and nobody is asked again in parts.
+            # All records were asked at once: inspect the answers instead of asking again in parts.
             every = np.arange(self.n_classes)
             values, logits = check_answers(
                 seen, len(X), classes=every, n_classes=self.n_classes, name=name
@@ -142,7 +142,7 @@ def class_codes(said: Any, n: int, n_classes: int, names: tuple[str, ...] = ()) 
     called = given.astype(np.str_)
     known = np.array(names or [str(i) for i in range(n_classes)])
     numbers = np.array([str(i) for i in range(n_classes)])
-    # Trained on numbers, a model says numbers of classes that have names.
+    # Trained on numbers, a model predicts numbers of classes that have names.
     known = known if np.isin(called, known).all() else numbers
     order = np.argsort(known)
     place = np.minimum(np.searchsorted(known, called, sorter=order), n_classes - 1)

@@ -250,7 +250,7 @@ def trained_run(
         axes = ("record", "query", "class") if existing.n_queries > 1 else ("record", "class")
         static[given] = Static(axes, existing.answers)
     opened = open_run(run, plan, static, invocation=invocation)
-    # The plan, not the memory that happens to be free, says how many are trained as one.
+    # The plan fixes the size of stacks, not the memory that happens to be free.
     fixed = replace(work, trainer=with_stack(work.trainer, plan.units_a_task))
     complete(opened, fixed, n_jobs=n_jobs, progress=progress)
     return opened
@@ -272,7 +272,7 @@ def plan_of(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Pla
         "versions": versions("torch" if trainer.logits else None),
     }
     known = plan_in(run)
-    # How many models are trained at once may depend on the machine: a run goes on as it began.
+    # The number of models at once may depend on the machine: a run keeps its first choice.
     together = models_a_task(trainer, cohort) if known is None else known.units_a_task
     return Plan(
         name="classifier",

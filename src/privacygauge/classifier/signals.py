@@ -49,7 +49,7 @@ def signals(predictions: Predictions, resolved: Resolution | None = None) -> dic
         precise.
     """
     resolved = resolution(predictions) if resolved is None else resolved
-    # Numpy lets go of the interpreter while it computes: threads share the matrix.
+    # Numpy releases the interpreter lock while it computes: threads share the matrix.
     n_jobs = min(cpu_count(), 1 + len(predictions) // _ROWS_A_THREAD)
     parts = Parallel(n_jobs, backend="threading")(
         delayed(_signals)(part, resolved) for part in predictions.parts(n_jobs)
@@ -61,7 +61,7 @@ def _signals(predictions: Predictions, resolved: Resolution) -> dict[str, Floats
     result = {name: np.empty(len(predictions)) for name in SIGNALS}
     space: Floats = np.empty((2, 0, 0))
     for rows, block in predictions.blocks():
-        # New arrays for every block would be handed back to the system in between.
+        # Arrays allocated per block would be returned to the system in between.
         space = space if space.size else np.empty((2, *block.shape))
         of = _from_logits if predictions.logits else _from_probs
         parts = of(block, space[:, : len(block)], predictions.labels[rows], resolved)
@@ -72,7 +72,7 @@ def _signals(predictions: Predictions, resolved: Resolution) -> dict[str, Floats
         result["scaled-logit"][rows] = parts.log_p[y] - parts.log_rest[y]
         result["entropy"][rows] = _dot(parts.p, parts.log_p)
         outer = parts.rest * parts.log_p[y]
-        # Taken out rather than subtracted later: nothing cancels for confident predictions.
+        # Excluded rather than subtracted later: nothing cancels for confident predictions.
         parts.log_rest[y] = 0.0
         result["modified-entropy"][rows] = outer + _dot(parts.p, parts.log_rest)
     return result
@@ -195,7 +195,7 @@ def _parts(
     resolved: Resolution,
 ) -> _Parts:
     rest = rests[y]
-    # Only the largest can leave less than is resolved; of two classes it leaves the other one.
+    # Only the largest can leave less than is resolved; with two classes it leaves the other one.
     least = resolved.least[::-1][top[1] % len(resolved.least)]
     rests[top] = np.maximum(rests[top], least)
     np.log(rests, out=rests)

@@ -56,7 +56,7 @@ def models_a_task(trainer: Trainer, cohort: Cohort) -> int:
         return models_a_task(trainer.inner, cohort)
     if not isinstance(trainer, Stacking):
         return -(-n_models // TASKS)
-    size = trainer.stack_size(cohort[:]).models  # the coins themselves, where they are drawn
+    size = trainer.stack_size(cohort[:]).models  # the coins themselves, if drawn lazily
     n_tasks = max(-(-n_models // size), min(TASKS_OF_STACKS, n_models))
     return -(-n_models // n_tasks)
 

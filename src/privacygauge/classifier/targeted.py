@@ -152,7 +152,7 @@ class Frequency:
             np.count_nonzero(same & side[:, :, None], axis=0) / size + raised
             for side, size in zip((inside, ~inside), sizes, strict=True)
         ]
-        # Any number does for a share of 0 but the same on both sides: its weight is counted apart.
+        # Any number serves for a share of 0, if it is the same on both sides: zeros count apart.
         logs = [np.log(np.where(share > 0, share, 1.0)) for share in shares]
         infinite = (shares[1] == 0).sum(axis=1) - (shares[0] == 0).sum(axis=1)
         score: Floats = _sum(logs[0], -logs[1]) + infinite * infinity(*pool.shape[::2])

@@ -144,7 +144,7 @@ def _after_trial(trainer: Tried, x: Held, y: Ints, rows: Ints, others: Ints) -> 
     inside = np.isin(np.arange(len(y)), rows)[None]
     cohort = Cohort(x=x, y=y, inside=inside, seeds=(0,), n_classes=int(y.max()) + 1, asked=rows)
     try:
-        # What few records make a library warn of says nothing about training on all.
+        # Warnings about few records say nothing about training on all.
         with one_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             ready, seen = _train_and_predict(trainer, cohort)

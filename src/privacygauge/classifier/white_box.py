@@ -82,7 +82,7 @@ class WhiteBoxSignals:
         others = shifted.copy()
         others[rows, self.labels] = 0.0
         slope: Floats = shifted / shifted.sum(axis=1, keepdims=True)
-        # From the other classes: the probability itself is rounded to 1 where the model is sure.
+        # From the other classes: the probability itself rounds to 1 if the model is certain.
         slope[rows, self.labels] = -others.sum(axis=1) / shifted.sum(axis=1)
         return slope
 

@@ -91,7 +91,7 @@ class WholeAnswer:
         assert isinstance(observation, PredictionObservation)  # or there were no rows
         resolved = observation.resolved or resolution(learnt.asked.source, learnt.rows.source)
         labels = observation.stratum
-        # Beside probabilities, as of a defended model, the level of logits is no feature.
+        # If one side has probabilities, as a defended model has, the level of logits is no feature.
         level = learnt.rows.source.logits and learnt.asked.source.logits
         known, asked = (
             np.column_stack(
@@ -243,7 +243,7 @@ def _digits(values: NDArray[np.floating], labels: Ints) -> Floats:
     all_classes = np.asarray(values)
     off = np.log10(np.abs(all_classes.sum(axis=1, dtype=np.float64) - 1.0) + 1e-17)
     k = all_classes.shape[1]
-    # Answers are rounded as a whole: some of the classes, the record's own first, will do.
+    # All classes are rounded alike: a few of them, the record's own first, are enough.
     some = (labels[:, None] + np.arange(min(k, _LOOKED_AT))) % k
     given = np.take_along_axis(all_classes, some, axis=1)
     eps = float(np.finfo(given.dtype).eps) if given.dtype.kind == "f" else 2.0**-53
@@ -448,6 +448,7 @@ def _stacked_log_odds(held_out: Floats, side: Floats, weight: Floats, value: Flo
         free &= factor > 0
         factor = np.maximum(factor, 0.0)
     if not factor.any():
-        factor[-1] = 1e-9  # Nothing was learnt: the order of boosting, at hardly any odds.
+        # Nothing was learnt: keep the order of boosting, with log-odds close to 0.
+        factor[-1] = 1e-9
     result: Floats = (value / spread) @ factor
     return result

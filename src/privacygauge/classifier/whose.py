@@ -70,7 +70,7 @@ def settle_units(
         return PredictionsOfUnits(
             target, tuple(said_of_units(target.units, target.member)), nobody, invented
         )
-    if drawn and features is not None:  # `twice` says it before coins are drawn
+    if drawn and features is not None:  # `twice` warns before coins are drawn
         return PredictionsOfUnits(target, (), nobody, nobody)
     what = "predictions" if features is None else "features"
     found = Equal(
@@ -119,7 +119,7 @@ def settle_units(
         target, said = _with_people_in_order(target)
         warnings += said
         unit = target.unit
-    # Of views that lie apart some are joined: the others are still of the same people.
+    # Some of the distant views are joined; the others still belong to the same people.
     one_each = target if unit is None else target[np.unique(unit, return_index=True)[1]]
     together = _of_unnamed_people(one_each, resolved)
     return PredictionsOfUnits(
@@ -192,7 +192,7 @@ def _points(target: Predictions, features: Held | None, resolved: Resolution | N
     if known is not None and known.shape[1] > 1:
         return np.asarray(known, np.float64)
     if resolved is None or resolved.step > _COARSE:
-        return np.empty((len(target), 0))  # votes and few decimals lie on a lattice
+        return np.empty((len(target), 0))  # votes and rounded values lie on a lattice
     values = np.asarray(target.values, np.float64)
     if not target.logits:
         values = np.log(np.maximum(values, resolved.least.max()))

@@ -148,7 +148,7 @@ class SubsampledGaussian:
         whole = float(logsumexp(mass + order * ratio))
         if whole > 0.1:
             return whole
-        # The ratio is 1 + u with u = 0 on average, so that order * u can be taken out too.
+        # The ratio is 1 + u with mean u = 0, so that order * u can be subtracted too.
         u = np.expm1(np.minimum(ratio, 1.0))
         series = u * u * order * (order - 1) / 2
         series *= 1 + (order - 2) * u / 3 * (1 + (order - 3) * u / 4 * (1 + (order - 4) * u / 5))
@@ -212,14 +212,14 @@ def noise_for(epsilon: float, delta: float, sampling_rate: float, steps: int) ->
             f"epsilon must be one that noise can reach in {steps} steps, got {epsilon}: take a "
             "larger epsilon or delta, or fewer steps"
         )
-    # The quick accountant asks for more noise than the other, mostly for a little more.
+    # The quick accountant needs slightly more noise than the exact one, in most cases.
     high = brentq(renyi, low, high, xtol=2e-5) + 4e-5 if renyi(low) > 0 else low
     while exact(low := max(high - 0.1, math.log(_LEAST_NOISE))) <= 0:
         if high == low:
             return _LEAST_NOISE
         high = low
     found = brentq(exact, low, high, xtol=2e-5) + 4e-5 if exact(high) < 0 else high
-    # Losses are rounded, so that epsilon falls in tiny jumps.
+    # Losses are rounded, so epsilon falls in tiny jumps.
     while exact(found) > 0:
         found += 4e-5
     return math.exp(found)
@@ -233,7 +233,7 @@ def _excess(spent: float, asked: float) -> float:
 def _account(spent: SubsampledGaussian, delta: float, pld: str) -> tuple[float, str]:
     """Return epsilon and its accountant; `pld` is that of privacy loss distributions, if any."""
     noise = spent.noise_multiplier
-    # A record that takes part less often has no more influence: exact for all, a bound for some.
+    # A record that is sampled less often has no more influence: exact at rate 1, else a bound.
     mu = math.sqrt(spent.steps) / noise if noise else math.inf
     whole = math.inf if math.isinf(mu) else gaussian_epsilon(mu, delta)
     if spent.sampling_rate == 1:
@@ -258,7 +258,7 @@ def _pld_epsilon(spent: SubsampledGaussian, delta: float, above: float) -> float
                 s, value_discretization_interval=width, sampling_prob=spent.sampling_rate
             )
             found = float(one.self_compose(spent.steps).get_epsilon_for_delta(delta))
-            # Where the upper bound was loose the grid was coarse: again, by what was found.
+            # If the upper bound was loose the grid was coarse: repeat with the better bound.
             if found > above / 2 or found < 1e-3:
                 return found
             above = found

@@ -81,7 +81,7 @@ class AttackClassifier:
         )
         # More threads than cores at work make small fits many times slower.
         with limited_to(1):
-            # Epoch by epoch, because `fit` warns wherever it makes all epochs it was told to.
+            # Epoch by epoch, because `fit` warns if it stops at its largest number of epochs.
             for _ in range(self.epochs):
                 order = rng.permutation(rows)
                 model.partial_fit(inputs[order], inside[order], classes=[0, 1])

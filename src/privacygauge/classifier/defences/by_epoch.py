@@ -137,7 +137,7 @@ def _trajectory(trainer: ByEpoch, task: Task, model: int, epochs: Ints) -> NDArr
     kept = set(epochs.tolist())
     last = int(epochs[-1])
     found = []
-    # The seed is for what is random in training, such as dropout.
+    # The seed is for randomness in training, such as dropout.
     with seeded_torch(task.seeds[model], task.x.device), torch.enable_grad():
         for epoch, module in enumerate(trainer.modules(task, model), start=1):
             if epoch in kept:

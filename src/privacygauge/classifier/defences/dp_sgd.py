@@ -111,7 +111,7 @@ class PrivateTraining(ByEpoch):
     def __post_init__(self) -> None:
         if not 0 < self.clip < math.inf:
             raise InputError(f"clip must be finite and above 0, got {self.clip}")
-        # Its checks are those of these two fields.
+        # Its validation is that of these two fields.
         SubsampledGaussian(self.noise_multiplier, self.sampling_rate, 1)
 
     @property
@@ -155,7 +155,7 @@ class PrivateTraining(ByEpoch):
         rng = seeds.stream(task.seeds[model], "sampled", epoch)
         own = task.inside[model]
         for _ in range(self.steps_an_epoch):
-            # Coins for the records of others too: leaving one out changes no other's coins.
+            # Coins are tossed for records outside too: leaving one out changes no other coin.
             rows = torch.from_numpy(np.flatnonzero(own & self._coins(rng, len(own))))
             yield rows.to(task.x.device)
 

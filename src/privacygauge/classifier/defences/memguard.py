@@ -20,7 +20,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 
 _TINY = float(np.finfo(np.float64).tiny)
-# Without an end, an answer that one step misleads would be found for every c3.
+# Bounded, since an answer that one step misleads would succeed for every c3.
 _MOST_ROUNDS = 12
 
 

@@ -186,6 +186,6 @@ def largest_log_ratio(log_odds: Floats, log_rho: Floats) -> Floats:
         evidence = np.logaddexp(0.0, log_odds + log_rho) - to_own
         other = np.where(log_odds == np.inf, 0.0, np.abs(evidence))
         own = np.where(log_odds == -np.inf, 0.0, np.abs(log_rho - evidence))
-    # Certain of y_t with the record: as certain without it, unless there is no answer left.
+    # If y_t is certain with the record, it is without it too, unless no answer is left.
     own = np.where(log_odds == np.inf, np.where(log_rho == -np.inf, np.inf, 0.0), own)
     return np.maximum(own, other)

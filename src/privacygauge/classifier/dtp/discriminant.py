@@ -243,7 +243,7 @@ class FittedLinearDiscriminant:
         scatter = self._scatter
         squares = scatter.squares - ratio[:, None] * v**2
         squares[:, scatter.constant] = 1.0
-        squares[lost] = 1.0  # whatever: they are trained again
+        squares[lost] = 1.0  # any value: these are refitted
         return _Projection(scatter.null, squares)
 
 

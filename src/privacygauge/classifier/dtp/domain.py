@@ -46,7 +46,7 @@ def dtp_of_two_classes(counts: Counts, codes: Ints, y: Ints) -> Floats:
     posterior is monotone in both, so no maximum is lost.
     """
     if (counts.n == 0).any():
-        # One class alone is certain, with the record and without; after the last one nothing is.
+        # A single class is certain in any case; without any record there is no answer.
         return np.where(counts.n[y] == 1, np.inf, 0.0)
     removal = counts.leaving_out(codes, y)
     result = np.empty(len(y))

@@ -92,7 +92,7 @@ class FittedLeastSquares:
     def _responses(self) -> Floats:
         """(d, n) Coefficients for a response that is 1 for one record and 0 for the others."""
         u, s, vt = np.linalg.svd(self.x - self._centre, full_matrices=False)
-        # What rounding leaves of a direction without variance is no direction.
+        # Rounding error in a direction without variance must not count as a direction.
         kept = s > np.finfo(np.float64).eps * max(self.x.shape) * np.linalg.norm(self.x)
         weight = np.zeros_like(s)
         weight[kept] = s[kept] / (s[kept] ** 2 + self.l2)
@@ -172,7 +172,7 @@ class FittedLeastSquares:
         moments = away.T @ (self._classes - share) - n / (n - 1) * z[:, :, None] * own[:, None, :]
         squared = (away**2).sum(axis=0)
         left = 1 - n / (n - 1) * z**2 / np.where(squared > 0, squared, 1.0)
-        # A record that holds nearly all of a variance leaves few digits of the others'.
+        # If a record has nearly all of a variance, few digits of the others' remain.
         is_refitted = (left < _LOST).any(axis=1) | (self.l2 == 0)
         scatter[is_refitted] = np.eye(d)
         weights = np.linalg.solve(scatter, moments)

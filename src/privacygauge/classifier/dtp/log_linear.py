@@ -87,7 +87,7 @@ class _Change:
         there = np.isfinite(b), np.isfinite(b_without)
         self.lost = (there[0] != there[1]).any(axis=1)
         db = np.where(there[0], b, 0.0) - np.where(there[1], b_without, 0.0)
-        # Classes that neither knows are in no ratio.
+        # Classes unknown to both have no ratio.
         both = there[0] & there[1]
         self.real = both[:, first] & both[:, second]
         self.shifts = db[:, first] - db[:, second]

@@ -81,7 +81,7 @@ class _Steps:
         for before, after in pairwise(self.taken):
             chord = chord + after * self._share(chord, before)
         share = self._share(chord, self.last)
-        # A chord as long as the last step tells that chords are far too short, not by how much.
+        # A chord as long as the last step shows that chords are far too short, not by how much.
         return replace(self, taken=(*self.taken, chord / np.maximum(1 - share, 0.1)))
 
     def _share(self, step: Floats, of: Floats) -> Floats:
@@ -134,7 +134,7 @@ class _Chords:
         columns = np.einsum("rd,ab->darb", x, np.eye(free)).reshape(start.size, -1)
         spread = solve(columns).reshape(*start.shape, len(x), free).transpose(2, 0, 1, 3)
         own = problem.spreads(x @ start)
-        # A record may carry nearly all of some direction: a chord need not be exact, but finite.
+        # A record may carry nearly all of some direction: a chord must be finite, not exact.
         left = np.eye(free) - (1 - 1e-9) * own @ np.einsum("rd,rdab->rab", x, spread)
         inner = np.linalg.solve(left, own)
         more = problem.penalty_without(group) - problem.penalty[:, None]
@@ -163,8 +163,8 @@ class _Chords:
         for _ in range(_CHORDS):
             steps = steps.followed_by(self._chord(gradients, moving))
             v[:, moving] -= steps.last
-            # Who had arrived before this step takes it too: where the loss is flat, a gradient
-            # within the tolerance may still be some way off. If it is, Newton ends the way.
+            # A record that had converged takes this step too: where the loss is flat, a gradient
+            # within the tolerance may still be some way off. If so, Newton steps finish it.
             going = excess > 1
             far = self._own_scores(steps.last, moving) > _FAR
             unsure[moving[far & ~going]] = True
@@ -175,7 +175,7 @@ class _Chords:
             gradients = self.problem.gradients(v[:, moving])
             gradients = self._without_own(gradients, v[:, moving], moving)
             excess = self.problem.excess(gradients)
-            # Ten times worse than it was, or not a number: chords do not get there.
+            # Ten times worse than the best, or not a number: chords do not converge.
             hopeful = excess < 10 * best[moving]
             best[moving] = np.where(hopeful, np.minimum(excess, best[moving]), np.nan)
             moving = moving[hopeful]
@@ -318,7 +318,7 @@ class FittedLogistic:
         rows = np.asarray(rows, np.int64)
         group = self.problem.group[rows]
         k = self.n_classes
-        # Equal records leave the same classifier behind.
+        # Leaving out equal records gives the same classifier.
         _, first, inverse = np.unique(group, return_index=True, return_inverse=True)
         one_of_each = rows[first]
         last = np.bincount(self.y, minlength=k)[self.y[one_of_each]] == 1

@@ -75,7 +75,7 @@ class Problem:
         rows = np.hstack([scale.applied(x[first]), np.ones((len(first), 1))])
         penalty = np.append(np.full(d, l2), 0.0)[:, None]
         size = np.abs(rows)
-        # Sums of n terms are no more exact than this, whatever is asked for.
+        # Sums of n terms are not more exact than this, whatever the tolerance.
         rounding = 16 * np.finfo(np.float64).eps * (n @ size)
         enough = np.maximum(tol * size.max(axis=0), rounding)[:, None]
         enough[enough == 0] = 1.0  # an attribute that is always 0 has no gradient
@@ -139,7 +139,7 @@ class Problem:
         np.put_along_axis(scores, own, -np.inf, axis=1)
         losses = np.logaddexp(0.0, logsumexp(scores, axis=1))
         value = float(self.n @ losses + (self.penalty * v * v).sum() / 2)
-        # A score that is off by its rounding moves the loss by 1 - p times that.
+        # A rounding error in a score moves the loss by 1 - p times as much.
         unsure = -np.expm1(-losses) * (np.abs(self.x) @ np.abs(v)).max(axis=1)
         return value, 16 * np.finfo(np.float64).eps * (value + float(self.n @ unsure))
 

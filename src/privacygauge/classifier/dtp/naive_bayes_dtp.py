@@ -92,10 +92,10 @@ def _certify_range(counted: CountedRecords, rows: Ints, width: float, box: Box) 
         without = counted.log_p_without_at(rows, *queries)
         np.maximum(low, log_ratio(counted.log_p(*queries), without, width), out=low)
     bound = posterior_bound(counted, rows, box)
-    # A classifier that has no answer left is told from one that has, bins or not.
+    # A classifier without an answer differs visibly from one that has an answer, bins or not.
     silent = np.isinf(bound) & (counted.alpha == 0 or len(counted.y) == 1)
     high = np.where(silent, np.inf, np.minimum(binned_bound(bound, width), cap(width)))
-    # Both are rounded; what was shown is shown.
+    # Both are rounded, but the upper end must not fall below the lower one.
     return DtpRange(low, np.maximum(high, low), CERTIFIED)
 
 

@@ -74,7 +74,7 @@ class FittedNeighbours:
         """Return log probabilities of each record under the model trained without it, (r, k)."""
         near = nearest_records(self.x, self.x[rows], self.k + 1)
         own = near == np.asarray(rows)[:, None]
-        # A record with many equals before it is not among its own neighbours: the last one goes.
+        # A record with many equals before it is not among its own neighbours: drop the last one.
         gone = np.where(own.any(axis=1), own.argmax(axis=1), near.shape[1] - 1)
         kept = np.arange(near.shape[1]) != gone[:, None]
         return self._log_shares(near[kept].reshape(len(near), -1))
@@ -148,7 +148,7 @@ class FittedNeighbours:
             return np.full((len(rows), self.n_classes), np.nan)
         away = (self.x - query) ** 2
         far = away.sum(axis=1)
-        # Without one record, the k nearest are among the k + 1, or at most so much further.
+        # Without one record, the k nearest are among the k + 1 nearest, up to the change of scale.
         candidate = np.flatnonzero(far <= _ALIKE * np.partition(far, k)[k])
         counts = np.empty((len(rows), self.n_classes))
         step = max(1, BLOCK // (len(candidate) * self.x.shape[1]))
@@ -241,10 +241,10 @@ def _are_tie_free(x: Floats, y: Ints, queries: Floats, k: int) -> Bools:
 def _nearest(x: Floats, queries: Floats, m: int) -> Ints:
     norms = (x**2).sum(axis=1)
     asked = (queries**2).sum(axis=1)
-    # What a sum of d products of this size can be off, generously; every record has its own, so
+    # A generous bound on the rounding of d products of this size; every record has its own, so
     # that one far away does not make candidates of all.
     off = 8 * (x.shape[1] + 4) * np.finfo(np.float64).eps
-    most = (1 + off) * norms - 2 * (queries @ x.T)  # the query's own norm orders nothing
+    most = (1 + off) * norms - 2 * (queries @ x.T)  # the query's own norm does not change the order
     last = np.partition(most, m - 1, axis=1)[:, m - 1] + 2 * off * asked
     query, row = np.nonzero(most - 2 * off * norms <= last[:, None])
     squares = np.empty(len(query))

@@ -136,7 +136,7 @@ class Normals:
 
 
 def _moments(x: Floats) -> tuple[Floats, Floats]:
-    # The mean of equal values is rounded, and would make them vary.
+    # The mean of equal values is rounded, which would give them a variance.
     mean = np.where(x.min(axis=0) == x.max(axis=0), x[0], x.mean(axis=0))
     return mean, np.square(x - mean).sum(axis=0)
 
@@ -155,7 +155,7 @@ def _taken_out(
     away = x[rows] - mean
     rest = squares - np.square(away) * (n[:, None] / left)
     means = mean - away / left
-    # What is left after taking nearly everything is rounding: those few are summed again.
+    # A small difference of large sums is mostly rounding error: these few are summed again.
     for i in np.flatnonzero((rest < _LOST * squares).any(axis=1) & (n > 1)):
         others = members[group[i]]
         means[i], rest[i] = _moments(x[others[others != rows[i]]])

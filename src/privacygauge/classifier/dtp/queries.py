@@ -88,7 +88,7 @@ def _numbers(column: Any) -> _Column:
     if not isinstance(given, np.ndarray) or given.dtype.kind not in "iuf":
         return None
     if hasattr(column, "iloc") and not isinstance(column.dtype, np.dtype):
-        return None  # a kind of numbers that pandas alone has
+        return None  # a numeric type that only pandas has
     return np.array(given)
 
 
@@ -146,7 +146,7 @@ def _build_queries(x: Held, source: Ints, values: dict[int, Floats]) -> Held:
         flat = x.reshape(len(x), -1)
         made = flat[source, np.arange(flat.shape[1])]
         for j, found in values.items():
-            made[:, j] = found  # what is asked changes no type of number
+            made[:, j] = found  # queries keep the dtypes
         return made.reshape(len(source), *x.shape[1:])
     if hasattr(x, "iloc"):
         made = x.iloc[source[:, 0]].copy()

@@ -279,7 +279,7 @@ class FittedTrees:
         if self.learner.answers == "normalised":
             own = self._one(rows) > 0
             plain = terms[own] + np.where(own, 0.0, terms).max(axis=1)
-            # Where a label may vanish there may be no answer at all, which no bin hides.
+            # Where a label may vanish there may be no answer at all, which bins do not hide.
             high = np.where(np.isinf(plain), np.inf, binned_bound(plain, width))
             method = "at most log R + log O, over all queries"
         elif self.learner.alpha > 0 and not width:

@@ -118,7 +118,7 @@ def log_ratio(with_it: Floats, without: Floats, width: float = 0.0) -> Floats:
         without = _binned_logs(without, width)
     with np.errstate(invalid="ignore"):
         difference = np.abs(with_it - without)
-    # Of two probabilities that are both 0, the logs have no difference.
+    # The difference of the logs of two zeros is undefined.
     difference = np.where(np.isneginf(with_it) & np.isneginf(without), 0.0, difference)
     largest = np.where(silent[0] & silent[1], 0.0, difference.max(axis=-1))
     return np.asarray(np.where(silent[0] != silent[1], np.inf, largest), np.float64)
@@ -162,5 +162,5 @@ def binned_bound(gamma: Floats, width: float) -> Floats:
         reach = np.exp(gamma)[..., None] * ((lower + 1) / number)
     upper = bin_numbers(np.minimum(reach, 1.0), width)
     found = (np.log(upper + 0.5) - np.log(lower + 0.5)).max(axis=-1)
-    # However little they differ, two probabilities may lie on both sides of a border.
+    # However little they differ, two probabilities may lie on either side of a bin's edge.
     return np.asarray(np.where(gamma == 0, 0.0, found), np.float64)

@@ -64,7 +64,7 @@ def find_shortcut(model: object, x: NDArray[Any], y: Ints) -> Shortcut | None:
     numbers = x.astype(np.float64)
     alone = unsure.lone_records(x, y)
     with warnings.catch_warnings():
-        # What an estimator warns of in a trial it will warn of again when it is used.
+        # Warnings of the trial will come again when the estimator is used.
         warnings.simplefilter("ignore")
         for shortcut in candidates(vars(model), numbers, y):
             if _agree(model, shortcut, x, y):
@@ -99,7 +99,7 @@ def _categorical(given: _Parameters, x: NDArray[Any], y: Ints) -> _Found:
         least = 1 if given["min_categories"] is None else np.asarray(given["min_categories"])
         top = x.max(axis=0)
         sizes = np.maximum(top.astype(np.int64) + 1, least).tolist()
-        # Without the only record of the last category there is one category less.
+        # Without the only record of the last category there is one category fewer.
         last = (x == top) & (top >= least)
         refitted = (last & (last.sum(axis=0) == 1)).any(axis=1)
         yield Shortcut(NaiveBayes(tuple(sizes), given["alpha"]), refitted)
@@ -125,7 +125,7 @@ def _linear_discriminant(given: _Parameters, x: NDArray[Any], y: Ints) -> _Found
     usual = {"solver": "svd", "priors": None, "shrinkage": None, "tol": 1e-4}
     if _is(given, {**usual, "covariance_estimator": None}):
         refitted = unsure.of_linear(x, y, given["tol"])
-        # The divisor is another one from version 1.9 on; the trial tells.
+        # The divisor changed in version 1.9; the trial shows which one applies.
         for divisor in ("records", "degrees of freedom"):
             yield Shortcut(LinearDiscriminant(divisor), refitted)
 

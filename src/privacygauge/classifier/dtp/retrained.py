@@ -234,10 +234,10 @@ def _compute_in_memory(work: LeavingOut, progress: Progress | None) -> dict[str,
 
 def _ready(work: LeavingOut, units_a_task: int, *, finished: bool = False) -> LeavingOut:
     if isinstance(work.trainer, Stacking):
-        # The plan, not the memory that happens to be free, says how many are trained as one.
+        # The plan fixes the size of stacks, not the memory that happens to be free.
         return replace(work, trainer=with_stack(work.trainer, units_a_task + 1))
     if finished:
-        return work  # nothing is left to compare with; a damaged task trains it for itself
+        return work  # nothing is left to compare with; a damaged task trains its own
     asked = np.concatenate([work.rows, work.queries])
     once, again = log_answers(work.trainer, work.cohort(np.stack([work.members] * 2), asked))
     # Threads that add in another order differ in the last digits; other draws differ by far more.

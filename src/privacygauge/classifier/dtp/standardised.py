@@ -58,7 +58,7 @@ def squares_without(x: Floats, n: Floats, group: Ints, scale: Scale) -> Floats:
         return np.ones((len(group), x.shape[1]))
     left = 1 - x[group] ** 2 / (total - 1)
     found: Floats = total / (total - 1) * left
-    # A record that holds nearly all of the variance leaves few digits of the others'.
+    # If a record has nearly all of the variance, few digits of the others' remain.
     for i, j in np.argwhere(left < _FEW_DIGITS):
         others = n.copy()
         others[group[i]] -= 1

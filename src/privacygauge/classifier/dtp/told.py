@@ -78,7 +78,7 @@ def sampling_warning(measured: int, n: int, level: float) -> list[str]:
     """Return a warning if not every record was measured."""
     if measured == n:
         return []
-    # If a share q lies above, that no sampled one does has a probability of at most (1 - q)^m.
+    # If a share q lies above, the probability that no sampled record does is at most (1 - q)^m.
     missed = 1 - (1 - level) ** (1 / measured)
     return [
         f"{measured:,} of {n:,} records were measured: others may be riskier than the riskiest of "

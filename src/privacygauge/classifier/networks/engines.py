@@ -41,7 +41,7 @@ def train_loop(task: Task, models: Ints) -> TrainedStack:
     finite = torch.zeros(len(models), dtype=torch.bool, device=task.x.device)
     states: list[Mapping[str, NDArray[Any]]] = []
     for place, model in enumerate(models.tolist()):
-        # The seed is set again for what is random in training, such as dropout.
+        # The seed is set again for randomness in training, such as dropout.
         with seeded_torch(task.seeds[model], task.x.device), torch.enable_grad():
             module, finite[place] = _train_plainly(task, model)
         with torch.no_grad():
@@ -81,7 +81,7 @@ def copy_state(module: torch.nn.Module) -> Mapping[str, NDArray[Any]]:
 
 ENGINES: dict[str, Engine] = {"dense": train_dense, "vmap": train_vmap, "loop": train_loop}
 
-# What modules raise that torch.func cannot run, and torch.func on behalf of them.
+# Exceptions of modules that torch.func cannot run, raised by them or by torch.func.
 _REFUSALS = (
     RuntimeError,
     TypeError,

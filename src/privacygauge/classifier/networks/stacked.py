@@ -88,7 +88,7 @@ class _Matrices:
             if layer.bias:
                 bias = torch.stack([state[f"{layer.name}.bias"][None] for state in states])
                 self.biases[-1] = torch.nn.functional.pad(bias, more, value=NEVER)
-        # Written to at every step: memory that is new each time takes longer.
+        # Reused at every step: allocating new memory each time is slower.
         self.by_matrix = [torch.empty_like(matrix) for matrix in self.matrices]
 
     @property
@@ -189,7 +189,7 @@ def _by_logits(logits: torch.Tensor, y: torch.Tensor, share: torch.Tensor) -> to
 
     slope = torch.softmax(logits, 2)
     own = logits.gather(2, y)
-    # Minus one, but NaN where the loss is infinite: so are the weights of its model from then on.
+    # Minus one, but NaN where the loss is infinite, which makes its model's weights NaN too.
     return slope.scatter_add_(2, y, own - own - 1).mul_(share)
 
 
@@ -231,7 +231,7 @@ def _train(task: Task, models: Ints, stack: _Stack) -> None:
     inside = task.inside[models]
     seeds = [task.seeds[model] for model in models.tolist()]
     shares = [torch.from_numpy(step.shares[:, :, None]).to(task.x) for step in in_epoch]
-    # Room that is used again: memory that is new at every step takes longer than filling it.
+    # Reused buffer: allocating new memory at every step takes longer than filling it.
     room = task.x.new_empty(in_epoch[0].active * in_epoch[0].rows, task.x.shape[1])
     for epoch in range(task.epochs):
         fill_order(order.numpy(), inside, seeds, epoch)
