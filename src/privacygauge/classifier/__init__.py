@@ -1,1 +1,1 @@
-"""Classifiers: predictions, the signals in them, and the game that is played with them."""
+"""Classifiers: predictions, their signals, and the membership games on them."""

@@ -1,4 +1,4 @@
-"""What trained models say of records, whatever library they are of."""
+"""Predictions of trained models, whatever library they come from."""
 
 from __future__ import annotations
 
@@ -20,33 +20,36 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError, PrivacyGaugeError
 from privacygauge.runs.threads import limited_to
 
-_ROUNDING = 1e-3  # of what a row of probabilities sums to
+_ROUNDING = 1e-3
+"""Largest deviation from 1 of a row's sum, if its values are probabilities."""
+
 AT_ONCE = 1_000
-"""Records that a function, or an object of no library known here, is asked about in one call: it
-may be a service, whose requests have a limit."""
+"""Records per call to a function, or to an object of an unknown library, which may be a service
+with limits on its requests."""
 
 _BLOCK = 256
-"""Images and the like that a module is asked about at once."""
+"""Images and other large records per call to a module."""
 
 TIMES = 16
-"""Answers per record that are averaged where a model answers differently when it is asked again."""
+"""Calls that are averaged for a model whose answers differ from call to call."""
 
 AGAIN = 32
-"""Records that a model is asked about a second time, to see whether its answers differ."""
+"""Records that a model is asked about twice, to see whether its answers differ."""
 
 _ROUNDED = 1e-6
-"""Answers that differ by no more are the same but for rounding."""
+"""Largest difference between answers that are the same up to rounding."""
 
 
 class UserCodeError(InputError):
-    """Code of the user's raised an exception."""
+    """The user's code raised an exception."""
 
 
 @contextmanager
 def code_of_users(name: str, what: str) -> Iterator[None]:
-    """Say in one line what code of the user's raised.
+    """Turn an exception of the user's code into a `UserCodeError` of one line.
 
-    `name` is the function or model, `what` what it was to do, such as ``to train on 12 records``.
+    `name` is the function or model, `what` the task it was given, such as ``to train on 12
+    records``.
     """
     try:
         yield
@@ -59,28 +62,28 @@ def code_of_users(name: str, what: str) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What a model says of records."""
+    """A model's predictions for n records."""
 
     values: Floats
-    """(n, k) Probabilities or logits, or (n, q, k) of q queries per record."""
+    """(n, k) Probabilities or logits; (n, q, k) where each record is asked about by q queries."""
     logits: bool
     """Whether these are logits."""
     times: int = 1
-    """Answers behind each value, their mean: `TIMES` where a model's answers differ, else 1."""
+    """Predictions averaged into each value: `TIMES` for a model that answers at random, else 1."""
 
     @property
     def named(self) -> dict[str, Floats]:
-        """``probs`` or ``logits``, to be handed on by keyword."""
+        """The values under the keyword ``probs`` or ``logits``."""
         return {"logits" if self.logits else "probs": self.values}
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a report has to say of them."""
+        """Notes for the report on these predictions."""
         return said_of_times(self.times)
 
 
 def said_of_times(times: int) -> tuple[str, ...]:
-    """Return what a report has to say of answers that are means of so many."""
+    """Return the report's note on predictions averaged over `times` calls; none for one call."""
     if times == 1:
         return ()
     return (
@@ -91,28 +94,28 @@ def said_of_times(times: int) -> tuple[str, ...]:
 
 
 def average_answers(said: Floats, ask: Callable[[Ints], Floats]) -> tuple[Floats, int]:
-    """Return the mean of several answers where a model's answers to one record differ.
+    """Return the mean over several calls where a model's answers to one record differ.
 
-    An attacker who is answered with noise, such as dropout that was left on, an answer that is
-    sampled, or noise that was added to hide the members, asks again and takes the mean.
+    An attacker who meets noise, such as dropout left on, sampled answers, or noise that was added
+    to hide the members, asks again and takes the mean.
 
     Parameters
     ----------
     said : ndarray of float, shape (n, ...)
-        What the model said of all records.
+        The model's first answers to all records.
     ask : callable
-        Takes numbers of these records and returns what the model says of them now.
+        Takes indices of these records and returns the model's next answers to them.
 
     Returns
     -------
     tuple of ndarray and int
-        What it said, or the mean of `TIMES` answers; and how many answers were averaged.
+        The first answers, or the mean of `TIMES` calls; and the number of calls averaged.
     """
     some = np.unique(np.linspace(0, len(said) - 1, AGAIN).astype(np.int64))
     again = ask(some)
-    if again.shape != said[some].shape:  # answers that were kept, whatever is asked
+    if again.shape != said[some].shape:  # cached answers, independent of the query
         return said, 1
-    # Other batches may be rounded in another way: that is no noise.
+    # Other batch sizes may round differently: that is not noise.
     if _agree(again, said[some]) or _agree(again, ask(some)):
         return said, 1
     total = said.astype(np.float64)
@@ -126,13 +129,13 @@ def _agree(one: Floats, other: Floats) -> bool:
 
 
 def answers_of(model: object, x: Held, n_classes: int, names: Sequence[str] = ()) -> Answers:
-    """Return what a model or function says of n records, (n, n_classes).
+    """Return the predictions of a model or function for n records, (n, n_classes).
 
-    The model has ``predict_proba``, or is a PyTorch module, a Keras model, a booster of XGBoost or
-    LightGBM, a model of MLflow or a function of records; what any but the first return are
-    probabilities if all rows are, logits otherwise. A function, or an object of another library,
-    is asked about at most `AT_ONCE` records in one call. `names` are those of the classes 0..k-1,
-    one of which each of the model's may be. Answers that differ from time to time are averaged
+    The model has ``predict_proba``, or is a PyTorch module, a Keras model, an XGBoost or LightGBM
+    booster, an MLflow model, or a function of records. The output of all but the first is taken for
+    probabilities if every row is one, for logits otherwise. A function, or an object of another
+    library, is asked about at most `AT_ONCE` records per call. `names` are those of the classes
+    0..k-1, by which the model may call its own. Predictions that differ between calls are averaged
     (`average_answers`).
     """
     classes = class_numbers(model, n_classes, names)
@@ -144,7 +147,7 @@ def answers_of(model: object, x: Held, n_classes: int, names: Sequence[str] = ()
 
 
 def finite_answers(said: Answers, classes: Ints, n_classes: int) -> Answers:
-    """Return answers of all classes, if all are finite: logits if there are some of each class."""
+    """Return answers for all classes, if all are finite: logits where every class has one."""
     bad = np.flatnonzero(~np.isfinite(said.values).all(axis=-1))
     if len(bad):
         raise InputError(f"the model's predictions are not finite, first in row {bad[0]}")
@@ -154,7 +157,7 @@ def finite_answers(said: Answers, classes: Ints, n_classes: int) -> Answers:
 
 
 def class_numbers(model: object, n_classes: int, names: Sequence[str] = ()) -> Ints:
-    """Return the numbers of the classes that a model knows, in the order of its answers."""
+    """Return the numbers of a model's classes, in the order of its answers."""
     classes = np.asarray(getattr(model, "classes_", np.arange(n_classes)))
     called = classes.astype(np.str_).tolist()
     known = [*names] or [str(i) for i in range(n_classes)]
@@ -169,14 +172,14 @@ def class_numbers(model: object, n_classes: int, names: Sequence[str] = ()) -> I
 
 
 def by_class(seen: Floats, logits: bool, classes: Ints, n_classes: int) -> Floats:
-    """Return probabilities, (..., n_classes), with 0 for the classes that a model does not know."""
+    """Return probabilities, (..., n_classes), with 0 for classes that the model does not know."""
     probs = np.zeros((*seen.shape[:-1], n_classes))
     probs[..., classes] = probabilities(seen, logits=logits)
     return probs
 
 
 def mean_answers(model: Any, x: Held, classes: Ints, n_classes: int, named: Any) -> Answers:
-    """Return what a model says of the classes that it knows, the mean where its answers differ."""
+    """Return the predictions for the classes a model knows, averaged where calls differ."""
     seen, logits = answers_once(model, x, classes=classes, n_classes=n_classes, named=named)
     name = type(named).__name__
     with limited_to(1), code_of_users(name, f"to predict {len(x)} records"):
@@ -189,7 +192,7 @@ def mean_answers(model: Any, x: Held, classes: Ints, n_classes: int, named: Any)
 def answers_once(
     model: Any, x: Held, classes: Ints, n_classes: int, named: Any
 ) -> tuple[Floats, bool]:
-    """Return what a model says of the classes that it knows, and whether these are logits."""
+    """Return one call's predictions for the classes a model knows, and whether they are logits."""
     name = type(named).__name__
     module = is_module(model)
     _, proper = _asker(model)
@@ -210,9 +213,10 @@ def answers_once(
 
 
 def _ask_in_batches(model: Any, x: Held) -> Any:
-    """Return what a model says of some records, a service asked about `AT_ONCE` in one call."""
+    """Return a model's raw output; remote services get at most `AT_ONCE` records per call."""
     ask, _ = _asker(model)
-    at_once = len(x) if is_module(model) or _is_local(model) else AT_ONCE
+    local = is_module(model) or type(model).__module__.partition(".")[0] in _LOCAL
+    at_once = len(x) if local else AT_ONCE
     if at_once >= len(x):
         return ask(x)
     name = type(model).__name__
@@ -225,21 +229,19 @@ _LOCAL = frozenset({"sklearn", "xgboost", "lightgbm", "catboost", "keras", "imbl
 """Libraries whose models answer any number of records at once, in this process."""
 
 
-def _is_local(model: object) -> bool:
-    return type(model).__module__.partition(".")[0] in _LOCAL
-
-
 def is_askable(model: object) -> bool:
-    """Return whether a trained model gives probabilities or logits in a way known here."""
+    """Return whether this library knows how to get probabilities or logits from a trained model."""
     known = hasattr(model, "predict_proba") or _booster_of(model) or _is_pyfunc(model)
     return bool(known) or callable(model)
 
 
 def _asker(model: Any) -> tuple[Callable[[Held], Any], bool]:
-    """Return what is asked about records, and whether its answers are probabilities in any case."""
+    """Return the function that predicts, and whether its output is always probabilities."""
     if hasattr(model, "predict_proba"):
         return model.predict_proba, True
-    if _is_keras(model):
+    # Keras is slow to import; where it is not imported yet, no model is of it.
+    keras = sys.modules.get("keras")
+    if keras is not None and isinstance(model, keras.Model):
         return partial(model.predict, verbose=0), False
     if is_module(model):
         return partial(_of_module, model), False
@@ -253,7 +255,7 @@ def _asker(model: Any) -> tuple[Callable[[Held], Any], bool]:
 
 
 def _booster_of(model: object) -> str | None:
-    """Return the library of a booster without its classifier: XGBoost's, or LightGBM's."""
+    """Return the library of a bare booster, XGBoost's or LightGBM's, without its classifier."""
     library = type(model).__module__.partition(".")[0]
     is_one = type(model).__name__ == "Booster" and library in ("xgboost", "lightgbm")
     return library if is_one else None
@@ -268,7 +270,7 @@ def _of_xgboost(booster: Any, x: Held) -> Any:
     if not objective.startswith(("binary:", "multi:")) or objective == "binary:hinge":
         raise InputError(f"the Booster has the objective {objective}, which is no classifier's")
     given = DMatrix(x, enable_categorical=True, **named)
-    # Of multi:softmax the margins: its predictions are classes.
+    # Margins for multi:softmax, whose predictions are classes.
     margins = objective in ("multi:softmax", "binary:logitraw")
     said = np.asarray(booster.predict(given, output_margin=margins), np.float64)
     return _of_both(said, margins) if said.ndim == 1 else said
@@ -296,7 +298,7 @@ def _is_pyfunc(model: object) -> bool:
 
 
 def _of_pyfunc(model: Any, x: Held) -> Any:
-    """Return the probabilities that a model of MLflow gives, itself or what it wraps."""
+    """Return the probabilities of an MLflow model, or of the model that it wraps."""
     said = model.predict(x)
     if np.ndim(said) == 2:
         return said
@@ -322,11 +324,11 @@ def check_answers(
     non_negative: bool = False,
     proper: bool = False,
 ) -> tuple[Floats, bool]:
-    """Return what `name` said of n records as numbers, and whether these are logits.
+    """Return the answers of `name` for n records as numbers, and whether these are logits.
 
-    It said (n, k) numbers or, for q queries per record, (n, q, k); the columns stand for `classes`
-    (k,). `non_negative` is whether logits may be all above 0, `proper` whether these are
-    probabilities in any case.
+    Answers are (n, k) or, for q queries per record, (n, q, k); the columns stand for `classes`
+    (k,). `non_negative` says whether logits may all be at least 0, `proper` whether the answers are
+    known to be probabilities.
     """
     seen = _numbers(said, name)
     if seen.ndim not in (2, 3) or (len(seen), seen.shape[-1]) != (n, len(classes)):
@@ -342,7 +344,7 @@ def check_answers(
 
 
 def _numbers(said: Any, name: str) -> Floats:
-    """Return an array of what may be a tensor, on a device or with a gradient, or hold logits."""
+    """Return model output as a float64 array: tensors are detached, and `.logits` unwrapped."""
     said = getattr(said, "logits", said)
     if "torch" in sys.modules and isinstance(said, sys.modules["torch"].Tensor):
         said = said.detach().cpu().double().numpy()
@@ -355,7 +357,7 @@ def _numbers(said: Any, name: str) -> Floats:
 
 
 def _are_logits(seen: Floats, name: str, *, non_negative: bool) -> bool:
-    """Return whether finite rows are logits, which may be all above 0 where `non_negative`."""
+    """Return whether finite rows are logits; with `non_negative`, logits may all be above 0."""
     seen = seen[np.isfinite(seen).all(axis=-1)]
     if (np.abs(seen.sum(axis=-1) - 1) <= _ROUNDING).all() and not (seen < -_ROUNDING).any():
         return False
@@ -369,14 +371,9 @@ def _are_logits(seen: Floats, name: str, *, non_negative: bool) -> bool:
 
 def is_module(model: object) -> bool:
     """Return whether a model is a PyTorch module."""
-    # Without torch in memory nobody can have made a module.
+    # If torch is not imported, no module can exist.
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(model, torch.nn.Module)
-
-
-def _is_keras(model: object) -> bool:
-    keras = sys.modules.get("keras")
-    return keras is not None and isinstance(model, keras.Model)
 
 
 def _of_module(module: Any, x: NDArray[Any]) -> Floats:
@@ -400,7 +397,7 @@ def _of_module(module: Any, x: NDArray[Any]) -> Floats:
 
 
 def no_probabilities(model: object) -> str:
-    """Return what to say of a model without them."""
+    """Return the error message for a model without `predict_proba`."""
     return (
         f"{type(model).__name__} has no predict_proba, and attacks need probabilities: wrap it in "
         "sklearn.calibration.CalibratedClassifierCV, or give a model that has it, or a function "

@@ -1,4 +1,4 @@
-"""A small network that tells members from non-members, and what it is fed."""
+"""A small network that tells members from non-members, and its inputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from privacygauge.errors import InputError
 from privacygauge.runs.threads import limited_to
 
 Inputs = NDArray[np.float32]
-"""(n, d) What a network is fed; single precision halves the time and the memory."""
+"""(n, d) Inputs of a network; single precision halves the time and the memory."""
 
 
 @dataclass(frozen=True)
@@ -25,20 +25,20 @@ class Network:
 
     Notes
     -----
-    The one logistic output is the log-odds of a member; of two outputs with a LogSoftMax, as in
-    Long et al. (2017), that is the difference.
+    The single logistic output is the log-odds of membership; it equals the difference of two
+    outputs with a LogSoftMax, as in Long et al. (2017).
     """
 
     hidden: int = 64
     """Units of the hidden layer, at least 1."""
     epochs: int = 50
-    """Passes over the records, at least 1; all are made."""
+    """Epochs of training, at least 1; there is no early stopping."""
     learning_rate: float = 0.01
-    """Adam's step, above 0."""
+    """Learning rate of Adam, above 0."""
     penalty: float = 1e-4
-    """Weight of the squared weights, at least 0."""
+    """L2 penalty on the weights, at least 0."""
     batch: int = 200
-    """Records a step, at least 1."""
+    """Batch size, at least 1."""
 
     def __post_init__(self) -> None:
         for name in ("hidden", "epochs", "batch"):
@@ -52,11 +52,11 @@ class Network:
     def log_odds(
         self, known: Inputs, member: Bools, asked: Inputs, rng: np.random.Generator
     ) -> Floats:
-        """Return the log-odds of being a member at even odds, after training, (n,).
+        """Train, and return the log-odds of membership at even prior odds, (n,).
 
-        That is the sum that enters the logistic function, which would round many to 0 and 1.
-        Members and non-members must occur in `known`; the rarer kind is repeated, so that both
-        weigh alike. `rng` draws the first weights and the order of the records.
+        This is the input of the logistic function, which would round many to 0 and 1. Members and
+        non-members must both occur in `known`; the rarer kind is repeated, so that both have equal
+        weight. `rng` draws the initial weights and the order of the records.
         """
         rows = even_rows(member, rng)
         batch = min(self.batch, len(rows))
@@ -78,9 +78,9 @@ class Network:
 
 
 class _Weights:
-    """The weights of a network, changed in place: the numbers of scikit-learn's MLPClassifier.
+    """Weights of a network, changed in place: the same numbers as scikit-learn's MLPClassifier.
 
-    Its own training checks and codes the records again in each epoch, which takes longer than the
+    MLPClassifier checks and encodes the records again in each epoch, which takes longer than the
     products. All weights are one vector, so that Adam is a few operations.
     """
 
@@ -99,7 +99,7 @@ class _Weights:
         )
 
     def outputs(self, x: Inputs) -> tuple[Inputs, Inputs]:
-        """Return what the hidden units give, (b, hidden), and the log-odds, (b, 1)."""
+        """Return the activations of the hidden units, (b, hidden), and the log-odds, (b, 1)."""
         first, bias, last, shift = self.parts
         units: Inputs = x @ first
         units += bias
@@ -108,7 +108,7 @@ class _Weights:
         return units, value
 
     def slope(self, x: Inputs, y: Inputs, penalty: float) -> None:
-        """Set the gradient of the mean cross-entropy, with that of the squared weights."""
+        """Set the gradient of the mean cross-entropy with its L2 penalty."""
         units, value = self.outputs(x)
         by_value = expit(value) - y
         by_units = by_value * self.parts[2].T
@@ -130,22 +130,22 @@ class _Weights:
         self.all += -now * self.first / (np.sqrt(self.second) + 1e-8)
 
     def flush(self) -> None:
-        """Set to 0 what is too small for full precision: with it each operation takes four times.
+        """Set subnormal weights to 0: arithmetic on them takes four times as long.
 
-        The penalty makes such weights of units that are never active.
+        The penalty shrinks the weights of units that are never active into that range.
         """
         for kept in (self.all, self.first, self.second):
             kept[np.abs(kept) < np.finfo(np.float32).tiny] = 0
 
 
 SMALL = Network()
-"""The network of Shokri et al. (2017) in size; epochs and step are this library's."""
+"""The network size of Shokri et al. (2017); epochs and learning rate are this library's."""
 
 
 def even_rows(member: Bools, rng: np.random.Generator) -> Ints:
-    """Return row numbers, all of them, with as many members as non-members.
+    """Return all row numbers, with as many members as non-members.
 
-    Rows of the rarer kind are repeated, equally often but for one, at random which.
+    Rows of the rarer kind are repeated, equally often up to one, drawn at random.
     """
     sides = [rng.permutation(np.flatnonzero(side)) for side in (member, ~member)]
     size = max(len(side) for side in sides)
@@ -166,14 +166,15 @@ def one_hot(labels: Ints, n_classes: int) -> Inputs:
 
 
 def standardise_both(known: NDArray[Any], asked: NDArray[Any]) -> tuple[Inputs, Inputs]:
-    """Return both, less the means of `known`, over its deviations (1 where they are 0).
+    """Return both matrices, standardised by the means and deviations of `known`.
 
-    Columns of 0 and 1, such as categories, stay as they are: rare ones would become large.
+    Columns of 0 and 1, such as categories, stay as they are: rare ones would become large. A
+    deviation of 0 counts as 1.
     """
     learnt = known.astype(np.float64)
     mean = learnt.mean(axis=0)
     deviation = learnt.std(axis=0)
-    # Of a constant, rounding can leave a deviation that division would blow up.
+    # A constant column may have a deviation from rounding, which division would blow up.
     constant = deviation <= 1e-9 * np.abs(learnt).max(axis=0)
     binary = ((learnt == 0) | (learnt == 1)).all(axis=0)
     mean = np.where(binary, 0.0, mean)

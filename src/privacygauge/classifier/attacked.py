@@ -1,4 +1,4 @@
-"""What attacks find of a classifier, and what may mislead whoever reads it."""
+"""Results of the attacks on a classifier, with the caveats a reader needs."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ MOST_GROUPS = 200
 
 HANDICAP = 8.0
 """Factor on the p-values, for few records and for groups, of attacks that learn class by class or
-more than a threshold: the chance in what they learn moves few records out of sight."""
+learn more than a threshold: chance effects in their training hide a few exposed records."""
 
 _TAUGHT = ("learned", "whole-answer")
-"""Attacks that learn from bits more than a threshold."""
+"""Attacks that learn more than a threshold from known membership."""
 
 
 def slice_table(
@@ -63,12 +63,12 @@ def slice_table(
     level: float,
     handicaps: Mapping[str, float] | None = None,
 ) -> SliceTable:
-    """Return how exposed each class, each tenth of confidence and each group of columns is.
+    """Return how exposed each class, each decile of confidence and each group of columns is.
 
     `transcripts` are the titles and scores of all attacks on the compared records, `handicaps`
     those of `ranked_groups`.
     """
-    # The attack is named here, before anything was measured.
+    # The attack is chosen here, before anything is measured.
     attack = Threshold("modified-entropy", per_class=True)
     rngs = [seeds.stream(seed, "slices", number) for number in range(len(rounds))]
     whole = play(attack, rounds, rngs)
@@ -84,7 +84,7 @@ def slice_table(
         for order in (played.transcript.target, transcripts[0][1].target)
     )
     rng = seeds.stream(seed, "group ranks")
-    # Groups have a quarter of the verdict's error.
+    # Groups get a quarter of the verdict's error rate.
     rankings = ranked_groups(transcripts, ranked, rng, 1 - SHARE * (1 - level), handicaps=handicaps)
     title = "modified-entropy (per-class)"
     return find_slices(played.decisions, judged, attack=title, level=level, ranked=rankings)
@@ -93,7 +93,7 @@ def slice_table(
 def groups_of(
     target: Predictions, slices: Mapping[str, ArrayLike] | Sequence[str] | None
 ) -> tuple[dict[str, NDArray[Any]], list[Skipped]]:
-    """Return the groups of every column to slice by, and the columns that have too many."""
+    """Return the groups of every column to slice by, and the columns with too many values."""
     if isinstance(slices, Mapping):
         chosen = {
             name: checks.vector(values, f"slice {name!r}", length=len(target))
@@ -117,7 +117,7 @@ def groups_of(
 def contents_of(
     target: Predictions, names: Iterable[str], use: str = ""
 ) -> dict[str, NDArray[Any]]:
-    """Return columns of the user's by their names; `use` is what they are for, in the message."""
+    """Return the named columns of the user's table; `use` is their purpose, for error messages."""
     chosen = list(names)
     missing = [name for name in chosen if name not in target.columns]
     if missing:
@@ -144,50 +144,50 @@ def records_of(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AttackFindings:
-    """What attacks find of a classifier."""
+    """Results of all attacks on one classifier."""
 
     evaluations: tuple[Evaluation, ...]
-    """One an attack, in the order of the suite."""
+    """One per attack, in the order of the suite."""
     headline: Headline
-    """What the verdict speaks of."""
+    """The result that the verdict is about."""
     risk: Risk
     """The privacy risk score."""
     slices: SliceTable
-    """Groups of records."""
+    """Exposure of groups of records."""
     facts: tuple[Fact, ...]
-    """About the release."""
+    """Facts about the release."""
     targets: SeveralTargets | None = None
-    """The same attacks on further targets, where a half-width was asked for."""
+    """The same attacks on further targets, if a half-width was asked for."""
     more_models: tuple[Foretold, ...] = ()
-    """What attacks would reach with more shadow models, where those there are can tell."""
+    """Predicted results of attacks with more shadow models, where the present ones allow it."""
     comparison: Comparison | None = None
-    """On which records members and non-members were compared; None where nobody looked."""
+    """The records on which members and non-members were compared; None without a comparison."""
     questions: Questions | None = None
-    """What is shown of few records and of groups, and what could have been shown; None where only
-    the average was asked for."""
+    """The answers about few records and about groups, with the power to detect them; None where
+    only the average was asked for."""
     unmatched: Headline | None = None
-    """What attacks reach on all records, where some were left out for a column that may have been
-    made from the answers."""
+    """Results on all records, where some were left out for a column that may have been made from
+    the answers."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlayedAttacks:
-    """What was found of all records, and of each of them."""
+    """Results over all records, and scores record by record."""
 
     found: AttackFindings
-    """Of all records."""
+    """Results over all records."""
     scores: Mapping[str, Floats]
-    """Attack title to (n,) scores, in the file's order."""
+    """Attack title to (n,) scores, in the order of the file; higher = more likely a member."""
     guesses: Mapping[str, Bools]
-    """Attack title to (n,) guesses."""
+    """Attack title to (n,) guesses, in the order of the file."""
     risk: Floats
-    """(n,) The privacy risk score."""
+    """(n,) Privacy risk scores, in [0, 1]."""
     vulnerability: Vulnerability | None
-    """What models with and without each record show; None where none were compared."""
+    """Comparison of models with and without each record; None where there were none."""
     skipped: tuple[Skipped, ...]
-    """Attacks that were not played."""
+    """Attacks that were skipped, with reasons."""
     warnings: tuple[str, ...]
-    """What may mislead."""
+    """Caveats for the reader."""
 
 
 def attack_rounds(
@@ -202,7 +202,7 @@ def attack_rounds(
     *,
     has_shadow: bool,
 ) -> PlayedAttacks:
-    """Return what attacks find in rounds that were dealt already.
+    """Return the results of a suite of attacks on rounds that are already dealt.
 
     Targets are the rows of `target`, `columns` their groups; `comparison` says on which of them
     members and non-members are compared, though all have their scores; `has_shadow` is whether the
@@ -285,7 +285,7 @@ def attack_rounds(
 def _right_predictions(
     rounds: Sequence[Round], has_shadow: bool
 ) -> tuple[caveats.Rows, caveats.Rows | None]:
-    """Return what target and shadow model predict rightly, from the signals of the rounds."""
+    """Return which predictions of target and shadow model are right, from the rounds' signals."""
     right = np.concatenate([r.observation.signals["correctness"] for r in rounds]) == 1.0
     secret = np.concatenate([r.secret for r in rounds])
     ours = right, secret, np.concatenate([r.unit for r in rounds])

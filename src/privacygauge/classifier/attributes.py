@@ -1,14 +1,15 @@
-"""Attribute inference: guesses of a sensitive column of people whose other columns are known.
+"""Attribute inference: guesses of a sensitive column from the other columns and the model.
 
-The adversary knows a person's other columns, and perhaps the class; asks the model about the
-record with each value that the sensitive column may have; and takes the value for which the model
-is most certain of the class. Much of that succeeds because columns go together in the whole
-population, which is no leak about anyone: so the same guesses are made about people whom the model
-was not trained on, and once more without the model, by imputation.
+The adversary knows a person's other columns, and perhaps the class; it asks the model about the
+record with each possible value of the sensitive column, and takes the value for which the model is
+most certain of the class. Much of that success comes from correlations in the whole population,
+which leak nothing about anyone in particular: so the same guesses are made about people whom the
+model was not trained on, and once more without the model, by imputation.
 
-Columns that follow from the sensitive one in every record, such as its dummies or its code, are
-other writings of it: whoever knows them needs no model. They are named, and nothing can be told of
-an adversary who does not know them until they are left out, or are guessed with the column.
+Columns that follow from the sensitive one in every record, such as its dummies or its code, encode
+the same value: an adversary who knows them needs no model. They are named, and the audit says
+nothing about an adversary who does not know them until they are left out, or are guessed with the
+column.
 """
 
 from __future__ import annotations
@@ -35,42 +36,45 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Columns = tuple[Any, ...]
-"""Names of columns of a frame, or places of those of an array."""
+"""Column names of a frame, or column indices of an array."""
 
 MOST_VALUES = 12
-"""Numbers with more different values are cut into bins; more categories are refused at 50."""
+"""Numbers with more distinct values are cut into bins."""
+
 MOST_CATEGORIES = 50
+"""A column with more categories is refused."""
+
 BINS = 5
-"""Bins of a number, equally frequent among all records."""
+"""Bins of a numeric column, equally frequent among all records."""
 WITHIN = (1 / 6, 1 / 2, 5 / 6)
-"""Quantiles of a bin that the model is asked about; the mean of its answers counts."""
+"""Quantiles within a bin at which the model is asked; its answers are averaged."""
 FOLDS = 5
-"""Parts of the people: what is learnt for one part is learnt on the others."""
+"""Parts of the people: models for one part are learnt on the others."""
 FEWEST = 10
-"""With fewer people outside of the training set there is no imputation to compare with."""
+"""Fewest people outside of the training set for an imputation to compare with."""
 
 _UNSURE = 0.75
-"""Below this probability of the true value imputation is not sure of it."""
+"""Imputation is unsure of a value whose probability is below this."""
 
 _BY_CHANCE = 1e-6
-"""A column that follows from another one with a smaller probability, by chance, does follow."""
+"""One column follows from another if chance would explain it with less than this probability."""
 
 _TEXTS = 50
-"""A text of more different values is numbered for the imputation, in place of a column each."""
+"""A text column with more distinct values is numbered for the imputation, not one-hot encoded."""
 
-_LEAST = 1e-4  # answers below count as this: a forest's 0 votes are not infinitely sure
+_LEAST = 1e-4  # floor of answers: 0 votes of a forest are not infinite certainty
 
 
 @dataclass(frozen=True, eq=False)
 class Secret:
-    """The values that a sensitive column may have."""
+    """Possible values of a sensitive column."""
 
     names: tuple[str, ...]
-    """(v,) What people call them; intervals where a number was cut into bins."""
+    """(v,) Names of the values; intervals where a number was cut into bins."""
     code: Ints
-    """(n,) Which of them each record has."""
+    """(n,) Index of each record's value, in 0..v-1."""
     asked: tuple[NDArray[Any], ...]
-    """(v,) What stands in `columns` when the model is asked about a value: (q, w) for w columns."""
+    """(v,) Contents of `columns` when the model is asked about a value: (q, w) for w columns."""
     columns: Columns = ()
     """(w,) Names or places of the sensitive columns."""
     follow: Columns = ()
@@ -84,27 +88,27 @@ class Secret:
 
 @dataclass(frozen=True, eq=False)
 class Guesses:
-    """Which guesses are right, about members and others alike."""
+    """Right and wrong guesses, about members and non-members alike."""
 
     secret: Secret
-    """What was guessed."""
+    """The values that were guessed."""
     right: Mapping[str, Bools]
     """Attack to (n,) whether its guess is right."""
     imputed: Bools | Skipped
     """(n,) Whether the guess without the model is right, or why there is none."""
     surprise: Mapping[str, Floats]
-    """How the surest guesses are ranked to (n,): by how much the model, with the imputation or
-    alone, speaks for the guess against the imputation's, or how certain it is. Minus infinity
-    where the guess is wrong, or the imputation is right and sure of the value."""
+    """Ranking of the surest guesses to (n,) scores: by how far the model, with the imputation or
+    alone, favours the guess over the imputation's, or by its certainty. Minus infinity where the
+    guess is wrong, or the imputation is right and sure of the value."""
     with_model: Floats
     """(n,) Calibrated probability of the true value with the model; NaN without imputation."""
     without: Floats
     """(n,) The same without the model."""
     skipped: tuple[Skipped, ...]
-    """Attacks that were not played."""
+    """Attacks that were skipped, with reasons."""
 
     def newly(self) -> Bools:
-        """Return whose value is guessed right with the model and wrong without it, (n,)."""
+        """Return which values are guessed right with the model and wrong without it, (n,)."""
         if isinstance(self.imputed, Skipped):
             return np.zeros(len(self.secret.code), np.bool_)
         found: Bools = self.right["weighted"] & ~self.imputed
@@ -112,7 +116,7 @@ class Guesses:
 
 
 def sensitive_columns(x: Any, sensitive: str | int | Sequence[Any]) -> Columns:
-    """Return the sensitive columns of a frame by their names, of an array by their places.
+    """Return the sensitive columns: names for a frame, indices for an array.
 
     Raises
     ------
@@ -147,16 +151,17 @@ def secret_of(x: NDArray[Any] | pd.DataFrame, sensitive: str | int | Sequence[An
     """Return the values of a sensitive column.
 
     `sensitive` is one column of a frame or of an array (n, d), or several that are guessed as one:
-    those that encode it, one of them 1 and the others 0, or other writings of it.
+    a one-hot encoding, or several encodings of the same value.
 
     Raises
     ------
     InputError
-        If there is a single value, or too many that are no numbers.
+        If there is only one value, or too many that are not numbers.
     """
     columns = sensitive_columns(x, sensitive)
-    block = _block(x, columns)
-    numbers = block[:, 0].astype(np.float64) if _is_number(block) else None
+    block = np.column_stack([_column(x, column) for column in columns])
+    is_number = block.shape[1] == 1 and block.dtype.kind in "iuf"
+    numbers = block[:, 0].astype(np.float64) if is_number else None
     if numbers is not None and not np.isfinite(numbers).all():
         raise InputError("the sensitive column must hold finite numbers or categories")
     if is_frame(x) and _missing(block).any():
@@ -177,7 +182,7 @@ def secret_of(x: NDArray[Any] | pd.DataFrame, sensitive: str | int | Sequence[An
 def _values(
     block: NDArray[Any], raw: Ints, numbers: Floats | None
 ) -> tuple[tuple[str, ...], Ints, list[Ints]]:
-    """Return names of the values, which of them each record has, and records to ask like."""
+    """Return the names of the values, each record's value, and records to ask with."""
     n_values = int(raw.max()) + 1
     if numbers is not None and n_values > MOST_VALUES:
         return _bin_column(numbers)
@@ -213,7 +218,7 @@ def attribute_guesses(
     model : object
         As in `answers_of`.
     x : ndarray, shape (n, d), or data frame
-        What the model is asked about.
+        Records to ask the model about.
     y : ndarray of int, shape (n,)
         Classes in 0..k-1.
     member : ndarray of bool, shape (n,)
@@ -223,9 +228,9 @@ def attribute_guesses(
     sensitive : str, int or sequence of either
         The sensitive column; see `secret_of`.
     rng : numpy.random.Generator
-        For the parts, and for ties.
+        Draws the parts, and breaks ties.
     classes : sequence of str
-        What the model calls the classes.
+        Names of the classes, as the model uses them.
     knows_label : bool
         Whether the adversary knows the class.
 
@@ -255,6 +260,7 @@ def attribute_guesses(
     )
     guess = _chooser(secret.code, rng)
     if isinstance(log_p, Skipped):
+        # Only the guess that needs no imputation is left.
         nothing = np.full(len(y), np.nan)
         others = ("confidence-and-data", "label-only", "weighted")
         left_out = tuple(Skipped(name, "needs the imputation") for name in others)
@@ -268,6 +274,7 @@ def attribute_guesses(
             without=nothing,
             skipped=(log_p, *left_out),
         )
+    # The imputation alone, calibrated: what a guess without the model achieves.
     alone = conditional_logit(log_p, secret.code, member, fold)
     scores = {"confidence": told, "confidence-and-data": told + log_softmax(alone, axis=1)}
     skipped: tuple[Skipped, ...] = ()
@@ -287,6 +294,7 @@ def attribute_guesses(
     with_model, without = (
         softmax(score, axis=1)[rows, secret.code] for score in (scores["weighted"], alone)
     )
+    # A right guess reveals something only where imputation is wrong or unsure.
     unsure = (imputed != secret.code) | (without < _UNSURE)
     beyond = log_softmax(scores["weighted"], axis=1) - log_softmax(alone, axis=1)
     by_model = guessed["weighted"]
@@ -325,7 +333,7 @@ def answers_to(
 
 
 def parts(unit: Ints, member: Bools, rng: np.random.Generator) -> Ints:
-    """Return which of `FOLDS` parts each record is in, (n,): people of both sides are spread."""
+    """Return the part, in 0..`FOLDS`-1, of each record, (n,); both sides are spread evenly."""
     _, first, index = np.unique(unit, return_index=True, return_inverse=True)
     order = np.lexsort((rng.random(len(first)), member[first]))
     number = np.empty(len(first), np.int64)
@@ -338,8 +346,8 @@ def imputation(
 ) -> tuple[Floats, Floats] | Skipped:
     """Return log probabilities of each value without the model, or why there are none.
 
-    By a tree and by gradient boosting, (n, v) each. For a part they are learnt on the non-members
-    of the other parts, the same for members and others.
+    By a tree and by gradient boosting, (n, v) each. For each part they are learnt on the
+    non-members of the other parts, whether the record is a member or not.
     """
     n_out = checks.n_distinct(unit[~member])
     if n_out < FEWEST:
@@ -362,7 +370,7 @@ def imputation(
 def conditional_logit(features: Sequence[Floats], code: Ints, member: Bools, fold: Ints) -> Floats:
     """Return the log odds of each value by a conditional logit, (n, v).
 
-    Each of the features (n, v) is given one weight, learnt for a part on the members of the others.
+    Each of the features (n, v) gets one weight, learnt for each part on the members of the others.
     """
     stacked = np.stack(features, axis=2)
     found = np.empty(stacked.shape[:2])
@@ -381,7 +389,7 @@ def _weights(features: Floats, code: Ints) -> Floats:
         slope = (expected - features[rows, code]).sum(axis=0) + weight - start
         return float(-logs[rows, code].sum() + ((weight - start) ** 2).sum() / 2), slope
 
-    # As sure of the start, the imputation as it is, as one record could make it.
+    # The prior, the imputation unchanged, weighs as much as one record.
     start = np.zeros(features.shape[2])
     start[-1] = 1.0
     best: Floats = minimize(cost, start, jac=True, method="BFGS").x
@@ -391,7 +399,7 @@ def _weights(features: Floats, code: Ints) -> Floats:
 def _confusion_log_probabilities(
     predicted: Ints, own: Ints, y: Ints, member: Bools, fold: Ints
 ) -> Floats:
-    """Return log P(class | class predicted with each value), (n, v), from non-members' own."""
+    """Return log P(class | class predicted with each value), (n, v), estimated on non-members."""
     k = int(max(y.max(), predicted.max(), own.max())) + 1
     found = np.empty(predicted.shape)
     for part in np.unique(fold).tolist():
@@ -404,7 +412,7 @@ def _confusion_log_probabilities(
 
 
 def _chooser(code: Ints, rng: np.random.Generator) -> Callable[[Floats], Ints]:
-    """Return what gives the value of the highest score, (n,); ties are drawn, once for all."""
+    """Return a function that picks the value with the highest score, (n,); ties are broken once."""
     lot = rng.random((len(code), int(code.max()) + 1))
 
     def guess(score: Floats) -> Ints:
@@ -417,9 +425,9 @@ def _chooser(code: Ints, rng: np.random.Generator) -> Callable[[Floats], Ints]:
 
 
 def _by_tree(known: Floats, code: Ints, asked: Floats, n_values: int, seed: int) -> Floats:
-    """Return the probability of each value, (a, v), above 0, of a tree that is not cut back.
+    """Return the probability of each value, (a, v), above 0, by an unpruned tree.
 
-    A leaf's share counts as much as its records, and the whole share as one more.
+    A leaf's shares are smoothed by one record with the overall shares.
     """
     from sklearn.tree import DecisionTreeClassifier
 
@@ -456,11 +464,11 @@ def _boosted_probabilities(
 
 
 def _bin_column(numbers: Floats) -> tuple[tuple[str, ...], Ints, list[Ints]]:
-    """Return names of bins, which of them each number is in, and rows in the middle of each."""
+    """Return the names of bins, the bin of each number, and rows in the middle of each."""
     edges = np.unique(np.quantile(numbers, np.arange(1, BINS) / BINS))
     code = np.searchsorted(edges, numbers, side="left")
     kept, code = np.unique(code, return_inverse=True)
-    # The least and the largest number are somebody's: they are not shown.
+    # The smallest and the largest number belong to somebody: they are not shown.
     ends = ["", *(f"{edge:g}" for edge in edges), ""]
     names = []
     asked = []
@@ -477,10 +485,10 @@ def _bin_column(numbers: Floats) -> tuple[tuple[str, ...], Ints, list[Ints]]:
 
 
 def _following(x: Any, columns: Sequence[Any], raw: Ints) -> Columns:
-    """Return the columns that are the same wherever the sensitive one is, but are no constants.
+    """Return the non-constant columns whose value is determined by the sensitive one.
 
-    That several records of each value agree must not be chance. Where one column follows, so do
-    rarer columns of 0 and 1 that would be too rare to tell, as the dummies of rare values.
+    The agreement of records with the same value must not be chance. Where one column follows, so do
+    columns of 0 and 1 that alone would be too rare to tell, such as the dummies of rare values.
     """
     _, first, group = np.unique(raw, return_index=True, return_inverse=True)
     sure: list[Any] = []
@@ -498,14 +506,14 @@ def _following(x: Any, columns: Sequence[Any], raw: Ints) -> Columns:
 
 
 def _determines(column: NDArray[Any], code: Ints) -> bool:
-    """Return whether records that agree in a column agree in the sensitive one, not by chance."""
+    """Return whether equal values of a column imply equal sensitive values, beyond chance."""
     group = _number_equal_rows(column[:, None])
     _, first = np.unique(group, return_index=True)
     return bool((code[first][group] == code).all()) and _chance(group, code) < _BY_CHANCE
 
 
 def _chance(group: Ints, number: Ints) -> float:
-    """Return about how likely records of each group would agree if they were drawn at random."""
+    """Return the approximate probability that records of each group agree by chance."""
     repeats = len(group) - checks.n_distinct(group)
     share = np.bincount(number) / len(number)
     return float(np.sum(share**2) ** repeats)
@@ -522,14 +530,6 @@ def _column(x: Any, column: Any) -> NDArray[Any]:
     return found
 
 
-def _block(x: Any, columns: Columns) -> NDArray[Any]:
-    return np.column_stack([_column(x, column) for column in columns])
-
-
-def _is_number(block: NDArray[Any]) -> bool:
-    return block.shape[1] == 1 and block.dtype.kind in "iuf"
-
-
 def _missing(values: NDArray[Any]) -> Bools:
     import pandas as pd
 
@@ -537,7 +537,7 @@ def _missing(values: NDArray[Any]) -> Bools:
 
 
 def _number_equal_rows(block: NDArray[Any]) -> Ints:
-    """Return the same number for equal rows, (n,), in the order of their values."""
+    """Return the same number for equal rows, (n,), ascending by their values."""
     if block.dtype.kind == "O":
         block = np.where(_missing(block), "", block.astype(np.str_))
     elif block.dtype.kind == "f":
@@ -547,7 +547,7 @@ def _number_equal_rows(block: NDArray[Any]) -> Ints:
 
 
 def _with(x: Any, columns: Columns, value: NDArray[Any]) -> Any:
-    """Return the records with a value in the sensitive columns."""
+    """Return the records with a given value in the sensitive columns."""
     if not is_frame(x):
         changed = x.copy()
         changed[:, list(columns)] = value
@@ -568,7 +568,7 @@ def _with(x: Any, columns: Columns, value: NDArray[Any]) -> Any:
 
 
 def _other_columns(x: Any, columns: Columns) -> Floats:
-    """Return all other columns as numbers, (n, d'); texts as columns of 0 and 1."""
+    """Return all other columns as numbers, (n, d'); texts one-hot encoded."""
     if not is_frame(x) and x.dtype.kind in "biuf":
         return np.delete(np.asarray(x, np.float64), list(columns), axis=1)
     found: list[NDArray[Any]] = [np.empty((len(x), 0))]

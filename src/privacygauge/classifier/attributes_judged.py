@@ -1,4 +1,4 @@
-"""What guesses of a sensitive column say about members, beside others and beside imputation."""
+"""Attribute inference judged: guesses about members against non-members and against imputation."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ if TYPE_CHECKING:
 
 
 _OF_AVERAGE = 0.5
-"""The share of the error that the average of all records may make; the surest guesses the rest."""
+"""Share of the error rate that the average over records gets; the surest guesses get the rest."""
 
 
 @dataclass(frozen=True)
 class GainOverImputation:
-    """By how much an attack is right more often than imputation, which does not ask the model."""
+    """How much more often an attack is right than imputation, which does not ask the model."""
 
     name: str
-    """The attack."""
+    """Name of the attack."""
     members: Estimate
-    """Among members, in [-1, 1]."""
+    """Gain among members, in [-1, 1]."""
     others: Estimate
-    """Among others, in [-1, 1]."""
+    """Gain among non-members, in [-1, 1]."""
     difference: Estimate
-    """Members less others, in [-2, 2]."""
+    """Gain among members less that among non-members, in [-2, 2]."""
 
     @property
     def advantage(self) -> Estimate:
-        """What the model adds about members: beyond imputation, and beyond what it adds of others.
+        """The model's contribution on members: beyond imputation and beyond its gain on others.
 
-        The smaller one of `members` and `difference`, and so are the ends of its interval: where
+        The smaller of `members` and `difference`, in value and at both ends of the interval: where
         both intervals hold, this one does.
         """
         a = self.members
@@ -78,20 +78,21 @@ class JudgedGuesses:
     unit: Ints
     """(n,) The number of the person behind each record."""
     attacks: tuple[BothSides, ...]
-    """Each attack's rate of right guesses on both sides; all differences hold together."""
+    """Each attack's rate of right guesses on both sides; all intervals hold simultaneously."""
     controls: tuple[BothSides, ...]
-    """What must not differ between the sides, the imputation first; all hold together."""
+    """Quantities that must not differ between the sides, imputation first; intervals hold
+    simultaneously."""
     added: tuple[GainOverImputation, ...]
-    """What each attack adds to the imputation, on both sides; all hold together. Empty without
-    imputation."""
+    """Each attack's gain over imputation, on both sides; intervals hold simultaneously. Empty
+    without imputation."""
     surest: Tail | None
-    """How many members' values the surest guesses give away; None without imputation."""
+    """Number of members whose values the surest guesses reveal; None without imputation."""
     said: tuple[str, ...] = ()
-    """What is to be said of people and columns."""
+    """Notes for the report on people and columns."""
 
     @property
     def best(self) -> GainOverImputation | None:
-        """The attack whose guesses surely add most about members; None without imputation."""
+        """The attack whose guesses surely gain most about members; None without imputation."""
         return max(self.added, key=lambda added: added.advantage.low, default=None)
 
     @property
@@ -107,12 +108,12 @@ class JudgedGuesses:
 
     @property
     def fired(self) -> tuple[BothSides, ...]:
-        """Controls that differ between the sides: these are not of one population."""
+        """Controls that differ between the sides: the sides come from different populations."""
         return tuple(control for control in self.controls if control.difference.excludes(0.0))
 
     @property
     def exposed(self) -> Ints:
-        """Members whose value is guessed with the model only, one row each, the surest first."""
+        """Members whose value is guessed only with the model, one row each, the surest first."""
         gain = self.guesses.with_model - self.guesses.without
         rows = np.flatnonzero(self.guesses.newly() & self.member & (gain > 0))
         return rows[foremost(gain[rows], self.unit[rows], len(rows))]
@@ -131,14 +132,14 @@ def judged_guesses(
     seed: int = 0,
     level: float = 0.95,
 ) -> JudgedGuesses:
-    """Return what guesses of a sensitive column achieve, with the model and without it.
+    """Return how well a sensitive column is guessed, with the model and without it.
 
     Parameters
     ----------
     model, x, y, member, sensitive, knows_label, seed, level
         As in `audit_attribute`.
     names : tuple of two sequences of str
-        What the model calls the classes, and what the values of several columns are called.
+        The model's names of the classes, and names of the values of several columns.
     people : tuple of array_like or None
         The person behind each record, and the names of the records, (n,) each.
     """
@@ -172,20 +173,26 @@ def judged_guesses(
         knows_label=knows_label,
     )
     if len(values) == len(found.secret):
-        # One of several columns is 1: the value is named by the place of that column.
+        # One of several columns is 1: the value gets the name of that column.
         called = tuple(values[int(place)] for place in found.secret.names)
         found = replace(found, secret=replace(found.secret, names=called))
     imputed = found.imputed
     error = 1 - level
     of_average = 1 - error * _OF_AVERAGE
     of_surest = 1 - error * (1 - _OF_AVERAGE)
+    shares = {
+        f"share of {name}": found.secret.code == j for j, name in enumerate(found.secret.names)
+    }
+    if len(shares) == 2:
+        shares.popitem()  # of two shares one determines the other
+    controls = {**({} if isinstance(imputed, Skipped) else {"imputation": imputed}), **shares}
     stand_out = seeds.stream(seed, "attribute", "surest")
     return JudgedGuesses(
         guesses=found,
         member=side,
         unit=unit,
         attacks=both_sides(found.right, side, unit, level),
-        controls=_controls(found, side, unit, level),
+        controls=both_sides(controls, side, unit, level),
         added=_gains_over_imputation(found, side, unit, of_average),
         surest=None
         if isinstance(imputed, Skipped)
@@ -197,7 +204,7 @@ def judged_guesses(
 def _surest(
     rankings: Mapping[str, Floats], side: Bools, unit: Ints, rng: np.random.Generator, level: float
 ) -> Tail | None:
-    """Return how many members stand out at the top of rankings, in which -infinity stands last."""
+    """Return how many members stand out at the top of the rankings; -infinity ranks last."""
     played = []
     for name, values in rankings.items():
         standing = np.isfinite(values)
@@ -225,19 +232,9 @@ def _said_of_columns(found: Guesses) -> tuple[str, ...]:
 
 
 def named_columns(columns: Sequence[object]) -> str:
-    """Return columns as they are spoken of."""
+    """Return columns as reports name them."""
     named = [name if isinstance(name, str) else f"column {name}" for name in columns]
     return checks.short_list(named)
-
-
-def _controls(found: Guesses, member: Bools, unit: Ints, level: float) -> tuple[BothSides, ...]:
-    secret = found.secret
-    imputed = found.imputed
-    shares = {f"share of {name}": secret.code == j for j, name in enumerate(secret.names)}
-    if len(shares) == 2:
-        shares.popitem()  # the one is the rest of the other
-    known = {} if isinstance(imputed, Skipped) else {"imputation": imputed}
-    return both_sides({**known, **shares}, member, unit, level)
 
 
 def _gains_over_imputation(
@@ -259,8 +256,8 @@ def _gains_over_imputation(
 def _gain(hit: Bools, imputed: Bools, unit: Ints, level: float) -> Estimate:
     """Return how much more often an attack is right than imputation of the same records.
 
-    The wider interval at each end of Student's, and of exact limits of both shares of records on
-    which they differ: where these are few, Student's is too narrow.
+    At each end the wider of two intervals: Student's, and the exact limits of the two shares of
+    records on which they differ. Where these are few, Student's is too narrow.
     """
     gain = mean(hit.astype(np.float64) - imputed, level, unit="people", owner=unit)
     won = proportion(hit & ~imputed, unit, level)

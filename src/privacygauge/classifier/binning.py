@@ -14,7 +14,7 @@ _EDGE = 1e-7  # float32 rounds a probability by less
 
 
 def n_bins(width: float) -> int:
-    """Return how many bins of a width there are in [0, 1].
+    """Return the number of bins of a width in [0, 1].
 
     Raises
     ------
@@ -28,10 +28,10 @@ def n_bins(width: float) -> int:
 
 
 def bin_numbers(probability: Floats, width: float) -> Ints:
-    """Return the bin of every probability, 0, 1, ...; the last one holds 1 too.
+    """Return the bin of every probability, 0, 1, ...; the last one includes 1.
 
-    A bin holds its lower edge, and what rounding to single precision puts just below it: 0.29 is
-    28.999... hundredths as a float, and predictions may be rounded to hundredths.
+    A bin includes its lower edge, and values that rounding to single precision puts just below it:
+    0.29 is 28.999... hundredths as a float, and predictions may be rounded to hundredths.
     """
     number = n_bins(width)
     bins: Ints = ((probability + _EDGE) * number).astype(np.int64)

@@ -1,8 +1,8 @@
 """The candidate-set game of Long et al. (2017), section 5.4.
 
-A candidate set is cut in two halves; a target model is trained on one half and then one on the
-other, so every record is once in and once out and guessing gives exactly one half. The adversary
-knows the candidates, the size of the training set and how models are trained.
+A candidate set is cut in two halves; one target model is trained on each half, so every record is
+in once and out once, and guessing gives exactly one half. The adversary knows the candidates, the
+size of the training set and how models are trained.
 """
 
 from __future__ import annotations
@@ -35,31 +35,31 @@ from privacygauge.runs.folder import kept_or_scratch
 
 @dataclass(frozen=True)
 class PerTargetDesign:
-    """For each target pairs of shadow models, with it and without it, as in the paper."""
+    """Pairs of shadow models for each target, with it and without it, as in the paper."""
 
     pairs: int = 5
-    """Pairs for each target, M in the paper."""
+    """Pairs per target, M in the paper."""
     general: int = 20
-    """Shadow models beside them, for attacks that are not aimed at one record."""
+    """Further shadow models, for attacks that are not aimed at one record."""
 
     name: ClassVar[Literal["per-target"]] = "per-target"
 
     def n_models(self, n_targets: int) -> int:
-        """Return how many shadow models are trained."""
+        """Return the number of shadow models to train."""
         return 2 * self.pairs * n_targets + self.general
 
 
 @dataclass(frozen=True)
 class SharedDesign:
-    """One pool of shadow models for all targets, each trained on what fair coins put in it."""
+    """One pool of shadow models for all targets; fair coins choose each training set."""
 
     models: int = 64
-    """Shadow models."""
+    """Number of shadow models."""
 
     name: ClassVar[Literal["shared"]] = "shared"
 
     def n_models(self, n_targets: int) -> int:
-        """Return how many shadow models are trained."""
+        """Return the number of shadow models to train."""
         return self.models
 
 
@@ -68,22 +68,22 @@ class CandidateGame:
     """Targets trained on both halves of a candidate set, and the adversary's own models."""
 
     trainer: Trainer
-    """Trains every model."""
+    """Trainer of every model."""
     x: Held
     """The candidates, mostly (n, d)."""
     y: Ints
-    """(n,) Their classes, in 0..k-1."""
+    """(n,) Classes of the candidates, in 0..k-1."""
     iterations: int = 100
-    """How often the candidates are cut in halves; each gives two target models."""
+    """Number of splits of the candidates into halves; each gives two target models."""
     n_targets: int = 100
     """Records that the adversary attacks, drawn at random from the candidates."""
     design: PerTargetDesign | SharedDesign = SharedDesign()
-    """Which shadow models are trained."""
+    """Design of the shadow models."""
     seed: int = 0
-    """All draws derive from it."""
+    """Seed from which all draws are derived."""
     unit: Ints | None = None
-    """(n,) Whose candidates they are: all of a unit fall in one half. Each has a unit of its own
-    by default."""
+    """(n,) Unit of each candidate: all rows of a unit fall in one half. By default each row is its
+    own unit."""
 
     def __post_init__(self) -> None:
         if self.iterations < 1:
@@ -106,9 +106,10 @@ class CandidateGame:
         return np.arange(len(self.y)) if self.unit is None else number_units(self.unit)
 
     def halves(self) -> Bools:
-        """Return who is in which target model, (2 * iterations, n): each half, then the other.
+        """Return which candidates each target model is trained on, (2 * iterations, n).
 
-        Halves of the units: all rows of one are in the same half.
+        Each half comes first, then its complement. Units are halved: all rows of one are in the
+        same half.
         """
         units = self.units
         n = int(units.max()) + 1
@@ -120,9 +121,9 @@ class CandidateGame:
         return inside.reshape(-1, n)[:, units]
 
     def n_models(self, measurements: int = 0) -> int:
-        """Return how many models the game trains in all."""
+        """Return the total number of models that the game trains."""
         shadows = self.design.n_models(self.n_targets)
-        # A learner takes records out of models that it has.
+        # A learner takes records out of models that are already fitted.
         again = 0 if isinstance(self.trainer, LearnerTrainer) else measurements * self.n_targets
         return 2 * self.iterations + shadows + again
 
@@ -134,10 +135,11 @@ class CandidateGame:
         n_jobs: int | None = None,
         progress: Progress | None = None,
     ) -> CandidateRound:
-        """Return everything the game's models say about the targets.
+        """Return the predictions of all the game's models for the targets.
 
-        PDTP of the targets is measured in so many iterations: by training once more without each,
-        or, for a learner, by leaving each out without training. The rest is as in `train_shadows`.
+        PDTP of the targets is measured in the first `measurements` iterations: by training once
+        more without each, or, for a learner, by leaving each out without training. The rest is as
+        in `train_shadows`.
         """
         if not 0 <= measurements <= self.iterations:
             raise InputError(f"measurements must be in 0..{self.iterations}, got {measurements}")
@@ -157,7 +159,7 @@ class CandidateGame:
 
 @dataclass(frozen=True, eq=False)
 class CandidateRound:
-    """One round that holds every target model's word on every target."""
+    """One round that holds every target model's prediction for every target."""
 
     round: Round
     """(2 * iterations * n_targets,) Rows, model by model."""
@@ -174,13 +176,13 @@ class CandidateRound:
 
     @property
     def pdtp(self) -> Floats | None:
-        """(n_targets,) Mean PDTP of each target, where it was measured."""
+        """(n_targets,) Mean PDTP of each target, if it was measured."""
         return None if self.measured is None else np.asarray(self.measured.mean(axis=0))
 
 
 @dataclass(frozen=True, eq=False)
 class _Training:
-    """Trains the models of a game, part by part, each a run of its own."""
+    """Trains the models of a game, part by part, each as its own run."""
 
     game: CandidateGame
     folder: str
@@ -236,7 +238,11 @@ class _Training:
             pool = Pool(values[:, t], game.trainer.logits, inside[:, t], y[t])
             return pool, everything
         n_units = int(game.units.max()) + 1
-        general = _of_size(game.design.general, n_units, n_units // 2, rng)[:, game.units]
+        # Each general model holds exactly half of the units, as a target model does.
+        halves = np.zeros((game.design.general, n_units), np.bool_)
+        for row in halves:
+            row[rng.choice(n_units, n_units // 2, replace=False)] = True
+        general = halves[:, game.units]
         values = self.part("general", general, done)
         everything = Pool(values, game.trainer.logits, general, y)
         inside = _pairs(game.design.pairs, game.units[t], n_units, rng)[:, :, game.units]
@@ -265,7 +271,10 @@ class _Training:
         return log_ratio(logs(with_it), logs(without), BIN)
 
     def trained_without(self, number: Ints) -> Floats:
-        """Return what targets trained once more say, (measurements, t, k); `number` is theirs."""
+        """Return the predictions of targets retrained without each record, (measurements, t, k).
+
+        `number` holds the indices of these targets.
+        """
         game = self.game
         t = self.game.targets
         inside = game.halves()[number]
@@ -283,7 +292,7 @@ class _Training:
         return probabilities(own, logits=game.trainer.logits)
 
     def left_out(self, learner: Learner, number: Ints) -> Floats:
-        """Return what `trained_without` does, from the learner's own account of each record."""
+        """Return the same as `trained_without`, from the learner's leave-one-out predictions."""
         game = self.game
         t = self.game.targets
         halves = game.halves()
@@ -299,7 +308,7 @@ class _Training:
 
 
 def _all_trained(values: NDArray[Any], name: str) -> NDArray[Any]:
-    """Return the predictions (m, a, k), if every model made all of them."""
+    """Return the predictions (m, a, k), or raise if some model failed."""
     bad = np.flatnonzero(~np.isfinite(values).reshape(len(values), -1).all(axis=1))
     if len(bad):
         raise InputError(
@@ -312,7 +321,7 @@ def _all_trained(values: NDArray[Any], name: str) -> NDArray[Any]:
 def _round(
     game: CandidateGame, models: NDArray[Any], pool: Pool, general: Pool, measured: Floats | None
 ) -> CandidateRound:
-    """Return all target models' words as one round: what attacks learn, they learn once."""
+    """Return the predictions of all target models as one round, so that attacks learn only once."""
     t = game.targets
     logits = game.trainer.logits
     inside = game.halves()
@@ -325,6 +334,7 @@ def _round(
         ids=np.tile(t, n_models),
         unit=np.tile(game.units[t], n_models),
     )
+    # Rows are model by model: each model repeats all targets.
     repeated = np.tile(np.arange(len(t)), n_models)
     rows = Pool(pool.answers[:, repeated], logits, pool.inside[:, repeated], target.labels)
     features = numeric(game.x)
@@ -349,18 +359,11 @@ def _round(
     )
 
 
-def _of_size(n_models: int, n: int, size: int, rng: np.random.Generator) -> Bools:
-    inside = np.zeros((n_models, n), np.bool_)
-    for row in inside:
-        row[rng.choice(n, size, replace=False)] = True
-    return inside
-
-
 def _pairs(pairs: int, targets: Ints, n: int, rng: np.random.Generator) -> Bools:
     """Return the training sets of the pairs, (2 * pairs, t, n): the first half with the target.
 
-    The rest of a pair's training set is the same: n/2 - 1 drawn from the others. `targets` and
-    `n` count units, of which a target takes all rows along.
+    The rest of a pair's training set is the same: n/2 - 1 drawn from the others. `targets` and `n`
+    count units; a target brings all rows of its unit.
     """
     inside = np.zeros((2, pairs, len(targets), n), np.bool_)
     for j in range(pairs):

@@ -1,4 +1,4 @@
-"""What attacks find in the candidate-set game, record by record."""
+"""Results of attacks in the candidate-set game, record by record."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from privacygauge.evaluate.simultaneous import simultaneous_level
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JudgedCandidates:
-    """How often attacks are right, over all guesses and record by record."""
+    """Accuracy of attacks, over all guesses and record by record."""
 
     evaluations: tuple[Evaluation, ...]
-    """One an attack, over all guesses; intervals allow for the repeated targets."""
+    """One per attack, over all guesses; intervals allow for the repeated targets."""
     best: Evaluation
     """The strongest attack."""
     accuracy: Estimate
@@ -47,16 +47,16 @@ class JudgedCandidates:
     test_accuracy: Estimate
     """Mean accuracy of the target models on the other halves."""
     inverted: tuple[InvertedAttack, ...] = ()
-    """Attacks that tell the sides apart the wrong way round, corrected for their number."""
+    """Attacks that separate the sides in the wrong direction, corrected for their number."""
 
     @property
     def reached(self) -> AttackReach:
-        """How far the attack goes, by whichever goes further: its guesses or its ranking."""
+        """How far the attack goes, by the better of its guesses and its ranking."""
         return best_supported(self.accuracy, self.auc)
 
     @property
     def pdtp(self) -> Floats | None:
-        """(t,) Mean PDTP of each target, where it was measured."""
+        """(t,) Mean PDTP of each target, if it was measured."""
         return None if self.measured is None else np.asarray(self.measured.mean(axis=0))
 
     @property
@@ -69,7 +69,7 @@ class JudgedCandidates:
 def judge_candidates(
     dealt: CandidateRound, suite: Sequence[Attack], targets: Ints, seed: int, level: float
 ) -> tuple[JudgedCandidates, list[Skipped]]:
-    """Return what the attacks of a suite find of the targets, and those that were skipped."""
+    """Return the results of a suite of attacks on the targets, and the skipped attacks."""
     results = telling(audit([dealt.round], suite, seed=seed, level=level))
     played = played_of(results, "give at least one that fits the candidate-set game")
     found = {evaluation.title: per_target(p.decisions) for p, evaluation in played}

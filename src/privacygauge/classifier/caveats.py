@@ -1,4 +1,4 @@
-"""What may mislead whoever reads an audit of a classifier, and what is refused."""
+"""Caveats of a classifier audit, and the inputs that it refuses."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from privacygauge.evaluate.rates import difference, proportion
 from privacygauge.evaluate.risk import Risk
 
 Rows: TypeAlias = tuple[Bools, Bools, Ints]
-"""Of a model: where its prediction is right, where the record was a member, and whose it is."""
+"""Rows of one model: whether its prediction is right, membership, and unit."""
 
 
 UNRESOLVED = 0.001
-"""Smaller shares of saturated predictions are not worth a warning."""
+"""Smaller shares of saturated predictions do not deserve a warning."""
 
 
 def missing_classes(target: Predictions, shadow: Predictions | None, allowed: bool) -> list[str]:
-    """Return a warning where classes lack shadow records, or raise where that is not allowed."""
+    """Return a warning if classes lack shadow records; raise where that is not allowed."""
     if shadow is None:
         return []
     missing = np.setdiff1d(target.labels, shadow.labels)
@@ -47,7 +47,7 @@ def missing_classes(target: Predictions, shadow: Predictions | None, allowed: bo
 
 
 def require_other_rows(target: Predictions, shadow: Predictions | None) -> None:
-    """Raise where target and shadow are the same predictions, or of different classes."""
+    """Raise if target and shadow are the same predictions, or have different classes."""
     if shadow is not None and all(
         np.array_equal(getattr(target, field), getattr(shadow, field))
         for field in ("labels", "member", "values")
@@ -67,13 +67,13 @@ def require_other_rows(target: Predictions, shadow: Predictions | None) -> None:
 def without_own_rows(
     target: Predictions, shadow: Predictions
 ) -> tuple[Predictions, tuple[str, ...]]:
-    """Return the shadow's rows about other records than the target's, and what is said of it.
+    """Return the shadow rows that are not about target records, and the notes on those dropped.
 
     A shadow model that was trained on the target's own members, and is asked about them, gives
-    their membership away: what is learnt from it is the record, not how members look. Rows are the
-    same records where their ids are names that occur on both sides, or where both files list the
-    same classes in the same order and what both models say of a row agrees beyond its class. They
-    stay where the shadow's members were chosen without regard to the target's.
+    their membership away: an attack learns the record, not how members look. Rows are the same
+    records where their ids are names that occur on both sides, or where both files list the same
+    classes in the same order and both models' answers to a row agree beyond its class. They stay
+    where the shadow's members were chosen without regard to the target's.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def without_own_rows(
 
 
 _FEW_SHARED = 20
-"""Fewer records on both sides change nothing that is learnt."""
+"""With fewer shared records nothing that is learnt changes."""
 
 _BY_CHANCE = 1e-3
 """Members chosen without regard to the target's agree with them less often than this."""
@@ -131,11 +131,11 @@ def _same_records(target: Predictions, shadow: Predictions) -> tuple[Ints, Ints]
 
 
 _AGREEING = 5.0
-"""Standard errors: far more than chance."""
+"""Standard errors of the correlation: far more than chance."""
 
 
 def _are_names(ids: NDArray[Any]) -> bool:
-    """Return whether ids name records, and do not number the rows of a file, as 007 may."""
+    """Return whether ids name records rather than number the rows of a file, as 007 may."""
     try:
         numbers = ids.astype(str).astype(np.float64)
     except ValueError:
@@ -156,7 +156,7 @@ def _residual_ranks(side: Predictions) -> Floats:
 
 
 def require_varied_answers(target: Predictions) -> None:
-    """Raise where the model answers the same to all records: there is nothing to attack."""
+    """Raise if the model answers every record alike: there is nothing to attack."""
     if (target.values == target.values[0]).all():
         raise InputError(
             "the target's predictions are the same for every record, so no attack can tell records "
@@ -167,7 +167,7 @@ def require_varied_answers(target: Predictions) -> None:
 def compare_accuracies(
     target: Rows, shadow: Rows | None, level: float
 ) -> tuple[tuple[Fact, ...], list[str]]:
-    """Return the models' accuracies, and warnings where target and shadow differ."""
+    """Return the models' accuracies, and warnings if target and shadow differ."""
     facts = []
     warnings = []
     ours = _sides(target)
@@ -191,7 +191,7 @@ def compare_accuracies(
 
 
 def beside_shadow(target: Predictions, shadow: Predictions, level: float) -> list[str]:
-    """Return warnings where classes lack shadow records, or target and shadow differ."""
+    """Return warnings if classes lack shadow records, or target and shadow differ."""
     missing = missing_classes(target, shadow, True)
     ours, theirs = (
         (x.values.argmax(axis=1) == x.labels, x.member, x.units) for x in (target, shadow)
@@ -206,7 +206,7 @@ def _sides(rows: Rows) -> dict[str, tuple[Bools, Ints]]:
 
 
 def too_small(evaluation: Evaluation) -> list[str]:
-    """Return warnings about what so many records cannot tell."""
+    """Return warnings about false-positive rates that too few non-members cannot resolve."""
     rates = ", ".join(f"{100 * r.fpr:g}%" for r in evaluation.tpr_at_fpr if not r.resolved)
     told = (
         f"{evaluation.n_out:,} non-members cannot resolve a false-positive rate of {rates}: fewer "
@@ -216,7 +216,7 @@ def too_small(evaluation: Evaluation) -> list[str]:
 
 
 def rounding_warning(rounds: Sequence[Round], has_shadow: bool) -> list[str]:
-    """Return a warning where rounding to 0 or 1 left predictions without a logit of their own."""
+    """Return a warning if rounding to 0 or 1 left predictions without a logit of their own."""
     seen = [r.observation for r in rounds if isinstance(r.observation, PredictionObservation)]
     if not seen or seen[0].resolved is None:
         return []
@@ -226,7 +226,7 @@ def rounding_warning(rounds: Sequence[Round], has_shadow: bool) -> list[str]:
     labels = np.concatenate([one.stratum for one in seen])
     shares = {"the target's": resolved.unresolved(logit, labels).mean()}
     if seen[0].worlds is not None:
-        # Several queries lie behind the records.
+        # Several queries per record.
         worlds = resolved.unresolved(
             np.moveaxis(seen[0].worlds.block(slice(None))[0], 1, -1), labels
         )
@@ -248,7 +248,7 @@ def rounding_warning(rounds: Sequence[Round], has_shadow: bool) -> list[str]:
 
 
 def calibration_warning(risk: Risk) -> list[str]:
-    """Return a warning where the risk score is far from the realised share of members."""
+    """Return a warning if the risk score is far from the realised share of members."""
     rmse = risk.reliability.rmse
     noise = risk.reliability.noise
     if rmse.low <= noise + 0.05:

@@ -1,4 +1,4 @@
-"""Records as numbers that noise can be added to: tables, texts, images, and values that miss."""
+"""Records as numbers that noise can be added to: tables, texts and images with missing values."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 
 MOST_WORDS = 64
-"""Words of a text that are changed one by one; what comes after them is one more."""
+"""Words of a text that are changed one by one; the rest counts as one more."""
 
 _CHANNELS = (1, 3, 4)
 
 
 @dataclass(frozen=True, eq=False)
 class Changeable:
-    """Records as numbers, and the way back."""
+    """Records as numbers, and the way back to their own form."""
 
     numbers: Floats
-    """(n, d) Finite numbers, or NaN where a value is missing; numbers of categories."""
+    """(n, d) Finite numbers, or NaN for a missing value; codes of categories."""
     coded: Bools
-    """(d,) Which columns hold numbers of categories."""
+    """(d,) Columns that hold codes of categories."""
     back: Callable[[Floats], Held]
-    """Returns records as they were given from (m, d) numbers."""
+    """Turns (m, d) numbers into records of the given form."""
     image: tuple[int, int, int] | None = None
-    """(c, h, w) Where the numbers of a record are an image."""
+    """(c, h, w) Shape of the image that a record's numbers form; None otherwise."""
 
 
 def changeable(x: Held) -> Changeable:
@@ -44,7 +44,7 @@ def changeable(x: Held) -> Changeable:
     Raises
     ------
     InputError
-        If they are looked up by functions of the user's, or hold other objects.
+        If only the user's functions can look records up, or they hold other objects.
     """
     if is_frame(x):
         return _of_frame(x)
@@ -94,6 +94,7 @@ def _of_frame(x: Any) -> Changeable:
             columns.append(column.to_numpy(np.float64, na_value=np.nan))
             known.append(None)
         else:
+            # A missing value is one more category.
             codes, values = column.factorize(use_na_sentinel=True)
             columns.append(np.where(codes < 0, len(values), codes).astype(np.float64))
             known.append(values)
@@ -137,7 +138,7 @@ def _of_objects(x: NDArray[Any]) -> Changeable:
 def _of_texts(x: NDArray[Any]) -> Changeable:
     words = [text.split(" ", MOST_WORDS) for text in x.tolist()]
     width = max(map(len, words))
-    # No word is the empty text: places after the end of a text.
+    # The empty text stands for places after the end of a text.
     padded = np.array([own + [""] * (width - len(own)) for own in words], dtype=object)
     known, codes = np.unique(padded.astype(np.str_), return_inverse=True)
     numbers: Ints = codes.reshape(padded.shape)
@@ -150,7 +151,7 @@ def _of_texts(x: NDArray[Any]) -> Changeable:
 
 
 def join_records(first: Held, second: Held) -> Held:
-    """Return records of one kind after each other."""
+    """Return the concatenation of two sets of records of one kind."""
     if hasattr(first, "iloc"):
         import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Rows that are on one side with those that are answered alike, as views of one record are."""
+"""Rows that share their side with the rows most like them, as views of one record do."""
 
 from __future__ import annotations
 
@@ -12,52 +12,52 @@ from privacygauge.core.repeats import axes_of
 from privacygauge.core.seeds import stream
 
 _FEWEST = 100
-"""Rows: among fewer, nothing is said of neighbours."""
+"""With fewer rows, nothing is said about neighbours."""
 
 _NEIGHBOURS = 24
-"""Nearest rows: the nearer half may be views of the same record, the others are around them."""
+"""Nearest rows: the nearer half may be views of the same record, the others surround them."""
 
 _SAMPLE = 2_000
-"""Rows whose neighbours are looked at."""
+"""Rows whose neighbours are examined."""
 
 _NEAREST = (2, 4, 8)
-"""Nearest rows that are looked at."""
+"""Numbers of nearest rows that are examined."""
 
 _LEAF = 30
-"""Rows in a leaf: more than most records have views."""
+"""Rows in a leaf: more than the views of most records."""
 
 _MOST_LEARNT = 20_000
-"""Rows from which the share of members is learnt."""
+"""Largest number of rows to learn the share of members from."""
 
 _SURELY_NEAR = 5.0
-"""Standard errors. Sharp leaks, such as members whose best class is always far ahead, leave 3."""
+"""Standard errors. Sharp leaks, such as members whose best class is always far ahead, reach 3."""
 
 _CORRELATED = 0.5
-"""The sum of a row's correlations with its nearest rows: half a view of the same record."""
+"""Sum of a row's correlations with its nearest rows: half a view of the same record."""
 
 
 def clustered_points(points: Floats, group: Ints, member: Bools, seen: Floats) -> bool:
-    """Return whether near points are on one side far more often than those around them.
+    """Return whether near points share a side far more often than those around them.
 
     Parameters
     ----------
     points : ndarray of float, shape (n, d)
-        What is answered of each row.
+        The model's answer to each row.
     group : ndarray of int, shape (n,)
         Rows are compared within a group: the class.
     member : ndarray of bool, shape (n,)
         The side of each row.
     seen : ndarray of float, shape (n, s)
-        Signals by which a release may tell members from others, beside the points.
+        Further signals that may separate members from non-members in a release.
 
     Notes
     -----
     Views of one record may lie as far apart as different records do, so that no row is nearer to
-    another than chance explains (`near_repeats`): still, they are on one side. Boosting learns the
-    share of members from points and signals, in leaves larger than a record has views, and takes
-    with it what a release leaks. What is left of the sides is uncorrelated among rows of different
-    people. The covariance with the nearest 2, 4 or 8 rows, less that with the 13th to 24th, is
-    compared with its standard error and with the variance. The fit takes up some of it, so that the
+    another than chance explains (`near_repeats`); still, they are on one side. Boosting learns the
+    share of members from points and signals, in leaves larger than a record has views, which
+    removes the release's own leakage. The residual sides of different people's rows are
+    uncorrelated. The covariance with the nearest 2, 4 or 8 rows, less that with the 13th to 24th,
+    is compared with its standard error and with the variance. The fit absorbs some of it, so the
     test errs on the side of independence.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
@@ -93,7 +93,7 @@ def clustered_points(points: Floats, group: Ints, member: Bools, seen: Floats) -
         if len(rows) < 2 * _NEIGHBOURS or not len(queries):
             continue
         distance, place = cKDTree(axes[rows]).query(axes[queries], k=_NEIGHBOURS + 1)
-        # Equal rows are repeats that need no neighbourhood, or answers that a release gives often.
+        # Equal rows are found without neighbours, or are answers that a release gives often.
         usable = distance[:, 1] > 0
         neighbour = rows[place[usable, 1:]]
         queries = queries[usable]
@@ -108,7 +108,7 @@ def clustered_points(points: Floats, group: Ints, member: Bools, seen: Floats) -
             pairs = coo_array(
                 (np.tile(one, len(queries)), (who, neighbour.ravel())), shape=(len(points),) * 2
             )
-            # A pair of rows that are near to each other enters twice.
+            # A pair of mutually near rows counts twice.
             variance[i] += (pairs + pairs.T).power(2).sum() / 2
     if not compared:
         return False

@@ -1,4 +1,4 @@
-"""The user's code behind trained models, with the weights of the networks that it makes."""
+"""The user's code behind trained models, with the weights of its networks."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from privacygauge.runs.source import digest
 def code_behind(cohort: Cohort, *trainers: Trainer) -> Code:
     """Return the user's code that trains the models of a cohort, in one way or in several.
 
-    Of networks the names and shapes of their weights count too, for the cohort's numbers of
+    For networks the names and shapes of their weights count too, for the cohort's numbers of
     features and of classes, and the classes of their layers.
     """
     makes = [make for trainer in trainers for make in _makes(trainer)]
     modules = []
     weights = {}
     for make in makes:
-        # What holds nothing of the user's cannot change; torch is not loaded for it.
+        # Without the user's code nothing can change, so torch need not be loaded.
         if isinstance(make, RecordedCode) or not code_of(make).digests:
             continue
         torch = the_torch()
@@ -39,7 +39,7 @@ def code_behind(cohort: Cohort, *trainers: Trainer) -> Code:
 
 
 def _makes(trainer: Trainer) -> Iterator[Make]:
-    """Return what makes the networks of a trainer; of one around another, of that."""
+    """Yield the network factories of a trainer, or of the trainer that it wraps."""
     if isinstance(trainer, Wrapping):
         yield from _makes(trainer.inner)
     networks = getattr(trainer, "networks", trainer)

@@ -29,15 +29,15 @@ from privacygauge.evaluate.worst_case import AttackedTraining, TargetRisk, is_re
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ComparedTrainings:
-    """What is found of canaries and of ordinary records, training by training."""
+    """Results for canaries and ordinary records, one entry per training."""
 
     trainings: tuple[AttackedTraining, ...]
-    """Without a defence first, then in the order of the defences."""
+    """The undefended training first, then one per defence, in their order."""
     n_together: int
-    """The corrected intervals hold for so many numbers together: every attack, training and group
-    of targets, at every false-positive rate and by the area under the curve."""
+    """Number of simultaneous intervals that the correction covers: every attack, training and group
+    of targets, at every false-positive rate and for the area under the curve."""
     targets: Targets
-    """Which records they are, and the labels that models were trained on."""
+    """The targets, and the labels that models were trained on."""
 
     @property
     def none(self) -> AttackedTraining:
@@ -56,16 +56,16 @@ class ComparedTrainings:
 
     @property
     def fpr(self) -> float:
-        """The lowest rate that so many records can tell of; the highest where they tell of none.
+        """The lowest rate that this many records can resolve; the highest where they resolve none.
 
-        The corrected intervals hold at all rates together, so they allow for this choice.
+        The corrected intervals hold at all rates simultaneously, so they allow for this choice.
         """
         told = [fpr for fpr in self.fprs if is_resolved(self.trainings, fpr)]
         return min(told) if told else max(self.fprs)
 
     @property
     def best(self) -> AttackedTraining:
-        """The defended training by which least is found of canaries; of equals the most accurate.
+        """The defended training whose canaries leak least; among equals the most accurate.
 
         The undefended one where there is no other.
         """
@@ -76,15 +76,15 @@ class ComparedTrainings:
 
     @property
     def n_attacks(self) -> int:
-        """How many attacks were played on every group of targets."""
+        """Number of attacks that were played on every group of targets."""
         return len(self.none.found.canaries.attacks)
 
     @property
     def changed_places(self) -> tuple[tuple[AttackedTraining, AttackedTraining], ...]:
         """Pairs whose order differs significantly between ordinary records and canaries.
 
-        By ordinary records the first of a pair gives less away, by canaries it gives more; both
-        times the intervals, which hold together, do not overlap.
+        By ordinary records the first of a pair leaks less, by canaries it leaks more; both times
+        the intervals, which hold simultaneously, do not overlap.
         """
         return tuple(
             (a, b)
@@ -94,18 +94,18 @@ class ComparedTrainings:
         )
 
     def worse_for_canaries(self, training: AttackedTraining) -> bool:
-        """Return whether significantly more is found of a training's canaries."""
+        """Return whether a training's canaries leak significantly more than ordinary records."""
         worst = training.canaries(self.fpr)
         usual = training.ordinary(self.fpr)
         return worst.estimate.low > usual.estimate.high
 
     def helps(self, training: AttackedTraining) -> bool:
-        """Return whether significantly less is found of the canaries than without a defence."""
+        """Return whether the canaries leak significantly less than without a defence."""
         without = self.none.canaries(self.fpr).estimate
         return training.canaries(self.fpr).estimate.high < without.low
 
     def lines(self) -> list[dict[str, Any]]:
-        """Return one mapping for every training, group of targets, attack and rate."""
+        """Return one mapping per training, group of targets, attack and rate."""
         return [
             {"training": training.title, **line}
             for training in self.trainings
@@ -114,7 +114,7 @@ class ComparedTrainings:
 
     @property
     def model(self) -> str:
-        """What was trained without a defence."""
+        """Name of the model that was trained without a defence."""
         return self.none.found.model
 
     @property
@@ -139,7 +139,7 @@ class ComparedTrainings:
 
 
 NAME = "worst_case"
-"""What runs are called."""
+"""Name of the kind of run."""
 
 
 def trained_and_judged(
@@ -154,11 +154,11 @@ def trained_and_judged(
     level: float,
     how: Mapping[str, Any],
 ) -> tuple[ComparedTrainings, list[Skipped]]:
-    """Return what is found by each way to train, and the defences whose training failed.
+    """Return the results of each way to train, and the defences whose training failed.
 
-    `trainer` trains without a defence; `owner` (n,) says whose records they are; `delta` is that of
-    DP-SGD that names none, by default one over the number of records; `how` says how
-    `values_each_way` is run: its ``run``, ``invocation``, ``n_jobs``, ``progress``, ``before``.
+    `trainer` trains without a defence; `owner` (n,) is the unit of each record; `delta` applies to
+    DP-SGD that names none, by default one over the number of records; `how` holds the execution
+    options of `values_each_way`: ``run``, ``invocation``, ``n_jobs``, ``progress``, ``before``.
     """
     asked_for = defences_of(defences, 1 / max(len(y), 2) if delta is None else delta)
     asked = design.asked(len(asked_for), seed, level)

@@ -1,4 +1,4 @@
-"""What training costs, measured before it starts, and the largest design that a budget pays."""
+"""The cost of training, measured before it starts, and the largest design that a budget allows."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ DESIGNS = (4, 8, 16, 32, 64, 128, 256)
 
 @dataclass(frozen=True)
 class Cost:
-    """What training takes, as measured on a trial."""
+    """Cost of training, measured on a trial."""
 
     seconds_a_model: float
-    """On one core."""
+    """Seconds per model on one core."""
     n_jobs: int
-    """Models (or stacks of them) trained at the same time."""
+    """Models, or stacks of them, trained at the same time."""
     models_a_task: int
-    """Models that a worker trains before it writes them down."""
+    """Models that a worker trains before it writes their predictions."""
 
     def seconds(self, n_models: int) -> float:
-        """Return the estimated time for so many models."""
+        """Return the estimated wall time for `n_models` models, in seconds."""
         tasks = -(-n_models // self.models_a_task)
         rounds = -(-tasks // self.n_jobs)
-        # The last task may be a small one; whole rounds of full tasks are the most it can be.
+        # An upper bound, since the last task may be smaller than the others.
         most = rounds * self.models_a_task
         return self.seconds_a_model * min(most, n_models)
 
     def largest(self, budget: float) -> int:
-        """Return the most shadow models, of `DESIGNS`, that train within so many seconds."""
+        """Return the most shadow models, of `DESIGNS`, that train within `budget` seconds."""
         paid = [n for n in DESIGNS if self.seconds(n + 1) <= budget]
         if not paid:
             least = self.seconds(DESIGNS[0] + 1)
@@ -57,9 +57,9 @@ class Cost:
 def measure_cost(
     trainer: Trainer, x: NDArray[Any], y: Ints, *, n_models: int, n_jobs: int, seed: int = 0
 ) -> Cost:
-    """Return what a model costs, from training a few: of networks for a few epochs only.
+    """Return the cost of a model, measured by training a few: networks for a few epochs only.
 
-    So many models will be trained, by `n_jobs` processes; -1 for one a core.
+    The estimate is for `n_models` models on `n_jobs` processes; -1 for one per core.
     """
     at_once = n_at_once(n_jobs)
     inside = coin_flips(n_models, len(y), seeds.stream(seed, "trial"))
@@ -77,18 +77,18 @@ def measure_cost(
 
 
 def measure_ways(trainers: Sequence[Trainer], cohort: Cohort, *, n_jobs: int) -> Cost:
-    """Return what a model of a cohort costs that is trained in several ways, one after the other.
+    """Return the cost of a model that is trained in several ways, one after the other.
 
-    Of networks a few epochs are tried, of others one model is trained. `n_jobs` are processes; -1
-    for one a core.
+    Networks are tried for a few epochs; of other trainers one model is trained. `n_jobs` is the
+    number of processes; -1 for one per core.
     """
-    # The first training also loads what it is made with, which is not part of the others' cost.
+    # The first training also imports libraries, which is not part of the others' cost.
     _seconds(trainers[0], cohort, 1)
     return Cost(sum(_seconds(each, cohort, 1) for each in trainers), n_at_once(n_jobs), 1)
 
 
 def span(seconds: float) -> str:
-    """Return a duration as people write it: ``45 s``, ``12 min``, ``3.5 h``."""
+    """Return a duration in words: ``45 s``, ``12 min``, ``3.5 h``."""
     if seconds < 1:
         return "1 s"
     if seconds < 90:
@@ -112,7 +112,7 @@ def seconds_of(text: str) -> float:
 
 
 def _seconds(trainer: Trainer, cohort: Cohort, together: int) -> float:
-    """Return the seconds that a model takes, from a trial on the first of a cohort."""
+    """Return the seconds per model, from a trial on the first models of a cohort."""
     short, factor = _with_two_epochs(trainer)
     trial = together if factor > 1 else 1
     began = time.perf_counter()
@@ -121,7 +121,7 @@ def _seconds(trainer: Trainer, cohort: Cohort, together: int) -> float:
 
 
 def n_at_once(n_jobs: int) -> int:
-    """Return how much is done at the same time; -1 is one for each core, -2 one less."""
+    """Return the number of parallel processes; -1 is one per core, -2 one less."""
     if n_jobs == 0:
         raise InputError("n_jobs must be at least 1, or -1 for one a core, got 0")
     return max(1, cpu_count() + 1 + n_jobs) if n_jobs < 0 else n_jobs
@@ -142,7 +142,7 @@ def _with_two_epochs(trainer: Trainer) -> tuple[Trainer, float]:
 
 
 def bill_of_ways(trainers: Sequence[Trainer], cohort: Cohort, *, n_jobs: int) -> str:
-    """Return what training a cohort in several ways will cost, measured and in words."""
+    """Return the measured cost of training a cohort in several ways, in words."""
     cost = measure_ways(trainers, cohort, n_jobs=n_jobs)
     n = len(cohort)
     ways = len(trainers)
@@ -154,11 +154,11 @@ def bill_of_ways(trainers: Sequence[Trainer], cohort: Cohort, *, n_jobs: int) ->
 
 
 DEFAULT_SHADOWS = 16
-"""Shadow models where neither a number nor a budget is given."""
+"""Shadow models if neither a number nor a budget is given."""
 
 
 def bill(cost: Cost, shadows: int, n_targets: int, wanted: int | None, budget: float | None) -> str:
-    """Return what training will cost, and what a budget does not pay for, in words."""
+    """Return the cost of training, and the part a budget does not cover, in words."""
     n_models = shadows + n_targets
     target = "1 target, " if n_targets else ""
     text = (
@@ -189,10 +189,10 @@ def paid_for(
     n_jobs: int,
     seed: int,
 ) -> tuple[int, str]:
-    """Return how many shadow models are trained, and what that costs in words.
+    """Return the number of shadow models to train, and its cost in words.
 
-    So many as are `wanted`, `DEFAULT_SHADOWS` where no number is; no more than a `budget` pays
-    for, such as ``10m``, and as many as it pays for where that is all that is said.
+    The number is `wanted`, by default `DEFAULT_SHADOWS`, but no more than a `budget` such as
+    ``10m`` allows; with a budget alone, as many as it allows.
     """
     shadows = DEFAULT_SHADOWS if wanted is None else wanted
     if shadows < 1:
@@ -214,8 +214,8 @@ def bill_without_each(
     training_sets: int,
     n_jobs: int,
 ) -> str:
-    """Return what training once more for each record will cost, in words."""
-    # Trained on all records, since a part may lack a category of another one that is asked about.
+    """Return the cost of retraining once per record, in words."""
+    # Trained on all records, since a part may lack a category that occurs in the queries.
     inside = np.broadcast_to(np.True_, (n_models, len(y)))
     cohort = Cohort(
         x=x,

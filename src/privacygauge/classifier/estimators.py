@@ -1,4 +1,4 @@
-"""Training estimators one by one: scikit-learn, XGBoost, LightGBM, and any callable."""
+"""Trainers that fit estimators one by one: scikit-learn, XGBoost, LightGBM, or any callable."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ from privacygauge.errors import InputError
 from privacygauge.runs.threads import limited_to
 
 _Fill = Callable[[Floats, Any, Held, Ints, Any], None]
+
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+"""Matches a memory address in a repr, which differs from process to process."""
 
 
 class Probabilistic(Protocol):
@@ -42,7 +44,7 @@ class Probabilistic(Protocol):
 
 
 class ProbabilisticClassifier(Probabilistic, Protocol):
-    """A scikit-learn classifier, or anything that behaves like one."""
+    """A scikit-learn classifier, or an object with the same interface."""
 
     def fit(self, X: NDArray[Any], y: Ints) -> object:
         """Train on the records."""
@@ -55,44 +57,49 @@ class Estimators:
     make: Callable[[int], ProbabilisticClassifier]
     """Returns an untrained classifier from a random state."""
     label: str = ""
-    """What reports call it; default: the callable's own name."""
+    """Name, as reports print it; default: the callable's own."""
     least: int = 2
-    """Fewest classes that a model is trained on; with fewer its training counts as failed."""
+    """Fewest classes to train on; with fewer the training counts as failed."""
     names: tuple[str, ...] = ()
-    """(k,) What the estimator's ``class_weight`` calls the classes 0..k-1; default: these."""
+    """(k,) Names of the classes 0..k-1 in the estimator's ``class_weight``; default: the
+    numbers."""
     tried: bool = field(default=False, compare=False)
     """Whether it was tried on a few records; see `tried`."""
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
         return self.label or function_name(self.make)
 
     logits = False
 
     def describe(self) -> Mapping[str, Any]:
-        """Return the estimator's class and parameters, and the name of what makes it."""
+        """Return the estimator's class and parameters, and the name of its factory."""
         made = self.make(0)
+        text = f"{type(made).__module__}.{type(made).__qualname__}"
+        if hasattr(made, "get_params"):
+            params = ", ".join(f"{k}={v!r}" for k, v in sorted(made.get_params().items()))
+            text = _ADDRESS.sub("", f"{type(made).__name__}({params})")
         return {
-            "model": _describe_estimator(made),
+            "model": text,
             "made by": function_origin(self.make),
             **of_form(form_of(made)),
         }
 
     def reached(self) -> tuple[object, ...]:
-        """Return what else is run: the estimator that `make` returns."""
+        """Return the further code that runs: the estimator that `make` returns."""
         return (self.make(0),)
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
-        """Return the probabilities that each model gives the `asked` records; see `Trainer`.
+        """Return each model's probabilities for the `asked` records; see `Trainer`.
 
-        A class that is missing from a model's records has the probability 0. A record without
-        an answer is NaN.
+        A class that is missing from a model's records has probability 0. A record without an answer
+        is NaN.
         """
         return self._filled(cohort, _fill)
 
     def train_logs(self, cohort: Cohort) -> Floats:
-        """Return the log probabilities that each model gives; see `log_answers`."""
+        """Return each model's log probabilities; see `log_answers`."""
         return self._filled(cohort, _fill_logs)
 
     def _filled(self, cohort: Cohort, fill: _Fill) -> Floats:
@@ -102,32 +109,35 @@ class Estimators:
             rows = np.flatnonzero(inside)
             seen, codes = np.unique(cohort.y[rows], return_inverse=True)
             if len(seen) < self.least:
-                continue  # nothing to tell apart: left as failed
+                continue  # too few classes to learn: left as failed
             model = _renumber_class_weights(
                 _one_thread(self.make(seed)), seen, cohort.n_classes, self.names
             )
-            # Numbered again: some estimators refuse classes with gaps between them.
-            fitted = _fit(model, cohort.records(rows), codes)
-            fill(said, fitted, queries, seen, model)
+            # Renumbered: some estimators refuse classes with gaps between them.
+            records = cohort.records(rows)
+            work = f"to train on {len(codes)} records"
+            with limited_to(1), code_of_users(type(model).__name__, work):
+                fitted = model.fit(records, codes)
+            fill(said, model if fitted is None else fitted, queries, seen, model)
         return result
 
 
 @dataclass(frozen=True)
 class Function:
-    """Trains by a function of the user's."""
+    """Trains by a function of the user's own."""
 
     train_one: Callable[[NDArray[Any], Ints, int], Probabilistic]
-    """Takes records, of the kind that the user has, classes (m,) in 0..k-1 and a random state;
-    returns a trained model, a PyTorch module, a Keras model, or a function from records to
-    probabilities or logits (n, k)."""
+    """Takes records, as the user holds them, classes (m,) in 0..k-1 and a random state; returns a
+    trained model, a PyTorch module, a Keras model, or a function from records to probabilities or
+    logits (n, k)."""
     label: str = ""
-    """What reports call it; default: the function's own name."""
+    """Name, as reports print it; default: the function's own."""
     tried: bool = field(default=False, compare=False)
     """Whether it was tried on a few records; see `tried`."""
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
         return self.label or function_name(self.train_one)
 
     logits = False
@@ -137,11 +147,11 @@ class Function:
         return {"trained by": function_origin(self.train_one), **of_form(form_of(self.train_one))}
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
-        """Return the probabilities that each model gives the `asked` records; see `Trainer`."""
+        """Return each model's probabilities for the `asked` records; see `Trainer`."""
         return self._filled(cohort, _fill)
 
     def train_logs(self, cohort: Cohort) -> Floats:
-        """Return the log probabilities that each model gives; see `log_answers`."""
+        """Return each model's log probabilities; see `log_answers`."""
         return self._filled(cohort, _fill_logs)
 
     def _filled(self, cohort: Cohort, fill: _Fill) -> Floats:
@@ -157,7 +167,7 @@ class Function:
 
 
 def as_trainer(model: object) -> Trainer:
-    """Return a trainer for whatever describes how a model is trained.
+    """Return a trainer for any description of how a model is trained.
 
     Parameters
     ----------
@@ -196,7 +206,11 @@ def as_trainer(model: object) -> Trainer:
         )
     required = n_required(model)
     if required == 1:
-        _require_probabilities(_made_by(model))
+        try:
+            made = model(0)
+        except TypeError as error:
+            raise InputError(f"{function_name(model)} takes no random state: {error}") from error
+        _require_probabilities(made)
         return Estimators(model)
     if required == 3:
         return Function(model)
@@ -209,11 +223,10 @@ def as_trainer(model: object) -> Trainer:
 
 
 def as_given(model: object) -> Trainer:
-    """Return a trainer of the very algorithm that was given, for training with one record less.
+    """Return a trainer of exactly the given algorithm, for training with one record less.
 
-    As `as_trainer`, but the random states that an estimator was given stay, in the steps of a
-    pipeline too; those left open are drawn. A single class is trained on where the estimator
-    takes one.
+    As `as_trainer`, but random states that an estimator was given stay, in the steps of a pipeline
+    too; unset ones are drawn. A single class is trained on if the estimator accepts one.
     """
     trainer = as_trainer(model)
     if isinstance(trainer, ByRows):
@@ -230,7 +243,7 @@ def as_given(model: object) -> Trainer:
 
 @dataclass(frozen=True)
 class _Copies:
-    """Untrained copies of an estimator, with a random state of their own where they take one."""
+    """Untrained copies of an estimator, each with its own random state if it takes one."""
 
     estimator: Any
     keeps: bool = False
@@ -246,9 +259,9 @@ class _Copies:
 
 
 def _set_state(part: Any, random_state: int, keeps: bool) -> None:
-    """Set every random state of an estimator's copy, of what it is told to try and of its folds.
+    """Set every random state of an estimator's copy: its own, its candidates' and its folds'.
 
-    Those that are not None stay where `keeps`; those of folds stay in any case.
+    States that are not None stay where `keeps`; those of folds stay in any case.
     """
     if isinstance(part, type):
         return
@@ -270,24 +283,22 @@ def _set_state(part: Any, random_state: int, keeps: bool) -> None:
 
 
 def _one_thread(model: Any) -> Any:
-    # Models are trained beside each other: threads of their own would slow all of them down.
+    # Models are trained in parallel: threads of their own would slow all of them down.
     if hasattr(model, "get_params"):
         known = {"": model, **model.get_params()}
         for key in known:
             owner, _, last = key.rpartition("__")
-            if last == "n_jobs" and _is_threaded(known[owner], known[key]):
+            if last != "n_jobs":
+                continue
+            # By default scikit-learn's estimators take one core, others several.
+            of_sklearn = type(known[owner]).__module__.startswith("sklearn.")
+            if known[key] not in ((1, None) if of_sklearn else (1,)):
                 model.set_params(**{key: 1})
     return model
 
 
-def _is_threaded(owner: Any, n_jobs: int | None) -> bool:
-    """Return whether an estimator takes several cores: by default, others than scikit-learn's."""
-    alone = (1, None) if type(owner).__module__.startswith("sklearn.") else (1,)
-    return n_jobs not in alone
-
-
 def _renumber_class_weights(model: Any, seen: Ints, n_classes: int, names: tuple[str, ...]) -> Any:
-    """Return a model whose weights of classes are numbered as the classes of its training are."""
+    """Return a model whose class weights are renumbered to the classes of its training records."""
     params = model.get_params() if hasattr(model, "get_params") else {}
     number = {name: i for i, name in enumerate(names or map(str, range(n_classes)))}
     place = {int(label): i for i, label in enumerate(seen)}
@@ -306,16 +317,10 @@ def _renumber_class_weights(model: Any, seen: Ints, n_classes: int, names: tuple
 
 
 def _text(label: object) -> str:
-    """Return the name of a class, of truth values and whole floats their number."""
+    """Return the name of a class; truth values and whole floats by their number."""
     if isinstance(label, bool | np.bool_ | float | np.floating) and label == int(label):
         return str(int(label))
     return str(label)
-
-
-def _fit(model: Any, x: Held, codes: Ints) -> Any:
-    with limited_to(1), code_of_users(type(model).__name__, f"to train on {len(codes)} records"):
-        fitted = model.fit(x, codes)
-    return model if fitted is None else fitted
 
 
 def _fill(probs: Floats, model: Any, x: Held, classes: Ints, named: Any) -> None:
@@ -343,7 +348,7 @@ def _require_probabilities(model: object) -> None:
 
 
 def _require_training(model: Any) -> None:
-    """Refuse an estimator of parts that are trained already: every shadow model would share them.
+    """Raise if an estimator has parts that are already trained: all models would share them.
 
     A copy has them untrained, and cannot use them.
     """
@@ -358,7 +363,7 @@ def _require_training(model: Any) -> None:
 
 
 def _will_give_probabilities(model: Any) -> bool:
-    """Return whether an untrained model has ``predict_proba``, or has it once it is trained."""
+    """Return whether an untrained model has ``predict_proba``, now or once it is trained."""
     if hasattr(model, "predict_proba"):
         return True
     steps = getattr(model, "steps", None)
@@ -375,15 +380,8 @@ def _will_give_probabilities(model: Any) -> bool:
     )
 
 
-def _made_by(model: Callable[[int], object]) -> object:
-    try:
-        return model(0)
-    except TypeError as error:
-        raise InputError(f"{function_name(model)} takes no random state: {error}") from error
-
-
 def n_required(function: Callable[..., Any]) -> int:
-    """Return how many arguments a callable must be given."""
+    """Return the number of required arguments of a callable."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -392,15 +390,8 @@ def n_required(function: Callable[..., Any]) -> int:
     return sum(p.kind in kinds and p.default is p.empty for p in parameters)
 
 
-def _describe_estimator(model: object) -> str:
-    if hasattr(model, "get_params"):
-        text = ", ".join(f"{k}={v!r}" for k, v in sorted(model.get_params().items()))
-        return _ADDRESS.sub("", f"{type(model).__name__}({text})")
-    return f"{type(model).__module__}.{type(model).__qualname__}"
-
-
 def class_names(y: object) -> tuple[str, ...]:
-    """Return the names of classes, ascending; none where `y` holds numbers."""
+    """Return the names of classes, ascending; none if `y` holds numbers."""
     labels = np.asarray(y)
     if labels.dtype.kind in "biuf":
         return ()
@@ -408,9 +399,9 @@ def class_names(y: object) -> tuple[str, ...]:
 
 
 def require_records(x: object, y: object) -> tuple[NDArray[Any], Ints]:
-    """Return features (n, d) and classes (n,) as arrays, or say what is wrong with them.
+    """Return features (n, d) and integer classes (n,), or raise an error that names the fault.
 
-    Names of classes become their places among `class_names`.
+    Class names become their positions among `class_names`.
     """
     features = np.asarray(dense(x))
     labels = np.asarray(y)

@@ -1,7 +1,7 @@
-"""Predictions as people export them: which column says what, and in which form.
+"""Predictions as people export them: the meaning of columns, and the form of their values.
 
-Every form that is told from others by what stands in the file alone is taken; what was read
-into it is said in a note. Where two readings are possible the file is refused.
+Every form that the contents of the file alone identify is accepted; a note says how it was read. If
+two readings are possible the file is refused.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from privacygauge.datasets.reading import plain_array
 from privacygauge.errors import InputError
 
 Kind = Literal["probs", "logits"]
-"""What scores of classes are."""
+"""Kind of class scores."""
 
+# Column names that people use, the most usual one first.
 _STEMS: Mapping[Kind, tuple[str, ...]] = {
     "logits": ("logits", "z", "logit"),
     "probs": ("probs", "p", "prob", "proba", "probability", "probabilities"),
@@ -34,56 +35,60 @@ _LABEL = ("label", "labels", "y_true", "true_label", "y", "class", "target")
 _MEMBER = ("member", "is_member", "membership", "split")
 _ID = ("id", "ids")
 _UNIT = ("unit",)
+
 NAMING = (*_ID, *_UNIT)
 """Columns that name records and people."""
 _PREDICTED = ("prediction", "predictions", "predicted", "pred", "y_pred")
 
+# Words for members and non-members, in lower case.
 _IN = frozenset({"in", "member", "members", "train", "training", "true", "t", "yes", "y", "1"})
 _OUT = frozenset(
     {"out", "non-member", "nonmember", "non_member", "test", "testing", "holdout", "unseen"}
     | {"false", "f", "no", "n", "0"}
 )
+
 _BETWEEN = frozenset({"val", "valid", "validation", "dev", "eval"})
-"""Splits that training may have looked at."""
+"""Names of splits that training may have looked at."""
 
 _PERCENT = 100.0
+"""Sum of a row of percentages."""
+
 _OFF = 1.0
-"""By how much a row of percentages may miss 100, or more where whole ones are rounded."""
+"""Largest deviation of a row of percentages from 100, or more if these are rounded to integers."""
 
 _ENOUGH = 20
-"""Numbers that are not all in [0, 1] by chance, if they are log-odds."""
+"""Fewest numbers that, if they are log-odds, are not all in [0, 1] by chance."""
 
 _SURE = 3.0
-"""Standard errors by which an order of classes must be better than with two of them exchanged."""
+"""Standard errors by which an order of classes must beat every exchange of two of them."""
 
 _LEAST_P = 1e-3
-"""What a smaller probability counts as where orders are compared: no row decides alone."""
+"""Floor of probabilities when orders are compared: no row decides alone."""
 
 
 @dataclass(frozen=True, eq=False)
 class ExportedScores:
-    """What a model says of every class, or of one of two."""
+    """Scores of a model: one per class, or one column of two classes."""
 
     kind: Kind
-    """Probabilities or logits."""
+    """``probs`` or ``logits``."""
     values: NDArray[Any]
-    """(n, k), or (n,) where one column of two classes is given; (n, q, k) for several queries."""
+    """(n, k); (n,) if only one of two classes has a column; (n, q, k) for several queries."""
     used: frozenset[str]
-    """The columns that were read."""
+    """Names of the columns that were read."""
     classes: tuple[str, ...] | None = None
-    """Names of the columns' classes; None where they are counted from 0."""
+    """Names of the columns' classes; None if they are numbered from 0."""
     notes: tuple[str, ...] = ()
-    """What was read into them."""
+    """Notes for the report on how the columns were interpreted."""
 
 
 def fields_of(
     given: Mapping[str, NDArray[Any]], name: str, *, table: bool, classes: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return what `predictions` takes, from columns or arrays of n rows by name.
+    """Return the arguments of `predictions`, from columns or arrays of n rows by name.
 
-    `name` is what messages call the input; `table`, whether these are columns, decides what
-    messages ask for; `classes` are the classes' names in the order of the columns, where the user
-    says.
+    `name` is the input's name in messages; `table` says whether these are columns, as messages do;
+    `classes` are the classes' names in the order of the columns, if the user gives them.
 
     Raises
     ------
@@ -140,14 +145,14 @@ def fields_of(
 
 
 _NUMPY = re.compile(r"\bnp\.\w+\(([^()]*)\)")
-"""Matches a number or text of numpy's as it stands in a list that was written as text."""
+"""Matches the repr of a numpy scalar in a list that was written as text."""
 
 
 def _with_lists(given: Mapping[str, NDArray[Any]], name: str) -> dict[str, NDArray[Any]]:
-    """Return columns with the lists that a table of texts wrote as ``[0.1, 0.9]``.
+    """Return columns with lists parsed that a table of texts wrote as ``[0.1, 0.9]``.
 
-    Of scores every row must be one. Other columns stay texts where one is not, and classes that
-    are called like a list, such as the interval ``[0, 10]``, are no lists.
+    For scores every row must be a list. Other columns stay texts if one row is not a list, and
+    class names that look like a list, such as the interval ``[0, 10]``, are not parsed.
     """
     found = dict(given)
     stems = {stem for known in _STEMS.values() for stem in known}
@@ -174,9 +179,9 @@ def _is_one_hot(row: object) -> bool:
 
 
 def _lists_in(array: NDArray[Any], what: str | None = None) -> NDArray[Any]:
-    """Return a column of lists that were written as texts, or the column itself.
+    """Return a column with its texts parsed as lists, or the column itself.
 
-    Where messages are to call it something, each row must be a list if the first begins as one.
+    With a name `what` for messages, each row must be a list if the first begins as one.
     """
     if array.ndim != 1 or array.dtype.kind not in "OUT" or not len(array):
         return array
@@ -201,7 +206,7 @@ _OPENING = ("[", "(", "{")
 
 
 def _list_in(text: str) -> Sequence[Any] | Mapping[str, Any] | None:
-    """Return the list or object that a text is: of JSON, of Python, or as numpy prints one."""
+    """Return the list or object that a text encodes: in JSON, in Python, or as numpy prints it."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -220,7 +225,7 @@ def _parse_printed_array(text: str) -> list[float] | None:
     try:
         return [float(number) for number in inner[1:-1].split()]
     except ValueError:
-        return None  # texts, or numbers that were left out for an ellipsis
+        return None  # texts, or an ellipsis in place of numbers
 
 
 def encode_classes(
@@ -230,15 +235,16 @@ def encode_classes(
     name: str,
     order: Sequence[str] | None = None,
 ) -> tuple[Ints, tuple[str, ...], list[str]]:
-    """Return true classes as integers in 0..k-1, the classes' names, and what was read into them.
+    """Return true classes as integers in 0..k-1, their names, and notes on how they were read.
 
     `truth` (n,) are texts, or numbers counted from 0, from 1, or -1 and 1; `named` are the classes'
-    names in the order of the predictions: k, or one of two; `order` is what the predictions show
-    of it. There are no names where the classes are numbers from 0.
+    names in the order of the predictions: k, or one of two; `order` is the class order that the
+    predictions show. There are no names where the classes are numbers from 0.
     """
     if named is not None:
-        names = _all_named(truth, named)
         texts = {str(value) for value in np.unique(truth).tolist()}
+        # Where only one of two classes has a column, the labels name the other.
+        names = tuple(named) if len(named) > 1 else tuple(sorted({*named, *texts}))
         if truth.dtype.kind == "U" or all(text.isdecimal() for text in names) or texts <= {*names}:
             return _places(truth, names, name), names, []
         return checks.integers(truth, f"{name}: labels"), names, []
@@ -250,7 +256,10 @@ def encode_classes(
                 f"are predictions of {k} classes: name the columns p_CLASS, such as p_{names[0]}"
             )
         if order is not None:
-            return _places(truth, order, name), tuple(order), [_order_reason(order, names)]
+            same = tuple(order) == names
+            how = "in alphabetical order, as" if same else "not in alphabetical order, but as"
+            note = f"{_numbering_text(order)} ({how} the predictions show)"
+            return _places(truth, order, name), tuple(order), [note]
         return (
             _places(truth, names, name),
             names,
@@ -268,12 +277,12 @@ def encode_classes(
 
 
 def truth_of(array: NDArray[Any], column: str, name: str) -> NDArray[Any]:
-    """Return labels (n,) as integers or texts; of one-hot rows (n, k) their classes.
+    """Return labels (n,) as integers or texts; one-hot rows (n, k) become classes.
 
     Raises
     ------
     InputError
-        If a record has none or several, or they are numbers that are no classes.
+        If a record has no label or several, or they are numbers that are not classes.
     """
     if array.ndim == 1 and array.dtype == object and len(array) and _is_list(array[0]):
         array = _stack_lists(array, column, name)
@@ -310,7 +319,7 @@ def _values_of(array: NDArray[Any], column: str, name: str) -> NDArray[Any]:
 
 
 def members_of(array: NDArray[Any], column: str, name: str) -> tuple[NDArray[Any], list[str]]:
-    """Return which rows are members as a column says it, and what to say of further splits."""
+    """Return the mask of members that a column gives, and notes on any further splits."""
     values = _values_of(np.asarray(array), column, name)
     if values.dtype.kind != "U":
         return values, []
@@ -363,6 +372,7 @@ _TOP = re.compile(
 )
 """Matches the columns of the largest probabilities: ``top_1_class`` and ``top_1_prob``."""
 
+# Words in the name of a column such as top_1_class for a class, and for its probability.
 _WHICH = ("class", "classes", "label", "labels", "name")
 _HOW = ("p", "prob", "proba", "probability", "score", "confidence")
 
@@ -370,19 +380,20 @@ _HOW = ("p", "prob", "proba", "probability", "score", "confidence")
 def listed_only(
     given: Mapping[str, NDArray[Any]], truth: NDArray[Any], classes: Sequence[str], name: str
 ) -> ExportedScores | None:
-    """Return the probabilities of all classes, where each record has a list of some of them.
+    """Return the probabilities of all classes, if each record lists only some of them.
 
     Lists stand in columns ``top_1_class``, ``top_1_prob``, ``top_2_class`` and so on, in a column
-    or array of classes beside one of their probabilities, in pairs such as ``{"label": "a",
-    "score": 0.7}``, in objects such as ``{"a": 0.7}``, or in columns with gaps. What is missing to
-    1 is shared equally by the other classes, each with at most the smallest that is listed; what
-    remains belongs to a class of its own. None where nothing of the kind is there.
+    or array of classes with one of their probabilities, in pairs such as ``{"label": "a", "score":
+    0.7}``, in objects such as ``{"a": 0.7}``, or in columns with gaps. The remainder to 1 is shared
+    equally by the other classes, each with at most the smallest listed value; any rest belongs to
+    an extra class. None if there is nothing of the kind.
     """
     found = _top_columns(given, name) or _top_lists(given, name) or _with_gaps(given, name)
     if found is None:
         return None
     which, p, used = found
     texts = [[str(x) for x in row] for row in which]
+    # A single number in `classes` is the number of classes, not a name.
     number_asked = int(classes[0]) if len(classes) == 1 and classes[0].isdecimal() else 0
     known = {text for row in texts for text in row} | {str(x) for x in np.unique(truth).tolist()}
     if classes and not number_asked:
@@ -403,6 +414,7 @@ def listed_only(
     number = int(listed.sum(axis=1).max(initial=0))
     if len(values) and not listed.any(axis=1).all():
         raise InputError(f"{name}: row {int(np.argmin(listed.any(axis=1)))} lists no class")
+    # Percentages: no probability exceeds 1 by that much through rounding.
     if np.nanmax(values, initial=0) > 1.5:
         values = values / _PERCENT
     total = np.nansum(values, axis=1)
@@ -414,6 +426,7 @@ def listed_only(
         )
     rest = np.clip(1 - total, 0, None)
     others = (~listed).sum(axis=1)
+    # No unlisted class can exceed the smallest listed one.
     each = np.minimum(rest / np.maximum(others, 1), np.nanmin(values, axis=1))
     left = rest - others * each
     values = np.where(listed, values, each[:, None])
@@ -431,15 +444,15 @@ def listed_only(
 
 
 _OTHERS = 0.02
-"""What may be missing to 1 by rounding."""
+"""Largest remainder to 1 that rounding explains."""
 
 _HALF_OF_TWO_DIGITS = 0.005
-"""How far rounding to two decimals moves a number."""
+"""Largest rounding error of two decimals."""
 
 _NONE_OF_THEM = "(none of the listed)"
 
 _Listed: TypeAlias = tuple[Iterable[Sequence[Any]], Iterable[Sequence[float]], frozenset[str]]
-"""The classes of each row, their probabilities, and the columns that say so."""
+"""The classes of each row, their probabilities, and the columns that hold them."""
 
 
 def _top_columns(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
@@ -471,7 +484,7 @@ def _top_columns(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None
 
 
 def _top_lists(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
-    """Return lists of classes beside lists of probabilities, pairs, or objects."""
+    """Return lists of classes with lists of probabilities, pairs, or objects."""
     for stem in (*_STEMS["probs"], *_PREDICTED, "scores", "top_probs", "top_k_probs"):
         column = given.get(stem)
         if column is None or not column.ndim or not len(column):
@@ -515,7 +528,7 @@ def _pairs(which: NDArray[Any], column: NDArray[Any], key: str, stem: str, name:
 
 
 def _with_gaps(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
-    """Return columns p_0, p_1, ... in which only the largest probabilities of a row stand."""
+    """Return columns p_0, p_1, ... that hold only the largest probabilities of each row."""
     for stem in _STEMS["probs"]:
         keys = [key for key in given if re.fullmatch(rf"{stem}_\w+", key) and given[key].ndim == 1]
         if len(keys) < 2:
@@ -528,7 +541,7 @@ def _with_gaps(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
         listed = ~np.isnan(values)
         if listed.all():
             listed = _zeros_are_gaps(values)
-        # A gap here and there is a mistake; lists are as long as each other, or nearly.
+        # A few gaps are a mistake; lists have nearly the same length.
         lengths = listed.sum(axis=1)
         whole = np.isnan(values).any() and lengths.max(initial=0) == len(keys)
         if listed.all() or not len(values) or whole or lengths.min() == 0:
@@ -540,10 +553,10 @@ def _with_gaps(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
 
 
 def _zeros_are_gaps(values: Floats) -> Bools:
-    """Return which probabilities are given where all but the largest few of each row are 0.
+    """Return the mask of given probabilities, if all but the largest few of each row are 0.
 
-    Rows that lack more to 1 than rounding takes then have as many that are not 0, ties apart, and
-    hardly any row has more: no probabilities of all classes are like that.
+    Rows whose remainder to 1 exceeds rounding then have the same number of nonzero values, ties
+    apart, and hardly any row has more: no complete probabilities look like that.
     """
     given = values != 0
     number = given.sum(axis=1)
@@ -561,10 +574,10 @@ def _zeros_are_gaps(values: Floats) -> Bools:
 
 
 _FAR_FROM_1 = 0.9
-"""Many classes that were rounded to 0 seldom leave a row so far below 1."""
+"""Rows of many classes rounded to 0 seldom sum to less than this."""
 
 _AS_MANY = 0.95
-"""So large a share of the rows."""
+"""Smallest share of rows with the same number of nonzero values."""
 
 
 def _texts_of(array: NDArray[Any]) -> NDArray[Any]:
@@ -577,7 +590,7 @@ def _by_number(
 ) -> ExportedScores | None:
     """Return columns such as p_0, p_1, ...; or p_1, p_2, ...; or p_1 alone.
 
-    Where numbers are missing, as in p_3, p_5, the columns are those of the classes in `truth`.
+    If numbers are missing, as in p_3, p_5, the columns are those of the classes in `truth`.
     """
     matches = [re.fullmatch(rf"{stem}_(\d+)", key) for key in given]
     found = sorted({int(match[1]) for match in matches if match})
@@ -609,7 +622,7 @@ def _by_number(
 def _by_name(
     given: Mapping[str, NDArray[Any]], kind: Kind, stem: str, truth: NDArray[Any], name: str
 ) -> ExportedScores | None:
-    """Return columns such as p_benign and p_malignant, or one of the two."""
+    """Return columns such as p_benign and p_malignant, or only one of the two."""
     texts = [str(value) for value in np.unique(truth).tolist()]
     named = {key.removeprefix(f"{stem}_"): key for key in given if key.startswith(f"{stem}_")}
     if len(named) == 1 and len(texts) == 2:
@@ -620,7 +633,7 @@ def _by_name(
         return ExportedScores(
             kind, _numeric(given[column], column, name), frozenset({column}), (alike[0],)
         )
-    # A class that no row here has may have a column too, if it holds numbers.
+    # A class without rows may have a column too, if it is numeric.
     named = {
         written: key
         for written, key in named.items()
@@ -641,11 +654,11 @@ def _by_name(
 
 
 _BOOLEANS: Mapping[str, str] = {"false": "0", "true": "1"}
-"""How labels that are booleans are read, by what columns call them."""
+"""Readings of boolean labels, by the names in the columns."""
 
 
 def _plain(written: str, texts: Sequence[str]) -> str:
-    """Return the class that a column names: 2 of 2.0, and 1 of True where labels are 0 and 1."""
+    """Return the class that a column names: 2 for 2.0, and 1 for True if labels are 0 and 1."""
     if {*texts} <= {*_BOOLEANS.values()} and written.lower() in _BOOLEANS:
         return _BOOLEANS[written.lower()]
     try:
@@ -656,22 +669,22 @@ def _plain(written: str, texts: Sequence[str]) -> str:
 
 
 _MOST_EXACT = 2.0**53
-"""Whole numbers below it have a float of their own."""
+"""Whole numbers below this are exact as floats."""
 
 
 def _names_label(label: str, written: str, texts: Sequence[str]) -> bool:
-    """Return whether a column's name stands for one of the labels `texts`, case aside."""
+    """Return whether a column's name stands for one of the labels `texts`, ignoring case."""
     if _plain(label, texts) == _plain(written, texts):
         return True
     return label.strip().casefold() == written.strip().casefold()
 
 
 def _columns_of(named: Mapping[str, str], texts: Sequence[str]) -> dict[str, str] | None:
-    """Return the column of each class, in the order of the classes; None where a label has none.
+    """Return the column of each class, in the order of the classes; None if a label has none.
 
-    `named` are columns by what they call their class, and `texts` are the labels. A class that no
-    label has keeps the name that its column gives it. Where a label is like several columns, or a
-    column like several labels, none is taken.
+    `named` maps names of classes to columns, and `texts` are the labels. A class without a label
+    keeps the name from its column. If a label resembles several columns, or a column several
+    labels, none is taken.
     """
     if {*texts} <= {*named}:
         by_class = dict(named)
@@ -689,7 +702,7 @@ def _columns_of(named: Mapping[str, str], texts: Sequence[str]) -> dict[str, str
 
 
 def _in_order(text: str) -> tuple[int, float, str]:
-    """Return what sorts classes: numbers by their size, then texts."""
+    """Sort key for class labels: numbers by value, then texts."""
     try:
         number = float(text)
     except ValueError:
@@ -698,7 +711,7 @@ def _in_order(text: str) -> tuple[int, float, str]:
 
 
 def _spelt(columns: Mapping[str, str], named: Mapping[str, str]) -> tuple[str, ...]:
-    """Return a note where labels and columns differ in upper and lower case."""
+    """Return a note if labels and columns differ in upper and lower case."""
     written = {key: text for text, key in named.items()}
     other = {text: written[key] for text, key in columns.items() if text != written[key]}
     differ = [text for text, called in other.items() if text.casefold() == called.casefold()]
@@ -709,7 +722,7 @@ def _spelt(columns: Mapping[str, str], named: Mapping[str, str]) -> tuple[str, .
 
 
 def _without_scores(given: Mapping[str, NDArray[Any]], truth: NDArray[Any], name: str) -> str:
-    """Return why a table holds no scores: columns that name other classes, or no columns at all."""
+    """Return why a table has no scores: its columns name other classes, or there are none."""
     texts = [str(value) for value in np.unique(truth).tolist()]
     for stem in (stem for known in _STEMS.values() for stem in known):
         keys = [x for x in given if x.startswith(f"{stem}_") and _is_numeric(given[x])]
@@ -732,10 +745,10 @@ def _without_scores(given: Mapping[str, NDArray[Any]], truth: NDArray[Any], name
 def _by_bare_name(
     given: Mapping[str, NDArray[Any]], truth: NDArray[Any], name: str
 ) -> ExportedScores | None:
-    """Return probabilities in columns that are called as the classes are: benign, malignant.
+    """Return probabilities in columns named exactly as the classes: benign, malignant.
 
-    Such names may be those of other columns too: only where each row sums to 1, or to 100, are they
-    taken for probabilities.
+    Other columns could have such names too: they are taken for probabilities only if each row sums
+    to 1, or to 100.
     """
     texts = [str(value) for value in np.unique(truth).tolist()]
     named = {key: key for key in given if any(_names_label(text, key, texts) for text in texts)}
@@ -766,7 +779,7 @@ def _columns(given: Mapping[str, NDArray[Any]], wanted: Sequence[str], name: str
 
 
 def _numeric(array: NDArray[Any], column: str, name: str) -> NDArray[Any]:
-    """Return a column of numbers; 97.5% is the number 97.5."""
+    """Return a column as numbers; 97.5% becomes 97.5."""
     if _is_numeric(array):
         return array
     texts = [str(value).strip().removesuffix("%") for value in array.tolist()]
@@ -809,7 +822,12 @@ def _values(scores: ExportedScores, name: str) -> tuple[NDArray[Any], list[str]]
     low = float(values.min())
     high = float(values.max())
     if not (low >= 0 and 1.5 < high <= _PERCENT + _OFF):
-        _require_shares(values, name, low, high)
+        # Rows of several columns are checked by their sum later.
+        if values.ndim == 1 and not (low >= 0 and high <= 1):
+            raise InputError(
+                f"{name}: probabilities must be in [0, 1], got {low if low < 0 else high:.4g}; if "
+                "these are log-odds, name the column z"
+            )
         return values, []
     shares = values / _PERCENT
     off = 0.0 if values.ndim < 2 else float(np.abs(values.sum(axis=-1) - _PERCENT).max())
@@ -818,24 +836,15 @@ def _values(scores: ExportedScores, name: str) -> tuple[NDArray[Any], list[str]]
     return shares, ["the probabilities are percentages and were divided by 100"]
 
 
-def _require_shares(values: NDArray[Any], name: str, low: float, high: float) -> None:
-    """Refuse one column that is no probability; rows of several are held against their sum."""
-    if values.ndim == 1 and not (low >= 0 and high <= 1):
-        raise InputError(
-            f"{name}: probabilities must be in [0, 1], got {low if low < 0 else high:.4g}; if "
-            "these are log-odds, name the column z"
-        )
-
-
 def _complete_binary_scores(
     values: NDArray[Any], scores: ExportedScores, labels: Ints, classes: tuple[str, ...]
 ) -> tuple[NDArray[Any], Kind, str]:
-    """Return the scores of both classes where only one has a column, and a note that says which."""
+    """Return the scores of both classes if only one has a column, and a note that says which."""
     place = 1 if scores.classes is None else classes.index(scores.classes[0])
     kind = scores.kind
     doubt = ""
     if kind == "logits" and len(values) >= _ENOUGH and 0 <= values.min() <= values.max() <= 1:
-        # Log-odds would say one class of all records, and none with more than 73%.
+        # As log-odds these would predict one class for all records, none with more than 73%.
         kind = "probs"
         doubt = ", not as its log-odds: all are in [0, 1]"
     values = values if values.dtype.kind == "f" else values.astype(np.float64)
@@ -858,12 +867,12 @@ def class_order(
 ) -> tuple[str, ...] | None:
     """Return the names of classes in the order of their columns, as the predictions show it.
 
-    None where the labels are no texts.
+    None if the labels are not texts.
 
     Raises
     ------
     InputError
-        If the predictions do not show it.
+        If the predictions do not show the order.
     """
     names = np.unique(truth).tolist()
     k = 2 if values.ndim == 1 else values.shape[-1]
@@ -884,7 +893,7 @@ def class_order(
 def _shown_order(values: NDArray[Any], truth: NDArray[Any], kind: Kind) -> tuple[str, ...] | None:
     """Return the order of classes under which the true ones are most likely, if it is clear.
 
-    Clear is that every exchange of two names makes them less likely by `_SURE` standard errors.
+    It is clear if every exchange of two names lowers the likelihood by `_SURE` standard errors.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -897,7 +906,7 @@ def _shown_order(values: NDArray[Any], truth: NDArray[Any], kind: Kind) -> tuple
     log_p = np.log(np.clip(p, _LEAST_P, None))
     parts = [log_p[truth == text] for text in names]
     _, place = linear_sum_assignment(-np.array([part.sum(axis=0) for part in parts]))
-    # By name and column: what a row of the name loses if the column were its own.
+    # By name and column: the loss of likelihood if the column were the name's own.
     lost = [part[:, [column]] - part for part, column in zip(parts, place, strict=True)]
     gain = np.array([rows.sum(axis=0) for rows in lost])[:, place]
     spread = np.array([(rows**2).sum(axis=0) for rows in lost])[:, place]
@@ -910,7 +919,7 @@ def _shown_order(values: NDArray[Any], truth: NDArray[Any], kind: Kind) -> tuple
 def _contradiction(
     values: NDArray[Any], truth: NDArray[Any], kind: Kind, named: Sequence[str]
 ) -> list[str]:
-    """Return a note where the predictions clearly show another order than the user names."""
+    """Return a note if the predictions clearly show another order than the user's names."""
     if truth.dtype.kind != "U" or set(np.unique(truth).tolist()) != set(named):
         return []
     shown = _shown_order(values, truth, kind)
@@ -922,12 +931,6 @@ def _contradiction(
     ]
 
 
-def _order_reason(order: Sequence[str], alphabetical: Sequence[str]) -> str:
-    same = tuple(order) == tuple(alphabetical)
-    how = "in alphabetical order, as" if same else "not in alphabetical order, but as"
-    return f"{_numbering_text(order)} ({how} the predictions show)"
-
-
 def _names(
     given: Mapping[str, NDArray[Any]],
     scores: ExportedScores,
@@ -935,7 +938,7 @@ def _names(
     k: int,
     name: str,
 ) -> Sequence[str] | None:
-    """Return the classes' names: of the columns, as the user says, or the array beside them."""
+    """Return the classes' names: from the columns, the user, or the array with the predictions."""
     if len(asked) == 1 and asked[0].isdecimal():
         if int(asked[0]) != k:
             raise InputError(
@@ -953,13 +956,6 @@ def _names(
         return scores.classes
     same = classes.ndim == 1 and len(classes) == scores.values.shape[-1]
     return _texts_of(classes).tolist() if same else None
-
-
-def _all_named(truth: NDArray[Any], named: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of all classes; where one of two has a column, the labels name the other."""
-    if len(named) > 1:
-        return tuple(named)
-    return tuple(sorted({*named, *(str(value) for value in np.unique(truth).tolist())}))
 
 
 def _places(truth: NDArray[Any], names: Sequence[str], name: str) -> Ints:

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 
 PredictionsLike = Predictions | str | Path | Mapping[str, ArrayLike] | FrameLike
-"""What `as_predictions` takes."""
+"""Input of `as_predictions`."""
 
 PoolLike = Pool | str | Path | Mapping[str, ArrayLike]
-"""What `as_pool` takes."""
+"""Input of `as_pool`."""
 
 
 def as_predictions(
@@ -46,7 +46,7 @@ def as_predictions(
     classes: Sequence[str] = (),
     unit: ArrayLike | str | None = None,
 ) -> Predictions:
-    """Return predictions from whatever holds them.
+    """Return predictions from an object or a file that holds them.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def as_predictions(
         A file as in `load_predictions`; a mapping with the keys of an npz file; a pandas or
         polars frame with the columns of a csv file.
     name : str
-        What error messages call it.
+        Name of the input in error messages.
     classes : sequence of str
         As in `load_predictions`.
     unit : array_like or str, optional
@@ -100,16 +100,16 @@ def load_predictions(
         columns ``p_0 ... p_{k-1}`` (or ``z_0 ...`` for logits), ``label``, ``member`` and
         optionally ``id`` and ``unit``; further columns likewise.
     classes : sequence of str
-        Names of the classes in the order of the predictions, for labels that are texts beside
-        columns that are numbers. Default: as the predictions show.
+        Names of the classes in the order of the predictions, if labels are texts and columns are
+        numbered. Default: as the predictions show.
     names : sequence of str
-        Further columns that name people, beside ``id`` and ``unit``: in csv files they are read
-        as they stand, so that 007 is not 7.
+        Further columns that name people, besides ``id`` and ``unit``: in csv files they are read as
+        text, so that 007 is not 7.
 
     Returns
     -------
     Predictions
-        What was read into the file is said in its `notes`.
+        Its `notes` say how the file was read.
 
     Notes
     -----
@@ -145,7 +145,7 @@ def _fields(
 
 
 def _array(values: ArrayLike) -> NDArray[Any]:
-    """Return values as an array; lists of unequal lengths, such as classes, as objects."""
+    """Return values as an array; lists of unequal lengths become objects."""
     try:
         return np.asarray(values)
     except ValueError:
@@ -162,17 +162,17 @@ def as_pool(
     classes: Sequence[str] = (),
     target_classes: Sequence[str] = (),
 ) -> Pool:
-    """Return a pool of shadow models from whatever holds it.
+    """Return a pool of shadow models from an object or a file that holds it.
 
     Parameters
     ----------
     given : Pool, path, or mapping of arrays
         ``.npz`` (or a mapping) with the keys ``probs`` or ``logits`` (k, n, c), ``labels`` (n,)
-        and ``member`` (k, n), for k shadow models, n records and c classes; of q queries a record
-        ``probs`` or ``logits`` (k, n, q, c). Also ``classes`` (c,), their names in the order of
-        the predictions.
+        and ``member`` (k, n), for k shadow models, n records and c classes; with q queries per
+        record ``probs`` or ``logits`` (k, n, q, c). Also ``classes`` (c,), their names in the
+        order of the predictions.
     name : str
-        What error messages call it.
+        Name of the input in error messages.
     classes : sequence of str
         As in `load_predictions`.
     target_classes : sequence of str
@@ -198,7 +198,11 @@ def as_pool(
     labels = truth_of(np.asarray(arrays["labels"]), "labels", name)
     if values.ndim in (3, 4):
         k = values.shape[-1]
-        named = list(classes) if len(classes) > 1 else _names_in(arrays, k)
+        named = list(classes) if len(classes) > 1 else None
+        if named is None and "classes" in arrays:
+            found = np.asarray(arrays["classes"])
+            if found.shape == (k,) and len(set(found.tolist())) == k:
+                named = [str(text) for text in found.tolist()]
         order = None if named else class_order(values.mean(axis=0), labels, key, name)
         labels, names, _ = encode_classes(labels, k, named=named, name=name, order=order)
         if names != tuple(target_classes) and sorted(names) == sorted(target_classes):
@@ -210,14 +214,6 @@ def as_pool(
     return pool_of(values, arrays["member"], labels=labels, key=key, name=name)
 
 
-def _names_in(arrays: Mapping[str, ArrayLike], k: int) -> list[str] | None:
-    """Return the classes' names in the array beside the predictions; None where there is none."""
-    names = np.asarray(arrays["classes"]) if "classes" in arrays else np.empty(0)
-    if names.shape != (k,) or len(set(names.tolist())) != k:
-        return None
-    return [str(text) for text in names.tolist()]
-
-
 def save_predictions(predictions: Predictions, path: str | Path) -> None:
     """Write predictions as a file that `load_predictions` reads.
 
@@ -225,8 +221,8 @@ def save_predictions(predictions: Predictions, path: str | Path) -> None:
     ----------
     predictions : Predictions
     path : str or pathlib.Path
-        Ends in ``.npz``, ``.parquet``, ``.csv`` or ``.jsonl``, which says how it is written. It is
-        written aside first, so that no partial file is ever seen.
+        Ends in ``.npz``, ``.parquet``, ``.csv`` or ``.jsonl``, which selects the format. The file
+        is written aside first, so that no partial file is ever seen.
 
     Raises
     ------
@@ -246,7 +242,7 @@ def save_predictions(predictions: Predictions, path: str | Path) -> None:
 def _npz(predictions: Predictions) -> bytes:
     buffer = io.BytesIO()
     names = predictions.classes
-    # Beside classes that are called by numbers, labels are read as their names.
+    # If classes have numbers as names, labels are read as these names.
     by_number = bool(names) and all(re.fullmatch(r"-?\d+", name) for name in names)
     labels = predictions.labels
     np.savez_compressed(
@@ -264,7 +260,7 @@ def _npz(predictions: Predictions) -> bytes:
 
 
 def _of_one_width(values: NDArray[Any], name: str) -> NDArray[Any]:
-    """Return texts as an .npz file holds them, all as wide as the longest; numbers as they are."""
+    """Return texts padded to one width, as an .npz file stores them; numbers unchanged."""
     if values.dtype != np.object_:
         return values
     texts = [str(value) for value in values.tolist()]
@@ -279,7 +275,7 @@ def _of_one_width(values: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def _table(predictions: Predictions) -> pd.DataFrame:
-    """Return predictions as a table, classes by their names where they have some."""
+    """Return predictions as a table, with classes by name if they have names."""
     import pandas as pd
 
     answers = np.asarray(predictions.answers)
@@ -313,7 +309,7 @@ def _parquet(predictions: Predictions) -> bytes:
 
 
 def _csv(predictions: Predictions) -> bytes:
-    # As many digits as tell each number from every other.
+    # Enough digits to distinguish every float.
     return _table(predictions).to_csv(index=False).encode()
 
 

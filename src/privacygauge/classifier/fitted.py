@@ -1,4 +1,4 @@
-"""A model that exists already: asked about records, and named as its owner names them."""
+"""A model that is already trained: its answers, with the names that its owner uses."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ from privacygauge.runs.store import plan_in
 
 @dataclass(frozen=True, eq=False)
 class Further:
-    """Signals of single kinds of queries, beside those of all kinds together."""
+    """Signals of each kind of query, besides those of all kinds together."""
 
     queries: LabelOnlyQueries
-    """The kinds."""
+    """The label-only queries."""
     target: Mapping[str, Floats]
     """Signal to (n,) values of the target."""
     pool: Mapping[str, Floats]
@@ -56,13 +56,13 @@ class Further:
 
     @property
     def attacks(self) -> tuple[Attack, ...]:
-        """The suite: correctness (the gap attack), each kind, all together, and each record's."""
+        """The suite: correctness (the gap attack), each kind of query, all kinds, per record."""
         names = ("correctness", *self.queries.names)
         thresholds = (Threshold(name, per_class=one) for one in (True, False) for name in names)
         return (*thresholds, LearnedRobustness(names), *single_record_attacks("shared"))
 
     def onto(self, dealt: Round) -> Round:
-        """Return a round with these signals too, the shadow records' as well."""
+        """Return a round with these signals added, for targets and shadow records."""
         seen = dealt.observation
         shadow = dealt.observation.shadow
         assert shadow is not None  # there is a pool
@@ -82,7 +82,7 @@ def label_predictions(
     queries: LabelOnlyQueries,
     seed: int,
 ) -> Predictions:
-    """Return what the classes of a model tell of each record, one kind of query below the other."""
+    """Return label-only predictions, (q * n) rows: one kind of query below the other."""
     k = int(y.max()) + 1
     repeat = len(queries.names)
     points, kinds = queries.points(x, y, seed)
@@ -124,8 +124,8 @@ def merge_queries(
 
 
 Train = Callable[[int], TrainedShadows]
-"""Returns the target and so many further models at least, by coins that do not depend on how many
-there are."""
+"""Returns the target and at least the given number of further models, by coins that do not depend
+on that number."""
 
 
 def split(
@@ -133,7 +133,7 @@ def split(
 ) -> tuple[TrainedShadows, Pool]:
     """Return the target with the first `n_shadows` models, and the further targets.
 
-    Models that failed are in neither, and neither are those after the last target.
+    Failed models, and those after the last target, are in neither.
     """
     pool = trained.pool
     failed = trained.failed
@@ -154,25 +154,25 @@ def until_narrow(
     seed: int = 0,
     level: float = 0.95,
 ) -> SeveralTargets:
-    """Return what attacks do on average over 8, 16, 32 or 64 targets: the first that are enough.
+    """Return attack results averaged over 8, 16, 32 or 64 targets: the first number that is enough.
 
     The same shadow models, whose number is fixed, attack all targets. Targets are added until the
-    interval of every attack's mean AUC has at most the half-width asked for. Only widths are looked
-    at, at numbers of targets that are fixed beforehand. Attacks that could be played on every
-    target count.
+    interval of every attack's mean AUC is no wider than asked for. Only interval widths are looked
+    at, at numbers of targets that are fixed beforehand, so stopping does not bias the results.
+    Attacks that could be played on every target count.
 
     Parameters
     ----------
     train : callable
-        Returns the target and so many further models at least.
+        Returns the target and at least the given number of further models.
     n_shadows : int
-        So many first of the further models are the adversary's; the others are targets.
+        Number of further models, the first ones, that are the adversary's; the others are targets.
     width : float
-        The half-width, in (0, 1/2).
+        Half-width of the intervals, in (0, 1/2).
     features : ndarray, shape (n, d), optional
-        For attacks that look at the records.
+        Features of the records, for attacks that use them.
     unit : ndarray of int, shape (n,), optional
-        Whom each record is about.
+        Unit of each record.
     seed : int
         The first target's scores are those of an audit with this seed.
 
@@ -188,24 +188,28 @@ def until_narrow(
         for number in range(len(found[0]), len(targets)):
             game = PoolGame(targets[number], trained.pool, features)
             for scores, attack in zip(found, attacks, strict=True):
-                scores.append(_play_attack(attack, game, seed, number))
-        over = tuple(
-            OverTargets(title(x.name, x.variant, x.thresholds), tuple(scores), level)
-            for x, scores in zip(attacks, _of_all(found), strict=True)
-            if scores
-        )
+                role = ("attack", attack.name, attack.variant, attack.thresholds)
+                rng = seeds.stream(seed, *role, number)
+                played = play(attack, [game.round()], [rng])
+                scores.append(None if isinstance(played, Skipped) else played.transcript)
+        over = []
+        for x, of_targets in zip(attacks, found, strict=True):
+            transcripts = tuple(one for one in of_targets if one is not None)
+            # An attack that was skipped on a target has no mean over all of them.
+            if transcripts and len(transcripts) == len(of_targets):
+                over.append(OverTargets(title(x.name, x.variant, x.thresholds), transcripts, level))
         if not over:
             raise InputError("no attack could be played on every target: give one that fits")
         if half_width(over) <= width:
             break
-    return SeveralTargets(over, width, len(targets), len(trained.pool))
+    return SeveralTargets(tuple(over), width, len(targets), len(trained.pool))
 
 
 def _targets(
     trained: TrainedShadows, further: Pool, unit: NDArray[np.int64] | None
 ) -> list[Predictions]:
     target = trained.target
-    assert target is not None  # where there is none, there is nothing to add targets to
+    assert target is not None  # without an attack there is nothing to add targets to
     return [
         replace(target, unit=unit),
         *(
@@ -215,29 +219,18 @@ def _targets(
     ]
 
 
-def _play_attack(attack: Attack, game: PoolGame, seed: int, number: int) -> Transcript | None:
-    role = ("attack", attack.name, attack.variant, attack.thresholds)
-    played = play(attack, [game.round()], [seeds.stream(seed, *role, number)])
-    return None if isinstance(played, Skipped) else played.transcript
-
-
-def _of_all(found: list[list[Transcript | None]]) -> list[list[Transcript]]:
-    """Return each attack's scores; none where it was skipped on a target."""
-    kept = [[x for x in scores if x is not None] for scores in found]
-    return [some if len(some) == len(all_) else [] for some, all_ in zip(kept, found, strict=True)]
-
-
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A model that exists already, and which records it was trained on."""
+    """A model that is already trained, and the records it was trained on."""
 
     model: object
-    """With ``predict_proba``, a PyTorch or Keras module, a function from records to probabilities
-    or logits (see `answers_of`), its predictions, or what a `Training` takes for a model."""
+    """An object with ``predict_proba``, a PyTorch or Keras module, a function from records to
+    probabilities or logits (see `answers_of`), its predictions, or a model as a `Training` takes
+    it."""
     member: ArrayLike
     """(n,) True where the record was in its training set."""
     classes: Sequence[str] = ()
-    """(k,) What the model may call the classes 0..k-1; needless where `y` holds these names."""
+    """(k,) The model's names for the classes 0..k-1; not needed if `y` holds these names."""
 
 
 def grown(
@@ -246,11 +239,11 @@ def grown(
     n_shadows: int,
     run: str | Path | None,
 ) -> tuple[TrainedShadows, SeveralTargets | None]:
-    """Return the first target with its shadow models, and what was played on all targets."""
+    """Return the first target with its shadow models, and the results over all targets."""
     with kept_or_scratch(run) as folder:
 
         def at_least(n: int) -> TrainedShadows:
-            # More further models where the folder holds them already.
+            # Use all further models that the folder already holds.
             known = plan_in(folder)
             return train(n_shadows=n if known is None else max(n, known.n_units - 1), run=folder)
 
@@ -261,9 +254,10 @@ def grown(
 def ask_fitted(
     fitted: Fitted, about: TrainingSetup, label_only: LabelOnlyQueries | None, seed: int
 ) -> Predictions:
-    """Return what a model that exists already says of the records."""
+    """Return the predictions of a model that is already trained, for the user's records."""
     member = checks.bools(fitted.member, "member", length=len(about.y))
     if isinstance(fitted.model, Predictions):
+        # Label-only predictions hold all records once per kind of query.
         return replace(fitted.model, member=np.resize(member, len(fitted.model)))
     k = int(about.y.max()) + 1
     names = tuple(fitted.classes) or about.names
@@ -284,6 +278,7 @@ def ask_fitted(
             said = replace(said, values=told_of_views(said.values, k), logits=False)
     elif queries_of(about.trainer) > 1:
         asked = questions(about.trainer, about.x)
+        # Views are asked about as further records, since a fitted model knows no queries.
         flat = asked.reshape(-1, *asked.shape[2:])
         said = answers_of(fitted.model, flat, k, names)
         said = replace(said, values=said.values.reshape(*asked.shape[:2], k))
@@ -294,7 +289,7 @@ def ask_fitted(
 
 
 def as_probabilities(target: Predictions, pool: Pool) -> tuple[Predictions, Pool]:
-    """Return both as probabilities: one of them has no logits."""
+    """Return both as probabilities, since one of them has no logits."""
     if pool.logits:
         return target, replace(pool, answers=probabilities(pool.answers, logits=True), logits=False)
     return replace(target, answers=probabilities(target.answers, logits=True), logits=False), pool
@@ -324,7 +319,7 @@ def with_names_of(
 
 
 def lone_records(pool: Pool | LogitPool) -> list[str]:
-    """Return a warning where records are in all of the shadow models, or in none."""
+    """Return a warning if records are in all of the shadow models, or in none."""
     count = counts_of(pool.inside)
     lone = int(np.count_nonzero((count == 0) | (count == len(pool))))
     if not lone:

@@ -14,28 +14,28 @@ if TYPE_CHECKING:
     from privacygauge.classifier.trainer import Trainer
 
 NUMBERS = "numbers"
-"""A column of 0 and 1 for every text, one for every pixel: given unless a model asks for else."""
+"""One column of 0 and 1 per text value, one per pixel: the default form."""
 
 IMAGES = "images"
-"""Images (n, c, h, w) where the records are a folder of them; numbers otherwise."""
+"""Images (n, c, h, w) if the records are a folder of them; numbers otherwise."""
 
 FRAME = "frame"
 """A pandas data frame with the columns, types and missing values of the file."""
 
 CATEGORIES = "categories"
-"""The same with every column of texts as categories."""
+"""The same with every text column as a categorical."""
 
 ROWS = "row numbers"
-"""The numbers of the records: the model looks them up itself."""
+"""Record numbers only: the model looks the records up itself."""
 
 _FRAMES = ("DataFrame", "pd.DataFrame", "pandas.DataFrame")
 
 
 def form_of(model: object) -> str:
-    """Return the form that an estimator, or a function of records, asks for.
+    """Return the form in which an estimator, or a function of records, takes them.
 
-    A frame is asked for by names of columns, and by a function whose first argument is annotated
-    as one; categories by an estimator that is told to take them.
+    An estimator takes a frame if it selects columns by name, a function if its first argument is
+    annotated as one; an estimator takes categories if it is set to.
     """
     if inspect.isfunction(model):
         first = next(iter(inspect.signature(model).parameters.values()), None)
@@ -54,18 +54,18 @@ def form_of(model: object) -> str:
 
 
 def form_of_fitted(model: object) -> str:
-    """Return the form that a trained model asks for: a frame, if it was trained on one."""
+    """Return the form in which a trained model takes records: a frame, if it was trained on one."""
     form = form_of(model)
     return FRAME if form == NUMBERS and hasattr(model, "feature_names_in_") else form
 
 
 def of_form(form: str) -> dict[str, str]:
-    """Return what a trainer says of its form when it describes itself."""
+    """Return the entry for the form of records in a trainer's description; empty for numbers."""
     return {} if form == NUMBERS else {"records": form}
 
 
 def described_form(description: Mapping[str, Any]) -> str:
-    """Return the form that a trainer describes."""
+    """Return the form in a trainer's description."""
     return str(description.get("records", NUMBERS))
 
 
@@ -76,7 +76,7 @@ def _is_frame(annotation: object) -> bool:
 
 
 def _selects(model: object) -> bool:
-    """Return whether a ColumnTransformer takes columns by their names, or by their types."""
+    """Return whether a ColumnTransformer selects columns by name or by type."""
     if type(model).__name__ != "ColumnTransformer":
         return False
     chosen = [columns for _, _, columns in getattr(model, "transformers", ())]
@@ -90,12 +90,12 @@ def _has_names(columns: object) -> bool:
 
 
 def on_numbers(trainer: Trainer) -> Trainer:
-    """Return a trainer of features that are numbers, for audits that make records up.
+    """Return the trainer if it takes numbers, for audits that make up records; else raise.
 
     Raises
     ------
     InputError
-        If it asks for anything else.
+        If it takes another form.
     """
     form = described_form(trainer.describe())
     if form != NUMBERS:
@@ -107,7 +107,7 @@ def on_numbers(trainer: Trainer) -> Trainer:
 
 
 def on_records_made_up(trainer: Trainer) -> str:
-    """Return the form that a trainer asks for, for audits that make records of that form up.
+    """Return the trainer's form, for audits that make up records in that form.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The membership game on predictions that were made already."""
+"""The membership game on existing predictions."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from privacygauge.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class LearningRows:
-    """Shadow records with known membership, and the targets beside them."""
+    """Shadow records with known membership, and the targets to attack."""
 
     rows: Rows
-    """What is learnt from."""
+    """Predictions to learn from."""
     member: Bools
-    """(s,) Their membership; both kinds occur."""
+    """(s,) Membership of these rows; both kinds occur."""
     labels: Ints
-    """(s,) Their classes."""
+    """(s,) Classes of these rows."""
     asked: Rows
-    """The targets."""
+    """Predictions for the targets."""
 
 
 def shadow_rows(
@@ -45,9 +45,9 @@ def shadow_rows(
 ) -> LearningRows | Skipped:
     """Return the shadow records to learn from, or why the attack `name` is skipped.
 
-    At most `most` rows, drawn at random, and the first `models` rows of each record. With `models`
-    whole records are drawn: one that is a member in some rows and not in others cannot be learnt
-    by heart.
+    At most `most` rows, drawn at random, from the first `models` rows of each record. With `models`
+    whole records are drawn: a record that is a member in some rows and not in others cannot be
+    learnt by heart.
     """
     if not isinstance(observation, PredictionObservation):
         return Skipped(name, "needs the full prediction vectors")
@@ -60,7 +60,11 @@ def shadow_rows(
         n = len(rows.index)
         used = draw_at_most(most, n, rng)
     else:
-        used = _of_some(rows.record, first_rows(rows.record, models), most, rng)
+        used = first_rows(rows.record, models)
+        if len(used) > most:
+            different = np.unique(rows.record[used])
+            kept = rng.permutation(different)[: most * len(different) // len(used)]
+            used = used[np.isin(rows.record[used], kept)]
     member = shadow.member[used]
     if not rarer(member):
         return Skipped(name, "too few shadow records: they must hold members and non-members")
@@ -70,18 +74,18 @@ def shadow_rows(
 
 
 def rarer(member: Bools) -> int:
-    """Return how many there are of the rarer kind."""
+    """Return the number of members or of non-members, whichever is smaller."""
     inside = int(np.count_nonzero(member))
     return min(inside, len(member) - inside)
 
 
 def row_features(rows: Rows) -> NDArray[Any] | None:
-    """Return the features of some rows, (n, d), or None where they are not known.
+    """Return the features of some rows, (n, d), or None if they are not known.
 
     Raises
     ------
     InputError
-        If they are no matrix of finite numbers.
+        If they are not a matrix of finite numbers.
     """
     if rows.features is None or rows.record is None:
         return None
@@ -99,7 +103,7 @@ def row_features(rows: Rows) -> NDArray[Any] | None:
 def first_rows(record: Ints, models: int) -> Ints:
     """Return the first rows of each record, at most `models` of them, in ascending order.
 
-    Rows of a pool come model by model, one a record: these are the first models' rows.
+    Rows of a pool come model by model, one per record: these are the first models' rows.
     """
     order = np.argsort(record, kind="stable")
     ordered = record[order]
@@ -107,31 +111,23 @@ def first_rows(record: Ints, models: int) -> Ints:
     return np.sort(order[np.arange(len(order)) - first < models])
 
 
-def _of_some(record: Ints, used: Ints, most: int, rng: np.random.Generator) -> Ints:
-    if len(used) <= most:
-        return used
-    different = np.unique(record[used])
-    kept = rng.permutation(different)[: most * len(different) // len(used)]
-    return used[np.isin(record[used], kept)]
-
-
 def draw_at_most(most: int, n: int, rng: np.random.Generator) -> Ints:
-    """Return which of n rows are used: all, or `most` of them drawn at random, in order."""
+    """Return the indices of the rows to use, ascending: all n, or `most` drawn at random."""
     return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Some rows of a prediction matrix, without labels of membership."""
+    """Some rows of a prediction matrix, without membership."""
 
     source: Predictions
     """The predictions."""
     index: Ints
-    """(n,) Which of their rows."""
+    """(n,) Indices of the rows in `source`."""
     features: NDArray[Any] | None = None
-    """(r, d) Features of r different records, where the adversary knows them."""
+    """(r, d) Features of r distinct records, if the adversary knows them."""
     record: Ints | None = None
-    """(n,) Which of the r records each row is about."""
+    """(n,) Index of each row's record among the r."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,38 +135,46 @@ class PredictionObservation(Observation):
     """Signals, and the full prediction vectors behind them."""
 
     rows: Rows | None = None
-    """The targets' predictions."""
+    """Predictions for the targets."""
     shadow_rows: Rows | None = None
-    """The shadow records' predictions."""
+    """Predictions for the shadow records."""
     pool: Pool | LogitPool | None = None
-    """The adversary's own models on every target: what attacks on single records learn from."""
+    """The adversary's own models on every target, for attacks on single records."""
     resolved: Resolution | None = None
-    """What all of these predictions resolve in common."""
+    """Common resolution of all these predictions."""
 
 
 @dataclass(frozen=True, eq=False)
 class PredictionGame:
-    """Members and non-members are known, and so are predictions on them.
+    """The game on predictions for known members and non-members.
 
-    With shadow predictions the adversary learns on those. Without, the targets are cut in parts,
+    With shadow predictions the adversary learns on those. Without, the targets are cut into parts,
     and each part is attacked by an adversary that learnt on others (`crossfit_parts`).
     """
 
     target: Predictions
     """Predictions of the audited model."""
     shadow: Predictions | None = None
-    """Predictions of the adversary's model on records of its own."""
+    """Predictions of the adversary's model on its own records."""
     features: NDArray[Any] | None = None
-    """(n, d) The targets themselves, for attacks that look at them."""
+    """(n, d) Features of the targets, for attacks that use them."""
     shadow_features: NDArray[Any] | None = None
-    """(s, d) The shadow's records."""
+    """(s, d) Features of the shadow records."""
     compared: Bools | None = None
-    """(n,) The targets that parts learn from, where only some are compared; default: all."""
+    """(n,) Targets that parts learn from, if only some are compared; default: all."""
 
     def __post_init__(self) -> None:
         for name, side in (("target", self.target), ("shadow", self.shadow)):
-            if side is not None:
-                _require_two(name, side)
+            if side is None:
+                continue
+            n_in = checks.n_distinct(side.units[side.member])
+            n_out = checks.n_distinct(side.units[~side.member])
+            if min(n_in, n_out) < 2:
+                of = "" if side.unit is None else " of different units"
+                raise InputError(
+                    f"{name}: at least 2 members and 2 non-members{of} are needed, got {n_in} and "
+                    f"{n_out}"
+                )
         if self.shadow is not None and (self.features is None) != (self.shadow_features is None):
             raise InputError(
                 "features must be given of the target and of the shadow, or of neither"
@@ -205,6 +209,7 @@ class PredictionGame:
         usable = np.ones(len(target), np.bool_) if self.compared is None else self.compared
         dealt = []
         for judged, others in crossfit_parts(target.labels, target.member, rng, target.units):
+            # All targets are scored, but attacks learn only from those that are compared.
             learnt = others[usable[others]]
             rows = Rows(target, learnt, self.features, learnt)
             dealt.append(
@@ -239,46 +244,36 @@ class PredictionGame:
         return Round(observation, self.target.member[judged], judged, self.target.units[judged])
 
 
-def _require_two(name: str, side: Predictions) -> None:
-    member = side.member
-    n_in, n_out = (checks.n_distinct(side.units[rows]) for rows in (member, ~member))
-    if min(n_in, n_out) < 2:
-        of = "" if side.unit is None else " of different units"
-        raise InputError(
-            f"{name}: at least 2 members and 2 non-members{of} are needed, got {n_in} and {n_out}"
-        )
-
-
 PARTS = 5
 """Parts of the targets in cross-fitting."""
 
 _BEFORE = 2
-"""From how many of the other parts each part's attacks learn: under half of them, so that of any
-two parts one teaches the other, never both ways."""
+"""Number of other parts from which each part's attacks learn: fewer than half, so that of any two
+parts one teaches the other, never both ways."""
 
 _FEWEST = 10
 """With fewer units on a side there are two parts, each of which teaches the other."""
 
 _TOO_EVEN = 1e-3
-"""Class shares that chance makes so even with a smaller probability were made even on purpose."""
+"""Class shares that chance makes this even with a smaller probability were balanced on purpose."""
 
 
 def crossfit_parts(
     labels: Ints, member: Bools, rng: np.random.Generator, unit: Ints | None = None
 ) -> list[tuple[Ints, Ints]]:
-    """Return the rows of each part, and the rows of the other parts that its attacks learn from.
+    """Return the rows of each part, and the rows of other parts that its attacks learn from.
 
     Parts are those of `draw_parts`. Each pair of records is used in one direction only: were A's
-    attack learnt on B and B's on A, what both have in common by chance would count twice, and
-    intervals of attacks that are trained would be too narrow by a quarter.
+    attack learnt on B and B's on A, what both share by chance would count twice, and intervals of
+    attacks that are trained would be too narrow by a quarter.
 
     Notes
     -----
-    Where membership tells nothing, the bits of a part are independent of all others, given what
-    attacks see. Guesses about a part depend on the bits of the parts before it, and of any two
-    parts j and k at most one is before the other: the right guesses about one of the two are then
-    centred given those about the other, so that all covariances are 0 and the variance of the sum
-    is that of as many independent guesses.
+    If attacks learn nothing about membership, the bits of a part are independent of all others,
+    given the attacks' observations. Guesses about a part depend on the bits of the parts before it,
+    and of any two parts j and k at most one is before the other: the right guesses about one of the
+    two are then centred given those about the other, so that all covariances are 0 and the variance
+    of the sum is that of as many independent guesses.
     """
     units = np.arange(len(labels)) if unit is None else unit
     sides = (checks.n_distinct(units[side]) for side in (member, ~member))
@@ -293,7 +288,7 @@ def crossfit_parts(
 def crossfit_halves(
     labels: Ints, member: Bools, rng: np.random.Generator, unit: Ints | None = None
 ) -> Bools:
-    """Return which records are in the first of two halves, those of `draw_parts`."""
+    """Return which records are in the first of two halves, as drawn by `draw_parts`."""
     first: Bools = draw_parts(labels, member, parts=2, rng=rng, unit=unit) == 0
     return first
 
@@ -301,21 +296,21 @@ def crossfit_halves(
 def draw_parts(
     labels: Ints, member: Bools, parts: int, rng: np.random.Generator, unit: Ints | None = None
 ) -> Ints:
-    """Return the part of each record, in 0..parts-1, drawn so that no part tells of another.
+    """Return the part of each record, in 0..parts-1, drawn so that parts are independent.
 
-    All records of a unit are in one part; without `unit` each record has one of its own. A unit
-    counts by the side and class of its first record. Members are spread evenly over the parts,
-    and so are non-members; each class by itself only where members and non-members were drawn
-    class by class, so that their shares of classes are equal but for rounding.
+    All records of a unit are in one part; without `unit` each record is its own. A unit counts by
+    the side and class of its first record. Members are spread evenly over the parts, and so are
+    non-members; class by class only if members and non-members were drawn that way, so that their
+    class shares are equal up to rounding.
 
     Notes
     -----
     Let the bits be any arrangement of n_1 ones over n units with the same probability. Given which
     units are in a part, its bits are any arrangement of its share of the ones, whatever the bits
     of other parts are: parts that are balanced by side are independent, exactly. Parts that are
-    balanced by class and side are not: members' surplus in a class, a matter of chance, would be
-    in every part, and an attack that sees the class would learn it. But where bits were arranged
-    within classes, parts balanced by side alone would be opposites: a class of which one part has
+    balanced by class and side are not: a chance surplus of members in a class would be in every
+    part, and an attack that sees the class would learn it. But if bits were arranged within
+    classes, parts balanced by side alone would be opposites: a class of which one part has
     too many members has too few in the others.
     """
     units = np.arange(len(labels)) if unit is None else unit
@@ -330,8 +325,8 @@ def draw_parts(
 
 
 def _spread(group: Ints, inside: Bools, parts: int, rng: np.random.Generator) -> Ints:
-    """Return parts over which the members of each group are spread, and so are the others."""
-    # Both sides of a group begin in the same part, and groups one after the other.
+    """Return parts that spread the members of each group evenly, and its non-members too."""
+    # Both sides of a group start in the same part, and each group starts where the last one ended.
     n_in = np.bincount(group[inside], minlength=group.max() + 1)
     start = np.cumsum(n_in) - n_in + int(rng.integers(parts))
     part = np.empty(len(group), np.int64)
@@ -345,12 +340,12 @@ def _spread(group: Ints, inside: Bools, parts: int, rng: np.random.Generator) ->
 
 
 def _drawn_by_class(group: Ints, inside: Bools) -> bool:
-    """Return whether both sides have equal shares of each class, more so than by chance."""
+    """Return whether both sides have equal shares of each class, beyond chance."""
     size = np.bincount(group)
     n_in = np.bincount(group, weights=inside)
     share = inside.mean()
     beyond = n_in - share * size
-    if (np.abs(beyond) < 1).all():  # so too where all units are on one side
+    if (np.abs(beyond) < 1).all():  # true as well if all units are on one side
         return True
     chi2 = float(np.sum(beyond**2 / size) / (share * (1 - share)))
     return bool(chdtr(len(size) - 1, chi2) < _TOO_EVEN)

@@ -1,4 +1,4 @@
-"""What a torch module shows from inside: the gradient of every record's loss, layer by layer."""
+"""White-box signals of a torch module: the gradient of every record's loss, layer by layer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from privacygauge.classifier.networks.extra import the_torch
 from privacygauge.classifier.networks.layers import layers_of
 from privacygauge.classifier.white_box import WhiteBoxSide, WhiteBoxSignals
 from privacygauge.core import checks
-from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     Tensors = dict[str, torch.Tensor]
 
 _NUMBERS = 1 << 24
-"""Numbers that the gradients of one block of records may hold: 128 MiB."""
+"""Values that the gradients of one block of records may hold: 128 MiB."""
 
 _RECORDS = 4096
 """Records whose activations are held at once."""
 
-# What modules raise that torch.func cannot run, and torch.func on behalf of them.
+# Exceptions of modules that torch.func cannot run, raised by them or by torch.func.
 _REFUSALS = (RuntimeError, TypeError, ValueError, AttributeError, LookupError)
 
 
 def white_box_signals(
     model: torch.nn.Module, x: ArrayLike, y: ArrayLike, *, engine: str | None = None
 ) -> WhiteBoxSignals:
-    """Return the norms of every record's gradient, layer by layer, and what the model computes.
+    """Return the norm of every record's loss gradient, layer by layer, and the model's outputs.
 
-    The model is copied, in float64 and in evaluation mode; it is not changed. No gradient is
-    kept: for a linear layer of inputs a and outputs with the gradient d, the gradient by the
-    weights is the outer product of d and a, and its norm the product of theirs.
+    The model is copied, in float64 and in evaluation mode; it is not changed. No gradient is kept:
+    for a linear layer with inputs a and output gradient d, the gradient by the weights is the outer
+    product of d and a, and its norm the product of theirs.
 
     Parameters
     ----------
@@ -51,18 +51,18 @@ def white_box_signals(
         Classes in 0..k-1.
     engine : str, optional
         dense (a Sequential of linear layers and activations), vmap (torch.func, any module that
-        it can run) or loop (record by record). The fastest that gives what the loop gives on two
-        records by default.
+        it can run) or loop (record by record). By default the fastest that agrees with the loop on
+        two records.
 
     Returns
     -------
     WhiteBoxSignals
-        Norms are at least 0; a record that the model is sure of has small ones.
+        Norms are at least 0; they are small if the model is certain of a record.
 
     Raises
     ------
     InputError
-        If the model is not a module with weights, its answers are no finite (n, k) logits, a class
+        If the model is not a module with weights, its answers are not finite (n, k) logits, a class
         is missing from them, or the engine cannot run it.
 
     Notes
@@ -85,7 +85,11 @@ def white_box_signals(
     classes = torch.as_tensor(np.array(labels)).to(first.device)
     seen = [_answers(own, some) for some in asked.split(_RECORDS)]
     logits, hidden = (np.concatenate(part) for part in zip(*seen, strict=True))
-    _require_classes(labels, logits.shape[1])
+    if int(labels.max()) >= logits.shape[1]:
+        raise InputError(
+            f"y must be in 0..{logits.shape[1] - 1} for {logits.shape[1]} logits, got "
+            f"{int(labels.max())}: are classes counted from 1?"
+        )
     name = _choice(own, asked, classes) if engine is None else engine
     if name not in _ENGINES:
         raise InputError(f"engine must be one of {', '.join(_ENGINES)}, got {name!r}")
@@ -93,7 +97,9 @@ def white_box_signals(
         raise InputError(
             "engine dense needs a Sequential of linear layers and activations: use vmap or loop"
         )
-    block = _RECORDS if name == "dense" else _records_at_once(own)
+    # The dense engine never holds a gradient; the others hold one per record.
+    n_weights = sum(p.numel() for p in own.parameters())
+    block = _RECORDS if name == "dense" else max(1, _NUMBERS // n_weights)
     parts = [
         _ENGINES[name](own, some, true)
         for some, true in zip(asked.split(block), classes.split(block), strict=True)
@@ -132,14 +138,6 @@ def _answers(own: torch.nn.Module, asked: torch.Tensor) -> tuple[Floats, Floats]
     return logits.cpu().numpy(), hidden.flatten(1).cpu().numpy()
 
 
-def _require_classes(labels: Ints, n_classes: int) -> None:
-    if int(labels.max()) >= n_classes:
-        raise InputError(
-            f"y must be in 0..{n_classes - 1} for {n_classes} logits, got {int(labels.max())}: "
-            "are classes counted from 1?"
-        )
-
-
 def _layers(own: torch.nn.Module) -> tuple[str, ...]:
     """Return the names of the modules that own weights, in the order of the parameters."""
     return tuple(dict.fromkeys(_layer(name) for name, _ in own.named_parameters()))
@@ -147,10 +145,6 @@ def _layers(own: torch.nn.Module) -> tuple[str, ...]:
 
 def _layer(parameter: str) -> str:
     return parameter.rpartition(".")[0] or parameter
-
-
-def _records_at_once(own: torch.nn.Module) -> int:
-    return max(1, _NUMBERS // sum(p.numel() for p in own.parameters()))
 
 
 def _choice(own: torch.nn.Module, asked: torch.Tensor, classes: torch.Tensor) -> str:
@@ -240,14 +234,14 @@ _ENGINES: dict[str, Callable[[torch.nn.Module, torch.Tensor, torch.Tensor], Floa
 
 @dataclass(frozen=True, eq=False)
 class ShadowModule:
-    """A network of the adversary's own, and the records that it knows the membership of."""
+    """A network of the adversary's own, and records with known membership in it."""
 
     model: torch.nn.Module
-    """With the layers of the audited one."""
+    """Module with the same layers as the audited one."""
     x: ArrayLike
-    """(m, d) Features."""
+    """(m, d) Features of the records."""
     y: ArrayLike
-    """(m,) Classes in 0..k-1."""
+    """(m,) Classes of the records, in 0..k-1."""
     member: ArrayLike
     """(m,) True where the record was in its training set; both kinds must occur."""
 
@@ -255,6 +249,6 @@ class ShadowModule:
 def white_box_side(
     model: torch.nn.Module, x: ArrayLike, y: ArrayLike, member: ArrayLike
 ) -> WhiteBoxSide:
-    """Return what a network shows from inside of records whose membership is known."""
+    """Return the white-box signals of records whose membership is known."""
     signals = white_box_signals(model, x, y)
     return WhiteBoxSide(signals, checks.bools(member, "member", length=len(signals)))

@@ -21,10 +21,10 @@ Held: TypeAlias = Any
 
 @dataclass(frozen=True, eq=False)
 class RecordNumbers:
-    """Records that nobody but the user's own functions can look up."""
+    """Records that only the user's own functions can look up."""
 
     numbers: Ints
-    """(n,) Their numbers wherever the user holds them."""
+    """(n,) Numbers of the records in the user's own storage."""
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -45,7 +45,7 @@ def take_records(x: Held, rows: Ints) -> Held:
 
 
 def check_records(x: object, n: int) -> Held:
-    """Return n records as they are given, lists as arrays.
+    """Return n records as they are given; lists become arrays.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def check_records(x: object, n: int) -> Held:
         found: Held = x
     else:
         found = np.asarray(dense(x))
-        if found.dtype.kind == "U":  # as long as each is, not all as long as the longest
+        if found.dtype.kind == "U":  # each at its own length, not padded to the longest
             found = found.astype(object)
         if found.ndim == 0 and found.dtype.kind == "O":
             raise InputError(
@@ -72,18 +72,18 @@ def check_records(x: object, n: int) -> Held:
 
 
 MOST_DENSE = 1 << 27
-"""Entries of a sparse matrix that is made dense, a gibibyte of float64."""
+"""Largest number of entries of a sparse matrix that is made dense, a gibibyte of float64."""
 
 
 def dense(x: object) -> object:
-    """Return a sparse matrix of scipy as an array; anything else as it is.
+    """Return a sparse scipy matrix as an array; anything else unchanged.
 
     Raises
     ------
     InputError
         If the array would not fit into a gibibyte.
     """
-    sparse = sys.modules.get("scipy.sparse")  # where it was not imported there is none
+    sparse = sys.modules.get("scipy.sparse")  # if it is not imported there is none
     if sparse is None or not sparse.issparse(x):
         return x
     matrix: Any = x
@@ -97,7 +97,7 @@ def dense(x: object) -> object:
 
 
 def numeric(x: Held) -> NDArray[Any] | None:
-    """Return records as finite numbers (n, d), as attacks that look at them need; else None."""
+    """Return records as finite numbers (n, d), as some attacks need them; else None."""
     if is_frame(x):
         if "category" in map(str, x.dtypes):
             return None
@@ -120,7 +120,7 @@ def keys(x: Held) -> NDArray[Any]:
 
 
 def _hashable(value: Any) -> Any:
-    """Return the same for values that are equal, lists and others that change among them."""
+    """Return a hashable stand-in for a value, equal for equal values; lists included."""
     if isinstance(value, dict):
         return frozenset((key, _hashable(held)) for key, held in value.items())
     if isinstance(value, set):
@@ -133,7 +133,7 @@ def _hashable(value: Any) -> Any:
 
 
 def digest_of(*records: Held) -> str:
-    """Return a hash of arrays or other records, of their shapes and of their types."""
+    """Return a hash of arrays or other records: values, shapes and types."""
     digest = hashlib.sha256()
     for given in records:
         array = given.numbers if isinstance(given, RecordNumbers) else given
@@ -150,7 +150,7 @@ def digest_of(*records: Held) -> str:
 
 
 def _hashes(frame: Held) -> NDArray[np.uint64]:
-    """Return a number for each row, by its values, that is the same in every process."""
+    """Return a hash of each row's values, the same in every process."""
     import pandas as pd
 
     known = frame if hasattr(frame, "iloc") else frame.to_pandas()

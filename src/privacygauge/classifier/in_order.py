@@ -1,4 +1,4 @@
-"""Rows that stand next to each other and are answered alike, as several of one person are."""
+"""Adjacent rows with similar answers, as several rows of one person have."""
 
 from __future__ import annotations
 
@@ -9,49 +9,50 @@ from scipy.stats import binom
 
 from privacygauge.core.checks import Bools, Floats, Ints
 
+# Distances, in rows, of the pairs that are compared: adjacent rows, rows beyond one person's, and
+# rows far apart.
 _NEAR = 1
 _MIDDLE = range(10, 20)
 _FAR = range(20, 51)
-"""How many rows apart pairs stand: next to each other, beyond a person's rows, and farther."""
 
 _ALIKE = (0.01, 0.05)
-"""These shares of pairs that stand far apart are answered as much alike by chance."""
+"""Shares of far pairs that are at least as similar by chance."""
 
 _FEWEST = 200
-"""Pairs next to each other: with fewer, nothing is said of the order."""
+"""With fewer pairs of adjacent rows, nothing is said about the order."""
 
 _CHANCE = 1e-6
-"""So unlikely must pairs next to each other be alike by chance."""
+"""Largest probability that adjacent pairs are this similar by chance."""
 
 _TIMES = 1.8
-"""So many times as often as pairs in the middle are neighbours alike, at least."""
+"""Smallest ratio of similar pairs among adjacent rows to those in the middle."""
 
+# If similar pairs in the middle exceed far ones by the share _SORTED, and by the share _TREND of
+# the neighbours' excess, rows are sorted or follow time: that makes neighbours similar, whoever
+# they are. Less is chance.
 _SORTED = 0.35
 _TREND = 0.03
-"""Where pairs in the middle are alike so much more often than those far apart, and by this part of
-what neighbours are, rows are sorted or go with the time: that makes neighbours alike, whoever they
-are. Less is chance."""
 
 _NOT_ALONE = 2.0
-"""So many times as unsure is a share of pairs that have rows in common."""
+"""Factor on the standard error of a share of pairs that have rows in common."""
 
 _ACROSS = 0.2
-"""Where more of the pairs alike lie on both sides, members were drawn row by row."""
+"""If a larger share of the similar pairs lies on both sides, members were drawn row by row."""
 
 _SHARES = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
-"""Shares of far pairs, whose distances are tried as the one up to which neighbours are linked."""
+"""Quantiles of far pairs' distances that are tried as the threshold for linking neighbours."""
 
 _DENSER = 1.5
-"""Neighbours are linked up to the distance where they are so many times as frequent as others."""
+"""Neighbours are linked up to the distance where they are this many times as frequent as others."""
 
 
 def people_in_order(points: Floats, group: Ints, member: Bools) -> Ints | None:
-    """Return a number of the person behind each row, (n,), where the order of the rows tells them.
+    """Return the number of the person behind each row, (n,), if the order of the rows shows it.
 
     Parameters
     ----------
     points : ndarray of float, shape (n, d)
-        What is answered of each row, in the order of the file.
+        The model's answer to each row, in the order of the file.
     group : ndarray of int, shape (n,)
         Rows are compared within a group: the class.
     member : ndarray of bool, shape (n,)
@@ -60,16 +61,17 @@ def people_in_order(points: Floats, group: Ints, member: Bools) -> Ints | None:
     Returns
     -------
     ndarray of int, or None
-        The same number for neighbours of one group and side that are answered alike. None where
-        the order shows nobody.
+        The same number for neighbours of one group and side with similar answers. None if the order
+        shows no people.
 
     Notes
     -----
-    Rows of one person stand together, and those of others a few rows away. Sorting, by confidence
-    or by date, makes rows alike that stand 10 to 19 rows apart too, more than those 20 to 50 rows
-    apart, and people do not. Where members were drawn row by row, half of the neighbours alike are
-    on different sides, and their bits are independent. Only pairs of one side are compared, or
-    blocks of members in a file would be alike by what the release leaks.
+    Rows of one person are adjacent, and rows a few places away are other people's. Sorting, by
+    confidence or by date, also makes rows similar that are 10 to 19 places apart, more than those
+    20 to 50 places apart; people do not. If members were drawn row by row, half of the similar
+    neighbours are on different sides, and their bits are independent. Only pairs on one side are
+    compared; otherwise blocks of members in a file would be similar because of the release's
+    leakage.
     """
     near, across = _distances(points, group, member, [_NEAR])
     if len(near) < _FEWEST:
@@ -89,7 +91,7 @@ def people_in_order(points: Floats, group: Ints, member: Bools) -> Ints | None:
         is_sorted = beyond > _SORTED and beyond > _TREND * neighbours
         if is_sorted or n_across > _ACROSS * hits:
             return None
-        # A row is in up to 20 pairs in the middle, whose share is as sure as that of fewer.
+        # A row is in up to 20 pairs in the middle, so their share is as uncertain as that of fewer.
         expected = min(1.0, share + 2 * _NOT_ALONE * np.sqrt(share / len(middle)))
         chance = float(binom.sf(hits - 1, len(near), expected))
         shown = shown or (chance < _CHANCE and hits > _TIMES * share * len(near))
@@ -105,7 +107,7 @@ def people_in_order(points: Floats, group: Ints, member: Bools) -> Ints | None:
 def _distances(
     points: Floats, group: Ints, member: Bools, lags: range | list[int]
 ) -> tuple[Floats, Floats]:
-    """Return how far answers of one group lie apart, of pairs on one side and on both."""
+    """Return distances between answers of one group, for pairs on one side and on both."""
     same = []
     across = []
     for lag in lags:

@@ -1,4 +1,4 @@
-"""What is known of a classifier's records without asking it: what a blind attacker learns from."""
+"""Facts about a classifier's records that need no query: the features of a blind attacker."""
 
 from __future__ import annotations
 
@@ -27,19 +27,20 @@ from privacygauge.evaluate.fairness import Comparison, Difference, compare, fold
 from privacygauge.evaluate.roc import auc, placements, roc
 
 CLASS = "class"
-"""What the true class is called where columns are named."""
+"""Name of the true class among the known columns."""
 
 HELD_BY = "number of shadow models that hold the record"
-"""Fair coins of the pool do not know the target's members; other choices may."""
+"""Name of a known column. Fair coins of the pool are independent of the target's members; other
+designs may not be."""
 
 DIFFICULTY = "signal of shadow models that do not hold the record"
-"""How hard a record is for models that cannot know who the target's members are."""
+"""Name of a known column: how hard a record is for models that cannot know the target's members."""
 
 PLACEBO = "signal of other shadow models that do not hold the record"
 """The same from the other half of the shadow models, on which nothing is matched."""
 
 MOST_FEATURES = 300
-"""Of more columns of a matrix, so many are known to the blind attacker, evenly spread."""
+"""Columns of a wider matrix that the blind attacker knows, evenly spaced."""
 
 _OWN_WORDS = 0.98
 """A column with this rank correlation with a signal was computed from the answers."""
@@ -47,12 +48,12 @@ _OWN_WORDS = 0.98
 
 @dataclass(frozen=True, eq=False)
 class KnownColumns:
-    """What is known of each record, and what stands in the file but is not."""
+    """Columns that are known without asking the model, and notes on those left out."""
 
     columns: Mapping[str, NDArray[Any]]
-    """Names to (n,) values."""
+    """Column name to (n,) values."""
     notes: tuple[str, ...]
-    """Which columns were left out, and why."""
+    """Notes on the columns that were left out, with reasons."""
 
 
 def known_of(
@@ -61,25 +62,25 @@ def known_of(
     features: Held | None = None,
     pool: Pool | LogitPool | None = None,
 ) -> KnownColumns:
-    """Return what is known of the targets without asking the model.
+    """Return the columns of the targets that are known without asking the model.
 
     Parameters
     ----------
     target : Predictions
         Classes and further columns.
     signals : mapping of str to ndarray, shape (n,)
-        Of the model's answers: columns that follow from them are answers too.
+        Signals of the model's answers: columns that follow from them are answers too.
     features : ndarray, data frame or other records, optional
         The records themselves.
     pool : Pool or LogitPool, optional
-        Shadow models on the same records: how many of them hold a record is known.
+        Shadow models on the same records: the number of those that hold a record is known.
 
     Returns
     -------
-    Known
-        The order of the rows and the ids are not among them: a file that lists its members first
-        says nothing of the records. Nor are columns that are constant on each side (they are the
-        membership by another name), that number the rows, or that follow from the answers.
+    KnownColumns
+        Excluded are the order of the rows and the ids, since a file that lists its members first
+        says nothing about the records; and columns that are constant on each side (membership by
+        another name), that number the rows, or that follow from the answers.
     """
     names = np.array(target.classes) if target.classes else np.arange(target.n_classes)
     columns: dict[str, NDArray[Any]] = {CLASS: names[target.labels]}
@@ -106,20 +107,20 @@ def comparison_of(
     pool: Pool | LogitPool | None = None,
     drawn: bool = False,
 ) -> tuple[Comparison, tuple[str, ...]]:
-    """Return on which targets members and non-members can be compared, and notes on columns.
+    """Return the targets on which members and non-members are comparable, and notes on columns.
 
     Parameters
     ----------
     rounds : sequence of Round
-        As they were dealt; together they hold each target once.
-    owned : Owned
-        The targets, and which of them have copies on the other side: these are left out.
+        Rounds as dealt; together they hold each target once.
+    owned : PredictionsOfUnits
+        The targets, with a mask of those that have copies on the other side and are left out.
     seed : int
     level : float
     features : ndarray, data frame or other records, optional
     pool : Pool or LogitPool, optional
     drawn : bool
-        Whether fair, independent coins made the members: then no blind attacker can know them.
+        Whether fair, independent coins chose the members: then no blind attacker can know them.
     """
     target = owned.target
     everyone = np.ones(len(target), np.bool_)
@@ -175,8 +176,8 @@ def comparison_of(
         if not made and not unrelated:
             break
     if found.state == "matched":
-        # What goes away where records are alike in a column may be that column's doing, or may be
-        # the leak itself where the column was made from the answers.
+        # A signal that vanishes when records are matched on a column may be due to that column, or
+        # may be the leak itself if the column was made from the answers.
         doubtful = [
             name
             for name in apart
@@ -191,7 +192,7 @@ def comparison_of(
 
 
 def _answers(target: Predictions, signals: Mapping[str, Floats]) -> Floats:
-    """Return what a column made from the answers would be made from, (n, d)."""
+    """Return the features from which a derived column could be predicted, (n, d)."""
     values = np.asarray(target.values, np.float64)
     if values.shape[1] > _FEW_CLASSES:
         values = np.sort(values, axis=1)[:, -_FEW_CLASSES:]
@@ -199,12 +200,12 @@ def _answers(target: Predictions, signals: Mapping[str, Floats]) -> Floats:
 
 
 def _dependence(values: NDArray[Any], answers: Floats, member: Bools) -> float:
-    """Return how well a column is told from the answers on each side, in [0, 1], the mean of both.
+    """Return how well the answers predict a column on each side, in [0, 1], the mean of both.
 
-    The rank correlation of numbers with what a tree says of them from other rows' answers. Texts
-    are also told by that of the log-odds of their groups, since a few regions may be told from the
-    answers no more often than the largest of them occurs, and still answer otherwise; the larger
-    of it and the share of the rarer values that a tree gets right beyond the most frequent one.
+    For numbers, the rank correlation with a tree's out-of-sample prediction. For texts, the larger
+    of two: the same for the log-odds of their groups, and the share of the rarer values that a tree
+    predicts beyond the most frequent one. The first is needed since a few regions may be predicted
+    no more often than the largest of them occurs, and still answer differently.
     """
     code = group_codes(values)
     if code is None:
@@ -228,7 +229,7 @@ def _mean_of_sides(
     answers: Floats,
     member: Bools,
 ) -> float:
-    """Return how well values are told from answers, the mean of both sides, in [0, 1]."""
+    """Return how well answers predict values, the mean over both sides, in [0, 1]."""
     found = []
     for side in (member, ~member):
         rows = np.flatnonzero(side)
@@ -253,8 +254,13 @@ def _told_group(truth: NDArray[Any], answers: Floats) -> float:
 
 
 def _said_by_halves(kind: Callable[..., Any], truth: NDArray[Any], answers: Floats) -> Floats:
-    """Return what a tree that learnt on one half says of the other, (n,)."""
-    half = _half_of(len(truth))
+    """Return a tree's out-of-sample predictions, (n,).
+
+    It learns on one half of the rows and predicts the other.
+    """
+    n = len(truth)
+    # A fixed seed: the same half in every audit of as many rows.
+    half = np.asarray(seeds.stream(0, "halves of a side").permutation(n) < n // 2, np.bool_)
     said = np.empty(len(truth))
     for known, asked in ((half, ~half), (~half, half)):
         tree = kind(max_depth=8, min_samples_leaf=8, random_state=0)
@@ -263,18 +269,19 @@ def _said_by_halves(kind: Callable[..., Any], truth: NDArray[Any], answers: Floa
 
 
 _FEWEST_TOLD = 40
-"""Rows of a side from which is told how a column depends on the answers."""
+"""Fewest rows per side to measure how a column depends on the answers."""
 
 
 def _differs_by_itself(
     values: NDArray[Any], answers: Floats, target: Predictions, level: float
 ) -> bool:
-    """Return whether a column surely says more than half of what it says of the sides by itself.
+    """Return whether a column separates the sides mostly by more than the answers explain.
 
-    What was made from the answers says nothing more of membership once they are known; a reason for
-    the answers, such as the year of a record, still differs. A column is told by the log-odds of
-    its groups, from which goes what a tree tells of them from the answers; both learn on one half
-    of the units and are used on the other.
+    A column that was made from the answers says nothing more about membership once they are known;
+    a cause of the answers, such as the year of a record, still does. A column is scored by the
+    log-odds of its groups, less a tree's prediction of them from the answers; both learn on one
+    half of the units and are used on the other. More than half of the separation must surely
+    remain.
     """
     from sklearn.tree import DecisionTreeRegressor
 
@@ -293,7 +300,7 @@ def _differs_by_itself(
         score = np.log(inside / outside)[code]
         tree = DecisionTreeRegressor(max_depth=8, min_samples_leaf=20, random_state=0)
         rest = score - tree.fit(answers[~asked], score[~asked]).predict(answers)
-        # Ranks within a half: the halves' own log-odds are on scales of their own.
+        # Ranks within a half, since the log-odds of the halves have different scales.
         said[asked] = rankdata(score[asked]) / np.count_nonzero(asked)
         left[asked] = rankdata(rest[asked]) / np.count_nonzero(asked)
     if tied(left) or tied(said):
@@ -307,18 +314,19 @@ def _differs_by_itself(
 def _continues_a_trend(
     values: NDArray[Any], signals: Mapping[str, Floats], target: Predictions
 ) -> bool:
-    """Return whether the sides differ in a signal as its trend within them makes one expect.
+    """Return whether the sides differ in a signal as extrapolating its trend within them predicts.
 
     Members of other years, or of another age, lie apart in a column: a trend that is too weak to be
-    seen on each side adds up between them. What a fold or the number of a row says has no trend.
-    Ranks of the signal are regressed on the column within both sides of each class, and the lines
-    are drawn on to the other side. Taken together they must go where the differences go, at 90%,
-    and leave no more of them than chance does, at 95%. Looked at is the signal that differs most.
+    seen on each side adds up between them. A fold or a row number has no trend. Ranks of the signal
+    are regressed on the column within both sides of each class, and the lines are extended to the
+    other side. Taken together they must point the way of the differences, at 90%, and leave no more
+    of them than chance does, at 95%. The signal that differs most is tested.
     """
     array = np.asarray(values)
     code = group_codes(values)
     if code is None or not (array.dtype.kind in "iufmM" or len(np.unique(code)) > _FEW_LEVELS):
         return False
+    # One row per unit: rows of one person would count as independent.
     rows = np.unique(target.units, return_index=True)[1]
     column = code[rows].astype(np.float64)
     labels = target.labels[rows]
@@ -334,11 +342,14 @@ def _continues_a_trend(
             continue
         gap, error, line, error_of_line = lines.T
         differs = float(chi2.cdf(np.sum((gap / error) ** 2), len(lines)))
+        # Bonferroni over the signals; only the most significant one decides.
         if differs <= max(most, 1 - 0.05 / len(signals)):
             continue
+        # Does the extrapolated line point the same way as the gap, in standard errors?
         along = np.sum(gap * line / error**2) / np.sqrt(
             np.sum((gap * error_of_line / error**2) ** 2)
         )
+        # And does it explain the gap: is the rest no larger than chance?
         left = np.sum((gap - line) ** 2 / (error**2 + error_of_line**2))
         most = differs
         continues = bool(along > _SLOPE_SHOWS and left < chi2.ppf(0.95, len(lines)))
@@ -348,9 +359,9 @@ def _continues_a_trend(
 def _gap_and_line(
     column: Floats, y: Floats, member: Bools
 ) -> tuple[float, float, float, float] | None:
-    """Return by how much sides differ in y, and how far a line within them goes, with both errors.
+    """Return the sides' gap in y, and the gap that a line within them predicts, with both errors.
 
-    None where there are too few records of a side, or all are alike.
+    None if a side has too few records, or all are equal.
     """
     n = len(member)
     n_in = int(np.count_nonzero(member))
@@ -370,27 +381,23 @@ def _gap_and_line(
 
 
 _FEW_LEVELS = 10
-"""A column of texts with more values is ordered, as dates are."""
+"""A text column with more values is treated as ordered, as dates are."""
 
 _FEWEST_OF_A_TREND = 20
-"""Records of a class on each side from which a trend is told."""
+"""Fewest records of a class on each side to estimate a trend."""
 
 _SLOPE_SHOWS = 1.28
 """Standard errors: one-sided at 90%."""
 
 
-def _half_of(n: int) -> Bools:
-    """Return a random half of n rows, the same for the same number."""
-    return np.asarray(seeds.stream(0, "halves of a side").permutation(n) < n // 2, np.bool_)
-
-
 _FEW_CLASSES = 20
 
 _MADE = 0.6
-"""From so much dependence on, a column was made from the answers: nobody knows it without them."""
+"""A column with this dependence on the answers was made from them: nobody knows it without them."""
 
 _UNRELATED = 0.08
-"""Below, a column can be no reason for a difference of the answers: a fold, a path, a weight."""
+"""A column with less dependence cannot explain a difference in answers: a fold, a path, a
+weight."""
 
 
 def _unused_column_text(name: str, reason: str) -> str:
@@ -398,11 +405,11 @@ def _unused_column_text(name: str, reason: str) -> str:
 
 
 def _placebo(worlds: Worlds, target: Predictions, compared: Bools, level: float) -> Estimate | None:
-    """Return how well shadow models tell the target's members apart, of which they know nothing.
+    """Return how well shadow models, which know nothing of them, separate the target's members.
 
     The mean area under the ROC curve of their signals over the models, each asked about the
-    compared records that it does not hold; with the interval of scores that tell nothing, about
-    the mean.
+    compared records that it does not hold; with the interval of uninformative scores around the
+    mean.
     """
     rows = np.flatnonzero(compared)
     areas = []
@@ -418,6 +425,7 @@ def _placebo(worlds: Worlds, target: Predictions, compared: Bools, level: float)
     if not areas:
         return None
     n_in = int(np.count_nonzero(target.member[rows]))
+    # The standard error of the AUC of uninformative scores, up to a term of order 1 / n^2.
     spread = np.sqrt((1 / n_in + 1 / (len(rows) - n_in)) / 12)
     value = float(np.mean(areas))
     half = float(ndtri(0.5 + level / 2)) * float(spread)
@@ -429,18 +437,18 @@ def _placebo(worlds: Worlds, target: Predictions, compared: Bools, level: float)
 
 
 _PLACEBOS = 16
-"""So many shadow models are asked."""
+"""Largest number of shadow models to ask."""
 
 
 def _digits_differ(target: Predictions) -> Difference | None:
-    """Return that one side's answers were written with fewer digits, or as shorter numbers."""
+    """Return a difference if one side's answers have fewer digits, or were of a shorter type."""
     forms = []
     for side in (target.member, ~target.member):
         rows = np.flatnonzero(side)
         values = np.asarray(target.values[rows[:: max(1, len(rows) // 1_000)]], np.float64).ravel()
         between = values[(values != np.rint(values)) & np.isfinite(values)]
         if len(between) < _FEWEST_DIGITS:
-            return None  # nearly all of them are sure: a model's doing
+            return None  # nearly all are certain, which a model can do by itself
         forms.append(_forms(between))
     low, high = np.sort(np.array(forms), axis=0)
     if not ((high > _NEARLY_ALL) & (low < _FEW)).any():
@@ -449,11 +457,12 @@ def _digits_differ(target: Predictions) -> Difference | None:
 
 
 _FEWEST_DIGITS = 100
-"""Numbers that are not whole, of a side, whose digits are looked at."""
+"""Fewest non-integer numbers per side to compare digits."""
 
+# Shares of numbers in a short form that give the sides away: at least the first on one side and at
+# most the second on the other. No model writes numbers like that.
 _NEARLY_ALL = 0.97
 _FEW = 0.5
-"""On one side nearly all numbers have a form, on the other at most these: no model writes so."""
 
 
 def _forms(values: Floats) -> list[float]:
@@ -464,7 +473,7 @@ def _forms(values: Floats) -> list[float]:
     with np.errstate(under="ignore", over="ignore"):
         shares = [np.mean(values == values.astype(kind)) for kind in (np.float16, np.float32)]
     shares += [np.mean(np.abs(values - np.round(values, d)) < 1e-10) for d in range(1, 9)]
-    # Of numbers below the least normal one there are fewer digits than these, whoever wrote them.
+    # Subnormal numbers have fewer digits than these, whoever wrote them.
     normal = values[np.abs(values) >= np.finfo(np.float64).tiny]
     mantissa = normal / 10.0 ** np.floor(np.log10(np.abs(normal)))
     if not len(normal):
@@ -478,7 +487,7 @@ def _unusable(
 ) -> str | None:
     code = group_codes(values)
     if code is None:
-        return None  # all values are the same: nothing is learnt from it
+        return None  # all values are equal: nothing to learn
     sides = [np.unique(code[side]) for side in (target.member, ~target.member)]
     if all(len(side) == 1 for side in sides):
         return "it says the membership itself"
@@ -548,7 +557,7 @@ def _of_records(features: Held | None) -> dict[str, NDArray[Any]]:
 
 
 def _difficulty(worlds: Worlds) -> Floats:
-    """Return the mean signal of the worlds without each record, (n,); missing where all hold it."""
+    """Return the mean signal of the worlds without each record, (n,); NaN if all hold it."""
     parts = []
     for start in range(0, len(worlds.signal), 1 << 14):
         values, side = worlds.block(slice(start, min(start + (1 << 14), len(worlds.signal))))

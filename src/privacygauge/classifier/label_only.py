@@ -1,4 +1,4 @@
-"""Label-only attacks: what a model that says nothing but a class gives away about its members.
+"""Label-only attacks: membership leaked by a model that returns nothing but a class.
 
 Members are classified rightly, and so are records around them. Every record is asked about many
 times: with noise, shifted and turned, and on the way to records of other classes. The share of
@@ -26,29 +26,30 @@ from privacygauge.core.rules import Cut
 from privacygauge.errors import InputError
 
 BLOCK = 100_000
-"""Queries that a model is asked at a time."""
+"""Queries per call to a model."""
 
 
 @dataclass(frozen=True)
 class PointQueries:
-    """Queries of one kind about every record."""
+    """Queries of one kind for every record."""
 
     points: Floats
-    """(n, q, d) What the model is asked about."""
+    """(n, q, d) Points to ask about."""
     distance: Floats | None = None
-    """(n, s, t) How far each point is from its record, t steps on each of s ways, in deviations of
-    the columns; None for points around the record."""
+    """(n, s, t) Distance of each point from its record, t steps on each of s paths, in deviations
+    of the columns; None for points around the record."""
 
     @property
     def n(self) -> int:
-        """Queries about each record, q."""
+        """Queries per record, q."""
         return int(self.points.shape[1])
 
     def read(self, labels: Ints, y: Ints, n_classes: int) -> Floats:
         """Return the answers as numbers that sum to 1 over the classes, (n, k).
 
-        The share of answers that are each class. On ways, of the true class d / (d + D): d is
-        the shortest distance at which the answer is another one, and D the median length of ways.
+        For points around a record, the share of answers of each class. For paths, d / (d + D) for
+        the true class: d is the shortest distance at which the answer changes, and D the median
+        length of paths.
         """
         rows = np.arange(len(y))
         if self.distance is None:
@@ -69,26 +70,26 @@ class PointQueries:
 
 @dataclass(frozen=True)
 class LabelOnlyQueries:
-    """Which queries a label-only adversary makes about each record.
+    """Queries that a label-only adversary makes about each record.
 
     Choquette-Choo, Tramèr, Carlini & Papernot (2021), sections 3.3 to 3.5; Li & Zhang (2021).
     """
 
     levels: tuple[float, ...] = (0.1, 0.2, 0.4, 0.8)
-    """Noise in deviations of each column. Categories (columns of 0 and 1) are taken from another
-    record, with a probability of a quarter of the level."""
+    """Noise levels, in deviations of each column. Categories (columns of 0 and 1) are taken from
+    another record, with a probability of a quarter of the level."""
     copies: int = 10
-    """Queries at each level."""
+    """Queries per noise level."""
     neighbours: int = 3
-    """Ways to the nearest records of other classes; 0 for none."""
+    """Paths to the nearest records of other classes; 0 for none."""
     steps: int = 10
-    """Queries on each way."""
+    """Queries per path."""
     image: tuple[int, int, int] | None = None
-    """(c, h, w) Where records are images in a row: they are shifted by a pixel and turned by 5
-    degrees too, as are images that are given as such."""
+    """(c, h, w) if records are flattened images: these are also shifted by a pixel and rotated by 5
+    degrees, as are records given as images."""
     views: bool = False
-    """Whether records are looked up by functions of the user's, and asked about as these do: about
-    each record, or about views of it that they make."""
+    """Whether the user's functions look records up: then queries are the record itself, or views
+    that these functions make."""
 
     def __post_init__(self) -> None:
         if self.copies < 1 or self.neighbours < 0 or self.steps < 1:
@@ -107,20 +108,20 @@ class LabelOnlyQueries:
 
     @property
     def n_queries(self) -> int:
-        """Queries about each record, the record itself among them."""
+        """Queries per record, the record itself included."""
         if self.views:
             return 1
         augmented = len(_MOVES) if self.image else 0
         return 1 + len(self.levels) * self.copies + augmented + self.neighbours * self.steps
 
     def fitting(self, x: Held) -> LabelOnlyQueries:
-        """Return queries about these records: images are moved too, `RecordNumbers` looked up."""
+        """Return the queries for these records: images are moved too, `RecordNumbers` looked up."""
         if isinstance(x, RecordNumbers):
             return replace(self, image=None, views=True)
         return replace(self, image=self._changeable(x).image)
 
     def asked(self, x: Held, y: Ints, seed: int) -> dict[str, PointQueries]:
-        """Return the queries of each kind; members and others are asked about in the same way.
+        """Return the queries of each kind, made in the same way for members and non-members.
 
         Parameters
         ----------
@@ -131,7 +132,7 @@ class LabelOnlyQueries:
         return self._asked(self._changeable(x), y, seed)
 
     def points(self, x: Held, y: Ints, seed: int) -> tuple[Held, tuple[PointQueries, ...]]:
-        """Return all that a model is asked, n * n_queries records: these, then kind by kind."""
+        """Return all points to ask about, n * n_queries records: these, then kind by kind."""
         given = self._changeable(x)
         kinds = tuple(self._asked(given, y, seed).values())
         d = given.numbers.shape[1]
@@ -173,7 +174,7 @@ class LabelOnlyQueries:
 
 
 def _spread(given: Changeable) -> Floats:
-    """Return the deviation of each column, 0 where all values are missing."""
+    """Return the deviation of each column, 0 if all values are missing."""
     known = np.where(np.isnan(given.numbers), 0.0, 1.0)
     n = np.maximum(known.sum(axis=0), 1)
     filled = np.nan_to_num(given.numbers)
@@ -186,11 +187,11 @@ def _spread(given: Changeable) -> Floats:
 
 
 def label_scores(labels: Ints, kinds: tuple[PointQueries, ...], y: Ints, n_classes: int) -> Floats:
-    """Return what classes tell of each record by each kind of query, (f, n, k).
+    """Return the label-only scores of each record by each kind of query, (f, n, k).
 
-    Labels are the answers to `LabelOnlyQueries.points`. Rows sum to 1 and are largest at the class
-    of the record itself: what is classified wrongly is below all that is classified rightly, as at
-    a distance of 0.
+    `labels` are the answers to `LabelOnlyQueries.points`. Rows sum to 1 and are largest at the
+    class of the record itself: every misclassified record scores below every correctly classified
+    one, as if its distance to the boundary were 0.
     """
     n = len(y)
     own = np.eye(n_classes)[labels[:n]]
@@ -201,7 +202,7 @@ def label_scores(labels: Ints, kinds: tuple[PointQueries, ...], y: Ints, n_class
 
 
 def told_of_views(answers: Floats, n_classes: int) -> Floats:
-    """Return what classes tell of records that were looked up, (n, k), as `label_scores` does.
+    """Return the label-only scores of records that are looked up, (n, k), as `label_scores` does.
 
     `answers` are probabilities or logits, (n, k), or (n, q, k) of q views, the record itself first.
     """
@@ -216,31 +217,31 @@ class LabelOnlyTrainer:
     """Trains as another trainer does, and asks each model for classes only."""
 
     inner: Trainer
-    """What trains."""
+    """The wrapped trainer."""
     only: LabelOnlyQueries
-    """What each model is asked."""
+    """Queries to each model."""
     seed: int
-    """Of the queries: every model is asked the same."""
+    """Seed of the queries, which are the same for every model."""
 
     logits = False
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
         return self.inner.name
 
     def around(self, inner: Trainer) -> Trainer:
-        """Return the same for another trainer."""
+        """Return the same wrapping of another trainer."""
         return replace(self, inner=inner)
 
     def describe(self) -> Mapping[str, Any]:
-        """Return what the inner trainer depends on, and the queries."""
+        """Return the inner trainer's description, and the queries."""
         return {**self.inner.describe(), "label-only": f"{self.only}, seed {self.seed}"}
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return `label_scores` of each model, one kind of query below the other, (m, f * n, k).
 
-        The cohort is asked about all records once for each kind of query.
+        The cohort must ask about all records, once for each kind of query.
         """
         n = len(cohort.x)
         if self.only.views:
@@ -270,14 +271,14 @@ class LearnedRobustness:
     """Gradient boosting on all label-only signals together."""
 
     signals: tuple[str, ...]
-    """Which signals of the observation to use."""
+    """Names of the observation's signals to use."""
 
     name = "learned"
     variant = "label-only"
     thresholds = "none"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return the log-odds of being a member, at even odds, for every target."""
+        """Return every target's log-odds of membership at even prior odds, (n,)."""
         shadow = observation.shadow_with(self.signals[0], self.name)
         if isinstance(shadow, Skipped):
             return shadow
@@ -294,7 +295,7 @@ class LearnedRobustness:
 
 
 def category_groups(x: NDArray[Any]) -> list[Ints]:
-    """Return the columns that are one category each: neighbours of 0 and 1 that sum to 1, or one.
+    """Return groups of columns that encode one category: adjacent one-hot columns, or a single one.
 
     Examples
     --------
@@ -336,7 +337,7 @@ _MOVES = ((0, -1, 0), (0, 1, 0), (-1, 0, 0), (1, 0, 0), (0, 0, -5), (0, 0, 5))
 
 
 def _shift_and_rotate(x: Floats, image: tuple[int, int, int]) -> Floats:
-    """Return each image shifted by a pixel in four directions, and turned both ways."""
+    """Return each image shifted by a pixel in four directions, and rotated both ways."""
     from scipy import ndimage
 
     images = x.reshape(len(x), *image)
@@ -359,7 +360,7 @@ def _ways(
     sizes: tuple[int, int],
     seed: int,
 ) -> PointQueries:
-    """Return points on the ways from each record to the nearest records of other classes."""
+    """Return points on the paths from each record to the nearest records of other classes."""
     from sklearn.neighbors import NearestNeighbors
 
     n_ways = min(sizes[0], int(len(y) - np.bincount(y).max()))
@@ -380,7 +381,7 @@ def _ways(
     points = x[:, None, None] + share[:, None] * way
     rng = seeds.stream(seed, "label-only", "ways")
     for group in groups:
-        # A category is the one or the other, never between: each changes at a step of its own.
+        # A category has no values in between: each changes at its own step.
         changed = share >= rng.random((len(x), n_ways, 1))
         points[..., group] = np.where(
             changed[..., None], x[ends][:, :, None, group], x[:, None, None, group]
@@ -395,7 +396,7 @@ _BUCKETS = 128
 
 
 def _places(given: Changeable, scale: Floats) -> Floats:
-    """Return records as places whose distances are about those between the records."""
+    """Return coordinates whose distances approximate those between the records."""
     numbers = given.numbers[:, ~given.coded] / scale[~given.coded]
     if np.isnan(numbers).any():
         known = ~np.isnan(numbers)
@@ -403,7 +404,7 @@ def _places(given: Changeable, scale: Floats) -> Floats:
         numbers = np.where(known, numbers, middle)
     if not given.coded.any():
         return numbers
-    # Categories share buckets, so that many words or names need no column each.
+    # Categories share buckets, so that many words or names do not need a column each.
     codes = given.numbers[:, given.coded].astype(np.int64)
     bucket = (codes * 7919 + np.arange(codes.shape[1]) * 104_729) % _BUCKETS
     counts = np.zeros((len(codes), _BUCKETS))

@@ -16,24 +16,24 @@ from privacygauge.core.rules import Cut
 from privacygauge.runs.threads import limited_to
 
 _BINS = 255
-"""Boosting tells so many values of a column apart."""
+"""Bins per column in boosting."""
 
 _ALL_BINNED = 200_000
-"""Of more rows scikit-learn takes quantiles of some, drawn at random."""
+"""With more rows scikit-learn takes quantiles of a random subset."""
 
 
 @dataclass(frozen=True)
 class Learned:
-    """Gradient boosting on the sorted log probabilities, the signals and nothing else.
+    """Gradient boosting on the sorted log probabilities and the signals only.
 
-    A metric attack sees one number of a prediction; this one sees its whole shape, which is
-    what gives defended predictions away (MemGuard).
+    A metric attack sees one number of a prediction; this one sees its whole shape, which gives
+    defended predictions away (MemGuard).
     """
 
     top: int = 10
-    """How many of the largest log probabilities are used."""
+    """Number of the largest log probabilities to use."""
     most: int = 100_000
-    """Learn on at most so many shadow records, drawn at random."""
+    """Largest number of shadow records to learn from, drawn at random."""
 
     name = "learned"
 
@@ -42,7 +42,7 @@ class Learned:
     thresholds = "none"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return the log-odds of being a member, at even odds, for every target."""
+        """Return every target's log-odds of membership at even prior odds, (n,)."""
         if not isinstance(observation, PredictionObservation):
             return Skipped(self.name, "needs the full prediction vectors")
         if (
@@ -87,7 +87,7 @@ def _features(rows: Rows, signals: dict[str, Floats], top: int, resolved: Resolu
 
 
 def boosted_log_odds(known: Floats, member: Ints, asked: Floats, seed: int) -> Floats:
-    """Return the log-odds, at even odds, that asked rows are members like those that are known."""
+    """Return the log-odds of membership, at even prior odds, of `asked` by boosting on `known`."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     even = 2 * np.count_nonzero(member) == len(member)
@@ -109,10 +109,10 @@ def boosted_log_odds(known: Floats, member: Ints, asked: Floats, seed: int) -> F
 
 
 def _weighted_quantile_bins(known: Floats, asked: Floats, member: Ints) -> tuple[Floats, Floats]:
-    """Return the numbers of the bins that scikit-learn's boosting puts values in.
+    """Return the bins of values as scikit-learn's boosting computes them.
 
-    Its own weighted quantiles take ten times as long as the trees; these are the same ones, the
-    averaged inverse of the weighted distribution function (Hyndman & Fan 1996).
+    Its own weighted quantiles take ten times as long as the trees; these are the same, the averaged
+    inverse of the weighted distribution function (Hyndman & Fan 1996).
     """
     n_in = np.count_nonzero(member)
     n = len(member)

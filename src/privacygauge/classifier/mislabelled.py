@@ -1,4 +1,4 @@
-"""Mislabelled canaries: records that a model can only know by heart, and the game about them."""
+"""Mislabelled canaries: records that a model can only memorise, and the game on them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from privacygauge.errors import InputError
 
 
 class WrongLabel(Protocol):
-    """Which wrong class a canary gets."""
+    """Choice of a canary's wrong class."""
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Name, as reports print it."""
 
     def wrong(self, x: NDArray[Any], y: Ints, rows: Ints, rng: np.random.Generator) -> Ints:
-        """Return a class for every row, (c,), that is not its own.
+        """Return a wrong class for every row, (c,).
 
         Parameters
         ----------
@@ -39,38 +39,38 @@ class WrongLabel(Protocol):
         y : ndarray of int, shape (n,)
             True classes in 0..k-1, k at least 2.
         rows : ndarray of int, shape (c,)
-            The canaries.
+            Rows of the canaries.
         rng : numpy.random.Generator
         """
 
 
 @dataclass(frozen=True)
 class UniformLabel:
-    """Any of the other classes, each as likely (Aerni et al. 2024)."""
+    """Any of the other classes with equal probability (Aerni et al. 2024)."""
 
     name = "any other class"
 
     def wrong(self, x: NDArray[Any], y: Ints, rows: Ints, rng: np.random.Generator) -> Ints:
-        """Return a class for every row, (c,), that is not its own."""
+        """Return a wrong class for every row, (c,)."""
         k = int(y.max()) + 1
         return np.asarray((y[rows] + rng.integers(1, k, size=len(rows))) % k, np.int64)
 
 
 @dataclass(frozen=True)
 class LeastLikelyLabel:
-    """The class that a model which does not hold the record finds the least likely.
+    """The least likely class by a model that was not trained on the record.
 
-    Two models are trained for it, each on one half of all records, with true labels; each says
-    what is least likely for the canaries of the other half.
+    Two models are trained for it, each on one half of all records, with true labels; each picks the
+    classes of the other half's canaries.
     """
 
     model: object
-    """A trainer, or whatever `as_trainer` takes."""
+    """A trainer, or anything that `as_trainer` takes."""
 
     name = "the least likely class"
 
     def wrong(self, x: NDArray[Any], y: Ints, rows: Ints, rng: np.random.Generator) -> Ints:
-        """Return a class for every row, (c,), that is not its own."""
+        """Return a wrong class for every row, (c,)."""
         half = rng.permutation(len(y)) < len(y) // 2
         states = rng.integers(2**31, size=2).tolist()
         cohort = Cohort(
@@ -87,7 +87,7 @@ class LeastLikelyLabel:
                 "the model for the least likely class could not be trained on half of the "
                 "records: give UniformLabel()"
             )
-        # Of the two, the model that was trained without the record.
+        # The one of the two models that was trained without the record.
         own = answers[half[rows].astype(np.int64), np.arange(len(rows))].astype(np.float64)
         own[np.arange(len(rows)), y[rows]] = np.inf
         return np.asarray(own.argmin(axis=1), np.int64)
@@ -95,20 +95,20 @@ class LeastLikelyLabel:
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """The records whose membership is asked about: canaries with a wrong label, and ordinary ones.
+    """Records whose membership is inferred: canaries with a wrong label, and ordinary ones.
 
-    Each is put in by a fair coin of its own; every other record is always in.
+    Each is included by its own fair coin; every other record is always in.
     """
 
     y: Ints
-    """(n,) The classes that models are trained on."""
+    """(n,) Training labels, in 0..k-1."""
     canaries: Ints
-    """(c,) Rows with a wrong class."""
+    """(c,) Rows with a wrong label."""
     ordinary: Ints
-    """(o,) Rows with their own class."""
+    """(o,) Rows with their own label."""
     unit: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-    """(n,) Whose rows they are: one coin puts all rows of a unit in. Each row has a unit of its
-    own by default."""
+    """(n,) Unit of each row: one coin includes all rows of a unit. By default each row is its own
+    unit."""
 
     def __post_init__(self) -> None:
         for name in ("y", "canaries", "ordinary"):
@@ -122,9 +122,9 @@ class Targets:
         return np.concatenate([self.canaries, self.ordinary])
 
     def membership(self, n_models: int, rng: np.random.Generator) -> Bools:
-        """Return who is trained on which records, (n_models, n).
+        """Return which records each model is trained on, (n_models, n).
 
-        A record that is not asked about follows the coin of its unit, if that has one.
+        A record that is not a target follows the coin of its unit, if that has one.
         """
         inside = np.ones((n_models, len(self.y)), np.bool_)
         own = number_units(self.unit[self.asked])
@@ -147,7 +147,7 @@ def targets(
 ) -> Targets:
     """Return canaries and ordinary records drawn at random from the same table.
 
-    Both are a random part of all records: they differ in their labels alone.
+    Both are random subsets of all records: they differ in their labels alone.
 
     Parameters
     ----------
@@ -162,18 +162,18 @@ def targets(
     label : WrongLabel, optional
         `UniformLabel` by default.
     unit : ndarray of int, shape (n,), optional
-        Whose records they are; default: each has a unit of its own.
+        Unit of each record; default: each is its own unit.
 
     Raises
     ------
     InputError
-        If there is one class only, or there are fewer records than asked for.
+        If there is only one class, or there are fewer records than asked for.
 
     Notes
     -----
     Aerni, Zhang & Tramèr (2024), "Evaluations of machine learning privacy defenses are
-    misleading", section 4: privacy is judged by the most vulnerable records, for which
-    mislabelled ones stand in.
+    misleading", section 4: privacy is judged by the most vulnerable records, and mislabelled
+    records serve as proxies for these.
     """
     n = len(y)
     if n == 0 or int(y.max()) < 1:
@@ -197,10 +197,10 @@ def targets(
 
 
 def every_model_as_target(pool: Pool) -> Iterator[Round]:
-    """Yield one round for every model of a pool: it is the target, the others the adversary's.
+    """Yield one round per model of a pool: it is the target, the others are the adversary's.
 
-    The coins of all models are independent, so each may be the target; the adversary knows the
-    coins of its own models only.
+    The coins of all models are independent, so each may be the target; the adversary knows only the
+    coins of its own models.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Models that commands know by name, and the user's own."""
+"""Models by their names on the command line, and the user's own."""
 
 from __future__ import annotations
 
@@ -56,6 +56,7 @@ def nearest(random_state: int) -> ProbabilisticClassifier:
     return model
 
 
+# Models of ``--model``.
 ESTIMATORS: dict[str, Callable[[int], ProbabilisticClassifier]] = {
     "random-forest": forest,
     "gradient-boosting": boosting,
@@ -68,7 +69,7 @@ NETWORKS = ("network", "network-large")
 
 
 def trainer_by_name(name: str) -> object:
-    """Return what trains the model that `name` names: a built-in, FILE.py:NAME or MODULE:NAME."""
+    """Return the trainer or model that `name` refers to: built in, FILE.py:NAME or MODULE:NAME."""
     if name in ESTIMATORS:
         return ESTIMATORS[name]
     if name in NETWORKS:
@@ -87,7 +88,7 @@ def trainer_by_name(name: str) -> object:
 def fitted_model(name: str, *, labels: bool = False, anything: bool = False) -> object:
     """Return the trained model that FILE.py:NAME names, or that a function of that name returns.
 
-    One that predicts classes only will do where `labels`; any object where `anything`.
+    A model that predicts only classes is accepted with `labels`; any object with `anything`.
     """
     found = import_object(name)
     made = inspect.isroutine(found) and n_required(found) == 0

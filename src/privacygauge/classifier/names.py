@@ -1,4 +1,4 @@
-"""Names of models and defences on the command line. Imports nothing that takes time."""
+"""Names of models and defences on the command line. Imports nothing slow."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TRAINING_DEFENCES_HELP = (
     "early-stopping:EPOCH, l2:DECAY, dropout:RATE, adversarial-regularisation:LAMBDA, "
     "dp-sgd:EPSILON, dp-sgd-opacus:EPSILON or removal:RECORDS"
 )
-"""What the numbers of `TRAINING_DEFENCES` are."""
+"""Help text: the defences at training, with the meaning of their numbers."""
 
 
 DEFENCES = (

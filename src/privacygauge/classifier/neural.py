@@ -1,4 +1,4 @@
-"""Neural attacks: networks that learn from shadow records what members' predictions look like."""
+"""Neural attacks: networks that learn from shadow records how members' predictions look."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _EVEN = Cut(0.0, "of even odds")
 
 @dataclass(frozen=True)
 class NeuralShokri:
-    """A network for every class, on the probability vectors of its records.
+    """One network per class, on the probability vectors of its records.
 
-    Probabilities and not their logarithms, as in the paper: a shadow model that is less accurate
-    than the target has other tails, and logarithms magnify them. Vectors stay as they are by
-    default: sorting hides whether the true class is the likely one.
+    Probabilities rather than their logarithms, as in the paper: a shadow model that is less
+    accurate than the target has other tails, and logarithms magnify them. Vectors keep their order
+    by default: sorting hides whether the true class is the likely one.
 
     Notes
     -----
@@ -43,13 +43,13 @@ class NeuralShokri:
     """
 
     sorted: bool = False
-    """Whether vectors are sorted, the largest first, or stay in the order of the classes."""
+    """Whether vectors are sorted, largest first; otherwise they keep the order of the classes."""
     network: Network = SMALL
     """The network of each class."""
     least: int = 5
-    """Fewer shadow members or non-members in a class are too few for a network of its own."""
+    """Fewest shadow members and non-members of a class for a network of its own."""
     most: int = 100_000
-    """Learn on at most so many shadow records, drawn at random."""
+    """Largest number of shadow records to learn from, drawn at random."""
 
     def __post_init__(self) -> None:
         _require_positive(least=self.least, most=self.most)
@@ -64,7 +64,7 @@ class NeuralShokri:
     thresholds = "per-class"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return the log-odds of being a member, at even odds, for every target."""
+        """Return every target's log-odds of membership at even prior odds, (n,)."""
         learnt = shadow_rows(self.name, observation, self.most, rng)
         if isinstance(learnt, Skipped):
             return learnt
@@ -82,7 +82,15 @@ class NeuralShokri:
             value[rows] = self.network.log_odds(known[own], learnt.member[own], asked[rows], rng)
         if few.any():
             value[few] = self.network.log_odds(known, learnt.member, asked[few], rng)
-        return Scores(value, _EVEN, _fell_back(observation.stratum[few], self.least))
+        classes = np.unique(observation.stratum[few]).tolist()
+        notes: tuple[str, ...] = ()
+        if classes:
+            notes = (
+                f"{len(classes)} class(es) have fewer than {self.least} shadow members or shadow "
+                f"non-members and fall back to a network of all classes: "
+                f"{checks.short_list(classes)}",
+            )
+        return Scores(value, _EVEN, notes)
 
 
 @dataclass(frozen=True)
@@ -99,7 +107,7 @@ class NeuralNasr:
     network: Network = SMALL
     """The network."""
     most: int = 100_000
-    """Learn on at most so many shadow records, drawn at random."""
+    """Largest number of shadow records to learn from, drawn at random."""
 
     def __post_init__(self) -> None:
         _require_positive(most=self.most)
@@ -111,7 +119,7 @@ class NeuralNasr:
     thresholds = "none"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return the log-odds of being a member, at even odds, for every target."""
+        """Return every target's log-odds of membership at even prior odds, (n,)."""
         learnt = shadow_rows(self.name, observation, self.most, rng)
         if isinstance(learnt, Skipped):
             return learnt
@@ -129,9 +137,9 @@ class NeuralNasr:
 class Untargeted:
     """One network on the record itself, its true class and its probability vector.
 
-    Numbers are standardised on the shadow records; categories must be one-hot already.
-    It needs several models on the same records, some with and some without each: from one model
-    a network learns by heart which features are members'.
+    Numbers are standardised on the shadow records; categories must be one-hot already. It needs
+    several models on the same records, some with and some without each: with one model a network
+    memorises the members' features.
 
     Notes
     -----
@@ -141,11 +149,11 @@ class Untargeted:
     """
 
     models: int = 20
-    """Learn from at most so many shadow models: from so many rows of each record, the first."""
+    """Largest number of shadow models, so of rows per record, to learn from: the first ones."""
     network: Network = LONG
     """The network."""
     most: int = 40_000
-    """Learn on at most so many shadow rows: on all rows of some records, drawn at random."""
+    """Largest number of shadow rows to learn from: all rows of some records, drawn at random."""
 
     def __post_init__(self) -> None:
         _require_positive(models=self.models, most=self.most)
@@ -157,7 +165,7 @@ class Untargeted:
     thresholds = "none"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return the log-odds of being a member, at even odds, for every target."""
+        """Return every target's log-odds of membership at even prior odds, (n,)."""
         learnt = shadow_rows(self.name, observation, self.most, rng, models=self.models)
         if isinstance(learnt, Skipped):
             return learnt
@@ -175,30 +183,19 @@ class Untargeted:
             np.hstack([x_asked, _with_labels(learnt.asked, observation.stratum)]),
         )
         value = self.network.log_odds(inputs[0], learnt.member, inputs[1], rng)
-        return Scores(value, _EVEN, _by_heart(learnt.rows))
+        record = learnt.rows.record
+        notes: tuple[str, ...] = ()
+        if record is not None and checks.n_distinct(record) == len(record):
+            # Each record has one row, so one label: the network can learn members by heart.
+            notes = (
+                "learnt from one shadow model only: its members' features alone tell them from its "
+                "non-members, which says nothing of the targets",
+            )
+        return Scores(value, _EVEN, notes)
 
 
 def _with_labels(rows: Rows, labels: Ints) -> Inputs:
     return np.hstack([prediction_inputs(rows), one_hot(labels, rows.source.n_classes)])
-
-
-def _fell_back(labels: Ints, least: int) -> tuple[str, ...]:
-    classes = np.unique(labels).tolist()
-    if not classes:
-        return ()
-    return (
-        f"{len(classes)} class(es) have fewer than {least} shadow members or shadow non-members "
-        f"and fall back to a network of all classes: {checks.short_list(classes)}",
-    )
-
-
-def _by_heart(rows: Rows) -> tuple[str, ...]:
-    if rows.record is None or checks.n_distinct(rows.record) < len(rows.record):
-        return ()
-    return (
-        "learnt from one shadow model only: its members' features alone tell them from its "
-        "non-members, which says nothing of the targets",
-    )
 
 
 def _require_positive(**values: int) -> None:

@@ -1,7 +1,7 @@
-"""Runs that keep one logit for each model and record in place of a whole vector.
+"""Runs that keep one logit per model and record instead of a whole vector.
 
 Attacks that compare models record by record (LiRA, RMIA, BaVarIA, calibration) need no more. Whole
-vectors are kept of the target and of few shadow models, for thresholds, risk scores and networks.
+vectors are kept for the target and a few shadow models, for thresholds, risk scores and networks.
 """
 
 from __future__ import annotations
@@ -40,30 +40,30 @@ from privacygauge.runs.plan import ArraySpec, Plan, Task
 from privacygauge.runs.store import Run
 
 LEAST_WHOLE_ROWS = 20_000
-"""Whole vectors are kept of as many shadow models as give so many rows, and at least of one."""
+"""Whole vectors are kept for as few shadow models as give this many rows, at least one."""
 
 RECORDS_A_CHUNK = 10_000
-"""Attacks read all models of so many records at a time."""
+"""Records whose logits attacks read at a time, for all models."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrainedLogits:
-    """What training left behind, with one logit a model and record."""
+    """Predictions of the trained models, reduced to one logit per model and record."""
 
     target: Predictions | None
-    """The target's predictions on all records; None where no target was trained."""
+    """The target's predictions for all records; None if no target was trained."""
     pool: LogitPool
     """The shadow models' logits, without those that failed."""
     failed: Ints
-    """Numbers of the shadow models whose training failed."""
+    """Indices of the shadow models whose training failed."""
 
 
 @dataclass(frozen=True, eq=False)
 class LogitWork(ShadowWork):
-    """Trains the models of one task, and keeps whole vectors of the first models alone."""
+    """Work sent to each worker: train the models of one task, and keep whole vectors of few."""
 
     whole: int = 0
-    """So many models of the run keep theirs."""
+    """Number of models of the run, the first ones, whose whole vectors are kept."""
 
     def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
         """Return the logits of the task's models."""
@@ -76,7 +76,7 @@ class LogitWork(ShadowWork):
 
 
 def _logit(values: NDArray[Any], labels: Ints) -> Floats:
-    """Return the scaled logits of one model, (n,) or (n, q); NaN where its training failed."""
+    """Return the scaled logits of one model, (n,) or (n, q); NaN if its training failed."""
     if not np.isfinite(values).all():
         return np.full(values.shape[:-1], np.nan)
     n = len(labels)
@@ -102,12 +102,12 @@ def train_logits(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> TrainedLogits:
-    """Return predictions of a target, and one logit of each shadow model and record.
+    """Return predictions of a target, and one logit per shadow model and record.
 
     Parameters
     ----------
     trainer : Trainer
-        Of models that answer with logits.
+        Trainer of models that answer with logits.
     x, y, n_shadows, unit, with_target, seed, run, weights, existing, invocation, n_jobs, progress
         As in `train_shadows`. The logits of a run that is kept stay on disk.
 
@@ -122,9 +122,9 @@ def train_logits(
 
     Notes
     -----
-    The logits are in float64: attacks on single records say the same, byte for byte, as from
-    whole vectors. Probabilities are cut off at what the predictions of all models resolve
-    together (`resolution`), so their scaled logits are not known model by model.
+    The logits are in float64: attacks on single records give the same results, byte for byte, as
+    with whole vectors. Probabilities are clipped at the common resolution of all models'
+    predictions (`resolution`), so their scaled logits are not known model by model.
     """
     if n_shadows < 1:
         raise InputError(f"n_shadows must be at least 1, got {n_shadows}")
@@ -152,7 +152,7 @@ def train_logits(
 
 
 def _coins(n_shadows: int, n: int, seed: int, target: bool, unit: Ints | None) -> Bools | Coins:
-    """Return `membership`, drawn when it is asked for where each record has a coin of its own."""
+    """Return `membership`, drawn lazily if each record has its own coin."""
     if unit is not None:
         return membership(n_shadows, n, seed, target=target, unit=unit)
     shadows = Coins.of(n_shadows, n, seeds.stream(seed, "shadow", "coins"))
@@ -161,12 +161,12 @@ def _coins(n_shadows: int, n: int, seed: int, target: bool, unit: Ints | None) -
 
 
 def require_logits(name: str, logits: bool) -> None:
-    """Refuse what answers with probabilities.
+    """Raise an error unless the model answers with logits.
 
     Raises
     ------
     InputError
-        One line: what it is, and the way out.
+        One line: the model, and the way out.
     """
     if not logits:
         raise InputError(
@@ -214,7 +214,7 @@ def _read_logits(
 
 
 def of_one_logit(pool: Pool | LogitPool) -> list[str]:
-    """Return what is to be said of a run that holds one logit for each model and record."""
+    """Return the notes on a run that holds one logit per model and record, else none."""
     if isinstance(pool, Pool):
         return []
     return [

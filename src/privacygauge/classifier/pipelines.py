@@ -1,4 +1,4 @@
-"""What pipelines consist of, in words."""
+"""Names of pipelines that list their steps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from privacygauge.classifier.trainer import Trainer
 
 
 def named_with_steps(trainer: Trainer) -> str:
-    """Return what reports call a kind of model, with the steps of a pipeline."""
+    """Return the name of a kind of model as reports print it, with the steps of a pipeline."""
     steps = steps_of(trainer)
     if not steps or steps.startswith(f"{trainer.name}: "):
         return steps or trainer.name
@@ -19,10 +19,10 @@ def named_with_steps(trainer: Trainer) -> str:
 def steps_of(trainer: Trainer) -> str:
     """Return the steps of a pipeline by the names of their classes; empty for other models.
 
-    Estimators inside of others follow in parentheses: ``CalibratedClassifierCV (SVC)``.
+    Nested estimators follow in parentheses: ``CalibratedClassifierCV (SVC)``.
     """
     if not isinstance(trainer, Estimators):
-        return str(getattr(trainer, "steps", ""))  # of a run that is read
+        return str(getattr(trainer, "steps", ""))  # the trainer of a recorded run
     made: Any = trainer.make(0)
     return _describe_steps(made) if getattr(made, "steps", None) else ""
 

@@ -18,15 +18,15 @@ from privacygauge.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Predictions of the adversary's k models on n targets, and who was trained on whom.
+    """Predictions of the adversary's k models on n targets, and their training sets.
 
-    In the shared design model j is one model and its row says which targets fair coins put in
-    it. In the per-target design row j of a target belongs to that target's own j-th model.
+    In the shared design row j is one model, and fair coins put the targets into its training set.
+    In the per-target design row j of a target belongs to that target's own j-th model.
     """
 
     answers: NDArray[Any]
-    """(k, n, c) Probabilities or logits of c classes; (k, n, q, c) where the models were asked q
-    times about each target: first about the target itself, then about views of it."""
+    """(k, n, c) Probabilities or logits of c classes; (k, n, q, c) with q queries per target: first
+    the target itself, then views of it."""
     logits: bool
     """Whether `answers` are logits."""
     inside: Bools
@@ -55,36 +55,36 @@ class Pool:
 
     @property
     def n_targets(self) -> int:
-        """The number of targets, n."""
+        """Number of targets, n."""
         return int(self.answers.shape[1])
 
     @property
     def n_classes(self) -> int:
-        """The number of classes, c."""
+        """Number of classes, c."""
         return int(self.answers.shape[-1])
 
     @property
     def n_queries(self) -> int:
-        """The number of answers about each target, q."""
+        """Number of queries per target, q."""
         return 1 if self.answers.ndim == 3 else int(self.answers.shape[2])
 
     @property
     def values(self) -> NDArray[Any]:
-        """(k, n, c) The answers about the targets themselves."""
+        """(k, n, c) Answers to the targets themselves."""
         return self.answers if self.answers.ndim == 3 else self.answers[:, :, 0]
 
     def query(self, number: int) -> Pool:
-        """Return the answers to one of the queries, 0 for the targets themselves."""
+        """Return the answers to one of the queries; 0 is the targets themselves."""
         if self.answers.ndim == 3:
             return self
         return replace(self, answers=self.answers[:, :, number])
 
     def models(self, some: slice) -> Pool:
-        """Return some of the models."""
+        """Return the pool of some of the models."""
         return replace(self, answers=self.answers[some], inside=self.inside[some])
 
     def probabilities(self, rows: slice) -> Floats:
-        """Return what every model says of some targets themselves, (k, rows, c)."""
+        """Return every model's probabilities for some targets, without views, (k, rows, c)."""
         return probabilities(self.values[:, rows], logits=self.logits)
 
     def rows(self) -> Predictions:
@@ -103,20 +103,20 @@ ONE_LOGIT_ONLY = (
     "needs whole vectors of all shadow models, and this run holds only one logit for each record: "
     "to keep the vectors, start another run without one_logit (--one-logit)"
 )
-"""Why an attack is skipped beside a `LogitPool`."""
+"""Reason why an attack on whole vectors is skipped with a `LogitPool`."""
 
 
 @dataclass(frozen=True, eq=False)
 class LogitPool:
-    """One scaled logit for each of k models and n targets; whole predictions of few models."""
+    """One scaled logit per model and target, (k, n), and whole predictions of a few models."""
 
     worlds: Floats | Stored
-    """(k, n), or (k, n, q) for q queries: ``log p_y - log(1 - p_y)`` of the true class y, an array
-    or an array of a run."""
+    """(k, n), or (k, n, q) for q queries: ``log p_y - log(1 - p_y)`` of the true class y, in memory
+    or in a run's folder."""
     inside: Bools | Coins
     """(k, n) True where the model was trained on the target."""
     first: Pool
-    """The whole predictions of the first models, as logits."""
+    """Whole predictions of the first models, as logits."""
 
     def __post_init__(self) -> None:
         inside = self.inside
@@ -149,17 +149,17 @@ class LogitPool:
 
     @property
     def n_targets(self) -> int:
-        """The number of targets, n."""
+        """Number of targets, n."""
         return self.first.n_targets
 
     @property
     def n_classes(self) -> int:
-        """The number of classes, c."""
+        """Number of classes, c."""
         return self.first.n_classes
 
     @property
     def n_queries(self) -> int:
-        """The number of answers about each target, q."""
+        """Number of queries per target, q."""
         return self.first.n_queries
 
 
@@ -168,7 +168,7 @@ def pool_of(
 ) -> Pool:
     """Return a checked pool of `values` (k, n, c) or (k, n, q, c).
 
-    `key` says what they are, ``probs`` or ``logits``, and `name` what messages call the input.
+    `key` is their kind, ``probs`` or ``logits``, and `name` the input's name in messages.
     """
     inside = np.asarray(member)
     if values.ndim not in (3, 4) or inside.shape != values.shape[:2]:
@@ -179,7 +179,7 @@ def pool_of(
     k, n, *each = values.shape
     y = checks.classes(labels, f"{name}: labels", length=n)
     given: dict[str, Any] = {key: values.reshape(k * n, *each)}
-    # The same checks as for one model: all rows below each other.
+    # The same checks as for one model, on the rows of all models.
     checked = predictions(labels=np.tile(y, k), member=inside.reshape(k * n), name=name, **given)
     if key == "logits" and not checked.logits:
         raise InputError(
@@ -191,7 +191,7 @@ def pool_of(
 
 
 def probabilities(values: NDArray[Any], *, logits: bool) -> Floats:
-    """Return probabilities along the last axis as float64: the softmax where `logits`."""
+    """Return probabilities over the last axis as float64: the softmax if `logits`."""
     result = np.array(values, np.float64)
     if logits:
         result -= result.max(axis=-1, keepdims=True)

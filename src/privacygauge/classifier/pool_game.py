@@ -24,19 +24,19 @@ from privacygauge.core.release import Stored, Worlds
 from privacygauge.errors import InputError
 
 WORLD_SIGNAL = "scaled-logit"
-"""The signal that attacks on single records compare between models (Carlini et al. 2022)."""
+"""Signal by which attacks on single records compare models (Carlini et al. 2022)."""
 
 NONE: Floats = np.empty(0)
 
 MANY_COINS = 64
-"""So many fair coins are never all the same for two models."""
+"""Two models never agree in this many fair coins by chance."""
 
 MOST_SHADOW_ROWS = 2_000_000
-"""Thresholds and posteriors are learnt on the first models of the pool, up to so many rows."""
+"""Largest number of rows, of the pool's first models, for learning thresholds and posteriors."""
 
 
 def _labels_differ(target: Predictions) -> str:
-    """Return what to do where labels differ: by the order of records, or by that of classes."""
+    """Return the error message for labels that differ: by order of records, or of classes."""
     said = "the pool's labels differ from the target's: keep one order of records"
     if not target.classes:
         return said
@@ -50,19 +50,19 @@ def _labels_differ(target: Predictions) -> str:
 
 @dataclass(frozen=True, eq=False)
 class PoolGame:
-    """One target model, and models of the adversary's own on the same records.
+    """One target model, and the adversary's own models on the same records.
 
-    Attacks that need records with known membership learn on the pool's models together; attacks
-    on single records compare the target with the models that hold the record and those that do
-    not. Of several queries a record these see all, the others the first.
+    Attacks that need records with known membership learn on the pool's models together; attacks on
+    single records compare the target with the models that hold the record and those that do not.
+    With several queries per record these see all, the others only the first.
     """
 
     target: Predictions
-    """Predictions of the audited model on n records."""
+    """Predictions of the audited model for n records."""
     pool: Pool | LogitPool
     """The adversary's models on the same records, in the same order."""
     features: NDArray[Any] | None = None
-    """(n, d) The records themselves, for attacks that look at them."""
+    """(n, d) Features of the records, for attacks that use them."""
     target_ids: NDArray[np.int64] | None = None
     """(n,) Numbers of the targets in the transcript; 0..n-1 by default."""
     general: GeneralShadow | None = None
@@ -90,7 +90,7 @@ class PoolGame:
             self._require_independent()
 
     def _require_independent(self) -> None:
-        """Refuse models with all of another's coins, which fair coins do not give to two."""
+        """Raise if one model has all of another's coins, which fair coins never give."""
         pool = self.pool
         target = self.target
         coins = np.vstack([target.member[:MANY_COINS], pool.inside[:, :MANY_COINS]])
@@ -116,7 +116,7 @@ class PoolGame:
         return [self.round()]
 
     def round(self) -> Round:
-        """Return what the adversary sees beside the secret."""
+        """Return the adversary's observation, with the secret."""
         general = self.general or self._shadow()
         target = self.target
         pool = self.pool
@@ -128,6 +128,7 @@ class PoolGame:
             target.labels,
             shadow=general.shadow,
             worlds=Worlds(
+                # The signal of the first query is known already.
                 world_signal(target, resolved, seen[WORLD_SIGNAL]),
                 self._worlds(general),
                 pool.inside,
@@ -152,9 +153,9 @@ class PoolGame:
 
 
 def require_apart(pool: Pool) -> None:
-    """Raise where models say the very same though they were trained on different records."""
+    """Raise if models trained on different records give identical predictions."""
     others = range(1, len(pool))
-    # The first that differs ends it.
+    # Stop at the first difference.
     if (
         others
         and all(np.array_equal(pool.answers[0], pool.answers[i]) for i in others)
@@ -168,21 +169,21 @@ def require_apart(pool: Pool) -> None:
 
 
 def _pairs(kind: Ints) -> Iterator[tuple[int, int]]:
-    """Yield neighbours among the models of each kind."""
+    """Yield adjacent models of each kind."""
     order = np.argsort(kind, kind="stable")
     yield from ((int(i), int(j)) for i, j in pairwise(order) if kind[i] == kind[j])
 
 
 @dataclass(frozen=True, eq=False)
 class GeneralShadow:
-    """Records with known membership, from models of the adversary's own, with their signals."""
+    """Records with known membership, from the adversary's own models, with their signals."""
 
     shadow: Shadow
-    """Their signals."""
+    """Signals of the records."""
     rows: Rows
-    """Their predictions."""
+    """Predictions for the records."""
     resolved: Resolution
-    """What they resolve in common with the target's and the pool's predictions."""
+    """Common resolution of these, the target's and the pool's predictions."""
 
     @classmethod
     def of(
@@ -191,7 +192,7 @@ class GeneralShadow:
         features: NDArray[Any] | None = None,
         resolved: Resolution | None = None,
     ) -> GeneralShadow:
-        """Return the records of the pool's models, of the first ones where they are too many."""
+        """Return the records of the pool's models, only the first models if there are too many."""
         used = max(1, min(len(pool), MOST_SHADOW_ROWS // pool.n_targets))
         source = pool.models(slice(used)).rows()
         resolved = resolved or resolution(source)
@@ -222,9 +223,9 @@ def matrix_of(features: ArrayLike, n: int, name: str) -> NDArray[Any]:
 
 
 def world_signal(rows: Predictions, resolved: Resolution, known: Floats = NONE) -> Floats:
-    """Return the signal by which models are compared on n records, (n,), or (n, q) for q queries.
+    """Return the signal that compares models on n records, (n,), or (n, q) for q queries.
 
-    `known` (r,) are values that are known already: of the first r records for the first query.
+    `known` (r,) are values that are already known: of the first r records for the first query.
     """
     first = known
     if len(known) < len(rows):
@@ -236,7 +237,7 @@ def world_signal(rows: Predictions, resolved: Resolution, known: Floats = NONE) 
     result[:, 0] = first
     for number in range(1, rows.n_queries):
         result[:, number] = signals(rows.query(number), resolved)[WORLD_SIGNAL]
-    # It is new: said to be read-only, it needs no further copy.
+    # The array is new: marked read-only, it needs no further copy.
     result.flags.writeable = False
     return result
 

@@ -1,4 +1,4 @@
-"""A classifier's predictions on records whose membership is known."""
+"""A classifier's predictions for records with known membership."""
 
 from __future__ import annotations
 
@@ -17,20 +17,19 @@ from privacygauge.core.units import number_units
 from privacygauge.errors import InputError
 
 BLOCK = 1 << 16
-"""Entries of a prediction matrix that are worked on at a time: what a core's cache holds."""
+"""Entries of a prediction matrix per block: as much as fits into a core's cache."""
 
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Predictions on n records of k classes, with true labels and membership.
+    """Predictions for n records of k classes, with true labels and membership.
 
-    Build it with `predictions`, which checks what it is given.
+    Build it with `predictions`, which checks its arguments.
     """
 
     answers: NDArray[Any]
-    """(n, k) Probabilities or logits, float16 to float64; a read-only view of what was given.
-    (n, q, k) where the model was asked q times about each record: first about the record itself,
-    then about views of it, such as its mirror image."""
+    """(n, k) Probabilities or logits, float16 to float64, as a read-only view. (n, q, k) with q
+    queries per record: first the record itself, then views of it, such as its mirror image."""
     logits: bool
     """Whether `answers` are logits."""
     labels: Ints
@@ -42,53 +41,53 @@ class Predictions:
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     """Further columns of n values, to slice by."""
     unit: Ints | None = None
-    """(n,) The number of the person behind each row; None where every row has one of its own."""
+    """(n,) Number of the person behind each row; None if every row is its own person's."""
     classes: tuple[str, ...] = ()
-    """(k,) Names of the classes; none where they are numbers from 0."""
+    """(k,) Names of the classes; empty if they are numbers from 0."""
     notes: tuple[str, ...] = ()
-    """What was read into the file that they come from, in sentences."""
+    """Notes on how the input file was read, in sentences."""
 
     def __len__(self) -> int:
         return len(self.labels)
 
     @property
     def n_classes(self) -> int:
-        """The number of classes, k."""
+        """Number of classes, k."""
         return int(self.answers.shape[-1])
 
     @property
     def n_queries(self) -> int:
-        """The number of answers about each record, q."""
+        """Number of queries per record, q."""
         return 1 if self.answers.ndim == 2 else int(self.answers.shape[1])
 
     @property
     def values(self) -> NDArray[Any]:
-        """(n, k) The answers about the records themselves: what most attacks are defined on."""
+        """(n, k) Predictions for the records themselves, on which most attacks are defined."""
         return self.answers if self.answers.ndim == 2 else self.answers[:, 0]
 
     def query(self, number: int) -> Predictions:
-        """Return the answers to one of the queries, 0 for the records themselves."""
+        """Return the answers to one of the queries; 0 is the records themselves."""
         if self.answers.ndim == 2:
             return self
         return replace(self, answers=self.answers[:, number])
 
     @property
     def n_in(self) -> int:
-        """The number of members."""
+        """Number of members."""
         return int(np.count_nonzero(self.member))
 
     @property
     def n_out(self) -> int:
-        """The number of non-members."""
+        """Number of non-members."""
         return len(self) - self.n_in
 
     @property
     def units(self) -> Ints:
-        """(n,) The number of the person behind each row, the row's own where nothing says."""
+        """(n,) Number of the person behind each row; the row's own number if none is given."""
         return np.arange(len(self)) if self.unit is None else self.unit
 
     def by_unit(self, unit: ArrayLike | str) -> Predictions:
-        """Return the same with the person behind each row, or the column that names them."""
+        """Return the same predictions with a unit per row, or with the column that names it."""
         columns = dict(self.columns)
         if not isinstance(unit, str):
             given = unit
@@ -112,12 +111,12 @@ class Predictions:
         yield from blocks_of(self.values)
 
     def parts(self, n_parts: int) -> list[Predictions]:
-        """Return at most so many runs of consecutive rows, as views."""
+        """Return at most `n_parts` runs of consecutive rows, as views."""
         ends = np.unique(np.linspace(0, len(self), n_parts + 1).astype(int)).tolist()
         return [self[slice(*rows)] for rows in pairwise(ends)]
 
     def __getitem__(self, rows: slice | Ints) -> Predictions:
-        """Return some of the rows, as a view where they are a slice."""
+        """Return some of the rows; a slice gives a view."""
         return replace(
             self,
             answers=self.answers[rows],
@@ -151,24 +150,24 @@ def predictions(
     member : array_like of bool, shape (n,)
         True (or 1) where the record was in the training set; both kinds must occur.
     probs : array_like of float, shape (n, k) or (n, q, k)
-        Non-negative rows that sum to 1 within rounding. Either this or `logits`. With q queries a
+        Non-negative rows that sum to 1 within rounding. Either this or `logits`. With q queries per
         record, the first is about the record itself and the others are about views of it.
     logits : array_like of float, shape (n, k) or (n, q, k)
-        Finite scores before the softmax; they resolve very confident predictions better.
+        Finite scores before the softmax; they keep more digits of very confident predictions.
     ids : array_like, shape (n,), optional
         Names of the records in the report; default: row numbers. Rows with equal
-        ids are one unit where `unit` is not given.
+        ids are one unit if `unit` is not given.
     columns : mapping of str to array_like, shape (n,), optional
-        Properties of the records, to look for groups that leak more.
+        Properties of the records, by which to look for groups that leak more.
     unit : array_like, shape (n,), optional
-        Names or numbers of the people behind the rows; rows of one are never taken for
+        Names or numbers of the people behind the rows; rows of one person are never treated as
         independent.
     classes : sequence of str, optional
         Names of the k classes, to print in place of their numbers.
     notes : sequence of str, optional
-        What reports have to say of where the predictions come from.
+        Notes for the report on the origin of the predictions.
     name : str
-        What error messages call the input.
+        Name of the input in error messages.
 
     Returns
     -------
@@ -177,7 +176,7 @@ def predictions(
     Raises
     ------
     InputError
-        One line: what is wrong, where, and the way out.
+        One line: the fault, its place, and the way out.
     """
     if (probs is None) == (logits is None):
         which = "neither" if probs is None else "both"
@@ -192,7 +191,12 @@ def predictions(
             "np.unique(labels, return_inverse=True)[1] makes integers of names"
         )
     y = checks.integers(labels, f"{name}: labels", length=n)
-    _require_range(y, k, name)
+    bad = np.flatnonzero((y < 0) | (y >= k))
+    if bad.size:
+        raise InputError(
+            f"{name}: labels must be in 0..{k - 1} for {k} classes, got {y[bad[0]]} in row "
+            f"{bad[0]}; are they counted from 1, or is a class missing from the predictions?"
+        )
     inside = checks.bools(member, f"{name}: member", length=n)
     if not inside.any() or inside.all():
         missing = "non-members" if inside.any() else "members"
@@ -220,6 +224,13 @@ def predictions(
         what = f"{name}: column {key!r}"
         found = checks.characters(checks.vector(column, what, length=n), what)
         further[key] = checks.frozen(found)
+    own = None
+    if unit is not None:
+        own = checks.frozen(number_units(unit, f"{name}: unit", length=n))
+    elif ids is not None:
+        # Equal ids are one unit; ids that are all different say no more than row numbers.
+        same = number_units(ids, f"{name}: ids", length=n)
+        own = None if checks.n_distinct(same) == n else checks.frozen(same)
     return Predictions(
         answers=values,
         logits=logits is not None,
@@ -227,24 +238,14 @@ def predictions(
         member=inside,
         ids=checks.frozen(names),
         columns=MappingProxyType(further),
-        unit=_number(unit, ids, n, name),
+        unit=own,
         classes=tuple(classes),
         notes=tuple(notes),
     )
 
 
-def _number(unit: ArrayLike | None, ids: ArrayLike | None, n: int, name: str) -> Ints | None:
-    """Return the units that are given, or those of equal ids; None where none is repeated."""
-    if unit is not None:
-        return checks.frozen(number_units(unit, f"{name}: unit", length=n))
-    if ids is None:
-        return None
-    same = number_units(ids, f"{name}: ids", length=n)
-    return None if checks.n_distinct(same) == n else checks.frozen(same)
-
-
 def blocks_of(values: NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
-    """Yield row slices of a matrix with their values as float64, copied to one place in turn."""
+    """Yield row slices of a matrix with their values as float64, in one reused buffer."""
     n, k = values.shape
     step = max(1, BLOCK // max(k, 1))
     space = np.empty((min(step, n), k))
@@ -256,17 +257,17 @@ def blocks_of(values: NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
 
 
 _SUM = 1e-3
-"""By how much a row of probabilities may miss 1, if they are not rounded."""
+"""Largest deviation from 1 of the sum of unrounded probabilities."""
 
 _MOST_DIGITS = 4
-"""Probabilities of more digits are rounded by less than `_SUM` allows, but for many classes."""
+"""With more digits, rounding stays below what `_SUM` allows, except for many classes."""
 
 
 def are_probabilities(values: NDArray[Any]) -> bool:
-    """Return whether what is called logits, (..., k), are probabilities: rows that sum to 1."""
+    """Return whether alleged logits, (..., k), are probabilities: rows that sum to 1."""
     if values.shape[-1] < 2 or values.size < 10 * values.shape[-1]:
         return False  # a handful of logits may do so by chance
-    # Most logits are told by their first rows.
+    # For most logits the first rows are enough.
     for rows in (values[:10], values):
         if not (rows.min() >= 0 and rows.max() <= 1):
             return False
@@ -278,9 +279,8 @@ def are_probabilities(values: NDArray[Any]) -> bool:
 def rounding_of(values: NDArray[Any]) -> float:
     """Return the step of probabilities (n, k) that were rounded to a few digits, else 0.
 
-    Such rows miss 1 by up to half a step for each class; independent probabilities, of several
-    labels, miss it by far more than errors of rounding do. Classes that were rounded to 0 leave a
-    row below 1, whatever the others do.
+    Such rows miss 1 by up to half a step per class; independent probabilities, of several labels,
+    miss it by far more than rounding errors do. Classes rounded to 0 leave a row below 1.
     """
     n, k = values.shape
     for digits in range(1, _MOST_DIGITS + 1):
@@ -305,16 +305,15 @@ def rounding_of(values: NDArray[Any]) -> float:
             near = off.max() <= 0.501 * k / scale
             lost = np.minimum(np.maximum(1 - total, 0), 0.5 * np.maximum(zeros - 1, 0) / scale)
             off -= lost
-            # An error of rounding has the deviation 0.29 steps, of two classes most often none at
-            # all; ties make it larger. Whole numbers are no probabilities.
+            # A rounding error has the deviation 0.29 steps, with two classes mostly none at
+            # all; ties make it larger. Whole numbers are not probabilities.
             most = (0.6 if k > 2 else 0.4) * np.sqrt(k) / scale
             narrow = np.sqrt(np.mean(off**2)) <= most
-            return 1 / scale if near and narrow and not _are_whole(values) else 0.0
+            if not (near and narrow):
+                return 0.0
+            whole = all(bool((block == np.rint(block)).all()) for _, block in blocks_of(values))
+            return 0.0 if whole else 1 / scale
     return 0.0
-
-
-def _are_whole(values: NDArray[Any]) -> bool:
-    return all(bool((block == np.rint(block)).all()) for _, block in blocks_of(values))
 
 
 def _matrix(values: ArrayLike | None, name: str) -> NDArray[Any]:
@@ -333,15 +332,6 @@ def _matrix(values: ArrayLike | None, name: str) -> NDArray[Any]:
     view = (array[:, 0] if array.shape[1:-1] == (1,) else array).view()
     view.flags.writeable = False
     return view
-
-
-def _require_range(labels: Ints, k: int, name: str) -> None:
-    bad = np.flatnonzero((labels < 0) | (labels >= k))
-    if bad.size:
-        raise InputError(
-            f"{name}: labels must be in 0..{k - 1} for {k} classes, got {labels[bad[0]]} in row "
-            f"{bad[0]}; are they counted from 1, or is a class missing from the predictions?"
-        )
 
 
 def _require_values(values: NDArray[Any], logits: bool, name: str) -> None:

@@ -1,4 +1,4 @@
-"""The quantile regression attack (Bertran et al. 2023): no shadow model, only non-members."""
+"""The quantile regression attack (Bertran et al. 2023): only non-members, no shadow model."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingRegressor
 
 FOLDS = 3
-"""Parts of the non-members that judge each other."""
+"""Parts of the non-members for cross-validation."""
 
 MOST_CATEGORIES = 255
-"""Up to so many classes are categories to the regression, more are numbers."""
+"""Up to this many classes are categorical in the regression, more are numeric."""
 
 MOST_OTHERS = 5
-"""So many of the other classes' log probabilities describe a record without features."""
+"""Number of other classes whose log probabilities describe a record without features."""
 
 
 @dataclass(frozen=True)
 class QuantileRegression:
-    """How far a record's signal lies above the quantiles that non-members like it have.
+    """How far a record's signal lies above the quantiles of similar non-members.
 
-    A regression on non-members alone predicts the normal law of the signal from what describes a
-    record: mean and variance by gradient boosting, each with as many trees as serve non-members
-    that had no part in the fit, none if none do. The score is ``(s - mu(x)) / sigma(x)``, so that
+    A regression on non-members alone predicts the normal law of the signal from a record's
+    features: mean and variance by gradient boosting, each with the number of trees that is best on
+    non-members outside the fit, which may be none. The score is ``(s - mu(x)) / sigma(x)``, so that
     a record above ``z`` exceeds its own quantile of level ``Phi(z)``.
 
-    A record is described by its class and its features; without features, by its class and the
-    largest probabilities of the other classes among each other, which leave out how sure the
-    model is of the true one.
+    The features are the class and the record's own; without these, the class and the largest
+    probabilities of the other classes relative to each other, which leave out how sure the model is
+    of the true one.
     """
 
     signal: str = "scaled-logit"
-    """Whose quantiles are predicted."""
+    """Name of the signal whose quantiles are predicted."""
     trees: int = 60
-    """At most so many of each regression."""
+    """Largest number of trees per regression, at least 1."""
     most: int = 20_000
-    """Learn on at most so many shadow records, drawn at random."""
+    """Largest number of shadow records to learn from, drawn at random."""
 
     name = "quantile-regression"
 
@@ -61,7 +61,7 @@ class QuantileRegression:
     thresholds = "none"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return the deviations by which every target exceeds the mean of non-members like it."""
+        """Return each target's standardised deviation above similar non-members, (n,)."""
         if not isinstance(observation, PredictionObservation):
             return Skipped(self.name, "needs the full prediction vectors")
         shadow = observation.shadow_with(self.signal, self.name)
@@ -76,7 +76,9 @@ class QuantileRegression:
         # The features describe both sides or neither.
         with_features = rows.features is not None and own.features is not None
         asked = row_features(rows, resolved, with_features)
-        known = row_features(_part(own, used), resolved, with_features)
+        record = None if own.record is None else own.record[used]
+        learnt = Rows(own.source, own.index[used], own.features, record)
+        known = row_features(learnt, resolved, with_features)
         member = shadow.member[used]
         value = shadow.signals[self.signal][used]
         unit = (shadow.unit if own.record is None else own.record)[used]
@@ -102,14 +104,14 @@ class QuantileRegression:
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """The normal law of a signal of non-members, by what describes a record."""
+    """Normal law of non-members' signals, given a record's features."""
 
     mean: Regression
-    """Of the mean."""
+    """Regression of the signal's mean."""
     variance: Regression
-    """Of the variance."""
+    """Regression of the signal's variance."""
     held_out: Floats
-    """(n,) The deviations of the non-members that it was learnt on, each by a law that was learnt
+    """(n,) Standardised deviations of the non-members it was fitted to, each by a law fitted
     without its fold."""
 
     @classmethod
@@ -118,8 +120,8 @@ class Law:
     ) -> Law:
         """Return the law of the values of non-members.
 
-        What describes them, (n, d), has the class first, a category or a number; rows of one unit
-        are in one fold. Each regression has at most so many trees.
+        The features, (n, d), start with the class, a category or a number; rows of one unit are in
+        one fold. Each regression has at most `trees` trees.
         """
         from sklearn.model_selection import GroupKFold
 
@@ -132,7 +134,7 @@ class Law:
         return cls(mean, variance, (value - mean.held_out) / np.sqrt(variance.held_out))
 
     def deviations(self, x: Floats, value: Floats) -> Floats:
-        """Return how many deviations above the mean the values of some records lie, (m,)."""
+        """Return the standardised deviations of some records' values from the mean, (m,)."""
         if not len(x):
             return np.empty(0)
         return np.asarray((value - self.mean.at(x)) / np.sqrt(self.variance.at(x)))
@@ -140,19 +142,19 @@ class Law:
 
 @dataclass(frozen=True)
 class Trees:
-    """How trees are boosted."""
+    """Settings of the boosted trees."""
 
     loss: str
-    """``squared_error`` for a mean, ``gamma`` for the mean of values above 0."""
+    """``squared_error`` for a mean, ``gamma`` for the mean of positive values."""
     most: int
-    """At most so many."""
+    """Largest number of trees."""
     categories: bool
-    """Whether the first column is a category."""
+    """Whether the first column is categorical."""
     seed: int
-    """Of the binning, where there are many rows."""
+    """Seed of the binning of many rows."""
 
     def fitted(self, x: Floats, value: Floats, n: int) -> HistGradientBoostingRegressor:
-        """Return so many trees, fitted."""
+        """Return a model with n trees, fitted."""
         from sklearn.ensemble import HistGradientBoostingRegressor
 
         return HistGradientBoostingRegressor(
@@ -166,15 +168,15 @@ class Trees:
         ).fit(x, value)
 
     def stages(self, learnt: tuple[Floats, Floats], asked: Floats) -> Iterator[Floats]:
-        """Yield what is predicted of `asked` with no tree, one tree, and so on."""
+        """Yield the predictions for `asked` with no tree, one tree, and so on."""
         x, value = learnt
         yield np.full(len(asked), value.mean())
         for stage in self.fitted(x, value, self.most).staged_predict(asked):
-            # Many trees together may overshoot: a variance of 0 would divide.
+            # Many trees may overshoot, down to a variance of 0, which divides.
             yield np.clip(stage, value.min(), value.max())
 
     def losses(self, value: Floats, predicted: Floats) -> Floats:
-        """Return the loss of each prediction, up to what does not depend on it."""
+        """Return the loss of each prediction, up to an additive constant."""
         if self.loss == "gamma":
             return np.asarray(np.log(predicted) + value / predicted)
         return np.asarray((value - predicted) ** 2)
@@ -182,25 +184,25 @@ class Trees:
 
 @dataclass(frozen=True, eq=False)
 class Regression:
-    """A regression with as many trees as serve best where they were not learnt."""
+    """A regression with the number of trees that is best in cross-validation."""
 
     constant: float
-    """What it predicts without a tree."""
+    """Prediction without a tree."""
     model: HistGradientBoostingRegressor | None
-    """The trees; None where none serve best."""
+    """The trees; None if no tree is best."""
     ends: tuple[float, float]
-    """The least and the largest value that was learnt: nothing beyond is predicted."""
+    """Smallest and largest value in training; predictions are clipped to these."""
     held_out: Floats
-    """(n,) What is predicted of each row, by so many trees that were learnt without its fold."""
+    """(n,) Out-of-fold prediction for each training row, with the same number of trees."""
 
     @classmethod
     def of(cls, x: Floats, value: Floats, folds: list[Ints], trees: Trees) -> Regression:
-        """Return the regression of `value` on `x`; rows of a fold are predicted from all others."""
+        """Return the regression of `value` on `x`, with out-of-fold predictions."""
         predicted = np.empty((trees.most + 1, len(value)))
         for held in folds:
             rest = np.delete(np.arange(len(value)), held)
             stages = trees.stages((x[rest], value[rest]), x[held])
-            with np.errstate(over="ignore"):  # what overshoots is clipped
+            with np.errstate(over="ignore"):  # overshooting predictions are clipped
                 for stage, row in enumerate(stages):
                     predicted[stage, held] = row
         best = int(np.argmin([trees.losses(value, row).sum() for row in predicted]))
@@ -209,7 +211,7 @@ class Regression:
         return cls(float(value.mean()), model, ends, predicted[best])
 
     def at(self, x: Floats) -> Floats:
-        """Return what it predicts of some rows, (m,)."""
+        """Return the predictions for some rows, (m,)."""
         if self.model is None:
             return np.full(len(x), self.constant)
         with np.errstate(over="ignore"):
@@ -217,9 +219,9 @@ class Regression:
 
 
 def row_features(rows: Rows, resolved: Resolution, with_features: bool) -> Floats:
-    """Return what describes each row, (n, d): the class first.
+    """Return the features of each row, (n, d): the class first.
 
-    Then its features, or without them what the predictions say of the other classes.
+    Then its record's features, or without them the log probabilities of the other classes.
     """
     label = rows.source.labels[rows.index]
     if with_features:
@@ -230,7 +232,7 @@ def row_features(rows: Rows, resolved: Resolution, with_features: bool) -> Float
 
 
 def _other_class_log_probabilities(rows: Rows, label: Ints, resolved: Resolution) -> Floats:
-    """Return the largest log probabilities of the other classes given that it is one of them."""
+    """Return the largest log probabilities of the other classes, given that one of them is true."""
     source = rows.source
     n = min(MOST_OTHERS, source.n_classes - 1) if source.n_classes > 2 else 0
     found = np.empty((len(label), n))
@@ -243,8 +245,3 @@ def _other_class_log_probabilities(rows: Rows, label: Ints, resolved: Resolution
         block -= logsumexp(block, axis=1, keepdims=True)
         found[part] = -np.sort(-block, axis=1)[:, :n]
     return found
-
-
-def _part(rows: Rows, used: Ints) -> Rows:
-    record = None if rows.record is None else rows.record[used]
-    return Rows(rows.source, rows.index[used], rows.features, record)

@@ -1,4 +1,4 @@
-"""Models of a finished run, known by what its plan says of them: nothing is imported or trained.
+"""Models of a finished run, rebuilt from its plan: nothing is imported or trained.
 
 A report needs predictions and the settings of training, and both are in the run. So code that
 trains is not run again for it, least of all code that a folder from somebody else names.
@@ -23,13 +23,13 @@ from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.errors import InputError
 from privacygauge.runs.code import Code, RecordedCode
-from privacygauge.runs.plan import Plan
 from privacygauge.runs.store import read_run
 from privacygauge.runs.user_code import names_code
 
 if TYPE_CHECKING:
     import torch
 
+# Settings in a plan that are no part of a trainer's description, and those of `Networks`.
 _NOT_DESCRIBED = frozenset(
     {"trainer", "steps", "data", "training sets", "asked", "training set", "bins", "answers"}
     | {"versions"}
@@ -39,40 +39,40 @@ _SETTINGS = ("epochs", "batch_size", "optimiser", "learning_rate", "momentum", "
 
 @dataclass(frozen=True)
 class RecordedTrainer(RecordedCode):
-    """Stands for what trained the models of a run."""
+    """Placeholder for the trainer of a run."""
 
     name: str
-    """What reports call the kind of model."""
+    """Name of the kind of model, as reports print it."""
     logits: bool
     """Whether the run holds logits."""
     description: Mapping[str, Any]
-    """What the trainer said of itself."""
+    """The trainer's own description, as the plan records it."""
     code: Code
     """The user's code behind it."""
     dtype: str = "float32"
-    """The type of logits."""
+    """Dtype of the logits."""
     queries: int = 1
-    """Answers about each record."""
+    """Queries per record, at least 1."""
     steps: str = ""
     """The steps of a pipeline; empty for other models."""
 
     def describe(self) -> Mapping[str, Any]:
-        """Return what the trainer said of itself."""
+        """Return the recorded description of the trainer."""
         return self.description
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
-        """Refuse: there is nothing to train with."""
+        """Raise: there is nothing to train with."""
         _refuse(self.name)
 
 
 @dataclass(frozen=True, repr=False)
 class RecordedMake(RecordedCode):
-    """Stands for what made the networks of a run."""
+    """Placeholder for the network factory of a run."""
 
     name: str
-    """What reports call the kind of model."""
+    """Name of the kind of model, as reports print it."""
     description: Mapping[str, Any] = field(compare=False)
-    """What tells it from others, as `Networks.describe` says it."""
+    """Identifying settings, as `Networks.describe` writes them."""
     code: Code = field(compare=False)
     """The user's code behind it."""
 
@@ -80,14 +80,14 @@ class RecordedMake(RecordedCode):
         return self.name
 
     def __call__(self, n_features: int, n_classes: int) -> torch.nn.Module:
-        """Refuse: there is nothing to make networks with."""
+        """Raise: there is nothing to make networks with."""
         _refuse(self.name)
 
 
 def trainer_named(name: str, run: Path | None) -> Trainer:
-    """Return what trains the model that a name means, or what stands for it in a finished run.
+    """Return the trainer that a name refers to, or its placeholder in a finished run.
 
-    A name is built in, or FILE.py:NAME or MODULE:NAME; code of the user's is not run again.
+    A name is built in, or FILE.py:NAME or MODULE:NAME; the user's code is not run again.
     """
     if run is not None and names_code(name):
         return recorded_trainer(run)
@@ -95,7 +95,7 @@ def trainer_named(name: str, run: Path | None) -> Trainer:
 
 
 def recorded_trainer(run: str | Path) -> Trainer:
-    """Return what stands for the trainer of a run, without a defence where there are several.
+    """Return the placeholder for a run's trainer: the undefended one if there are several.
 
     Raises
     ------
@@ -116,9 +116,11 @@ def recorded_trainer(run: str | Path) -> Trainer:
     spec = plan.arrays.get("prediction") or next(iter(plan.arrays.values()))
     queries = dict(zip(spec.dims, spec.shape, strict=True)).get("query", 1)
     steps = str(settings.get("steps", ""))
+    # A trainer that gives logits adds the version of torch to its plan.
+    logits = "torch" in plan.settings.get("versions", {})
     return RecordedTrainer(
         name,
-        logits=_logits(plan),
+        logits=logits,
         description=said,
         code=plan.code,
         dtype=spec.dtype,
@@ -128,7 +130,7 @@ def recorded_trainer(run: str | Path) -> Trainer:
 
 
 def recorded_target(run: str | Path, member: Bools, y: Ints) -> Predictions:
-    """Return what the model that was given to a run said of its records.
+    """Return the recorded predictions of the model that was given to a run.
 
     Raises
     ------
@@ -145,11 +147,6 @@ def recorded_target(run: str | Path, member: Bools, y: Ints) -> Predictions:
     values = np.asarray(opened.array("target_logits" if logits else "target")[:])
     given: dict[str, Any] = {"logits" if logits else "probs": values}
     return predictions(labels=y, member=member, name="target model", **given)
-
-
-def _logits(plan: Plan) -> bool:
-    """Return whether a run's trainer gave logits: it then names the version of torch."""
-    return "torch" in plan.settings.get("versions", {})
 
 
 def _refuse(name: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Resolution: the smallest probability that predictions tell from 0."""
+"""Resolution: the smallest probability that predictions can distinguish from 0."""
 
 from __future__ import annotations
 
@@ -16,30 +16,36 @@ from privacygauge.classifier.predictions import BLOCK, Predictions
 from privacygauge.core.checks import Bools, Floats, Ints
 
 TINY = float(np.finfo(np.float64).tiny)
-"""Bounds the probabilities of logits, whose softmax has no other bound."""
+"""Bound for the probabilities of logits, whose softmax has no other bound."""
 
 _MOST_DIGITS = 9
+"""Largest number of decimals to which probabilities may be rounded."""
+
 _SAMPLE = 4096
+"""About how many values decide most questions, before all are read."""
+
 _SUBNORMAL = 2.0**-24
-"""The spacing of small float16 numbers, and of 1 - p for float32 numbers p."""
+"""Spacing of small float16 numbers, and of 1 - p for float32 numbers p."""
 _COARSE = 512.0
-"""Below so many spacings, 1 - p has lost all but three digits."""
+"""Below this many spacings, 1 - p keeps at most three digits."""
 
 
 @dataclass(frozen=True, eq=False)
 class Resolution:
-    """What sets of predictions that are compared with each other resolve in common."""
+    """Common resolution of sets of predictions that are compared with each other."""
 
     least: Floats
-    """(1,) or, of two classes, (2,): what a probability of 0 in the class's column stands for."""
+    """(1,) or, for two classes, (2,): the value that stands for a probability of 0 in each
+    column."""
     near: float
-    """Where 1 - p is below this, the sum of the other probabilities is the more precise."""
+    """Where 1 - p is below this, the sum of the other probabilities is more precise."""
     step: float = 0.0
-    """Of which all probabilities are multiples, such as 0.01 for 100 votes; 0 where they float."""
+    """Every probability is a multiple of this, such as 0.01 for 100 votes; 0 for floating
+    values."""
 
     def unresolved(self, scaled_logit: Floats, labels: Ints) -> Bools:
         """Return which records lie at the bounds of the scaled logit, (..., n)."""
-        # Whatever is resolved is at least twice the bound.
+        # Every resolved value is at least twice the bound.
         low = np.log(1.4 * self.least)
         high = -low[::-1]
         column = labels % len(self.least)
@@ -47,7 +53,7 @@ class Resolution:
 
 
 def resolution(*sets: Predictions | Pool) -> Resolution:
-    """Return the resolution that sets of predictions have in common.
+    """Return the common resolution of sets of predictions.
 
     Parameters
     ----------
@@ -57,8 +63,8 @@ def resolution(*sets: Predictions | Pool) -> Resolution:
 
     Notes
     -----
-    A probability of exactly 0 is one that was rounded away. It stands for half of the smallest
-    probability that the sets resolve, which is the larger of
+    A probability of exactly 0 was rounded away. It is replaced by half of the smallest probability
+    that the sets resolve, which is the larger of
 
     - the step of the coarsest set, where all of its values are multiples of the smallest one
       (votes of trees), of 10^-d (d up to 9, as in a CSV file) or of 2^-24 (float16): other sets
@@ -66,8 +72,8 @@ def resolution(*sets: Predictions | Pool) -> Resolution:
     - the smallest probability above 0 in any set. So decision trees and files of unknown origin
       get no logit that is far from all others.
 
-    Of two classes each has its own, since one column often is 1 less the other in float32, with
-    steps of 2^-24; no more than the spacing of numbers just below 1 where that is the coarser.
+    With two classes each has its own, since one column is often 1 minus the other in float32, with
+    steps of 2^-24; it is at most the spacing of numbers just below 1 where that is coarser.
 
     The rest 1 - p of the largest probability is known to that spacing (2^-11 for float16, 2^-24
     for float32, 2^-53 for float64, the step of votes and decimals), the sum of the others to
@@ -82,7 +88,7 @@ def resolution(*sets: Predictions | Pool) -> Resolution:
     step = np.max([one.step for one in found], axis=0)
     smallest = np.min([one.smallest for one in found], axis=0)
     unit = max(one.unit for one in found)
-    # Where nothing lies between 0 and 1, the spacing below 1 is all that is known.
+    # If nothing lies between 0 and 1, only the spacing below 1 is known.
     bound = unit if np.isinf(smallest).all() else max(unit, float(smallest.min()))
     # Naive Bayes gives probabilities below the smallest normal number, half of which may be 0.
     least = np.maximum(np.maximum(step, np.minimum(smallest, bound)) / 2, TINY)
@@ -107,12 +113,12 @@ class _Fineness:
         step = np.array([_step(x, m, own) for x, m in zip(columns, smallest, strict=True)])
         fits = own if np.isinf(smallest).all() else _unit(floating)
         fixed = float(step[step != _SUBNORMAL].max(initial=0.0))
-        # A rest may be as small as a step, though no probability is.
+        # 1 - p may be as small as a step, though no probability is.
         return cls(max(fits, fixed), step, np.where(step > 0, step, smallest))
 
 
 def _smallest(values: NDArray[Any]) -> float:
-    """Return the smallest value in (0, 1) of non-negative floats, infinite where there is none."""
+    """Return the smallest value in (0, 1) of non-negative floats, infinite if there is none."""
     # As unsigned integers non-negative floats keep their order.
     integers = np.dtype(f"u{values.dtype.itemsize}")
     least = np.iinfo(integers).max
@@ -168,5 +174,5 @@ def _unit(values: NDArray[Any]) -> float:
 
 
 def _sample_values(values: NDArray[Any]) -> NDArray[Any]:
-    """Return about so many values as decide most questions, from rows far apart."""
+    """Return a sample of values that is enough to decide most questions, from rows far apart."""
     return values[:: max(1, values.size // _SAMPLE)]

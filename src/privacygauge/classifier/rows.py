@@ -1,4 +1,4 @@
-"""Training by the numbers of records, which the user's own functions look up."""
+"""Training by record numbers, which the user's own functions look up."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from privacygauge.errors import InputError
 from privacygauge.runs.threads import limited_to
 
 AVERAGED = "answers averaged"
-"""What a trainer's description calls the number of answers behind each prediction."""
+"""Key of a trainer's description for the number of calls averaged into each prediction."""
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """How you train and ask models, by the numbers of records that you hold yourself.
+    """A way to train and ask models by record numbers, for records that only you can look up.
 
     The records may be anything: rows of a data frame, images in a folder, items of a Dataset.
     Everything random in training has to follow from `seed`: then a run that was interrupted, and
@@ -53,16 +53,16 @@ class Training:
     """
 
     train: Callable[[Ints, int], Any]
-    """Takes the numbers of records, (m,) ascending, and a random state in 0..2**31-1; returns a
-    trained model, which may be anything that `predict` takes."""
+    """Takes record numbers, (m,) ascending, and a random state in 0..2**31-1; returns a trained
+    model, which may be anything that `predict` accepts."""
     predict: Callable[[Any, Ints], Any]
-    """Takes a model and the numbers of records, (a,); returns probabilities or logits, (a, k)."""
+    """Takes a model and record numbers, (a,); returns probabilities or logits, (a, k)."""
     labels: ArrayLike | None = field(default=None, compare=False)
-    """(n,) The records' classes, in 0..k-1 or by their names, where nothing else says them."""
+    """(n,) Classes of the records, in 0..k-1 or by name; None if they are given elsewhere."""
     logits: bool | None = None
-    """Whether `predict` gives logits; found in a trial if None."""
+    """Whether `predict` returns logits; determined in a trial if None."""
     label: str = ""
-    """What reports call it; default: the name of `train`."""
+    """Name, as reports print it; default: that of `train`."""
 
     def __post_init__(self) -> None:
         for name in ("train", "predict"):
@@ -73,28 +73,28 @@ class Training:
 
 @dataclass(frozen=True, eq=False)
 class ByRows:
-    """Trains by functions of the numbers of records."""
+    """Trains by functions of record numbers."""
 
     training: Training
-    """These functions."""
+    """The user's functions."""
     logits: bool = False
     """Whether logits are kept; probabilities otherwise."""
     names: tuple[str, ...] = ()
-    """(k,) What models may call the classes 0..k-1."""
+    """(k,) Names that models may use for the classes 0..k-1."""
     queries: int = 1
-    """Answers about each record."""
+    """Queries per record, at least 1."""
     times: int = 1
-    """Answers behind each prediction, as a trial found; see `average_answers`."""
+    """Calls averaged into each prediction, as found in a trial; see `average_answers`."""
     tried: bool = False
     """Whether it was tried on a few records; see `tried`."""
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
         return self.training.label or function_name(self.training.train)
 
     def describe(self) -> Mapping[str, Any]:
-        """Return the names of the functions, and what they give."""
+        """Return the names of the functions, and the kind of their output."""
         functions = {
             "trained by": function_origin(self.training.train),
             "asked by": function_origin(self.training.predict),
@@ -103,7 +103,7 @@ class ByRows:
         return {**functions, **of_form(ROWS), "logits": self.logits, **averaged}
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
-        """Return the predictions that each model gives the `asked` records; see `Trainer`."""
+        """Return each model's predictions for the `asked` records; see `Trainer`."""
         numbers = self._numbers(cohort.x)
         k = cohort.n_classes
         asked = numbers[cohort.asked]
@@ -115,12 +115,12 @@ class ByRows:
         return np.stack(found).astype(np.float32 if self.logits else np.float64, copy=False)
 
     def model(self, numbers: Ints, seed: int) -> object:
-        """Return a model that is trained on the records of these numbers."""
+        """Return a model trained on the records of these numbers."""
         with code_of_users(self.name, f"to train on {len(numbers)} records"):
             return self.training.train(numbers, seed)
 
     def answers(self, model: object, numbers: Ints, n_classes: int) -> tuple[Answers, Ints]:
-        """Return what a model says, and of which classes."""
+        """Return a model's predictions, and the classes of their columns."""
         name = function_name(self.training.predict)
         given = self.training.logits
         classes = class_numbers(model, n_classes, self.names)
@@ -160,7 +160,7 @@ class ByRows:
 
 
 def function_name(function: object) -> str:
-    """Return what reports call a function, or a partial of one."""
+    """Return the name of a function, or of a partial of one, as reports print it."""
     inner = getattr(function, "func", function)
     return str(getattr(inner, "__qualname__", type(inner).__name__))
 

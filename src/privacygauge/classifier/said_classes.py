@@ -1,4 +1,4 @@
-"""Models of any kind that say a class and nothing else, asked as those with probabilities."""
+"""Adapters that give models with class-only output a `predict_proba`."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from privacygauge.errors import InputError
 
 @dataclass(frozen=True)
 class HardLabels:
-    """An estimator that gives classes only, as one that is certain of each."""
+    """An estimator without probabilities, wrapped to be certain of each class it predicts."""
 
     estimator: Any
-    """With ``fit`` and ``predict``."""
+    """The wrapped estimator, with ``fit`` and ``predict``."""
     known: tuple[Any, ...] = field(default=(), compare=False)
-    """The classes that it was trained on, where it does not say them itself."""
+    """Classes of its training, if the estimator does not list them itself."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the estimator, and its own parameters, as scikit-learn does."""
@@ -59,7 +59,7 @@ class HardLabels:
         return np.asarray(getattr(self.estimator, "classes_", self.known))
 
     def predict_proba(self, X: NDArray[Any]) -> Floats:
-        """Return 1 for the class that is predicted, 0 for the others."""
+        """Return 1 for the predicted class, 0 for the others."""
         said = np.asarray(self.estimator.predict(X)).reshape(len(X))
         found: Floats = (said[:, None] == self.classes_[None, :]).astype(np.float64)
         return found
@@ -67,15 +67,15 @@ class HardLabels:
 
 @dataclass(frozen=True)
 class Says:
-    """A trained model of any kind, as one that is certain of the class that it says."""
+    """A trained model of any kind, wrapped to be certain of the class it predicts."""
 
     model: Any
-    """With ``predict_proba`` or ``predict``, a PyTorch or Keras module, or a function of records:
-    of classes, by number or name, or of probabilities."""
+    """An object with ``predict_proba`` or ``predict``, a PyTorch or Keras module, or a function
+    from records to classes, by number or name, or to probabilities."""
     n_classes: int
-    """How many classes there are, k."""
+    """Number of classes, k."""
     names: tuple[str, ...] = ()
-    """(k,) What the model calls them; default: their numbers."""
+    """(k,) The model's names for the classes; default: their numbers."""
 
     @property
     def classes_(self) -> Ints:
@@ -83,7 +83,7 @@ class Says:
         return np.arange(self.n_classes)
 
     def predict_proba(self, X: Held) -> Floats:
-        """Return 1 for the class that is said, 0 for the others, (n, k)."""
+        """Return 1 for the predicted class, 0 for the others, (n, k)."""
         model = self.model
         if hasattr(model, "predict_proba") or is_module(model):
             answers = answers_of(model, X, self.n_classes, self.names)
@@ -94,7 +94,7 @@ class Says:
                 f"{type(model).__name__} says no class: give a model with predict, or a function"
             )
         said = self._certain(self._class_of(ask, X))
-        # Of a class that is sampled the most frequent one.
+        # For sampled classes, the most frequent one.
         shares, _ = average_answers(
             said, lambda rows: self._certain(self._class_of(ask, take_records(X, rows)))
         )
@@ -105,13 +105,13 @@ class Says:
         return found
 
     def _class_of(self, ask: Callable[[Held], Any], X: Held) -> Ints:
-        """Return the class that is said of each record, (n,)."""
+        """Return the predicted class of each record, (n,)."""
         name = type(self.model).__name__
         with code_of_users(name, f"to predict {len(X)} records"):
             said = ask(X)
         seen = said if hasattr(said, "ndim") else np.asarray(said)
         if seen.ndim == 2 and seen.shape[1] > 1:
-            # All were asked: what was said is looked at, and nobody is asked again in parts.
+            # All records were asked at once: inspect the answers instead of asking again in parts.
             every = np.arange(self.n_classes)
             values, logits = check_answers(
                 seen, len(X), classes=every, n_classes=self.n_classes, name=name
@@ -122,12 +122,12 @@ class Says:
 
 
 def class_codes(said: Any, n: int, n_classes: int, names: tuple[str, ...] = ()) -> Ints:
-    """Return the numbers of the classes that a model said of n records, (n,).
+    """Return the numbers of a model's predicted classes for n records, (n,).
 
     Raises
     ------
     InputError
-        If there is not one for each record, or one is not among the classes.
+        If there is not exactly one class per record, or one is unknown.
     """
     given = np.asarray(said)
     if given.shape not in ((n,), (n, 1)):
@@ -142,7 +142,7 @@ def class_codes(said: Any, n: int, n_classes: int, names: tuple[str, ...] = ()) 
     called = given.astype(np.str_)
     known = np.array(names or [str(i) for i in range(n_classes)])
     numbers = np.array([str(i) for i in range(n_classes)])
-    # Trained on numbers, a model says numbers of classes that have names.
+    # Trained on numbers, a model predicts numbers of classes that have names.
     known = known if np.isin(called, known).all() else numbers
     order = np.argsort(known)
     place = np.minimum(np.searchsorted(known, called, sorter=order), n_classes - 1)
@@ -159,14 +159,14 @@ def class_codes(said: Any, n: int, n_classes: int, names: tuple[str, ...] = ()) 
 
 @dataclass(frozen=True)
 class TrainsLabels:
-    """A function that trains, whose models are certain of the class that they say."""
+    """A training function, wrapped so that its models are certain of the class they predict."""
 
     func: Callable[[Any, Ints, int], Any]
     """Takes records, classes and a random state; returns a trained model of any kind."""
     n_classes: int
-    """How many classes there are."""
+    """Number of classes."""
     names: tuple[str, ...] = ()
-    """What its models may call them."""
+    """Names that its models may use for the classes."""
 
     def __call__(self, x: Any, y: Ints, random_state: int) -> Says:
         """Return a trained model."""
@@ -175,7 +175,7 @@ class TrainsLabels:
 
 @dataclass(frozen=True)
 class MakesLabels:
-    """A function that makes estimators, which are certain of the class that they say."""
+    """A factory of estimators, wrapped so that these are certain of the class they predict."""
 
     func: Callable[[int], Any]
     """Takes a random state; returns an untrained estimator."""
@@ -188,17 +188,17 @@ class MakesLabels:
 
 @dataclass(frozen=True)
 class PredictsLabels:
-    """A function that asks models by the numbers of records, certain of the class that they say."""
+    """A function that asks models by record numbers, wrapped to be certain of its classes."""
 
     func: Callable[[Any, Ints], Any]
-    """Takes a model and the numbers of n records; returns classes (n,), or numbers (n, k)."""
+    """Takes a model and n record numbers; returns classes (n,), or scores (n, k)."""
     n_classes: int
-    """How many classes there are."""
+    """Number of classes."""
     names: tuple[str, ...] = ()
-    """What its models may call them."""
+    """Names that its models may use for the classes."""
 
     def __call__(self, model: Any, rows: Ints) -> Any:
-        """Return 1 for the class that is said and 0 for the others, or what was predicted."""
+        """Return the predicted class as a one-hot row; scores of several classes pass unchanged."""
         said = self.func(model, rows)
         seen = said if hasattr(said, "ndim") else np.asarray(said)
         if seen.ndim > 1 and seen.shape[-1] > 1:
@@ -207,12 +207,12 @@ class PredictsLabels:
 
 
 def with_labels(model: object, y: ArrayLike | None = None) -> object:
-    """Return what trains models, as one whose models are certain where they say a class only.
+    """Return a trainer whose models put probability 1 on the class that they predict.
 
     Parameters
     ----------
     model : object
-        What `as_trainer` takes, and estimators without ``predict_proba``.
+        Any model that `as_trainer` takes, or an estimator without ``predict_proba``.
     y : array_like of int or str, shape (n,), optional
         The classes; those of a `Training` by default.
     """
@@ -232,6 +232,6 @@ def with_labels(model: object, y: ArrayLike | None = None) -> object:
 
 
 def _classes(y: ArrayLike) -> tuple[int, tuple[str, ...]]:
-    """Return how many classes there are, and their names."""
+    """Return the number of classes, and their names."""
     names = class_names(y)
     return (len(names) if names else int(np.max(np.asarray(y))) + 1), names

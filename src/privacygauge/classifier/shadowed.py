@@ -1,4 +1,4 @@
-"""What an audit of a model plays with: its predictions, and those of shadow models."""
+"""Inputs of a model audit: the model's predictions, and those of shadow models."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class TargetWithShadows:
     target: Predictions
     """The target's predictions."""
     pool: Pool | LogitPool
-    """The shadow models', on the same records."""
+    """The shadow models' predictions for the same records."""
     failed: Ints
-    """Numbers of the shadow models whose training failed."""
+    """Indices of the shadow models whose training failed."""
     further: Further | None = None
-    """Signals of label-only queries."""
+    """Signals of each kind of label-only query; None without these."""
     several: SeveralTargets | None = None
-    """What was found on further targets."""
+    """Results on further targets; None without these."""
 
 
 def train_missing_shadows(
@@ -57,10 +57,9 @@ def train_missing_shadows(
     attacks: Sequence[Attack] | None,
     level: float,
 ) -> TargetWithShadows:
-    """Return a target with its shadow models, trained as far as neither exists.
+    """Return a target with its shadow models, training those that do not exist yet.
 
-    Parameters are those of `audit_model`; `options` are those of `train_shadows`, but for what
-    the others say.
+    Parameters are those of `audit_model`; `options` are the remaining ones of `train_shadows`.
     """
     trainer = about.trainer
     x = about.x
@@ -79,7 +78,13 @@ def train_missing_shadows(
     trained: TrainedShadows | TrainedLogits
     several = None
     if half_width is not None:
-        _require_width(half_width, fitted)
+        if not 0 < half_width < 0.5:
+            raise InputError(f"half_width must be in (0, 0.5), got {half_width}")
+        if fitted is not None:
+            raise InputError(
+                "half_width adds targets that are trained, and a fitted model is one target: its "
+                "interval gets narrower with more records only"
+            )
         played = partial(
             until_narrow,
             attacks=single_record_attacks("shared") if attacks is None else attacks,
@@ -106,13 +111,3 @@ def train_missing_shadows(
     return TargetWithShadows(
         target=target, pool=pool, failed=trained.failed, further=further, several=several
     )
-
-
-def _require_width(half_width: float, fitted: Fitted | None) -> None:
-    if not 0 < half_width < 0.5:
-        raise InputError(f"half_width must be in (0, 0.5), got {half_width}")
-    if fitted is not None:
-        raise InputError(
-            "half_width adds targets that are trained, and a fitted model is one target: its "
-            "interval gets narrower with more records only"
-        )

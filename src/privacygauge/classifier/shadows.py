@@ -1,4 +1,4 @@
-"""Training a target and a pool of shadow models by coin flips, as a run that survives."""
+"""Training of a target and a pool of shadow models by coin flips, as a resumable run."""
 
 from __future__ import annotations
 
@@ -30,58 +30,54 @@ from privacygauge.runs.plan import ArraySpec, Plan, Task
 from privacygauge.runs.store import Run, open_run, plan_in
 
 Progress = Callable[[int, int], None]
-"""Called with the number of models done and the number of all."""
+"""Called with the number of models done, and their total."""
 
 
 _DIGITS = 16
-"""Of the digest of what a single model depends on."""
+"""Digits of the digest that identifies a model's inputs."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrainedShadows:
-    """What training left behind: predictions only."""
+    """Predictions of the trained models, without the models."""
 
     target: Predictions | None
-    """The target's predictions on all records; None where no target was trained."""
+    """The target's predictions for all records; None if no target was trained."""
     pool: Pool
     """The shadow models' predictions, without those that failed."""
     failed: Ints
-    """Numbers of the shadow models whose training failed."""
+    """Indices of the shadow models whose training failed."""
 
 
 @dataclass(frozen=True, eq=False)
 class ShadowWork:
-    """Trains the models of one task: what workers are sent."""
+    """Work sent to each worker: train the models of one task."""
 
     trainer: Trainer
-    """Trains models."""
+    """Trainer of the models."""
     cohort: Cohort
-    """The models of all tasks."""
+    """Models of all tasks."""
     weights: Path | None = None
-    """Folder for the weights, where they are to be kept."""
+    """Folder for the weights; None to keep predictions only."""
 
     def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
         """Return the predictions of the task's models."""
         part = self.cohort[task.start : task.stop]
         if self.weights is None:
             return {"prediction": self.trainer.train(part)}
-        return {"prediction": _train_and_keep(self.trainer, part, self.weights, task.start)}
+        from safetensors.numpy import save
 
-
-def _train_and_keep(trainer: Trainer, cohort: Cohort, folder: Path, first: int) -> NDArray[Any]:
-    """Return predictions, after each model's weights are written: ``model-000012.safetensors``."""
-    from safetensors.numpy import save
-
-    trained = require_weights(trainer).train_with_weights(cohort)
-    check_writable(folder)
-    named = enumerate(trained.weights or (), start=first)
-    write_all(folder, {f"model-{i:06}.safetensors": save(dict(state)) for i, state in named})
-    logits: NDArray[Any] = trained.logits
-    return logits
+        trained = require_weights(self.trainer).train_with_weights(part)
+        check_writable(self.weights)
+        # Weights are written first: a task counts as done once its predictions are there.
+        named = enumerate(trained.weights or (), start=task.start)
+        states = {f"model-{i:06}.safetensors": save(dict(state)) for i, state in named}
+        write_all(self.weights, states)
+        return {"prediction": trained.logits}
 
 
 def require_weights(trainer: Trainer) -> Any:
-    """Return the trainer if it can hand over weights, or say why not."""
+    """Return the trainer if it can return weights; else raise with the reason."""
     if not hasattr(trainer, "train_with_weights"):
         raise InputError(
             f"weights can be kept of networks only, not of {trainer.name}: estimators would have "
@@ -93,10 +89,10 @@ def require_weights(trainer: Trainer) -> Any:
 def membership(
     n_shadows: int, n_records: int, seed: int, *, target: bool = True, unit: Ints | None = None
 ) -> Bools:
-    """Return who is trained on which records: the target first, then the shadow models.
+    """Return the training sets as a mask, one row per model: the target first, if any.
 
-    Independent fair coins, from streams of their own, so that further shadow models change
-    nothing for the earlier ones. All records of a unit share their coins.
+    Independent fair coins, from streams of their own, so that further shadow models change nothing
+    for the earlier ones. All records of a unit share their coins.
     """
     shadow = coin_flips(n_shadows, n_records, seeds.stream(seed, "shadow", "coins"), unit)
     if not target:
@@ -122,7 +118,7 @@ def train_shadows(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> TrainedShadows:
-    """Return predictions of a target and of shadow models on all records.
+    """Return predictions of a target and of shadow models for all records.
 
     Parameters
     ----------
@@ -134,31 +130,31 @@ def train_shadows(
     n_shadows : int
         At least 1.
     unit : ndarray of int, shape (n,), optional
-        Whose records they are: one coin puts all of a unit in, or leaves all out.
+        Unit of each record: one coin puts all records of a unit in, or leaves all out.
     with_target : bool
-        Whether to train a target beside them.
+        Whether to train a target as well.
     kinds : int
-        How often each record is predicted: the rows are all records so many times over.
+        Number of kinds of queries: each model predicts all records this many times.
     seed : int
     run : str or Path, optional
-        Folder of the run, or a URL that fsspec knows. What it holds already is not trained again,
-        so that a run of fewer models grows; without it nothing is kept.
+        Folder of the run, or a URL that fsspec supports. Models that it already holds are not
+        retrained, so that a run of fewer models grows; without it nothing is kept.
     weights : str or Path, optional
         Folder for the weights of networks, as safetensors, the target's first; without it they
         are dropped as soon as the predictions are made. Models that the run holds already are
         not trained again for their weights.
     existing : Predictions, optional
-        Of the model that the shadow models are for, where it exists already: kept with the run.
+        Predictions of an existing target model, kept with the run.
     invocation : mapping, optional
-        How to start the run again, kept in its folder.
+        Settings that start the run again, kept in its folder.
     n_jobs : int, optional
-        Processes; the calling one alone by default, or what
-        ``joblib.parallel_config`` says, which may name a Dask or Ray cluster.
+        Number of processes; by default only the calling one, or as set by
+        ``joblib.parallel_config``, which may name a Dask or Ray cluster.
     progress : callable, optional
 
     Returns
     -------
-    Trained
+    TrainedShadows
     """
     checks.at_least(1, n_shadows=n_shadows)
     inside = membership(n_shadows, len(y), seed, target=with_target, unit=unit)
@@ -187,10 +183,10 @@ def cohort_of(
     asked: Ints | None = None,
     states: tuple[int, ...] | None = None,
 ) -> Cohort:
-    """Return the models to train: one for every row of `inside`, (m, n).
+    """Return the models to train: one per row of `inside`, (m, n).
 
     All records are predicted, or those `asked` (a,); random states are derived from `seed` and the
-    number of the model, where none are given.
+    number of the model, unless given.
     """
     asked = np.arange(len(y)) if asked is None else asked
     own = states or random_states(seed, len(inside))
@@ -237,12 +233,15 @@ def trained_run(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Run:
-    """Return the finished run of a plan, that of `plan_of`: what is missing in it is trained."""
+    """Return the finished run of a plan made by `plan_of`; missing tasks are trained."""
     asked = work.cohort
     if work.weights is not None:
         require_weights(work.trainer)
+    inside = asked.inside
+    if not np.array_equal(asked.asked, np.arange(inside.shape[1])):  # spare a copy of the matrix
+        inside = inside[:, asked.asked]
     static = {
-        "member": Static(("model", "record"), _of_asked(asked)),
+        "member": Static(("model", "record"), inside),
         "label": Static(("record",), asked.y[asked.asked]),
         "row": Static(("record",), asked.asked),
     }
@@ -251,18 +250,10 @@ def trained_run(
         axes = ("record", "query", "class") if existing.n_queries > 1 else ("record", "class")
         static[given] = Static(axes, existing.answers)
     opened = open_run(run, plan, static, invocation=invocation)
-    # The plan, not the memory that happens to be free, says how many are trained as one.
+    # The plan fixes the size of stacks, not the memory that happens to be free.
     fixed = replace(work, trainer=with_stack(work.trainer, plan.units_a_task))
     complete(opened, fixed, n_jobs=n_jobs, progress=progress)
     return opened
-
-
-def _of_asked(cohort: Cohort) -> Bools:
-    """Return who is inside, (m, a), of the records that are predicted; all of them as they are."""
-    inside = cohort.inside
-    asked = cohort.asked
-    all_of_them = np.array_equal(asked, np.arange(inside.shape[1]))
-    return inside if all_of_them else inside[:, asked]
 
 
 def random_states(seed: int, n_models: int) -> tuple[int, ...]:
@@ -271,7 +262,7 @@ def random_states(seed: int, n_models: int) -> tuple[int, ...]:
 
 
 def plan_of(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Plan:
-    """Return the plan of training a cohort, in stacks as large as a run was begun with."""
+    """Return the plan of training a cohort, in stacks of the size that the run began with."""
     dtype = getattr(trainer, "dtype", "float32") if trainer.logits else "float64"
     settings = {
         "trainer": trainer.name,
@@ -281,7 +272,7 @@ def plan_of(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Pla
         "versions": versions("torch" if trainer.logits else None),
     }
     known = plan_in(run)
-    # How many models are trained at once may depend on the machine: a run goes on as it began.
+    # The number of models at once may depend on the machine: a run keeps its first choice.
     together = models_a_task(trainer, cohort) if known is None else known.units_a_task
     return Plan(
         name="classifier",
@@ -300,7 +291,7 @@ def plan_of(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Pla
 
 
 def prediction_array(trainer: Trainer, cohort: Cohort, dtype: str) -> ArraySpec:
-    """Return what a run holds of a cohort's predictions: with an axis of queries, if several."""
+    """Return the array spec of a cohort's predictions: with an axis of queries, if several."""
     m, a, k = cohort.shape
     if (queries := queries_of(trainer)) == 1:
         return ArraySpec(("model", "record", "class"), (m, a, k), dtype)
@@ -327,7 +318,7 @@ def _target_and_pool(
 
 
 def all_failed(n_models: int) -> InputError:
-    """Return what to raise where no shadow model can be used."""
+    """Return the error for a pool in which no shadow model can be used."""
     return InputError(
         f"training failed for all {n_models} shadow models: their predictions are not finite, or "
         "their records hold a single class"
@@ -354,7 +345,7 @@ def target_of(
 
 
 def failed_shadows_warning(failed: Ints, n_shadows: int) -> list[str]:
-    """Return a warning that names the shadow models which were left out."""
+    """Return a warning that names the shadow models whose training failed."""
     if not len(failed):
         return []
     return [

@@ -1,7 +1,7 @@
-"""Signals: one real number a record, larger for records that look more like members.
+"""Signals: one real number per record, larger for records that look more like members.
 
-Song & Mittal (2021), section 3.1, equations 5 to 8, and Carlini et al. (2022) for the scaled
-logit. Everything is computed in blocks of rows, in log space where logits are given.
+Song & Mittal (2021), section 3.1, equations 5 to 8, and Carlini et al. (2022) for the scaled logit.
+Everything is computed in blocks of rows, in log space if logits are given.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from privacygauge.classifier.resolution import Resolution, resolution
 from privacygauge.core.checks import Bools, Floats, Ints
 
 SIGNALS = ("correctness", "confidence", "entropy", "modified-entropy", "loss", "scaled-logit")
-"""The names of the signals."""
+"""Names of the signals."""
 
 _ROWS_A_THREAD = 50_000
 
@@ -28,10 +28,10 @@ def signals(predictions: Predictions, resolved: Resolution | None = None) -> dic
     Parameters
     ----------
     predictions : Predictions
-        n records of k classes; of several queries a record, the first.
+        n records of k classes; with several queries per record, the first is used.
     resolved : Resolution, optional
-        What these predictions resolve in common with others that they are compared with; their
-        own `resolution` by default.
+        Common resolution of these predictions and those they are compared with; by default their
+        own `resolution`.
 
     Returns
     -------
@@ -44,12 +44,12 @@ def signals(predictions: Predictions, resolved: Resolution | None = None) -> dic
         the entropy, at most 0;
         ``loss`` log p_y, the negated cross-entropy, at most 0;
         ``scaled-logit`` log p_y - log(1 - p_y).
-        Probabilities, and 1 less them, are cut off where they are no longer resolved, so that
-        all values are finite. Where the largest is nearly 1, what the others sum to is more
-        precise than the number itself, and replaces it.
+        Probabilities p and 1 - p are clipped at their resolution, so that all values are finite. If
+        the largest is nearly 1, 1 minus it is taken from the sum of the others, which is more
+        precise.
     """
     resolved = resolution(predictions) if resolved is None else resolved
-    # Numpy lets go of the interpreter while it computes: threads share the matrix.
+    # Numpy releases the interpreter lock while it computes: threads share the matrix.
     n_jobs = min(cpu_count(), 1 + len(predictions) // _ROWS_A_THREAD)
     parts = Parallel(n_jobs, backend="threading")(
         delayed(_signals)(part, resolved) for part in predictions.parts(n_jobs)
@@ -61,7 +61,7 @@ def _signals(predictions: Predictions, resolved: Resolution) -> dict[str, Floats
     result = {name: np.empty(len(predictions)) for name in SIGNALS}
     space: Floats = np.empty((2, 0, 0))
     for rows, block in predictions.blocks():
-        # New arrays for every block would be handed back to the system in between.
+        # Arrays allocated per block would be returned to the system in between.
         space = space if space.size else np.empty((2, *block.shape))
         of = _from_logits if predictions.logits else _from_probs
         parts = of(block, space[:, : len(block)], predictions.labels[rows], resolved)
@@ -72,21 +72,21 @@ def _signals(predictions: Predictions, resolved: Resolution) -> dict[str, Floats
         result["scaled-logit"][rows] = parts.log_p[y] - parts.log_rest[y]
         result["entropy"][rows] = _dot(parts.p, parts.log_p)
         outer = parts.rest * parts.log_p[y]
-        # Taken out rather than subtracted later: nothing cancels for confident predictions.
+        # Excluded rather than subtracted later: nothing cancels for confident predictions.
         parts.log_rest[y] = 0.0
         result["modified-entropy"][rows] = outer + _dot(parts.p, parts.log_rest)
     return result
 
 
 def gains(predictions: Predictions) -> tuple[Floats, float]:
-    """Return how much likelier the true class is to the model for each record than for others.
+    """Return how much likelier the model finds the true class for its record than for others.
 
     Returns
     -------
     tuple of ndarray of float, shape (n,), and float
-        The predicted probability of the record's class less its mean over all records, in
-        (-1, 1): 0 on average where predictions and classes have nothing to do with each other.
-        And its mean if the classes were drawn from the probabilities: what the model claims.
+        The predicted probability of the record's class less its mean over all records, in (-1, 1):
+        0 on average if predictions and classes are unrelated. And its mean if the classes were
+        drawn from the probabilities, as the model claims.
     """
     n = len(predictions)
     squares = 0.0
@@ -106,7 +106,7 @@ def knowledge_of_classes(predictions: Predictions) -> float:
 
     The sum of the predicted probabilities of the records' classes, compared with its mean and
     variance over all permutations of the labels (Hoeffding 1951). So a rare class counts by how
-    well it is told, and not by how uncertain all other records are.
+    well it is predicted, not by how uncertain all other records are.
     """
     n = len(predictions)
     k = predictions.n_classes
@@ -195,7 +195,7 @@ def _parts(
     resolved: Resolution,
 ) -> _Parts:
     rest = rests[y]
-    # Only the largest can leave less than is resolved; of two classes it leaves the other one.
+    # Only the largest can leave less than is resolved; with two classes it leaves the other one.
     least = resolved.least[::-1][top[1] % len(resolved.least)]
     rests[top] = np.maximum(rests[top], least)
     np.log(rests, out=rests)

@@ -1,4 +1,4 @@
-"""How many models are trained as one, and how many a worker trains before it writes them down."""
+"""Number of models trained as one, and number of models per task of a worker."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Protocol, runtime_checkable
 from privacygauge.classifier.trainer import Cohort, Trainer
 
 TASKS = 256
-"""A run is cut into at most so many tasks where models are trained one by one."""
+"""Largest number of tasks of a run whose models are trained one by one."""
 
 TASKS_OF_STACKS = 8
-"""A run is cut into at least so many tasks where models are trained as one."""
+"""Smallest number of tasks of a run whose models are trained in stacks."""
 
 
 class StackSize(Protocol):
-    """How many models fit, as `networks.StackSize`."""
+    """Number of models that fit into memory, as `networks.StackSize`."""
 
     @property
     def models(self) -> int:
@@ -31,38 +31,38 @@ class Stacking(Protocol):
         """Models trained at once."""
 
     def stack_size(self, cohort: Cohort) -> StackSize:
-        """Return how many models are trained at once."""
+        """Return the number of models trained at once."""
 
 
 @runtime_checkable
 class Wrapping(Protocol):
-    """A trainer that changes the cohort and leaves the training itself to another one."""
+    """A trainer that changes the cohort and delegates the training to another trainer."""
 
     @property
     def inner(self) -> Trainer:
-        """What trains."""
+        """The wrapped trainer."""
 
     def around(self, inner: Trainer) -> Trainer:
         """Return the same wrapping of another trainer."""
 
 
 def models_a_task(trainer: Trainer, cohort: Cohort) -> int:
-    """Return how many models a worker trains before it writes them down.
+    """Return how many models a worker trains before it writes their predictions.
 
-    Of networks as many as are trained as one; but enough tasks are left for several workers.
+    Networks are trained in stacks of that size; but enough tasks are left for several workers.
     """
     n_models = len(cohort)
     if isinstance(trainer, Wrapping):
         return models_a_task(trainer.inner, cohort)
     if not isinstance(trainer, Stacking):
         return -(-n_models // TASKS)
-    size = trainer.stack_size(cohort[:]).models  # the coins themselves, where they are drawn
+    size = trainer.stack_size(cohort[:]).models  # the coins themselves, if drawn lazily
     n_tasks = max(-(-n_models // size), min(TASKS_OF_STACKS, n_models))
     return -(-n_models // n_tasks)
 
 
 def with_stack(trainer: Trainer, models: int) -> Trainer:
-    """Return the trainer that trains so many models as one, where it can."""
+    """Return the trainer, set to train `models` models as one if it can."""
     if isinstance(trainer, Wrapping):
         return trainer.around(with_stack(trainer.inner, models))
     if not isinstance(trainer, Stacking):

@@ -1,4 +1,4 @@
-"""The attacks that a classifier audit plays unless told otherwise."""
+"""The default attacks of a classifier audit."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ METRICS = ("correctness", "confidence", "entropy", "modified-entropy")
 
 
 def prediction_attacks(*, logits: bool = False, features: bool = False) -> tuple[Attack, ...]:
-    """Return the suite for predictions: metric attacks per class and global, and the learned ones.
+    """Return the suite for predictions: metric attacks, per class and global, and learned attacks.
 
     Parameters
     ----------
     logits : bool
-        Whether logits are available. Only then does the scaled logit order records differently
-        from the confidence, and is attacked too.
+        Whether logits are available. Only then does the scaled logit rank records differently from
+        the confidence, and is included.
     features : bool
-        Whether the records themselves are known: then quantile regression is played too.
+        Whether the records themselves are known: then quantile regression is included.
     """
     metrics = (*METRICS, "scaled-logit") if logits else METRICS
     per_class = tuple(Threshold(name, per_class=True) for name in metrics)
@@ -57,7 +57,7 @@ def pool_attacks(*, logits: bool = False) -> tuple[Attack, ...]:
 
 
 def single_record_attacks(design: Design) -> tuple[Attack, ...]:
-    """Return the attacks that learn about every record from models with it and without it."""
+    """Return the attacks that compare models with and without each record."""
     return (
         Distance(design=design),
         Frequency(design=design),
@@ -77,4 +77,4 @@ def candidate_attacks(design: Design) -> tuple[Attack, ...]:
 
 
 FORETOLD = (LiraOnline(), CalibratedOnline())
-"""Attacks of which an audit says what they would reach with more shadow models."""
+"""Attacks whose results with more shadow models an audit predicts."""

@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_TEXTS = 1_000
-"""A column with more different texts is not a category."""
+"""A column with more distinct texts is not categorical."""
 
 MANY_CLASSES = 10
-"""More different labels than these, most of them of a single record, are no classes."""
+"""With more distinct labels than this, most of them of a single record, labels are not classes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """Records that models are trained on."""
+    """Records to train models on."""
 
     x: Held
-    """In the form that was asked for: numbers (n, d), images (n, c, h, w), a data frame, or the
-    numbers of the records."""
+    """Records in the requested form: numbers (n, d), images (n, c, h, w), a data frame, or record
+    numbers."""
     y: Ints
     """(n,) Classes in 0..k-1."""
     names: tuple[str, ...]
@@ -45,13 +45,13 @@ class Records:
     ids: NDArray[Any]
     """(n,) The user's ids, or row numbers in the file."""
     member: Bools | None
-    """(n,) Which records a model that exists was trained on, where the table says so."""
+    """(n,) Records that an existing model was trained on; None if the table does not say."""
     columns: Mapping[str, NDArray[Any]]
-    """The table's own columns, to look for groups that leak more."""
+    """The table's other columns, for slices and groups."""
     unit: NDArray[Any] | None = None
-    """(n,) The person behind each record, where the table says so."""
+    """(n,) Person behind each record; None if the table does not say."""
     notes: tuple[str, ...] = ()
-    """What was read into the column of members, in sentences."""
+    """Notes on how the column of members was read, in sentences."""
 
     def __len__(self) -> int:
         return len(self.y)
@@ -71,7 +71,7 @@ class Records:
         )
 
     def sampled(self, number: int, seed: int, file: str) -> Records:
-        """Return so many of the records, drawn from the seed; in the order of their file.
+        """Return `number` of the records, drawn from the seed, in the order of their file.
 
         Raises
         ------
@@ -87,7 +87,7 @@ class Records:
         return self[np.sort(rng.choice(len(self), number, replace=False))]
 
     def places(self, name: str) -> tuple[list[int], tuple[str, ...]]:
-        """Return the columns of `x` that hold a column of the table, and its texts in their order.
+        """Return the columns of `x` that encode a column of the table, and its texts in order.
 
         Raises
         ------
@@ -114,9 +114,9 @@ class CategoricalTable:
     """Records whose attributes are categories, and some numbers."""
 
     x: NDArray[Any]
-    """(n, d) Codes 0, 1, ... of categories; numbers as they are."""
+    """(n, d) Codes 0, 1, ... of categories; numbers unchanged."""
     categories: tuple[int | None, ...]
-    """(d,) How many categories an attribute has; None for a number."""
+    """(d,) Number of categories of each attribute; None for a number."""
     y: Ints
     """(n,) Classes in 0..k-1."""
     names: tuple[str, ...]
@@ -126,7 +126,7 @@ class CategoricalTable:
     columns: tuple[str, ...]
     """(d,) Names of the attributes."""
     unit: NDArray[Any] | None = None
-    """(n,) The person behind each record, where the table says so."""
+    """(n,) Person behind each record; None if the table does not say."""
 
     def __len__(self) -> int:
         return len(self.y)
@@ -153,7 +153,7 @@ def load_records(
     label : str
         The column of classes; of any type.
     member : str, optional
-        The column (true or false) that tells which records a model was trained on.
+        The column (true or false) that marks the records a model was trained on.
     ids : str, optional
         The column of names.
     unit : str, optional
@@ -161,10 +161,10 @@ def load_records(
     drop : sequence of str
         Columns to leave out of the features.
     form : str
-        Of `forms`: how the records are given. Numbers are as they are, with a column of 0 and 1
-        for every text of a column of texts and one for every pixel.
+        Form of the records, one of `forms`. For numbers, text columns are one-hot encoded and every
+        pixel is a column.
     separator : str, optional
-        Between the fields of a csv file; default: as its lines show (`separator_of`).
+        Separator of the fields of a csv file; default: as its lines show (`separator_of`).
     """
     path = Path(path)
     if path.is_dir():
@@ -203,7 +203,7 @@ def load_categories(
     drop: Sequence[str] = (),
     separator: str | None = None,
 ) -> CategoricalTable:
-    """Return the records in a file with every column as categories, but for some numbers.
+    """Return the records in a file, with every column categorical except some numbers.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def load_categories(
     label : str
         The column of classes; of any type.
     continuous : sequence of str
-        Columns of numbers; of an npz file the numbers of columns.
+        Names of numeric columns; for an npz file their indices.
     ids : str, optional
         The column of names.
     unit : str, optional
@@ -225,7 +225,7 @@ def load_categories(
     Returns
     -------
     CategoricalTable
-        The categories are those of the whole file; a missing value is one of its own.
+        The categories are those of the whole file; a missing value is its own category.
     """
     import pandas as pd
 
@@ -271,7 +271,7 @@ def load_categories(
 def _encode_column(
     column: pd.Series[Any], numbers_of: Path | None
 ) -> tuple[NDArray[Any], int | None]:
-    """Return codes and their number, or the numbers themselves where a file is named."""
+    """Return codes and the number of categories, or the numbers themselves if a file is named."""
     import pandas as pd
 
     if numbers_of is None:
@@ -307,7 +307,7 @@ class _Parts:
 
 
 def _of_form(x: Held, form: str, path: Path) -> Held:
-    """Return records in the form that a model asks for."""
+    """Return records in the form that a model takes."""
     if form == ROWS:
         return RecordNumbers(np.arange(len(x)))
     if form in (NUMBERS, IMAGES):
@@ -351,6 +351,7 @@ def _split_columns(
         raise InputError(f"column {dropped.pop()!r} is needed and cannot be dropped")
     frame = frame.drop(columns=list(drop))
     apart = [name for name in dict.fromkeys((label, member, ids, unit)) if name is not None]
+    # Data frames keep missing features: the model handles them itself.
     looked_at = frame if form in (NUMBERS, IMAGES) else frame[apart]
     missing = looked_at.columns[looked_at.isna().any()].tolist()
     if missing:
@@ -365,6 +366,7 @@ def _split_columns(
     if (features.shape[1] == 0 and form != ROWS) or len(frame) == 0:
         raise InputError(f"{path} holds no {'records' if len(frame) == 0 else 'features'}")
     names, y = np.unique(frame[label].to_numpy(), return_inverse=True)
+    # A column in which most values occur once is an id or a number, not a class.
     most = len(frame) / 2 if len(names) > MANY_CLASSES else len(frame) - 1
     if len(names) > most:
         raise InputError(

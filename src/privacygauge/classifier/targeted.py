@@ -22,23 +22,23 @@ Design = Literal["shared", "per-target"]
 """Whether all targets share the pool's models, or each has its own, as in the paper."""
 
 BLOCK = 1 << 18
-"""Entries of the pool that are worked on at a time."""
+"""Entries of the pool processed per block."""
 
 _ABOVE_0 = Cut(float(np.finfo(np.float64).tiny), "just above 0: a tie is not a member")
 
 
 @dataclass(frozen=True)
 class Distance:
-    """How much nearer the prediction is to the mean of models with the record than without.
+    """How much closer the prediction is to the mean of models with the record than without.
 
-    ``KL(q || mean_out) - KL(q || mean_in)``, with q the target model's prediction. A record is
-    taken for a member where that is above 0; a tie is a non-member.
+    ``KL(q || mean_out) - KL(q || mean_in)``, with q the target model's prediction. A record above 0
+    is taken for a member; a tie is a non-member.
 
     Notes
     -----
     Long et al. (2017), section 5.3, distance-based targeted attack. All predictions are binned
-    first and stand for the centre of their bin, so that no probability is 0 and both distances
-    are finite. Centres need not sum to 1; as in the paper they are not made to.
+    first and replaced by the centre of their bin, so that no probability is 0 and both distances
+    are finite. Centres need not sum to 1; as in the paper they are not normalised.
 
     Examples
     --------
@@ -48,10 +48,10 @@ class Distance:
     """
 
     bin: float = 0.01
-    """Width of a bin, 1 over a whole number; 0 for no bins, with probabilities cut off where they
-    are no longer resolved."""
+    """Width of a bin, 1 over a whole number; 0 for no bins, with probabilities clipped at their
+    resolution."""
     design: Design = "shared"
-    """``shared`` or ``per-target``. It names the pool's design and changes nothing."""
+    """``shared`` or ``per-target``: names the pool's design and changes nothing."""
 
     def __post_init__(self) -> None:
         _require_design(self.design)
@@ -62,7 +62,7 @@ class Distance:
 
     @property
     def variant(self) -> str:
-        """The design of the pool, and the bins where they are not the paper's."""
+        """The design of the pool, and the bins if they are not the paper's."""
         return _variant(self.design, self.bin)
 
     thresholds = "none"
@@ -93,9 +93,8 @@ class Frequency:
     """Whether models with the record agree with the prediction more often than those without.
 
     The log of ``prod_i o_in_i / o_out_i``, with o_in_i the share of the models with the record
-    whose probability of class i falls in the same bin as the target model's, and o_out_i the
-    share of those without. A record is taken for a member where the product is above 1; a tie is
-    a non-member.
+    whose probability of class i falls in the same bin as the target model's, and o_out_i the share
+    of those without. A record with a product above 1 is taken for a member; a tie is a non-member.
 
     Notes
     -----
@@ -105,10 +104,10 @@ class Frequency:
 
     The paper leaves open what happens where a share is 0. Here every 0 is an infinitely small
     share, the same for both groups: the limit of the smoothing below. So 0/0 is a factor of 1 (no
-    evidence); x/0 is infinite and 0/x is 0; one of each leaves what they are made of, x over
-    x'. The records with the largest number of infinite less zero factors come first, and among
-    them the product of what is left decides. To be finite, the score counts `infinity` for each
-    infinite factor, more than all that is left can amount to.
+    evidence); x/0 is infinite and 0/x is 0; one of each cancels to x over x'. The records with the
+    largest number of infinite minus zero factors come first, and among them the product of the
+    finite factors decides. To stay finite, the score counts `infinity` for each infinite factor,
+    more than all finite factors can amount to.
 
     Examples
     --------
@@ -118,12 +117,12 @@ class Frequency:
     """
 
     smoothing: float = 0.0
-    """Models added to every count (Laplace), at least 0. Of groups of unequal size each share is
-    raised by the same, this over the mean size: equal shares stay no evidence."""
+    """Laplace smoothing in models, at least 0. For groups of unequal size each share is raised
+    equally, by this over the mean size: equal shares remain no evidence."""
     bin: float = 0.01
     """Width of a bin, 1 over a whole number."""
     design: Design = "shared"
-    """``shared`` or ``per-target``. It names the pool's design and changes nothing."""
+    """``shared`` or ``per-target``: names the pool's design and changes nothing."""
 
     def __post_init__(self) -> None:
         _require_design(self.design)
@@ -135,7 +134,7 @@ class Frequency:
 
     @property
     def variant(self) -> str:
-        """The design of the pool, and what is not as in the paper."""
+        """The design of the pool, and the deviations from the paper."""
         smoothing = f", smoothing {self.smoothing:g}" if self.smoothing else ""
         return _variant(self.design, self.bin) + smoothing
 
@@ -153,7 +152,7 @@ class Frequency:
             np.count_nonzero(same & side[:, :, None], axis=0) / size + raised
             for side, size in zip((inside, ~inside), sizes, strict=True)
         ]
-        # Any number does for a share of 0 but the same on both sides: its weight is counted apart.
+        # Any number serves for a share of 0, if it is the same on both sides: zeros count apart.
         logs = [np.log(np.where(share > 0, share, 1.0)) for share in shares]
         infinite = (shares[1] == 0).sum(axis=1) - (shares[0] == 0).sum(axis=1)
         score: Floats = _sum(logs[0], -logs[1]) + infinite * infinity(*pool.shape[::2])
@@ -161,7 +160,7 @@ class Frequency:
 
 
 def infinity(n_models: int, n_classes: int) -> float:
-    """Return what an infinite factor counts for: more than finite factors can make up for.
+    """Return the stand-in for an infinite log factor: more than finite ones can make up for.
 
     Two products of `n_classes` ratios of shares of at most `n_models` models each differ by less.
     """
@@ -169,8 +168,8 @@ def infinity(n_models: int, n_classes: int) -> float:
 
 
 Ranking = Callable[[Floats, Floats, Bools, Floats], Floats]
-"""Makes (b,) scores of predictions (b, c), the models' (k, b, c), who was inside (k, b), and the
-least probability that is resolved."""
+"""Maps predictions (b, c), the models' (k, b, c), membership (k, b), and the smallest resolved
+probability to scores (b,)."""
 
 
 def _score_targets(name: str, observation: Observation, ranking: Ranking) -> Scores | Skipped:
@@ -190,6 +189,7 @@ def _score_targets(name: str, observation: Observation, ranking: Ranking) -> Sco
             f"observation has {len(rows.index)} of {rows.source.n_classes}"
         )
     n_inside = np.count_nonzero(pool.inside, axis=0)
+    # A target that all models hold, or none, has nothing to be compared with: it scores 0.
     known = (n_inside > 0) & (n_inside < len(pool))
     if not known.any():
         return Skipped(name, "needs targets with models both with and without them")
@@ -211,7 +211,7 @@ def _blocks(pool: Pool) -> Iterator[slice]:
 
 
 def _sum(plus: Floats, minus: Floats) -> Floats:
-    """Return the row sums of both together; exactly 0 where that is all but rounding."""
+    """Return the row sums of both together; exactly 0 if only rounding error is left."""
     total = (plus + minus).sum(axis=1)
     size = (np.abs(plus) + np.abs(minus)).sum(axis=1)
     rounding = 4 * plus.shape[1] * np.finfo(np.float64).eps * size

@@ -1,4 +1,4 @@
-"""What trains models: estimators one by one, networks many at once, both behind one protocol."""
+"""Trainers: estimators one by one, networks many at once, both behind one protocol."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from privacygauge.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Cohort:
-    """Models to train: each on rows of the same records, with a random state of its own."""
+    """Models to train: each on rows of the same records, with its own random state."""
 
     x: Held
-    """Records of the kind that the user has, mostly features (n, d)."""
+    """Records as the user holds them, mostly features (n, d)."""
     y: Ints
     """(n,) Classes in 0..n_classes-1."""
     inside: Bools
-    """(m, n) True where the model is trained on the record. Of the models of a whole run these may
-    be `Coins`, which some models alone are drawn of."""
+    """(m, n) True where the model is trained on the record. For a whole run these may be `Coins`,
+    drawn only for the models in use."""
     seeds: Sequence[int]
     """(m,) Each in 0..2**31-1; fixes all that is random in training."""
     n_classes: int
     """Number of classes."""
     asked: Ints
-    """(a,) The records to predict."""
+    """(a,) Rows of the records to predict."""
 
     def __post_init__(self) -> None:
         n = len(self.x)
@@ -60,29 +60,29 @@ class Cohort:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """(m, a, n_classes) Of the predictions, with one query a record."""
+        """Shape of the predictions, (m, a, n_classes), with one query per record."""
         return len(self), len(self.asked), self.n_classes
 
 
 @runtime_checkable
 class Trainer(Protocol):
-    """Trains models on subsets of the same records and returns their predictions only.
+    """Trains models on subsets of the same records and returns only their predictions.
 
-    Frozen, and safe to send to another process. Weights are dropped as soon as the predictions
-    are made. A model depends on its rows and its seed alone: which others are trained beside
-    it changes nothing but the rounding of floats.
+    Frozen, and safe to send to another process. Weights are dropped as soon as the predictions are
+    made. A model depends on its rows and its seed alone: training others together with it changes
+    only the rounding of floats.
     """
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
 
     @property
     def logits(self) -> bool:
         """Whether `train` returns logits (float32 or float64) or probabilities (float64)."""
 
     def describe(self) -> Mapping[str, Any]:
-        """Return everything that the result depends on beside the data, as JSON values."""
+        """Return all settings that affect the result besides the data, as JSON values."""
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return the predictions of every model of the cohort.
@@ -90,19 +90,19 @@ class Trainer(Protocol):
         Returns
         -------
         ndarray of float, shape (m, a, n_classes)
-            NaN throughout for a model whose training failed. Of a trainer with an attribute
+            NaN throughout for a model whose training failed. For a trainer with an attribute
             ``queries`` above 1, shape (m, a, queries, n_classes): the record itself first, then
             views of it, the same ones for every model.
         """
 
 
 def queries_of(trainer: Trainer) -> int:
-    """Return how often models are asked about each record."""
+    """Return the number of queries per record."""
     return int(getattr(trainer, "queries", 1))
 
 
 def questions(trainer: Trainer, x: NDArray[Any]) -> NDArray[Any]:
-    """Return what models are asked about each record, (n, q, d): itself, then views of it.
+    """Return the queries for each record, (n, q, d): the record itself, then its views.
 
     Views are those that the trainer's method ``views`` yields, where it has one.
     """
@@ -111,5 +111,5 @@ def questions(trainer: Trainer, x: NDArray[Any]) -> NDArray[Any]:
 
 
 def first_query(values: NDArray[Any]) -> NDArray[Any]:
-    """Return what models say of the records themselves, (m, a, k), of (m, a, k) or (m, a, q, k)."""
+    """Return predictions for the records themselves, (m, a, k), from (m, a, k) or (m, a, q, k)."""
     return values if values.ndim == 3 else values[:, :, 0]

@@ -1,4 +1,4 @@
-"""Training a target and shadow models, to get predictions that can be audited."""
+"""Training of a target and shadow models, for predictions to audit."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def train_predictions(
 ) -> tuple[Predictions, Predictions]:
     """Return predictions of a target model, and those of shadow models trained in the same way.
 
-    Every model is trained on the records that fair, independent coins put in it, and predicts
-    all records. The shadow models' coins know nothing of the target's.
+    Every model is trained on the records that fair, independent coins select for it, and predicts
+    all records. The shadow models' coins are independent of the target's.
 
     Parameters
     ----------
@@ -38,21 +38,21 @@ def train_predictions(
     y : array_like of int, shape (n,)
         Classes in 0..k-1.
     n_shadows : int
-        At least 1; their predictions are pooled.
+        Number of shadow models, at least 1; their predictions are pooled.
     unit : array_like, shape (n,), optional
         The person behind each record: one coin puts all records of a person in.
     seed : int
     n_jobs : int
-        Models trained at the same time, in processes of joblib. Starting these takes seconds,
-        which pays for models that train longer than that.
+        Models trained at the same time, in joblib processes. Starting these takes seconds, which
+        pays off for models that train longer than that.
     progress : callable, optional
-        Called with the number of models done and the number of all.
+        Called with the number of models done, and their total.
 
     Returns
     -------
     tuple of Predictions
-        The target's, with n rows, and the shadows', with ``n_shadows * n`` rows whose ids tell
-        the shadow model and the record.
+        The target's, with n rows, and the shadows', with ``n_shadows * n`` rows whose ids name the
+        shadow model and the record.
     """
     features, labels = require_records(x, y)
     owner = None if unit is None else number_units(unit, length=len(labels))

@@ -1,4 +1,4 @@
-"""What trains models, with the records that it is given, tried on a few of them first."""
+"""A trainer and the user's records, tried out on a few of them before the audit."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from privacygauge.runs.code import RecordedCode
 from privacygauge.runs.threads import one_thread
 
 EACH = 10
-"""Records of every class that a trial trains on; fewer where that is more than `MOST` together."""
+"""Records per class in a trial; fewer if the total would exceed `MOST`."""
 
 MOST = 300
-"""Records that a trial trains on, but for two of every class."""
+"""Records in a trial, apart from two per class."""
 
 Tried: TypeAlias = Estimators | Function | ByRows
-"""What runs code of users."""
+"""Trainers that run the user's code."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingSetup:
-    """A way to train, and what it trains on, as checked as both can be without training."""
+    """A trainer and its records, checked as far as possible without full training."""
 
     trainer: Trainer
-    """Trains models."""
+    """Trainer of the models."""
     x: Held
-    """Records, as the trainer takes them."""
+    """Records in the trainer's form."""
     y: Ints
     """(n,) Classes in 0..k-1."""
     names: tuple[str, ...]
@@ -51,16 +51,16 @@ class TrainingSetup:
 
 
 def prepare_records(model: object, x: object, y: ArrayLike | None) -> TrainingSetup:
-    """Return what trains models, tried on a few records, with its records and their classes.
+    """Return a trainer, tried on a few records, with its records and their classes.
 
     Parameters
     ----------
     model : object
-        What `as_trainer` takes.
+        Any model that `as_trainer` takes.
     x : array_like or data frame of n records, or None
         None for a `Training`, which looks records up itself.
     y : array_like of int or str, shape (n,), or None
-        None where a `Training` has labels.
+        None if a `Training` has labels.
     """
     trainer = as_trainer(model)
     if isinstance(trainer, ByRows):
@@ -84,7 +84,7 @@ def prepare_records(model: object, x: object, y: ArrayLike | None) -> TrainingSe
 def records_for(
     trainer: Trainer, x: object, y: ArrayLike, names: tuple[str, ...]
 ) -> tuple[Held, Ints]:
-    """Return records of the kind that they are of, for trainers that take any kind."""
+    """Return records as they are, for trainers that take any kind."""
     if not isinstance(trainer, Tried | RecordedCode):
         return require_records(x, y)
     labels = np.asarray(y)
@@ -98,22 +98,22 @@ def records_for(
 
 
 def with_class_names(trainer: Trainer, names: tuple[str, ...]) -> Trainer:
-    """Return a trainer that knows what the user calls the classes."""
+    """Return a trainer that knows the user's names of the classes."""
     if not names or not isinstance(trainer, Estimators | ByRows):
         return trainer
     return replace(trainer, names=names)
 
 
 def try_trainer(trainer: Trainer, x: Held, y: Ints) -> Trainer:
-    """Return a trainer that has trained a model on a few records, and asked it about them.
+    """Return a trainer after a trial: a model is trained on a few records, and asked about them.
 
-    Nothing is tried twice, nor estimators on features that are finite numbers. Where a few
-    records of every class are too few to train on, half of all are taken.
+    Nothing is tried twice, nor are estimators on features that are finite numbers. If a few records
+    of every class are too few to train on, half of all are used.
 
     Raises
     ------
     InputError
-        One line: which function, what was expected of it, and what came.
+        One line: the function, its expected output, and its actual output.
     """
     if isinstance(trainer, Estimators):
         return trainer if trainer.tried or numeric(x) is not None else _try_on_few(trainer, x, y)
@@ -140,11 +140,11 @@ def _try_on_few(trainer: Tried, x: Held, y: Ints) -> Trainer:
 
 
 def _after_trial(trainer: Tried, x: Held, y: Ints, rows: Ints, others: Ints) -> Trainer:
-    """Return the trainer after a trial on some records and one on others, or say what is wrong."""
+    """Return the trainer after a trial on some records and one on others; raise if either fails."""
     inside = np.isin(np.arange(len(y)), rows)[None]
     cohort = Cohort(x=x, y=y, inside=inside, seeds=(0,), n_classes=int(y.max()) + 1, asked=rows)
     try:
-        # What few records make a library warn of says nothing about training on all.
+        # Warnings about few records say nothing about training on all.
         with one_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             ready, seen = _train_and_predict(trainer, cohort)
@@ -156,7 +156,7 @@ def _after_trial(trainer: Tried, x: Held, y: Ints, rows: Ints, others: Ints) -> 
 
 
 def _train_and_predict(trainer: Tried, cohort: Cohort) -> tuple[Trainer, NDArray[Any]]:
-    """Return the trainer, with what it gives, and its predictions."""
+    """Return the trainer, updated by its first output, and its predictions."""
     if not isinstance(trainer, ByRows):
         seen = trainer.train(cohort)[0]
         _require_finite(seen, trainer.name)
@@ -174,11 +174,11 @@ def _train_and_predict(trainer: Tried, cohort: Cohort) -> tuple[Trainer, NDArray
 
 
 def _require_trained(trainer: Tried, first: Cohort, seen: NDArray[Any], others: Ints) -> None:
-    """Raise where a model that is trained on other records says the very same.
+    """Raise if a model trained on other records gives identical predictions.
 
-    Such training ignores the records that it is given, and every attack on it would find nothing.
-    Models that are certain may agree about easy records, though not on a class that one of them
-    never saw; and a model that says the same of all records has learnt nothing from so few.
+    Such training ignores its records, and every attack on it would find nothing. Models that are
+    certain may agree about easy records, though not on a class that one of them never saw; and a
+    model that answers all records alike has learnt nothing from so few.
     """
     if (seen == seen[0]).all():
         return

@@ -26,20 +26,20 @@ from privacygauge.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class WhiteBoxSignals:
-    """What of n records with known classes is seen by whoever holds the model's weights."""
+    """Signals of n records with known classes, visible to a holder of the model's weights."""
 
     layers: tuple[str, ...]
-    """Names of the l layers with weights, in the order in which the module defines them."""
+    """Names of the l layers with weights, in the module's order."""
     norms: Floats
     """(n, l) The L2 norm of the gradient of a record's loss by all weights of a layer."""
     logits: Floats
-    """(n, k) The model's answers."""
+    """(n, k) Outputs of the model."""
     labels: Ints
     """(n,) True classes in 0..k-1."""
     hidden: Floats
-    """(n, h) Inputs of the linear layer that gives the logits; h is 0 where there is none."""
+    """(n, h) Inputs of the linear layer that gives the logits; h is 0 if there is none."""
     engine: str
-    """How gradients were computed: dense, vmap or loop."""
+    """Engine that computed the gradients: ``dense``, ``vmap`` or ``loop``."""
 
     def __post_init__(self) -> None:
         for name in ("norms", "logits", "hidden"):
@@ -73,7 +73,7 @@ class WhiteBoxSignals:
 
     @property
     def slope(self) -> Floats:
-        """The gradient of the loss by the logits, (n, k): probabilities less the one-hot class.
+        """The gradient of the loss by the logits, (n, k): probabilities minus the one-hot class.
 
         Its outer product with `hidden` is the gradient by the last layer's weights.
         """
@@ -82,7 +82,7 @@ class WhiteBoxSignals:
         others = shifted.copy()
         others[rows, self.labels] = 0.0
         slope: Floats = shifted / shifted.sum(axis=1, keepdims=True)
-        # From the other classes: the probability itself is rounded to 1 where the model is sure.
+        # From the other classes: the probability itself rounds to 1 if the model is certain.
         slope[rows, self.labels] = -others.sum(axis=1) / shifted.sum(axis=1)
         return slope
 
@@ -96,13 +96,13 @@ class WhiteBoxSignals:
 
 
 GRADIENT_NORM = "gradient-norm"
-"""The signal that white-box access adds: the negated norm of a record's gradient."""
+"""White-box signal: the negated norm of a record's gradient; higher = more likely a member."""
 
 PARTS = ("gradients", "slopes", "loss", "label", "activations")
-"""What the attack network can be fed."""
+"""Possible inputs of the attack network."""
 
 SMALL_STEPS = Network(epochs=30, learning_rate=0.003, penalty=1e-2)
-"""The network of the attack: chosen, as its inputs were, on a shadow model of Location30."""
+"""The network of the attack; it and its inputs were chosen on a shadow model of Location30."""
 
 # Rounding of float64: a smaller loss or norm says nothing that a logarithm should magnify.
 _FLOOR = 1e-16
@@ -110,20 +110,20 @@ _FLOOR = 1e-16
 
 @dataclass(frozen=True, eq=False)
 class WhiteBoxObservation(PredictionObservation):
-    """Predictions, and the gradients of the model behind them."""
+    """Predictions, and the gradients of the model that made them."""
 
     white_box: WhiteBoxSignals | None = None
-    """(n,) What the model shows of the targets from inside."""
+    """(n,) White-box signals of the targets."""
     shadow_white_box: WhiteBoxSignals | None = None
-    """(s,) The same of the shadow records, by the model that they belong to."""
+    """(s,) White-box signals of the shadow records, from their own model."""
 
 
 @dataclass(frozen=True, eq=False)
 class WhiteBoxSide:
-    """A model seen from inside, on records whose membership is known."""
+    """White-box signals of a model on records with known membership."""
 
     signals: WhiteBoxSignals
-    """Of m records."""
+    """Signals of m records."""
     member: Bools
     """(m,) True where the record was in the model's training set."""
     unit: Ints | None = None
@@ -131,7 +131,7 @@ class WhiteBoxSide:
 
     @property
     def predictions(self) -> Predictions:
-        """What is seen of the same records from outside."""
+        """The same records as seen from outside."""
         seen = self.signals
         return predictions(
             logits=seen.logits, labels=seen.labels, member=self.member, unit=self.unit
@@ -140,7 +140,7 @@ class WhiteBoxSide:
 
 @dataclass(frozen=True, eq=False)
 class WhiteBoxGame:
-    """Members and non-members are known, and so is the model, weights and all.
+    """The membership game with access to the model's weights.
 
     With a shadow model the adversary learns on that model's records. Without, it knows the
     membership of some parts of the targets and is judged on another part, in turn: the supervised
@@ -150,7 +150,7 @@ class WhiteBoxGame:
     target: WhiteBoxSide
     """The audited model."""
     shadow: WhiteBoxSide | None = None
-    """A model of the adversary's own with the same layers, on records of its own."""
+    """The adversary's own model with the same layers, on its own records."""
 
     def __post_init__(self) -> None:
         if self.shadow is None:
@@ -174,7 +174,7 @@ class WhiteBoxGame:
         return [self._from_inside(one) for one in seen]
 
     def _from_inside(self, seen: Round) -> Round:
-        """Return the round with what the weights add to it."""
+        """Return the round with the weights' signals added to its observation."""
         outside = seen.observation
         assert isinstance(outside, PredictionObservation)  # it comes from a game on predictions
         assert outside.rows is not None
@@ -202,7 +202,7 @@ class WhiteBoxGame:
 
 @dataclass(frozen=True)
 class WhiteBox:
-    """A network on gradients, activations, loss and true class of a record.
+    """A network on a record's gradients, activations, loss and true class.
 
     Notes
     -----
@@ -212,14 +212,14 @@ class WhiteBox:
     layer's gradient comes in as its norm, and the last layer's as the two vectors whose outer
     product it is (`slopes` and `activations`), in place of convolutions over the matrix; one
     hidden layer takes all of it, in place of an encoder with a component for each part; and
-    there is no unsupervised form. Activations are left out unless asked for: as in that paper
-    they tell nothing of themselves, and a few hundred records are learnt by heart from them. From
-    a shadow model's records they mislead: the hidden units of two networks have no common order.
+    there is no unsupervised form. Activations are excluded by default: as in that paper they are
+    uninformative on their own, and a few hundred records are memorised from them. From a shadow
+    model's records they mislead: the hidden units of two networks have no common order.
     """
 
     parts: tuple[str, ...] = PARTS[:-1]
-    """What the network is fed, of `PARTS`: the logarithms of the gradient's norm in each layer,
-    the gradient by the logits, the logarithm of the loss, the one-hot class, and the last layer's
+    """Inputs of the network, of `PARTS`: the logarithms of the gradient's norm in each layer, the
+    gradient by the logits, the logarithm of the loss, the one-hot class, and the last layer's
     inputs."""
     network: Network = SMALL_STEPS
     """The network."""
@@ -236,13 +236,13 @@ class WhiteBox:
 
     @property
     def variant(self) -> str:
-        """What the network is fed, where that is not the usual."""
+        """Inputs of the network, where they differ from the default."""
         return "" if self.parts == WhiteBox.parts else " + ".join(self.parts)
 
     thresholds = "none"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return the log-odds of being a member, at even odds, for every target."""
+        """Return every target's log-odds of membership at even prior odds, (n,)."""
         if not isinstance(observation, WhiteBoxObservation):
             return Skipped(self.name, "needs the model's gradients: audit it with audit_white_box")
         own = observation.white_box
@@ -268,7 +268,7 @@ class WhiteBox:
 
 
 def white_box_attacks() -> tuple[Attack, ...]:
-    """Return the suite of a white-box audit: what the weights add, beside what is seen without."""
+    """Return the suite of a white-box audit: black-box attacks, and those that use the weights."""
     return (
         *prediction_attacks(logits=True),
         NeuralNasr(),

@@ -20,59 +20,59 @@ from privacygauge.core.units import fingerprints
 from privacygauge.runs.threads import limited_to
 
 FOLDS = 3
-"""Parts of the shadow records that judge each other's models."""
+"""Parts of the shadow records for cross-validation."""
 
 FEW_CLASSES = 12
-"""Up to so many classes each has a column, by its number and counted from the record's own."""
+"""Up to this many classes get a column each, by number and relative to the record's own."""
 
 FEW_QUERIES = 8
-"""Up to so many further queries have columns of their own; of more there are moments alone."""
+"""Up to this many further queries get their own columns; more are reduced to moments."""
 
 LEAST_OF_CLASS = 5
-"""Classes with fewer members or fewer non-members are weighed together."""
+"""Classes with fewer members or fewer non-members are pooled."""
 
 _TOP = 5
-"""How many of the largest log probabilities are columns."""
+"""Number of the largest log probabilities that become columns."""
 
 _DECIMALS = 9
-"""More digits after the decimal point are not told apart."""
+"""Largest number of decimals to distinguish."""
 
 _LOOKED_AT = 4
-"""Digits are counted of so many classes."""
+"""Number of classes whose digits are counted."""
 
 _PENALTIES = (3.0, 30.0, 300.0)
-"""Of the squared coefficients of standardised columns, in records."""
+"""Penalties on the squared coefficients of standardised columns, in records."""
 
 _THRESHOLDS = (1.0, 2.0, 3.0)
-"""What is taken from standardised differences of single columns, in standard errors."""
+"""Shrinkage of standardised differences of single columns, in standard errors."""
 
 _BINS = 64
-"""Boosting tells so many values of a column apart."""
+"""Bins per column in boosting."""
 
 _CLIP = 4.0
-"""Standardised columns end here, in standard deviations: probabilities have long tails."""
+"""Standardised columns are clipped here, in standard deviations: probabilities have long tails."""
 
 
 @dataclass(frozen=True)
 class WholeAnswer:
-    """What can be learnt from all that a model answers about a record, at even odds.
+    """Attack that learns from a model's whole answer about a record, at even odds.
 
     Named attacks look at one number of a prediction. This one is given the level of raw logits,
     which the softmax takes away; the log probabilities, sorted, class by class, and counted from
-    the record's own class; the answers to all queries; how many digits they have; and how often
-    the very same answer occurs. Three models learn on shadow records: a linear one, one that
-    differs between the classes, and gradient boosting. Each is judged on folds that it did not
-    see, and logistic regression puts the three together there, so that what learnt nothing counts
-    for nothing and the score is a calibrated log-odds.
+    the record's own class; the answers to all queries; how many digits they have; and how often the
+    very same answer occurs. Three models learn on shadow records: a linear one, one that differs
+    between the classes, and gradient boosting. Each is judged on folds that it did not see, and
+    logistic regression combines the three there, so that a model that learnt nothing gets no weight
+    and the score is a calibrated log-odds.
 
-    Within every class members and non-members weigh alike: how many members a class has by
-    chance is nothing that an answer says.
+    Within every class members and non-members have equal total weight: how many members a class has
+    by chance is no part of an answer.
     """
 
     trees: int = 30
     """Rounds of boosting, at least 1."""
     most: int = 5_000
-    """Learn on at most so many shadow records, drawn at random."""
+    """Largest number of shadow records to learn on, drawn at random."""
 
     def __post_init__(self) -> None:
         checks.at_least(1, trees=self.trees, most=self.most)
@@ -84,14 +84,14 @@ class WholeAnswer:
     thresholds = "none"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return the log-odds of being a member, at even odds, for every target."""
+        """Return every target's log-odds of membership at even prior odds, (n,)."""
         learnt = shadow_rows(self.name, observation, self.most, rng)
         if isinstance(learnt, Skipped):
             return learnt
         assert isinstance(observation, PredictionObservation)  # or there were no rows
         resolved = observation.resolved or resolution(learnt.asked.source, learnt.rows.source)
         labels = observation.stratum
-        # Beside probabilities, as of a defended model, the level of logits is no feature.
+        # If one side has probabilities, as a defended model has, the level of logits is no feature.
         level = learnt.rows.source.logits and learnt.asked.source.logits
         known, asked = (
             np.column_stack(
@@ -162,9 +162,9 @@ class WholeAnswer:
 def answer_features(
     rows: Rows, labels: Ints, resolved: Resolution, *, level: bool = True
 ) -> Floats:
-    """Return what the whole answers about some records say, (n, d).
+    """Return the features of the whole answers about some records, (n, d).
 
-    `level` is whether the level of raw logits, where there are some, is part of it.
+    `level` says whether the level of raw logits, where there are some, is among them.
     """
     source = rows.source
     index = rows.index
@@ -173,6 +173,7 @@ def answer_features(
     columns = [first.label, first.top, first.sorted, *([first.level] if level else [])]
     k = source.n_classes
     if k <= FEW_CLASSES:
+        # Other classes counted from the record's own, so that one rule serves all classes.
         turned = (labels[:, None] + np.arange(1, k)) % k
         columns += [first.logs, np.take_along_axis(first.logs, turned, axis=1)]
     else:
@@ -214,6 +215,7 @@ def _of_answer(
         total = logsumexp(raw, axis=1)
         own = raw[row, labels]
         level = np.column_stack([total, raw.max(axis=1), raw.mean(axis=1), own])
+        # Logits have no resolution of their own: without a floor one extreme would dominate.
         logs = np.maximum(raw - total[:, None], np.maximum(floor, -60.0))
     else:
         logs = np.log(np.maximum(raw, resolved.least))
@@ -234,14 +236,14 @@ def _of_answer(
 
 
 def _digits(values: NDArray[np.floating], labels: Ints) -> Floats:
-    """Return decimals of the record's class and of the whole answer, and how far its sum is off.
+    """Return decimals of the record's class and of the whole answer, and the error of its sum.
 
-    Digits are those that numbers of this type can hold: of a float32 0.1 has one decimal.
+    Digits are those that numbers of this type can hold: float32 0.1 has one decimal.
     """
     all_classes = np.asarray(values)
     off = np.log10(np.abs(all_classes.sum(axis=1, dtype=np.float64) - 1.0) + 1e-17)
     k = all_classes.shape[1]
-    # Answers are rounded as a whole: some of the classes, the record's own first, will do.
+    # All classes are rounded alike: a few of them, the record's own first, are enough.
     some = (labels[:, None] + np.arange(min(k, _LOOKED_AT))) % k
     given = np.take_along_axis(all_classes, some, axis=1)
     eps = float(np.finfo(given.dtype).eps) if given.dtype.kind == "f" else 2.0**-53
@@ -262,7 +264,10 @@ def _digits(values: NDArray[np.floating], labels: Ints) -> Floats:
 
 
 def _bits(given: NDArray[np.floating]) -> Floats:
-    """Return the most bits that a number of each row needs, 0 to 53: what type it once had."""
+    """Return the bits that each row's longest number needs, 0 to 53.
+
+    Few bits show that the numbers once had a shorter type.
+    """
     mantissa = np.ldexp(np.frexp(given.astype(np.float64))[0], 53).astype(np.int64)
     lowest = np.abs(mantissa & -mantissa)
     needed: Floats = np.where(lowest > 0, 53.0 - np.log2(np.maximum(lowest, 1)), 0.0).max(axis=1)
@@ -270,7 +275,7 @@ def _bits(given: NDArray[np.floating]) -> Floats:
 
 
 def times_seen(asked: Rows, among: Rows) -> Floats:
-    """Return the log of 1 and how many other records among some have the very same answer."""
+    """Return the log of 1 plus the number of other records in `among` with the identical answer."""
     ours, theirs = (
         fingerprints(np.asarray(x.source.answers[x.index]).reshape(len(x.index), -1), 12)
         for x in (asked, among)
@@ -285,10 +290,10 @@ def times_seen(asked: Rows, among: Rows) -> Floats:
 
 
 def even_weights(member: Bools, labels: Ints) -> tuple[Floats, Ints]:
-    """Return weights by which each class's members weigh as much as its others, and its number.
+    """Return weights that balance each class's members and non-members, and class numbers.
 
-    Classes that have few of either are one class, -1; weights have a mean of 1, or are 0 where a
-    class has one side alone.
+    Classes with few of either are pooled as -1; weights have a mean of 1, or are 0 if a class has
+    only one side.
     """
     k = int(labels.max()) + 1
     rarer = np.minimum(
@@ -303,14 +308,14 @@ def even_weights(member: Bools, labels: Ints) -> tuple[Floats, Ints]:
 
 
 def _folds(rows: Rows, rng: np.random.Generator) -> Ints:
-    """Return the fold of each row; all rows of a record are in one."""
+    """Return the fold of each row; all rows of a record share one."""
     record = rows.index if rows.record is None else rows.record
     _, index = np.unique(record, return_inverse=True)
     return (rng.permutation(int(index.max()) + 1) % FOLDS)[index]
 
 
 def _quantile_bins(known: Floats, asked: Floats) -> tuple[Floats, Floats]:
-    """Return the numbers of the bins that values are in: known columns' quantiles.
+    """Return both matrices with values replaced by bin numbers, from `known`'s quantiles.
 
     scikit-learn bins weighted rows itself, but hundreds of times slower.
     """
@@ -334,9 +339,9 @@ def _linear(
 ) -> Iterator[tuple[Floats, Floats]]:
     """Yield linear scores of known rows, by rules without their fold, and of asked ones.
 
-    For all classes together, then for each its own: least squares on the side, 1 or -1, which
-    serves many columns that say a little, and a few columns alone. Penalties are those that
-    predict held-out folds best.
+    First for all classes together, then per class: least squares on the side, 1 or -1, which suits
+    many weakly informative columns, and a few columns alone. Penalties are those that predict
+    held-out folds best.
     """
     centre = known.mean(axis=0)
     spread = known.std(axis=0)
@@ -365,7 +370,7 @@ def _linear(
     asked_place = np.where(asked_group >= 0, number[asked_group], last)
 
     def scores(rules: Floats) -> tuple[Floats, Floats]:
-        """Return what rules of each class and fold give of known rows and of asked ones."""
+        """Return scores of known rows and of asked ones by the rules of each class and fold."""
         held_out = np.einsum("ij,ij->i", x, rules[number[group], fold])
         return held_out, np.einsum("ij,ij->i", z, rules.mean(axis=1)[asked_place])
 
@@ -404,10 +409,10 @@ def _linear(
 
 
 def _shrunk(products: Floats, variance: Floats, least: float) -> Floats:
-    """Return each column's effect, less what chance reaches: nearest shrunken centroids.
+    """Return each column's effect, shrunk towards 0: nearest shrunken centroids.
 
     Tibshirani et al. (2002): standardised differences between the sides are drawn towards 0 by a
-    number of standard errors, and most of the columns, which say nothing, drop out.
+    number of standard errors, and most of the columns, which carry no signal, drop out.
     """
     error = np.sqrt(variance)
     deviation = products / error
@@ -422,9 +427,9 @@ def _gain(score: Floats, aim: Floats, weight: Floats) -> float:
 
 
 def _stacked_log_odds(held_out: Floats, side: Floats, weight: Floats, value: Floats) -> Floats:
-    """Return the log-odds of rows by their scores, as logistic regression weighs held-out ones.
+    """Return the log-odds of rows by logistic regression on scores, fitted to held-out ones.
 
-    No score counts against what it says.
+    No score gets a negative weight.
     """
     spread = np.maximum(held_out.std(axis=0), 1e-12)
     x = held_out / spread
@@ -443,6 +448,7 @@ def _stacked_log_odds(held_out: Floats, side: Floats, weight: Floats, value: Flo
         free &= factor > 0
         factor = np.maximum(factor, 0.0)
     if not factor.any():
-        factor[-1] = 1e-9  # Nothing was learnt: the order of boosting, at hardly any odds.
+        # Nothing was learnt: keep the order of boosting, with log-odds close to 0.
+        factor[-1] = 1e-9
     result: Floats = (value / spread) @ factor
     return result

@@ -1,4 +1,4 @@
-"""Whose the rows are: what is said of units, and of rows that occur more than once."""
+"""Units of rows: the notes on units, and on rows that occur more than once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _COARSE = 1e-3
 """Predictions in larger steps than this, such as votes of trees, are often equal by chance."""
 
 _SURE = 1e-6
-"""A prediction this near to certain equals many others by rounding alone."""
+"""A prediction this close to certain equals many others by rounding alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,23 +38,23 @@ class PredictionsOfUnits:
     """Predictions whose units are known."""
 
     target: Predictions
-    """With the unit of each row, where rows repeat."""
+    """Predictions, with the unit of each row if rows repeat."""
     warnings: tuple[str, ...]
-    """What the reader has to know of repeats."""
+    """Caveats about repeats."""
     across: Bools
-    """(n,) Rows with equal or nearly equal ones on the other side, which no attack can tell from
-    them: they are left out of the comparison."""
+    """(n,) Rows with equal or nearly equal rows on the other side, which no attack can separate:
+    they are left out of the comparison."""
     invented: Bools
-    """(n,) Rows that lie exactly between two others of their class and side: oversampling made
-    them, they are nobody's, and they are left out too."""
+    """(n,) Rows exactly between two others of their class and side: oversampling made them, they
+    are nobody's, and they are left out too."""
     clustered: bool = False
-    """Whether rows seem to be of the same people, though nothing says of whom."""
+    """Whether rows seem to belong to the same people, without any column that says so."""
 
 
 def settle_units(
     target: Predictions, *, drawn: bool = False, features: Held | None = None
 ) -> PredictionsOfUnits:
-    """Return predictions whose units are known, and what the reader has to know of them.
+    """Return predictions whose units are known, and the notes on how they were settled.
 
     Where no units are given, rows that equal each other in features and class count as one unit,
     and so do rows that are far closer to each other than chance explains (`near_repeats`). Without
@@ -70,7 +70,7 @@ def settle_units(
         return PredictionsOfUnits(
             target, tuple(said_of_units(target.units, target.member)), nobody, invented
         )
-    if drawn and features is not None:  # `twice` says it before coins are drawn
+    if drawn and features is not None:  # `twice` warns before coins are drawn
         return PredictionsOfUnits(target, (), nobody, nobody)
     what = "predictions" if features is None else "features"
     found = Equal(
@@ -119,7 +119,7 @@ def settle_units(
         target, said = _with_people_in_order(target)
         warnings += said
         unit = target.unit
-    # Of views that lie apart some are joined: the others are still of the same people.
+    # Some of the distant views are joined; the others still belong to the same people.
     one_each = target if unit is None else target[np.unique(unit, return_index=True)[1]]
     together = _of_unnamed_people(one_each, resolved)
     return PredictionsOfUnits(
@@ -132,7 +132,7 @@ def settle_units(
 
 
 def _with_people_in_order(target: Predictions) -> tuple[Predictions, list[str]]:
-    """Return predictions whose neighbours that are answered alike are one person's, and say so."""
+    """Return predictions with similar neighbours assigned to one person, with a warning."""
     values = np.asarray(target.values, np.float64)
     if not target.logits:
         values = np.log(np.maximum(values, _LEAST))
@@ -152,12 +152,16 @@ def _with_people_in_order(target: Predictions) -> tuple[Predictions, list[str]]:
 
 
 _LEAST = 1e-4
-"""What a smaller probability counts as where neighbours are compared."""
+"""Floor of probabilities when neighbours are compared."""
 
 
 def _of_unnamed_people(target: Predictions, resolved: Resolution | None) -> bool:
-    """Return whether rows of like answers are on one side more often than chance explains."""
-    margin = _own_margin(target)
+    """Return whether rows with similar answers share a side more often than chance explains."""
+    values = np.array(target.values, np.float64)
+    rows = np.arange(len(values))
+    own = values[rows, target.labels]
+    values[rows, target.labels] = -np.inf
+    margin = np.asarray(own - values.max(axis=1), np.float64)
     if is_clustered(margin, target.labels, target.member):
         return True
     points = _points(target, None, resolved)
@@ -168,17 +172,8 @@ def _of_unnamed_people(target: Predictions, resolved: Resolution | None) -> bool
     return clustered_points(points, target.labels, target.member, seen)
 
 
-def _own_margin(target: Predictions) -> Floats:
-    """Return by how much the answer for its own class exceeds the largest other one, (n,)."""
-    values = np.array(target.values, np.float64)
-    rows = np.arange(len(values))
-    own = values[rows, target.labels]
-    values[rows, target.labels] = -np.inf
-    return np.asarray(own - values.max(axis=1), np.float64)
-
-
 def _between_others(target: Predictions, features: Held | None) -> Bools:
-    """Return which rows lie between others by their features, or by the columns of the file."""
+    """Return which rows lie between others by their features, or by the file's columns."""
     known = None if features is None else numeric(features)
     if features is None:
         numbers = [x for x in target.columns.values() if np.asarray(x).dtype.kind == "f"]
@@ -189,15 +184,15 @@ def _between_others(target: Predictions, features: Held | None) -> Bools:
 
 
 def _points(target: Predictions, features: Held | None, resolved: Resolution | None) -> Floats:
-    """Return rows as points among which repeats are near: features where they are numbers.
+    """Return rows as points for finding near repeats: features if they are numbers.
 
-    `resolved` is what predictions tell from 0, where there are no features.
+    `resolved` is the resolution of the predictions, used if there are no features.
     """
     known = None if features is None else numeric(features)
     if known is not None and known.shape[1] > 1:
         return np.asarray(known, np.float64)
     if resolved is None or resolved.step > _COARSE:
-        return np.empty((len(target), 0))  # votes and few decimals lie on a lattice
+        return np.empty((len(target), 0))  # votes and rounded values lie on a lattice
     values = np.asarray(target.values, np.float64)
     if not target.logits:
         values = np.log(np.maximum(values, resolved.least.max()))
@@ -205,7 +200,7 @@ def _points(target: Predictions, features: Held | None, resolved: Resolution | N
 
 
 def twice(x: Held, y: Ints) -> list[str]:
-    """Return a warning where records are equal that coins put in or leave out one by one."""
+    """Return a warning if equal records are put in or left out by separate coins."""
     copies = int(np.count_nonzero(repeated_rows(number_with_class(keys(x), y))))
     if copies < max(1, (1 - MATTERS) * len(y)):
         return []
@@ -217,7 +212,7 @@ def twice(x: Held, y: Ints) -> list[str]:
 
 
 def copies_warning(x: Held, y: Ints) -> list[str]:
-    """Return a warning where equal records may be one person's, and are left out one at a time."""
+    """Return a warning if equal records may be one person's, and are left out one at a time."""
     unit, _ = equal_rows(keys(x), y, np.ones(len(y), np.bool_))
     if unit is None:
         return []
@@ -230,16 +225,11 @@ def copies_warning(x: Held, y: Ints) -> list[str]:
 
 
 def _prediction_keys(target: Predictions) -> NDArray[Any]:
-    """Return the same number for equal predictions; near-certain ones are all different."""
+    """Return the same number for equal predictions; near-certain ones all get different numbers."""
     same = units.number_units(units.fingerprints(target.values))
     if not target.logits:
-        sure = _certain_rows(target)
+        sure = np.empty(len(target), np.bool_)
+        for rows, block in target.blocks():
+            sure[rows] = block.max(axis=1) >= 1 - _SURE
         same[sure] = len(same) + np.flatnonzero(sure)
     return same
-
-
-def _certain_rows(target: Predictions) -> Bools:
-    sure = np.empty(len(target), np.bool_)
-    for rows, block in target.blocks():
-        sure[rows] = block.max(axis=1) >= 1 - _SURE
-    return sure

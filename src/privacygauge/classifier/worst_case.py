@@ -1,4 +1,4 @@
-"""Worst-case records of a classifier: deal, play all models, judge both groups."""
+"""Worst-case records of a classifier: deal, play every model as target, judge both groups."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from privacygauge.core.attacks.lira import LiraOffline, LiraOnline
 from privacygauge.core.attacks.rmia import RmiaOnline
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
 from privacygauge.core.transcript import TIED, Transcript, tied
 from privacygauge.errors import InputError
@@ -62,25 +62,25 @@ from privacygauge.evaluate.worst_case import (
 from privacygauge.runs.store import plan_in, read_run
 
 HELD_BACK = 0.2
-"""The share of its own records that adversarial regularisation has for its attack network."""
+"""Share of its own records that adversarial regularisation gives to its attack network."""
 
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """A training with a defence."""
+    """One way to train, with a defence."""
 
     title: str
     """The defence's name with its parameters."""
     trainer: Trainer
-    """Trains defended models."""
+    """The trainer of the defended models."""
     claim: PrivacyClaim | None
-    """What an accountant says of it."""
+    """The accountant's privacy claim; None without one."""
 
 
 def defences_of(
     given: Sequence[TrainingDefence | Trainer | str], delta: float
 ) -> list[TrainingDefence]:
-    """Return the defences, all of them at training, with a delta where one needs it."""
+    """Return the defences, all at training, with a delta if one needs it."""
     found: list[TrainingDefence] = []
     for one in given:
         defence = as_defence(one, delta)
@@ -98,7 +98,7 @@ def defences_of(
 
 
 def ways_of(trainer: Trainer, defences: Sequence[TrainingDefence], n: int) -> list[Way]:
-    """Return how models are trained with each defence; n is twice what one is trained on."""
+    """Return the ways to train models, one per defence; n is twice the size of a training set."""
     of = UndefendedTraining(trainer, n)
     ways = []
     for defence in defences:
@@ -114,13 +114,13 @@ def ways_of(trainer: Trainer, defences: Sequence[TrainingDefence], n: int) -> li
 
 
 def trainings_of_ways(trainer: Trainer, ways: Sequence[Way]) -> Trainings:
-    """Return all trainings, that without a defence first, of which the last epoch is kept."""
+    """Return all trainings, the undefended one first, of which the last epoch is kept."""
     last = trainer.epochs if isinstance(trainer, Networks) else 1
     return Trainings(trainer, (last,), tuple(way.trainer for way in ways))
 
 
 FPRS = (0.1, 0.01, 0.001)
-"""The false-positive rates that are reported."""
+"""Default false-positive rates of the report."""
 
 ATTACKS: tuple[Attack, ...] = (
     LiraOnline(),
@@ -137,18 +137,18 @@ _FEWEST = 4
 
 @dataclass(frozen=True)
 class TargetOptions:
-    """What every group of targets is asked."""
+    """Options shared by every group of targets."""
 
     attacks: tuple[Attack, ...]
-    """On signals and worlds; at least one."""
+    """Attacks on signals and worlds; at least one."""
     fprs: tuple[float, ...]
-    """False-positive rates, all different; at least one."""
+    """False-positive rates in (0, 1), all different; at least one."""
     seed: int
-    """Every attack draws from a generator of its own."""
+    """Seed from which every attack's generator is derived."""
     level: float
-    """Of every interval."""
+    """Level of every interval, in (0, 1)."""
     n_together: int
-    """How many numbers the corrected intervals hold for together."""
+    """Number of simultaneous intervals that the correction covers."""
 
     def __post_init__(self) -> None:
         checks.level(self.level)
@@ -163,23 +163,23 @@ class TargetOptions:
 
 @dataclass(frozen=True)
 class Design:
-    """Whose membership is asked about, of how many models, and by which attacks."""
+    """The number of targets and models, and the attacks, of a worst-case audit."""
 
     n_canaries: int = 100
-    """Number of records that get a wrong label."""
+    """Number of records that get a wrong label, at least 1."""
     n_ordinary: int | None = None
-    """Number of records with their own label that are asked about; None for all others."""
+    """Number of targets with their own label; None for all other records."""
     label: WrongLabel | None = None
-    """Which wrong label; `UniformLabel` by default."""
+    """Choice of the wrong label; `UniformLabel` by default."""
     n_models: int = 32
     """Number of models; each is the target once."""
     attacks: tuple[Attack, ...] = ATTACKS
-    """On signals and worlds."""
+    """Attacks on signals and worlds."""
     fprs: tuple[float, ...] = FPRS
     """False-positive rates, each in (0, 1)."""
 
     def asked(self, n_defences: int, seed: int, level: float) -> TargetOptions:
-        """Return what every group of targets is asked, with so many defences beside none."""
+        """Return the options of every group of targets, for `n_defences` defences and none."""
         n = len(self.attacks) * (1 + n_defences) * 2 * (len(self.fprs) + 1)
         return TargetOptions(
             attacks=self.attacks, fprs=self.fprs, seed=seed, level=level, n_together=max(n, 1)
@@ -188,7 +188,7 @@ class Design:
     def dealt(
         self, x: NDArray[Any], y: Ints, label: WrongLabel, seed: int, unit: Ints | None
     ) -> tuple[Targets, Bools]:
-        """Return which records are asked about, and who is trained on which, (n_models, n)."""
+        """Return the targets, and the training set of each model, (n_models, n)."""
         if self.n_models < _FEWEST:
             raise InputError(f"n_models must be at least {_FEWEST}, got {self.n_models}")
         rng = seeds.stream(seed, "worst-case", "targets")
@@ -207,7 +207,7 @@ def judge_worst_case(
     label: str,
     asked: TargetOptions,
 ) -> WorstCaseFindings | Skipped:
-    """Return what attacks achieve on both groups; skipped where too few models could be trained.
+    """Return the results of attacks on both groups; skipped where too few models could be trained.
 
     `values` (m, a, k) are predictions of every model on the canaries, then on the ordinary targets;
     `label` says which wrong class canaries got.
@@ -222,12 +222,16 @@ def judge_worst_case(
     pools = _pools(values[finite], trainer.logits, inside[finite], chosen)
     units = {"canaries": chosen.unit[chosen.canaries], "ordinary": chosen.unit[chosen.ordinary]}
     found = [_risk(group, pool, units[group], asked) for group, pool in pools.items()]
+    ordinary = pools["ordinary"]
+    right = ordinary.values.argmax(axis=2) == ordinary.labels
+    outside = ~ordinary.inside
+    owner = np.broadcast_to(units["ordinary"], right.shape)
     return WorstCaseFindings(
         trainer.name,
         label,
         canaries=found[0][0],
         ordinary=found[1][0],
-        test_accuracy=_accuracy(pools["ordinary"], units["ordinary"], asked.level),
+        test_accuracy=proportion(right[outside], owner[outside], asked.level),
         seed=asked.seed,
         level=asked.level,
         skipped=found[0][1],
@@ -250,7 +254,7 @@ def _pools(values: NDArray[Any], logits: bool, inside: Bools, chosen: Targets) -
 def _risk(
     name: str, pool: Pool, unit: Ints, asked: TargetOptions
 ) -> tuple[TargetRisk, tuple[Skipped, ...]]:
-    """Return all attacks on one group of targets, and those that were skipped."""
+    """Return the results of all attacks on one group of targets, and those that were skipped."""
     scores: list[list[Floats]] = [[] for _ in asked.attacks]
     skipped: dict[int, Skipped] = {}
     for number, round_ in enumerate(every_model_as_target(pool)):
@@ -297,15 +301,9 @@ def _transcript(scores: Sequence[Floats], pool: Pool, unit: Ints) -> Transcript:
     )
 
 
-def _accuracy(pool: Pool, unit: Ints, level: float) -> Estimate:
-    right = pool.values.argmax(axis=2) == pool.labels
-    outside = ~pool.inside
-    return proportion(right[outside], np.broadcast_to(unit, right.shape)[outside], level)
-
-
 @dataclass(frozen=True, eq=False)
 class _DrawnLabels:
-    """Wrong classes that a run holds already: nothing is trained for them again."""
+    """Wrong classes that a run already holds: nothing is trained for them again."""
 
     name: str
     classes: Ints
@@ -315,7 +313,7 @@ class _DrawnLabels:
 
 
 def as_drawn(label: WrongLabel, run: str | Path | None, n_canaries: int) -> WrongLabel:
-    """Return how canaries are mislabelled: as a run holds it already, where that takes a model."""
+    """Return the rule for wrong labels: as a run holds them, if drawing them takes a model."""
     plan = None if run is None or not isinstance(label, LeastLikelyLabel) else plan_in(run)
     if plan is None or plan.settings.get("canaries") != n_canaries:
         return label
@@ -332,7 +330,7 @@ def judged_each_way(
     label: str,
     asked: TargetOptions,
 ) -> tuple[list[AttackedTraining], list[Skipped]]:
-    """Return what is found with each training, and the defences whose training failed."""
+    """Return the results of each training, and the defences whose training failed."""
     undefended = judge_worst_case(
         trainer, values[UNDEFENDED][:, 0], inside=inside, chosen=chosen, label=label, asked=asked
     )

@@ -1,1 +1,1 @@
-"""Defences of classifiers: of what is answered, and of how it is trained."""
+"""Defences of classifiers: those that change the answers, and those that change the training."""

@@ -1,4 +1,4 @@
-"""What DP-SGD spends: the privacy of the subsampled Gaussian mechanism, and who adds it up."""
+"""Privacy accounting for DP-SGD: the subsampled Gaussian mechanism and its composition."""
 
 from __future__ import annotations
 
@@ -19,32 +19,33 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
 
 EXACT = "exact (Gaussian mechanism)"
-"""The accountant where every record takes part in every step."""
+"""Name of the accountant if every record takes part in every step."""
 
 RDP = "RDP (PrivacyGauge)"
-"""The accountant without the extra `accounting`: Renyi differential privacy."""
+"""Name of the accountant without the extra `accounting`: Renyi differential privacy."""
 
+# The range in which a noise multiplier is searched.
 _LEAST_NOISE = 1e-2
 _MOST_NOISE = 1e5
 
 _ORDERS = math.log(0.01), math.log(1023.0)
-"""Renyi orders that are looked at, as logarithms of what they are above 1."""
+"""Renyi orders that are tried, as logarithms of order - 1."""
 
 _FINE = 1e-2
 """Privacy losses of all steps together are rounded by about this share of epsilon."""
 
 _MOST_LOSSES = 4_000_000
-"""Different privacy losses of one step: a coarser grid is as sound."""
+"""Largest number of privacy losses on one step's grid; a coarser grid is as sound."""
 
 _LEAST_DELTA = 1e-12
-"""Below, the rounding of sums of probabilities is no longer small beside delta."""
+"""Below this delta, rounding of sums of probabilities is no longer negligible."""
 
 
 @dataclass(frozen=True)
 class SubsampledGaussian:
-    """Steps that each draw every record with a coin, and add normal noise to a clipped sum.
+    """Steps that each sample every record with a coin, and add normal noise to a clipped sum.
 
-    Neighbours differ by one record that is added or removed.
+    Neighbouring data sets differ by one record added or removed.
 
     Examples
     --------
@@ -54,11 +55,11 @@ class SubsampledGaussian:
     """
 
     noise_multiplier: float
-    """The noise's standard deviation over the largest norm of a record's part, at least 0."""
+    """Standard deviation of the noise over the clipping norm, at least 0."""
     sampling_rate: float
-    """With what probability a record takes part in a step, in (0, 1]; independent of all others."""
+    """Probability that a record takes part in a step, in (0, 1]; independent of all others."""
     steps: int
-    """At least 1."""
+    """Number of steps, at least 1."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.noise_multiplier < math.inf:
@@ -70,7 +71,7 @@ class SubsampledGaussian:
         checks.at_least(1, steps=self.steps)
 
     def epsilon(self, delta: float) -> float:
-        """Return an upper bound on epsilon at this delta, by the best accountant there is.
+        """Return an upper bound on epsilon at this delta, by the best available accountant.
 
         At least 0, and infinite without noise; delta is in (0, 1).
 
@@ -79,23 +80,23 @@ class SubsampledGaussian:
         Without sampling it is exact (`gaussian_epsilon`). Otherwise the distribution of the
         privacy loss of one step is rounded so that epsilon can only grow (Doroshenko et al. 2022)
         and convolved with itself, by dp-accounting, where the extra ``accounting`` is installed
-        and delta is at least 1e-12. That is about half a percent above the truth at most. Otherwise
-        it is `renyi_epsilon`, which was larger by 7% to 23% in all settings that were measured.
+        and delta is at least 1e-12. The result is at most about half a percent above the truth.
+        Otherwise it is `renyi_epsilon`, which was larger by 7% to 23% in all measured settings.
         """
         return _account(self, checks.level(delta, "delta"), pld_accountant())[0]
 
     def accountant(self, delta: float) -> str:
-        """Return who adds up `epsilon` at this delta, such as ``PLD (dp-accounting 0.6.0)``."""
+        """Return the accountant of `epsilon` at this delta: ``PLD (dp-accounting 0.6.0)``, say."""
         return _account(self, checks.level(delta, "delta"), pld_accountant())[1]
 
     def renyi_epsilon(self, delta: float) -> float:
-        """Return the least epsilon, at least 0, by Renyi divergences; infinite without noise.
+        """Return the smallest epsilon, at least 0, by Renyi divergences; infinite without noise.
 
         Notes
         -----
         ``renyi(a) + log(1 - 1 / a) - (log delta + log a) / (a - 1)`` (Canonne, Kamath & Steinke
-        2020, proposition 12), the least over orders a from 1.01 to 1024. Times a - 1 it is convex,
-        so that it falls and then rises, and one search finds the least.
+        2020, proposition 12), minimised over orders a from 1.01 to 1024. Multiplied by a - 1 it is
+        convex, so it falls and then rises, and a single search finds the minimum.
         """
         checks.level(delta, "delta")
         if self.noise_multiplier == 0:
@@ -111,7 +112,7 @@ class SubsampledGaussian:
         return max(0.0, float(found.fun))
 
     def renyi(self, orders: ArrayLike) -> Floats:
-        """Return the Renyi divergence of all steps together, by order, (a,), each above 1.
+        """Return the Renyi divergence of all steps together, (a,), for orders (a,) above 1.
 
         At least 0; infinite without noise.
 
@@ -120,7 +121,7 @@ class SubsampledGaussian:
         ``steps / (a - 1) * log E[(1 - q + q e^((2 x - 1) / (2 s^2)))^a]`` for x normal around 0
         with standard deviation s, which bounds either direction (Mironov, Talwar & Zhang 2019,
         section 3.3 and theorem 5): an integral by the trapezoidal rule, whose error decays
-        exponentially. Where it is near 1, one is taken out, so that nothing cancels.
+        exponentially. Near 1, the 1 is subtracted inside the integral, so that nothing cancels.
         """
         asked = checks.floats(orders, "orders")
         if not len(asked) or asked.min() <= 1:
@@ -147,7 +148,7 @@ class SubsampledGaussian:
         whole = float(logsumexp(mass + order * ratio))
         if whole > 0.1:
             return whole
-        # The ratio is 1 + u with u = 0 on average, so that order * u can be taken out too.
+        # The ratio is 1 + u with mean u = 0, so that order * u can be subtracted too.
         u = np.expm1(np.minimum(ratio, 1.0))
         series = u * u * order * (order - 1) / 2
         series *= 1 + (order - 2) * u / 3 * (1 + (order - 3) * u / 4 * (1 + (order - 4) * u / 5))
@@ -160,7 +161,7 @@ class SubsampledGaussian:
 
 
 def pld_accountant() -> str:
-    """Return the name of the accountant of privacy loss distributions; empty if not installed."""
+    """Return the name of the accountant by privacy loss distributions; empty if not installed."""
     try:
         return f"PLD (dp-accounting {version('dp-accounting')})"
     except PackageNotFoundError:
@@ -173,7 +174,7 @@ def noise_for(epsilon: float, delta: float, sampling_rate: float, steps: int) ->
     Parameters
     ----------
     epsilon : float
-        Above 0; never exceeded, by the accountant of `SubsampledGaussian`.
+        Privacy budget, above 0; never exceeded, by the accountant of `SubsampledGaussian`.
     delta : float
         In (0, 1).
     sampling_rate : float
@@ -211,14 +212,14 @@ def noise_for(epsilon: float, delta: float, sampling_rate: float, steps: int) ->
             f"epsilon must be one that noise can reach in {steps} steps, got {epsilon}: take a "
             "larger epsilon or delta, or fewer steps"
         )
-    # The quick accountant asks for more noise than the other, mostly for a little more.
+    # The quick accountant needs slightly more noise than the exact one, in most cases.
     high = brentq(renyi, low, high, xtol=2e-5) + 4e-5 if renyi(low) > 0 else low
     while exact(low := max(high - 0.1, math.log(_LEAST_NOISE))) <= 0:
         if high == low:
             return _LEAST_NOISE
         high = low
     found = brentq(exact, low, high, xtol=2e-5) + 4e-5 if exact(high) < 0 else high
-    # Losses are rounded, so that epsilon falls in tiny jumps.
+    # Losses are rounded, so epsilon falls in tiny jumps.
     while exact(found) > 0:
         found += 4e-5
     return math.exp(found)
@@ -230,9 +231,9 @@ def _excess(spent: float, asked: float) -> float:
 
 @lru_cache(maxsize=256)
 def _account(spent: SubsampledGaussian, delta: float, pld: str) -> tuple[float, str]:
-    """Return epsilon and the accountant; `pld` is that of privacy loss distributions, if any."""
+    """Return epsilon and its accountant; `pld` is that of privacy loss distributions, if any."""
     noise = spent.noise_multiplier
-    # A record that takes part less often has no more influence: exact for all, a bound for some.
+    # A record that is sampled less often has no more influence: exact at rate 1, else a bound.
     mu = math.sqrt(spent.steps) / noise if noise else math.inf
     whole = math.inf if math.isinf(mu) else gaussian_epsilon(mu, delta)
     if spent.sampling_rate == 1:
@@ -257,7 +258,7 @@ def _pld_epsilon(spent: SubsampledGaussian, delta: float, above: float) -> float
                 s, value_discretization_interval=width, sampling_prob=spent.sampling_rate
             )
             found = float(one.self_compose(spent.steps).get_epsilon_for_delta(delta))
-            # Where the upper bound was loose the grid was coarse: again, by what was found.
+            # If the upper bound was loose the grid was coarse: repeat with the better bound.
             if found > above / 2 or found < 1e-3:
                 return found
             above = found

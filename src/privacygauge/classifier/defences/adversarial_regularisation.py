@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HeldBack:
-    """Some of each model's own records are its reference records, and it is not trained on them."""
+    """Reference records held back from each model's own records, so not used to train it."""
 
     share: float = 0.5
-    """Of the own records, in (0, 1)."""
+    """Share of the model's own records, in (0, 1)."""
 
     def __post_init__(self) -> None:
         checks.level(self.share, "share")
 
     def rows(self, inside: Bools, seed: int) -> tuple[Ints, Bools]:
-        """Return a model's reference records, and what is left to train on, (n,)."""
+        """Return a model's reference records, and the mask of its training records, (n,)."""
         own = seeds.stream(seed, "reference").permutation(np.flatnonzero(inside))
         n_back = min(max(1, round(self.share * len(own))), len(own) - 1)
         if n_back < 1:
@@ -57,10 +57,10 @@ class HeldBack:
 
 @dataclass(frozen=True)
 class ReferenceRows:
-    """The same reference records for every model, which none of them is trained on."""
+    """The same reference records for every model; none is trained on them."""
 
     index: tuple[int, ...]
-    """Rows of the records, at least one."""
+    """Rows of the reference records, at least one."""
 
     def __post_init__(self) -> None:
         if not self.index or min(self.index) < 0:
@@ -69,7 +69,7 @@ class ReferenceRows:
             )
 
     def rows(self, inside: Bools, seed: int) -> tuple[Ints, Bools]:
-        """Return a model's reference records, and what is left to train on, (n,)."""
+        """Return a model's reference records, and the mask of its training records, (n,)."""
         index = np.array(self.index, np.int64)
         if index.max() >= len(inside):
             raise InputError(f"index must be in 0..{len(inside) - 1}, got {index.max()}")
@@ -86,11 +86,11 @@ class AttackNetworkSizes:
     """Units of the attack network's hidden layers, after Nasr et al. (2018)."""
 
     answers: tuple[int, ...] = (1024, 512, 64)
-    """On the probability vector, at least one layer."""
+    """Layer sizes of the branch on the probability vector, at least one layer."""
     classes: tuple[int, ...] = (512, 64)
-    """On the true class, one-hot, at least one layer."""
+    """Layer sizes of the branch on the one-hot true class, at least one layer."""
     joint: tuple[int, ...] = (256, 64)
-    """On both together."""
+    """Layer sizes of the head on both branches."""
 
     def __post_init__(self) -> None:
         if not self.answers or not self.classes:
@@ -101,10 +101,10 @@ class AttackNetworkSizes:
 class AdversarialRegularisation(ByEpoch):
     """Trains classifiers in alternation with a network that attacks them.
 
-    For every batch the attack network h takes `attack_steps` of Adam up the gain
-    ``(mean log h(f(x), y) over members + mean log(1 - h(f(x), y)) over reference records) / 2``;
-    then the classifier f takes a step down ``cross-entropy + weight * mean log h(f(x), y)``.
-    With `weight` 0 the classifier is that of `EarlyStopping` exactly.
+    For every batch the attack network h takes `attack_steps` steps of Adam up the gain ``(mean log
+    h(f(x), y) over members + mean log(1 - h(f(x), y)) over reference records) / 2``; then the
+    classifier f takes a step down ``cross-entropy + weight * mean log h(f(x), y)``. With `weight` 0
+    the classifier is exactly that of `EarlyStopping`.
 
     Notes
     -----
@@ -112,17 +112,17 @@ class AdversarialRegularisation(ByEpoch):
     """
 
     networks: Networks
-    """The classifier's settings."""
+    """Settings of the classifier."""
     weight: float = 1.0
-    """lambda, at least 0: what the attack's success counts beside the classifier's loss."""
+    """lambda, at least 0: weight of the attack's gain relative to the classifier's loss."""
     reference: HeldBack | ReferenceRows = HeldBack()
-    """What the attack network takes for non-members."""
+    """Source of the attack network's non-members."""
     sizes: AttackNetworkSizes = AttackNetworkSizes()
-    """Of the attack network."""
+    """Layer sizes of the attack network."""
     attack_steps: int = 1
-    """Of the attack network for each step of the classifier, at least 1."""
+    """Steps of the attack network per step of the classifier, at least 1."""
     attack_rate: float = 1e-3
-    """Adam's step for the attack network, above 0."""
+    """Learning rate of Adam for the attack network, above 0."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.weight < math.inf:
@@ -133,11 +133,11 @@ class AdversarialRegularisation(ByEpoch):
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
         return f"adversarial regularisation (weight {self.weight:g}) of {self.networks.name}"
 
     def describe(self) -> Mapping[str, Any]:
-        """Return everything that the result depends on beside the data, as JSON values."""
+        """Return all settings that affect the result besides the data, as JSON values."""
         return {
             "defence": "adversarial regularisation",
             "networks": dict(self.networks.describe()),
@@ -150,11 +150,15 @@ class AdversarialRegularisation(ByEpoch):
 
     def modules(self, task: Task, model: int) -> Iterator[torch.nn.Module]:
         """Yield a model after each epoch: one module, trained further every time."""
+        import torch
         from torch.nn.functional import cross_entropy, logsigmoid
 
         seed = task.seeds[model]
         references, trained = self.reference.rows(task.inside[model], seed)
-        task = _with_rows(task, model, trained)
+        inside = task.inside.copy()
+        inside[model] = trained
+        # Reference records are not trained on.
+        task = replace(task, inside=inside)
         module = task.module(model)
         weights = trainable(module)
         optimiser = Optimiser(task.rule, weights)
@@ -165,16 +169,21 @@ class AdversarialRegularisation(ByEpoch):
             rng = seeds.stream(seed, "attack-rows", epoch)
             for batch in batches_of_epoch(task, model, epoch):
                 for _ in range(self.attack_steps):
-                    attacker.learn(module, *(_draw_batch(rng, x, task) for x in (own, references)))
+                    members, others = (
+                        torch.from_numpy(rng.choice(rows, task.batch_size)).to(task.x.device)
+                        for rows in (own, references)
+                    )
+                    attacker.learn(module, members, others)
                 logits = module(task.x[batch])
                 y = task.y[batch]
+                # Only the members' term of the gain depends on the classifier.
                 gain = logsigmoid(attacker.log_odds(logits, y)).mean()
                 descend(optimiser, cross_entropy(logits, y) + self.weight * gain, weights)
             yield module
 
 
 class _Attacker:
-    """The attack network of one training: branches for answers and classes, and what joins them."""
+    """The attack network of one training: a branch each for answers and classes, then a head."""
 
     def __init__(self, defence: AdversarialRegularisation, task: Task, seed: int) -> None:
         import torch
@@ -193,7 +202,7 @@ class _Attacker:
         self._task = task
 
     def log_odds(self, logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """Return the log-odds of being a member, (r,)."""
+        """Return the log-odds of membership, (r,)."""
         import torch
 
         answers, classes, joint = self._parts
@@ -218,16 +227,3 @@ class _Attacker:
         outside = found[len(members) :]
         loss = (softplus(-inside).mean() + softplus(outside).mean()) / 2
         descend(self._optimiser, loss, self._weights)
-
-
-def _with_rows(task: Task, model: int, trained: Bools) -> Task:
-    inside = task.inside.copy()
-    inside[model] = trained
-    return replace(task, inside=inside)
-
-
-def _draw_batch(rng: np.random.Generator, rows: Ints, task: Task) -> torch.Tensor:
-    import torch
-
-    drawn = rng.choice(rows, task.batch_size)
-    return torch.from_numpy(drawn).to(task.x.device)

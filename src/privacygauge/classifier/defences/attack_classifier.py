@@ -1,4 +1,4 @@
-"""The attack network on score vectors alone: what MemGuard fools, and what tests it.
+"""The attack network on score vectors alone: MemGuard fools it, and tests rely on it.
 
 Jia et al. (2019), "MemGuard: Defending against black-box membership inference attacks via
 adversarial examples".
@@ -26,26 +26,26 @@ Weights = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class AttackClassifier:
-    """A network of rectified linear units on score vectors, trained by Adam on the cross-entropy.
+    """A ReLU network on score vectors, trained by Adam on the cross-entropy.
 
     Notes
     -----
-    Jia et al. (2019), section 5.1: three hidden layers of 256, 128 and 64 units. Optimiser,
-    epochs and step are this library's.
+    Jia et al. (2019), section 5.1: three hidden layers of 256, 128 and 64 units. Optimiser, epochs
+    and learning rate are this library's.
     """
 
     sorted: bool = True
-    """Whether vectors are sorted, the largest first, or stay in the order of the classes."""
+    """Whether vectors are sorted, largest first; otherwise they keep the order of the classes."""
     hidden: tuple[int, ...] = (256, 128, 64)
-    """Units of the hidden layers, at least one layer, each at least 1."""
+    """Units of each hidden layer, each at least 1; at least one layer."""
     epochs: int = 50
-    """Passes over the records, at least 1; all are made."""
+    """Epochs of training, at least 1; there is no early stopping."""
     learning_rate: float = 1e-4
-    """Adam's step, above 0."""
+    """Learning rate of Adam, above 0."""
     penalty: float = 1e-4
-    """Weight of the squared weights, at least 0."""
+    """L2 penalty on the weights, at least 0."""
     batch: int = 64
-    """Records a step, at least 1."""
+    """Batch size, at least 1."""
 
     def __post_init__(self) -> None:
         if not self.hidden or min(self.hidden) < 1:
@@ -61,8 +61,8 @@ class AttackClassifier:
     def learn(self, p: Inputs, member: Bools, rng: np.random.Generator) -> LearntClassifier:
         """Return the network, trained on score vectors (m, k) with known membership.
 
-        Both kinds must occur. The rarer kind is repeated, so that both weigh alike. `rng` draws the
-        first weights and the order of the records.
+        Both kinds must occur. The rarer kind is repeated, so that both have equal weight. `rng`
+        draws the initial weights and the order of the records.
         """
         from sklearn.neural_network import MLPClassifier
 
@@ -81,7 +81,7 @@ class AttackClassifier:
         )
         # More threads than cores at work make small fits many times slower.
         with limited_to(1):
-            # Epoch by epoch, because `fit` warns wherever it makes all epochs it was told to.
+            # Epoch by epoch, because `fit` warns if it stops at its largest number of epochs.
             for _ in range(self.epochs):
                 order = rng.permutation(rows)
                 model.partial_fit(inputs[order], inside[order], classes=[0, 1])
@@ -90,14 +90,14 @@ class AttackClassifier:
 
 @dataclass(frozen=True, eq=False)
 class LearntClassifier:
-    """A trained attack network; its one output is the log-odds of a member at even odds."""
+    """A trained attack network; its output is the log-odds of membership at even prior odds."""
 
     weights: tuple[Weights, ...]
-    """Of each layer, (inputs, units)."""
+    """Weights of each layer, (inputs, units)."""
     biases: tuple[Weights, ...]
-    """Of each layer, (units,)."""
+    """Biases of each layer, (units,)."""
     sorted: bool = False
-    """Whether it was trained on sorted vectors, and so sorts what it is asked."""
+    """Whether it was trained on sorted vectors, and so sorts its inputs."""
 
     def __post_init__(self) -> None:
         for name in ("weights", "biases"):
@@ -105,12 +105,12 @@ class LearntClassifier:
             object.__setattr__(self, name, layers)
 
     def log_odds(self, p: Inputs) -> Floats:
-        """Return the log-odds of being a member at even odds, (n,)."""
+        """Return the log-odds of membership at even prior odds, (n,)."""
         inputs = np.take_along_axis(p, _largest_first(p), axis=1) if self.sorted else p
         return np.asarray(self._layers(inputs)[-1][:, 0], np.float64)
 
     def log_odds_and_gradient(self, p: Inputs) -> tuple[Floats, Floats]:
-        """Return the log-odds, (n,), and each one's gradient with respect to its row, (n, k)."""
+        """Return the log-odds, (n,), and the gradient of each with respect to its row, (n, k)."""
         if not self.sorted:
             return self._with_gradient(p)
         order = _largest_first(p)
@@ -140,15 +140,15 @@ def _largest_first(p: Inputs) -> NDArray[np.intp]:
 
 
 JIA_2019 = AttackClassifier()
-"""The network of Jia et al. (2019) in size; epochs and step are this library's."""
+"""The network size of Jia et al. (2019); epochs and learning rate are this library's."""
 
 
 @dataclass(frozen=True)
 class NeuralJia:
     """One network for all classes on the probability vector alone, without the true class.
 
-    The attack that MemGuard is made against: judge no defence by it alone. Vectors are sorted by
-    default, which spares the network to learn every class by itself.
+    This is the attack that MemGuard is designed against, so no defence should be judged by it
+    alone. Vectors are sorted by default, so that the network need not learn every class separately.
 
     Notes
     -----
@@ -158,7 +158,7 @@ class NeuralJia:
     network: AttackClassifier = JIA_2019
     """The network."""
     most: int = 100_000
-    """Learn on at most so many shadow records, drawn at random."""
+    """Largest number of shadow records to learn from, drawn at random."""
 
     def __post_init__(self) -> None:
         checks.at_least(1, most=self.most)
@@ -173,7 +173,7 @@ class NeuralJia:
     thresholds = "none"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return the log-odds of being a member, at even odds, for every target."""
+        """Return every target's log-odds of membership at even prior odds, (n,)."""
         learnt = shadow_rows(self.name, observation, self.most, rng)
         if isinstance(learnt, Skipped):
             return learnt

@@ -1,4 +1,4 @@
-"""Models seen after every epoch of one training: every release that stopping early could give."""
+"""Models after every epoch of one training: every release that early stopping could give."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ByEpoch(ABC):
-    """Trains one network at a time, by `Networks` in another way, and shows it after each epoch."""
+    """Trains networks one at a time with a loop of its own, and can show each epoch."""
 
     networks: Networks
 
@@ -33,7 +33,7 @@ class ByEpoch(ABC):
 
     @property
     def device(self) -> str:
-        """Where it trains."""
+        """Device that trains."""
         return self.networks.device
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
@@ -61,10 +61,10 @@ class ByEpoch(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Trajectories:
-    """What models predict after several epochs of the same training."""
+    """Predictions of models after several epochs of the same training."""
 
     epochs: Ints
-    """(e,) Epochs that were made, ascending, each at least 1."""
+    """(e,) Recorded epochs, ascending, each at least 1."""
     logits: NDArray[Any]
     """(m, e, a, k) Logits; NaN where a model's training had failed by then."""
 
@@ -85,8 +85,8 @@ def trajectories(
 ) -> Trajectories:
     """Return the predictions of every model after each recorded epoch, from one training.
 
-    `recorded` are ascending epochs in 1..epochs; all by default. After epoch e a model is the one
-    that training for e epochs would have given.
+    `recorded` are ascending epochs in 1..epochs; by default all. After epoch e a model equals the
+    one that a training of e epochs would give.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def _trajectory(trainer: ByEpoch, task: Task, model: int, epochs: Ints) -> NDArr
     kept = set(epochs.tolist())
     last = int(epochs[-1])
     found = []
-    # The seed is for what is random in training, such as dropout.
+    # The seed is for randomness in training, such as dropout.
     with seeded_torch(task.seeds[model], task.x.device), torch.enable_grad():
         for epoch, module in enumerate(trainer.modules(task, model), start=1):
             if epoch in kept:

@@ -1,4 +1,4 @@
-"""What a defence on answers is: it sees score vectors, never labels or membership."""
+"""Protocol of a defence on answers: it sees score vectors, never labels or membership."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class FittedDefence(Protocol):
     """A defence that is ready to answer."""
 
     def answer(self, p: Floats, rng: np.random.Generator) -> Floats:
-        """Return what is released in place of the probabilities `p`, (n, k), rows sum to 1.
+        """Return the released probabilities in place of `p`, (n, k); rows sum to 1.
 
-        Every row is answered by itself, as one query is.
+        Every row is answered on its own, as a single query would be.
         """
 
 
 class Defence(Protocol):
-    """Changes a model's answers and leaves the model as it is. Frozen: no state between calls."""
+    """A defence that changes a model's answers, not the model. Frozen: no state between calls."""
 
     @property
     def name(self) -> str:
@@ -37,14 +37,14 @@ class Defence(Protocol):
         """Its parameters in a few words; empty where there are none."""
 
     def fit(self, p: Floats, member: Bools, rng: np.random.Generator) -> FittedDefence:
-        """Return the defence as the model's owner prepares it.
+        """Return the defence, fitted by the model's owner.
 
         Parameters
         ----------
         p : ndarray, shape (m, k)
-            The model's probabilities on records of the owner.
+            The model's probabilities for the owner's records.
         member : ndarray of bool, shape (m,)
-            Which of them the model was trained on; both kinds occur.
+            True where the model was trained on the record; both kinds occur.
         rng : numpy.random.Generator
         """
 
@@ -73,13 +73,13 @@ def defend_predictions(
     *,
     owner: Predictions | None = None,
 ) -> Predictions:
-    """Return what the defended model answers on the same records, as probabilities.
+    """Return the defended model's predictions for the same records, as probabilities.
 
     Parameters
     ----------
     defence : Defence
     predictions : Predictions
-        The undefended model's, of n records.
+        The undefended model's predictions for n records.
     rng : numpy.random.Generator
     owner : Predictions, optional
         The same model's predictions on the owner's records: its members, and non-members that
@@ -124,7 +124,7 @@ def defend_predictions(
 def keep_class(p: Floats, predicted: Ints, step: float) -> Floats:
     """Return `p`, with the predicted class raised above all others where rounding made a tie.
 
-    Rows of `p` (n, k) need not sum to 1; `predicted` (n,) is the class that each must have as its
+    Rows of `p` (n, k) need not sum to 1; `predicted` (n,) is the class that must be each row's
     first maximum; `step`, above 0, is how far above the largest value it is raised.
     """
     rows = np.flatnonzero(p.argmax(axis=1) != predicted)
@@ -134,5 +134,5 @@ def keep_class(p: Floats, predicted: Ints, step: float) -> Floats:
 
 
 def normalise_rows(p: Floats) -> Floats:
-    """Return rows divided by their sums, which are more than 0."""
+    """Return rows divided by their sums, which must be above 0."""
     return np.asarray(p / p.sum(axis=1, keepdims=True), np.float64)

@@ -1,4 +1,4 @@
-"""What is trained to audit defences, and the models that stand behind each of them."""
+"""The models that an audit of defences trains, and those that belong to each defence."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.claim import PrivacyClaim
 
 _SHARE = 5
-"""One record in so many is a reference of adversarial regularisation."""
+"""One record in this many is a reference record of adversarial regularisation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class DefendedModels:
 def as_defence(
     given: TrainingDefence | Defence | Trainer | str, delta: float | None
 ) -> TrainingDefence | Defence:
-    """Return the defence that a name stands for, or a trainer of the user's own."""
+    """Return the defence of this name, or one for a trainer of the user's own."""
     if isinstance(given, str):
         return any_defence_named(given, delta)
     if isinstance(given, Trainer):
@@ -56,7 +56,7 @@ def as_defence(
 def undefended_of(
     trainer: Trainer, n: int, defences: Sequence[TrainingDefence | Defence], seed: int
 ) -> tuple[UndefendedTraining, Ints]:
-    """Return how models are trained, and the rows that are judged."""
+    """Return the undefended training, and the rows that are judged."""
     if n < 2 * _SHARE:
         raise InputError(f"x must have at least {2 * _SHARE} records, got {n}")
     order = seeds.stream(seed, "reference").permutation(n)
@@ -70,7 +70,7 @@ def undefended_of(
 def trainings_by_defence(
     of: UndefendedTraining, defences: Sequence[TrainingDefence | Defence]
 ) -> tuple[Trainings, Mapping[int, int]]:
-    """Return what is trained, and which of it belongs to the defence of each number."""
+    """Return the trainings to run, and the index of the training of each defence by number."""
     at_training = {i: x for i, x in enumerate(defences) if isinstance(x, TrainingDefence)}
     trainers = {i: defence.trainer(of) for i, defence in at_training.items()}
     # Epochs of the undefended training are recorded anyway.
@@ -102,6 +102,7 @@ def models_behind(
         claim = None
         models = without.last
         if isinstance(defence, StopAfter):
+            # Early stopping needs no training: the undefended one recorded this epoch.
             stopped = without.after(defence.epoch)
         elif isinstance(defence, TrainingDefence):
             stopped = ways[places[number]]
@@ -122,7 +123,7 @@ def models_behind(
 def claim_of(
     defence: TrainingDefence, trainer: Trainer, of: UndefendedTraining
 ) -> PrivacyClaim | None:
-    """Return what an accountant says of a training; None where none does."""
+    """Return the accountant's privacy claim for a training; None where it has no accountant."""
     if not isinstance(defence, Private) or not isinstance(trainer, PrivateTraining):
         return None
     delta = defence.at_delta(of)
@@ -130,7 +131,7 @@ def claim_of(
 
 
 def require_different_defences(defences: Sequence[TrainingDefence | Defence]) -> None:
-    """Refuse defences that nobody could tell apart, and none at all."""
+    """Raise if there is no defence, or two have the same name and variant."""
     titles = [f"{defence.name} ({defence.variant})" for defence in defences]
     if not titles:
         raise InputError("at least one defence is needed, got none")

@@ -82,17 +82,17 @@ def losses_of_canaries(
 
 @dataclass(frozen=True)
 class PrivateTraining(ByEpoch):
-    """The settings of DP-SGD, and what it spends.
+    """The settings of DP-SGD, and the privacy that it spends.
 
-    In each step every record takes part with probability `sampling_rate`. The gradient of its
-    own loss is scaled down to the norm `clip` where it is longer; the sum gets normal noise of
-    standard deviation ``noise_multiplier * clip`` in every weight, and is divided by the
-    `batch_size` of `networks`, which is the expected batch and must not depend on who is in the
-    training set. An epoch is ``round(1 / sampling_rate)`` steps.
+    In each step every record takes part with probability `sampling_rate`. The gradient of its own
+    loss is scaled down to the norm `clip` where it is longer; the sum gets normal noise of standard
+    deviation ``noise_multiplier * clip`` in every weight, and is divided by the `batch_size` of
+    `networks`, which is the expected batch and must not depend on who is in the training set. An
+    epoch is ``round(1 / sampling_rate)`` steps.
 
-    What is private is one record added or removed. Noise comes from torch's ordinary generator
-    under the model's seed, in floating point: good enough to measure what the defence does, not
-    to release a model whose seed somebody may learn.
+    Neighbouring training sets differ by one record added or removed. Noise comes from torch's
+    ordinary generator under the model's seed, in floating point: good enough to measure the effect
+    of the defence, not to release a model whose seed somebody may learn.
 
     Notes
     -----
@@ -102,26 +102,26 @@ class PrivateTraining(ByEpoch):
     networks: Networks
     """The settings of the training; its `batch_size` is the expected batch."""
     noise_multiplier: float
-    """At least 0; at 0 there is clipping only, and no privacy."""
+    """Noise per clipping norm, at least 0; 0 clips only and gives no privacy."""
     sampling_rate: float
-    """In (0, 1]."""
+    """Probability that a record takes part in a step, in (0, 1]."""
     clip: float = 1.0
-    """The largest norm of a record's gradient, above 0."""
+    """Clipping norm of a record's gradient, above 0."""
 
     def __post_init__(self) -> None:
         if not 0 < self.clip < math.inf:
             raise InputError(f"clip must be finite and above 0, got {self.clip}")
-        # Its checks are those of these two fields.
+        # Its validation is that of these two fields.
         SubsampledGaussian(self.noise_multiplier, self.sampling_rate, 1)
 
     @property
     def steps_an_epoch(self) -> int:
-        """Steps in which a record takes part once on average."""
+        """Steps per epoch, in which a record takes part once on average."""
         return round(1 / self.sampling_rate)
 
     @property
     def spent(self) -> SubsampledGaussian:
-        """What the whole training spends."""
+        """Privacy spent by the whole training."""
         steps = self.networks.epochs * self.steps_an_epoch
         return SubsampledGaussian(self.noise_multiplier, self.sampling_rate, steps)
 
@@ -130,16 +130,16 @@ class PrivateTraining(ByEpoch):
         return self.spent.epsilon(delta)
 
     def accountant(self, delta: float) -> str:
-        """Return who adds up `epsilon` at this delta, such as ``PLD (dp-accounting 0.6.0)``."""
+        """Return the accountant of `epsilon` at this delta: ``PLD (dp-accounting 0.6.0)``, say."""
         return self.spent.accountant(delta)
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
         return f"DP-SGD (noise {self.noise_multiplier:g}) of {self.networks.name}"
 
     def describe(self) -> Mapping[str, Any]:
-        """Return everything that the result depends on beside the data, as JSON values."""
+        """Return all settings that affect the result besides the data, as JSON values."""
         return {
             "defence": "DP-SGD",
             "networks": dict(self.networks.describe()),
@@ -155,7 +155,7 @@ class PrivateTraining(ByEpoch):
         rng = seeds.stream(task.seeds[model], "sampled", epoch)
         own = task.inside[model]
         for _ in range(self.steps_an_epoch):
-            # Coins for the records of others too: leaving one out changes no other's coins.
+            # Coins are tossed for records outside too: leaving one out changes no other coin.
             rows = torch.from_numpy(np.flatnonzero(own & self._coins(rng, len(own))))
             yield rows.to(task.x.device)
 
@@ -164,7 +164,7 @@ class PrivateTraining(ByEpoch):
 
 
 def noise_of(task: Task, model: int) -> torch.Generator:
-    """Return the generator of a model's noise, on the device."""
+    """Return the generator of a model's noise, on the task's device."""
     import torch
 
     noise = torch.Generator(task.x.device)
@@ -181,9 +181,9 @@ class DpSgd(PrivateTraining):
 
     Notes
     -----
-    Abadi et al. (2016), algorithm 1. Norms of dense layers need no gradient of their own:
-    a record's gradient by a matrix is the outer product of the layer's inputs and the slopes at
-    its outputs, whose norm is the product of theirs (Goodfellow 2015).
+    Abadi et al. (2016), algorithm 1. Norms for dense layers do not need the gradient itself: a
+    record's gradient by a matrix is the outer product of the layer's inputs and the gradient by its
+    outputs, whose norm is the product of theirs (Goodfellow 2015).
     """
 
     def task(self, cohort: Cohort) -> Task:
@@ -227,7 +227,7 @@ def clipped_sum(
 ) -> list[torch.Tensor]:
     """Return the sum over records of their clipped gradients of the cross-entropy.
 
-    One for each parameter of the module, a Sequential of Linear layers and activations. There may
+    One tensor per parameter of the module, a Sequential of Linear layers and activations. There may
     be no records (r, d); `clip` is the largest norm of a record's gradient, above 0.
     """
     layers = layers_of(module)
@@ -267,7 +267,7 @@ def _backward(
     values: list[torch.Tensor],
     y: torch.Tensor,
 ) -> list[torch.Tensor]:
-    """Return each record's slopes of its own loss at every layer's outputs, before activation."""
+    """Return the gradient of each record's own loss by every layer's outputs, before activation."""
     import torch
 
     slope = torch.softmax(values[-1], 1)

@@ -1,4 +1,4 @@
-"""Early stopping: the undefended model at every epoch, which a defence has to beat."""
+"""Early stopping: the undefended model at every epoch, the baseline for every defence."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ class EarlyStopping(ByEpoch):
     """
 
     networks: Networks
-    """The settings; `epochs` are those of the longest training."""
+    """Settings of the training; `epochs` is that of the longest one."""
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
         return f"early stopping of {self.networks.name}"
 
     def describe(self) -> Mapping[str, Any]:
-        """Return everything that the result depends on beside the data, as JSON values."""
+        """Return all settings that affect the result besides the data, as JSON values."""
         return {"defence": "early stopping", "networks": dict(self.networks.describe())}
 
     def modules(self, task: Task, model: int) -> Iterator[torch.nn.Module]:
@@ -65,7 +65,7 @@ class EarlyStopping(ByEpoch):
 
 
 def nearest_epoch(epochs: ArrayLike, accuracy: ArrayLike, wanted: float) -> int | Skipped:
-    """Return the epoch whose test accuracy is the nearest not below that of a defended model.
+    """Return the epoch whose test accuracy is closest to a defended model's from above.
 
     Parameters
     ----------
@@ -83,9 +83,9 @@ def nearest_epoch(epochs: ArrayLike, accuracy: ArrayLike, wanted: float) -> int 
 
     Notes
     -----
-    Song & Mittal (2021), section 3.3.2. Where accuracy stays or falls again, epochs of about the
-    same accuracy differ widely in risk, and the nearest may be one that nobody would go on to.
-    `first_epoch` is the stricter baseline: on Location30 the two tell opposite stories.
+    Song & Mittal (2021), section 3.3.2. Where accuracy plateaus or falls again, epochs of similar
+    accuracy differ widely in risk, and the nearest may be one that nobody would train to.
+    `first_epoch` is the stricter baseline: on Location30 the two lead to opposite conclusions.
 
     Examples
     --------

@@ -28,16 +28,16 @@ METRIC_ATTACKS: tuple[Attack, ...] = tuple(Threshold(name) for name in METRICS)
 
 @dataclass(frozen=True, eq=False)
 class EpochRisk:
-    """A model after one epoch: how accurate it is, and what attacks achieve."""
+    """A model after one epoch: its accuracy, and the results of attacks."""
 
     epoch: int
-    """Epochs that were made."""
+    """Epochs of training so far."""
     train_accuracy: Estimate
-    """On the members."""
+    """Accuracy on the members."""
     test_accuracy: Estimate
-    """On the non-members."""
+    """Accuracy on the non-members."""
     attacks: tuple[Evaluation, ...]
-    """Each by an adversary whose shadow model was stopped after the same epoch."""
+    """One per attack, by an adversary whose shadow model was stopped after the same epoch."""
     highest: Estimate
     """Balanced accuracy of the best attack, its interval corrected for the choice."""
 
@@ -47,7 +47,7 @@ class EpochCurve:
     """Accuracy against risk, epoch by epoch."""
 
     points: tuple[EpochRisk, ...]
-    """Ascending in epochs, at least one."""
+    """Points by ascending epoch, at least one."""
 
     def at(self, epoch: int) -> EpochRisk:
         """Return the point of a recorded epoch."""
@@ -58,7 +58,7 @@ class EpochCurve:
         return found
 
     def nearest(self, accuracy: float) -> EpochRisk | Skipped:
-        """Return the point whose test accuracy is the nearest not below `accuracy`."""
+        """Return the point whose test accuracy is closest to `accuracy` from above."""
         return self._chosen(nearest_epoch(*self._accuracies(), accuracy))
 
     def first(self, accuracy: float) -> EpochRisk | Skipped:
@@ -66,7 +66,7 @@ class EpochCurve:
         return self._chosen(first_epoch(*self._accuracies(), accuracy))
 
     def lines(self) -> list[dict[str, Any]]:
-        """Return one mapping for every epoch and attack."""
+        """Return one mapping per epoch and attack."""
         return [
             {
                 "epoch": point.epoch,
@@ -85,7 +85,7 @@ class EpochCurve:
         ]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one line for every epoch and attack."""
+        """Return a data frame with one row per epoch and attack."""
         import pandas as pd
 
         return pd.DataFrame(self.lines())
@@ -105,19 +105,19 @@ def risk_by_epoch(
     seed: int = 0,
     level: float = 0.95,
 ) -> EpochCurve:
-    """Return how accuracy and risk go together while a model is trained.
+    """Return accuracy and risk after every epoch of a training.
 
     Parameters
     ----------
     target : mapping of int to Predictions
         Epoch to the target's predictions after it, on the same members and non-members.
     shadow : mapping of int to Predictions
-        The shadow model's after the same epochs, on records of its own.
+        The shadow model's predictions after the same epochs, for its own records.
     attacks : sequence of Attack
         Default: the metric attacks.
     seed : int
     level : float
-        Of every interval, in (0, 1).
+        Level of every interval, in (0, 1).
 
     Returns
     -------
@@ -139,26 +139,13 @@ def risk_by_epoch(
             f"{checks.short_list(sorted(target)) or 'none'} and "
             f"{checks.short_list(sorted(shadow)) or 'none'}"
         )
-    return EpochCurve(
-        tuple(
-            _point(
-                epoch, target[epoch], shadow=shadow[epoch], attacks=attacks, seed=seed, level=level
-            )
-            for epoch in sorted(target)
-        )
-    )
-
-
-def _point(
-    epoch: int,
-    target: Predictions,
-    shadow: Predictions,
-    attacks: Sequence[Attack],
-    seed: int,
-    level: float,
-) -> EpochRisk:
-    rounds = PredictionGame(target, shadow).deal(1, seeds.stream(seed, "deal"))
-    played = played_of(audit(rounds, attacks, seed=seed, level=level))
-    found = tuple(evaluation for _, evaluation in played)
-    highest = headline(played, seed=seed, level=level).accuracy
-    return EpochRisk(epoch, *model_accuracies(target, level), found, highest)
+    points = []
+    for epoch in sorted(target):
+        game = PredictionGame(target[epoch], shadow[epoch])
+        rounds = game.deal(1, seeds.stream(seed, "deal"))
+        played = played_of(audit(rounds, attacks, seed=seed, level=level))
+        found = tuple(evaluation for _, evaluation in played)
+        highest = headline(played, seed=seed, level=level).accuracy
+        accuracies = model_accuracies(target[epoch], level)
+        points.append(EpochRisk(epoch, *accuracies, found, highest))
+    return EpochCurve(tuple(points))

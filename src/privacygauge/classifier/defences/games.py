@@ -1,4 +1,4 @@
-"""The three games that judge a defence: without it, and with it unknown and known."""
+"""The three games that judge a defence: without it, with it unknown, and with it known."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TargetGame(Protocol):
 
     @property
     def target(self) -> Predictions:
-        """What the target answers on the judged records."""
+        """The target's predictions for the judged records."""
 
     def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
         """Return one round."""
@@ -37,7 +37,7 @@ class DefenceGames:
     """The same targets and the same shadow records in three games."""
 
     undefended: TargetGame
-    """Target and shadow answer as they are."""
+    """Target and shadow both answer undefended."""
     non_adaptive: TargetGame
     """The target is defended; the adversary learns on undefended shadow answers."""
     adaptive: TargetGame
@@ -55,9 +55,9 @@ def defence_games(
 ) -> DefenceGames:
     """Return the games without the defence and with it.
 
-    `target` and `shadow` are undefended predictions: on known members and non-members, and of the
-    shadow model on records of its own. Owners are what each model's defence is fitted on (see
-    `defend_predictions`); the two defences draw apart.
+    `target` and `shadow` are undefended predictions: of the target on known members and
+    non-members, and of the shadow model on its own records. Each model's defence is fitted on its
+    owner's predictions (see `defend_predictions`); the two defences draw independently.
 
     Notes
     -----
@@ -87,7 +87,8 @@ def training_games(undefended: TrainedAlike, defended: TrainedAlike) -> DefenceG
 
     Notes
     -----
-    Song & Mittal (2021), section 3.2: who knows the defence trains shadow models with it.
+    Song & Mittal (2021), section 3.2: an adversary who knows the defence trains shadow models with
+    it.
     """
     return DefenceGames(
         PoolGame(undefended.target, undefended.pool),
@@ -97,9 +98,9 @@ def training_games(undefended: TrainedAlike, defended: TrainedAlike) -> DefenceG
 
 
 def behind(defence: Defence, models: TrainedAlike, rng: np.random.Generator) -> TrainedAlike:
-    """Return what a target and shadow models answer behind a defence on answers.
+    """Return the predictions of a target and shadow models behind a defence on answers.
 
-    Each has a defence of its own, fitted and drawn apart; see `defend_predictions`.
+    Each model has its own defence, fitted and drawn apart; see `defend_predictions`.
     """
     pool = models.pool
     generators = rng.spawn(len(models.pool) + 1)
@@ -118,11 +119,10 @@ def behind(defence: Defence, models: TrainedAlike, rng: np.random.Generator) -> 
 
 
 def training_attacks(*, logits: bool = False) -> tuple[Attack, ...]:
-    """Return the suite that judges defences at training: all that take no training of their own.
+    """Return the suite that judges defences at training: all attacks without training of their own.
 
-    They are the metric attacks and those on single records. Networks that learn to attack need
-    seconds a game, of which there are three for every defence and one for every epoch. `logits` is
-    as in `defence_attacks`.
+    These are the metric attacks and those on single records. Neural attacks need seconds per game,
+    and there are three games per defence and one per epoch. `logits` is as in `defence_attacks`.
     """
     metrics = (x for x in prediction_attacks(logits=logits) if isinstance(x, Threshold))
     return (*metrics, *single_record_attacks("shared"))

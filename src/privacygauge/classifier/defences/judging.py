@@ -1,4 +1,4 @@
-"""What attacks find in the games of a defence, and the best of them on defences side by side."""
+"""Results of attacks in a defence's games, with the best attack on every defence side by side."""
 
 from __future__ import annotations
 
@@ -31,36 +31,36 @@ from privacygauge.evaluate.rates import mean, proportion
 from privacygauge.evaluate.risk import Risk
 
 WORST = 10
-"""Number of of the riskiest records that are named."""
+"""Number of the riskiest records that are named."""
 
 
 @dataclass(frozen=True, eq=False)
 class GameFindings:
-    """What was found in one game."""
+    """Results of one game."""
 
     results: Sequence[Result]
-    """Of every attack."""
+    """One per attack."""
     risk: Risk
     """The privacy risk score, assessed."""
     scores: Floats
-    """(n,) The score of every record, in the file's order."""
+    """(n,) The risk score of every record, in the order of the file."""
 
 
 @dataclass(frozen=True, eq=False)
 class DefenceOptions:
-    """What every game is asked."""
+    """Options shared by every game."""
 
     attacks: tuple[Attack, ...]
-    """All of them are played in every game."""
+    """Attacks; all of them are played in every game."""
     estimator: Estimator | None
-    """Of the privacy risk score."""
+    """Estimator of the privacy risk score."""
     seed: int
-    """All random draws derive from it."""
+    """Seed from which all draws are derived."""
     level: float
-    """Of every interval."""
+    """Level of every interval, in (0, 1)."""
 
     def results(self, game: TargetGame) -> Sequence[Result]:
-        """Return what every attack did in a game."""
+        """Return the result of every attack in a game."""
         rounds = game.deal(1, seeds.stream(self.seed, "deal"))
         return audit(rounds, self.attacks, seed=self.seed, level=self.level)
 
@@ -72,19 +72,19 @@ class DefenceOptions:
         return GameFindings(self.results(game), *risk)
 
     def headline(self, found: GameFindings) -> Headline:
-        """Return the best attack, corrected for the choice."""
+        """Return the best attack, with its interval corrected for the choice."""
         return headline(played_of(found.results), seed=self.seed, level=self.level)
 
 
 def evaluations(results: Sequence[Result]) -> list[Evaluation]:
-    """Return the attacks that could be played."""
+    """Return the evaluations of the attacks that could be played."""
     return [result[1] for result in results if not isinstance(result, Skipped)]
 
 
 def judge_defence(
     name: str, variant: str, games: DefenceGames, undefended: GameFindings, asked: DefenceOptions
 ) -> JudgedDefence:
-    """Return what attacks achieve in spite of a defence, and what it costs."""
+    """Return the results of attacks in spite of a defence, and its cost."""
     adaptive = asked.of(games.adaptive)
     level = asked.level
     target = games.undefended.target
@@ -144,5 +144,5 @@ def model_accuracies(target: Predictions, level: float) -> tuple[Estimate, Estim
 
 
 def can_be_undone(defence: object) -> bool:
-    """Return whether who knows a defence can compute the true answers from the defended ones."""
+    """Return whether an adversary who knows the defence can recover the true answers."""
     return isinstance(defence, Temperature)

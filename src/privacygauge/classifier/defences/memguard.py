@@ -20,16 +20,16 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 
 _TINY = float(np.finfo(np.float64).tiny)
-# Without an end, an answer that one step misleads would be found for every c3.
+# Bounded, since an answer that one step misleads would succeed for every c3.
 _MOST_ROUNDS = 12
 
 
 @dataclass(frozen=True)
 class MemGuard:
-    """Noise that brings the owner's own attack network to even odds, within a budget on average.
+    """Noise that brings the owner's own attack network to even odds, within an average budget.
 
-    Whoever can ask for the same record again must get the same answer again: over fresh draws
-    the mixture of noisy and true answers could be told apart. Audits ask once a record.
+    The same record must get the same answer every time: over fresh draws the mixture of noisy and
+    true answers could be separated. Audits ask once per record.
 
     Notes
     -----
@@ -40,24 +40,23 @@ class MemGuard:
         + c3 ||softmax(z + e) - p||_1
 
     by steps of fixed length along the gradient, until h changes its sign and l is still the
-    largest. c3 grows tenfold as long as that is reached, and the last noise that reached it is
-    taken. Phase II releases the noisy answer with probability ``min(1, budget / d)``, d its
-    distance from p, and never if it takes h no nearer to 0; so the expected distance is at most
-    the budget.
+    largest. c3 grows tenfold as long as this succeeds, and the last successful noise is taken.
+    Phase II releases the noisy answer with probability ``min(1, budget / d)``, d its distance from
+    p, and never if it takes h no nearer to 0; so the expected distance is at most the budget.
     """
 
     budget: float = 1.0
-    """Most expected L1 distance between the answer and p for every record, in [0, 2]."""
+    """Largest expected L1 distance between the answer and p for every record, in [0, 2]."""
     network: AttackClassifier = JIA_2019
-    """What the owner trains on its members and on non-members."""
+    """Attack network that the owner trains on its members and on non-members."""
     c2: float = 10.0
     """Weight of keeping the predicted class, above 0."""
     c3: float = 0.1
-    """First weight of the distance, above 0."""
+    """Initial weight of the distance, above 0."""
     steps: int = 300
-    """Most steps for each c3, at least 1."""
+    """Largest number of steps per c3, at least 1."""
     step: float = 0.1
-    """Length of a step on the logits, above 0."""
+    """Step length on the logits, above 0."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.budget <= 2:
@@ -84,14 +83,14 @@ class MemGuard:
 
 @dataclass(frozen=True, eq=False)
 class Noisy:
-    """What MemGuard would release for every record, before the coin."""
+    """The answers that MemGuard would release for every record, before the coin."""
 
     p: Floats
     """(n, k) Noisy answers."""
     distance: Floats
     """(n,) L1 distance of each from the true answer, in [0, 2]."""
     probability: Floats
-    """(n,) How likely the noisy answer is released in place of the true one, in [0, 1]."""
+    """(n,) Probability that the noisy answer is released in place of the true one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +98,7 @@ class FittedMemGuard:
     """MemGuard with the attack network that it fools."""
 
     defence: MemGuard
-    """Its parameters."""
+    """Parameters of the defence."""
     classifier: LearntClassifier
     """The owner's attack network."""
 
@@ -110,7 +109,7 @@ class FittedMemGuard:
         return np.where(released[:, None], noisy.p, p)
 
     def noisy(self, p: Floats) -> Noisy:
-        """Return the noisy answers and how likely each is released, for true ones (n, k)."""
+        """Return the noisy answers and their release probabilities, for true answers (n, k)."""
         k = len(self.classifier.weights[0])
         if p.ndim != 2 or p.shape[1] != k:
             raise InputError(
@@ -139,7 +138,7 @@ class FittedMemGuard:
         return found
 
     def _descended(self, z: Floats, p: Floats, c3: float) -> tuple[Floats, Bools]:
-        """Return answers after gradient steps on phase I's loss, and which reached the goal."""
+        """Return answers after gradient steps on phase I's loss, and which reached its goal."""
         logits = z.copy()
         result = p.copy()
         predicted = p.argmax(axis=1)
@@ -151,12 +150,14 @@ class FittedMemGuard:
             if not len(active):
                 break
             told = np.sign(odds)[:, None] * towards
+            # The gradient of the L1 distance.
             told += c3 * np.sign(result[active] - p[active])
             slope = self._slope(logits[active], result[active], predicted[active], told)
             logits[active] -= self.defence.step * slope
             result[active] = softmax(logits[active], axis=1)
             odds, towards = self._log_odds_and_gradient(result[active])
             kept = result[active].argmax(axis=1) == predicted[active]
+            # The goal: the attack's log-odds change sign and the predicted class stays.
             done = (odds * start[active] <= 0) & kept
             reached[active] = done
             active = active[~done]
@@ -177,16 +178,13 @@ class FittedMemGuard:
         """
         inner = np.einsum("ij,ij->i", noisy, direction)
         slope = noisy * (direction - inner[:, None])
-        _add_class_slope(slope, logits, predicted, self.defence.c2)
+        # The class term, c2: its gradient is 0 where the predicted class is still ahead.
+        rows = np.arange(len(logits))
+        others = logits.copy()
+        others[rows, predicted] = -np.inf
+        rival = others.argmax(axis=1)
+        lost = np.flatnonzero(others[rows, rival] >= logits[rows, predicted])
+        slope[lost, rival[lost]] += self.defence.c2
+        slope[lost, predicted[lost]] -= self.defence.c2
         length = np.linalg.norm(slope, axis=1, keepdims=True)
         return np.asarray(slope / np.maximum(length, _TINY), np.float64)
-
-
-def _add_class_slope(slope: Floats, logits: Floats, predicted: Ints, weight: float) -> None:
-    rows = np.arange(len(logits))
-    others = logits.copy()
-    others[rows, predicted] = -np.inf
-    rival = others.argmax(axis=1)
-    lost = np.flatnonzero(others[rows, rival] >= logits[rows, predicted])
-    slope[lost, rival[lost]] += weight
-    slope[lost, predicted[lost]] -= weight

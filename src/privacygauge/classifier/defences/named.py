@@ -1,4 +1,4 @@
-"""Defences by the names that they have on the command line."""
+"""Defences by their names on the command line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from privacygauge.errors import InputError
 _Made = TypeVar("_Made", Defence, TrainingDefence)
 
 DEFENCES = "memguard:1, binning:0.01, rounding:2, top-k:3, temperature:5, label-only"
-"""Every defence on answers, as it is written on the command line; the numbers are the defaults."""
+"""Every defence on answers, as written on the command line; the numbers are the defaults."""
 
 TRAINING_DEFENCES = (
     "early-stopping:10, l2:0.01, dropout:0.5, adversarial-regularisation:1, dp-sgd:8, "
@@ -39,8 +39,9 @@ TRAINING_DEFENCES = (
 """Every defence at training; the numbers are the defaults."""
 
 _Known = dict[str, tuple[Callable[..., _Made], Callable[[str], float] | None]]
-"""What makes a defence, and what reads its number; None where it has no number."""
+"""Factory of each defence, and the parser of its number; None if it has no number."""
 
+# DP-SGD is not among them: it takes a delta as well.
 _ON_ANSWERS: _Known[Defence] = {
     "memguard": (MemGuard, float),
     "binning": (Binning, float),
@@ -92,7 +93,7 @@ def training_defence_named(text: str, delta: float | None = None) -> TrainingDef
         of ``l2``, the rate of ``dropout``, lambda of ``adversarial-regularisation``, the epsilon
         of ``dp-sgd`` and ``dp-sgd-opacus``, the records of ``removal`` or below 1 their share.
     delta : float, optional
-        Of DP-SGD; see `Private`.
+        Delta of DP-SGD, in (0, 1); see `Private`.
 
     Raises
     ------
@@ -123,14 +124,14 @@ def any_defence_named(text: str, delta: float | None = None) -> Defence | Traini
 
 
 def is_at_training(text: str) -> bool:
-    """Return whether `text` names a defence that trains another model."""
+    """Return whether `text` names a defence at training."""
     word = text.partition(":")[0]
     return word in (known.partition(":")[0] for known in TRAINING_DEFENCES.split(", "))
 
 
 @contextmanager
 def _one_of(names: str, text: str) -> Iterator[None]:
-    """Say what is known where `text` names nothing, or its number is none."""
+    """List the known names in the error where `text` names no defence, or has a bad number."""
     try:
         yield
     except InputError:

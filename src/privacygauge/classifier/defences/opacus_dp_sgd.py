@@ -1,10 +1,9 @@
-"""DP-SGD by Opacus: differentially private training of any module that it knows."""
+"""DP-SGD by Opacus: differentially private training of any module that Opacus supports."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
@@ -26,9 +25,9 @@ if TYPE_CHECKING:
 class OpacusDpSgd(PrivateTraining):
     """Trains modules by Opacus on sums of clipped gradients with normal noise.
 
-    What it does is what `PrivateTraining` says. Opacus takes the gradients record by record,
-    clips them and adds the noise; the coins that draw batches are PrivacyGauge's, those of `DpSgd`.
-    Layers that mix records, such as batch normalisation, are refused.
+    The algorithm is that of `PrivateTraining`. Opacus takes the gradients record by record, clips
+    them and adds the noise; the coins that sample batches are PrivacyGauge's, as in `DpSgd`. Layers
+    that mix records, such as batch normalisation, are refused.
 
     Notes
     -----
@@ -39,7 +38,7 @@ class OpacusDpSgd(PrivateTraining):
     """
 
     def describe(self) -> Mapping[str, Any]:
-        """Return everything that the result depends on beside the data, as JSON values."""
+        """Return all settings that affect the result besides the data, as JSON values."""
         the_opacus()
         return {**super().describe(), "opacus": version("opacus")}
 
@@ -75,11 +74,18 @@ class OpacusDpSgd(PrivateTraining):
             for batch in self.sampled(task, model, epoch):
                 optimiser.zero_grad()
                 if len(batch):
-                    with _inputs_without_gradients():
+                    with warnings.catch_warnings():
+                        # Opacus hooks every layer, the first one too, whose inputs are data.
+                        warnings.filterwarnings(
+                            "ignore", "Full backward hook is firing", UserWarning
+                        )
                         loss = cross_entropy(hooked(task.x[batch]), task.y[batch], reduction="sum")
                         loss.backward()  # type: ignore[no-untyped-call]
                 else:
-                    _no_gradients(weights)
+                    # Some layers refuse to run on an empty batch, which leaves no gradients.
+                    for weight in weights:
+                        empty = weight.new_zeros((0, *weight.shape))
+                        weight.grad_sample = empty  # type: ignore[attr-defined]
                 optimiser.step()
             yield module
 
@@ -111,17 +117,3 @@ def _torch_optimiser(rule: Rule, weights: list[torch.Tensor]) -> Any:
     return torch.optim.SGD(
         weights, rule.learning_rate, momentum=rule.momentum, weight_decay=rule.weight_decay
     )
-
-
-def _no_gradients(weights: list[torch.Tensor]) -> None:
-    """Leave what a batch without records leaves: some layers refuse to look at one."""
-    for weight in weights:
-        weight.grad_sample = weight.new_zeros((0, *weight.shape))  # type: ignore[attr-defined]
-
-
-@contextmanager
-def _inputs_without_gradients() -> Iterator[None]:
-    # Opacus listens at every layer, the first one too, whose inputs are data.
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Full backward hook is firing", UserWarning)
-        yield

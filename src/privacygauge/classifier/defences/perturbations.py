@@ -20,8 +20,8 @@ _TINY = float(np.finfo(np.float64).tiny)
 class Binning:
     """Releases the centre of each probability's bin.
 
-    Rows are divided by their sums. Of classes that share the largest bin, one that would no
-    longer be the prediction is put one bin higher.
+    Rows are divided by their sums. If the predicted class would lose a tie for the largest bin, it
+    is put one bin higher.
 
     Notes
     -----
@@ -29,7 +29,7 @@ class Binning:
     """
 
     width: float = BIN
-    """Of a bin, 1 over a whole number."""
+    """Width of a bin, 1 over a whole number."""
 
     def __post_init__(self) -> None:
         n_bins(self.width)
@@ -54,8 +54,8 @@ class Binning:
 class Rounding:
     """Releases probabilities rounded to decimal places.
 
-    Rows are divided by their sums. Of classes that round to the same largest value, one that
-    would no longer be the prediction is put one unit of the last place higher.
+    Rows are divided by their sums. If the predicted class would lose a tie for the largest value,
+    it is put one unit of the last place higher.
 
     Notes
     -----
@@ -89,10 +89,10 @@ class Rounding:
 
 @dataclass(frozen=True)
 class TopK:
-    """Releases the largest probabilities and hides how the rest is shared out.
+    """Releases the largest probabilities and hides how the rest is distributed.
 
-    The rest of each row is spread evenly over the other classes, as an adversary would who is
-    given the largest ones alone.
+    The rest of each row is spread evenly over the other classes, as an adversary would who sees
+    only the largest ones.
 
     Notes
     -----
@@ -100,7 +100,7 @@ class TopK:
     """
 
     k: int = 3
-    """How many probabilities are released, at least 1."""
+    """Number of probabilities that are released, at least 1."""
 
     def __post_init__(self) -> None:
         if self.k < 1:
@@ -110,7 +110,7 @@ class TopK:
 
     @property
     def variant(self) -> str:
-        """How many are released."""
+        """The number of released probabilities."""
         return f"k = {self.k}"
 
     def fit(self, p: Floats, member: Bools, rng: np.random.Generator) -> TopK:
@@ -137,8 +137,8 @@ class TopK:
 class Temperature:
     """Divides logits by a temperature: ``p_i^(1/T) / sum_j p_j^(1/T)``.
 
-    Whoever knows or guesses T can undo it, by ``1 / T``: it hides nothing but from attacks that
-    expect other numbers, and is here to be compared with.
+    An adversary who knows or guesses T can undo it, by ``1 / T``: it hides nothing except from
+    attacks that expect other numbers, and serves as a comparison.
 
     Notes
     -----
@@ -146,7 +146,7 @@ class Temperature:
     """
 
     t: float = 5.0
-    """Finite and above 0; above 1 answers become less certain."""
+    """Temperature, finite and above 0; answers become less certain above 1."""
 
     def __post_init__(self) -> None:
         if not 0 < self.t < np.inf:
@@ -171,9 +171,9 @@ class Temperature:
 
 @dataclass(frozen=True)
 class LabelOnly:
-    """Releases the predicted class and nothing else: a 1 there, 0 elsewhere.
+    """Releases the predicted class only: a 1 there, 0 elsewhere.
 
-    What is left to attack is whether the prediction is right.
+    An attack still sees whether the prediction is right.
     """
 
     name = "label-only"

@@ -52,11 +52,21 @@ from privacygauge.evaluate.defences import JudgedDefence
 def beside_stopping(
     c: ComparedDefence, one: DefendedModels, without: TrainedWithout, curve: Sequence[AfterEpoch]
 ) -> ComparedDefence:
-    """Return a defence with what it has to be compared with."""
+    """Return a defence with its comparison: early stopping at the same accuracy, and its claim."""
     if not isinstance(one.defence, TrainingDefence):
         return c
-    stops = isinstance(one.defence, StopAfter) or len(curve) < 2
-    stopped = None if stops else _stop_early(one.models, without, curve)
+    stopped: AfterEpoch | Skipped | None = None
+    if len(curve) >= 2 and not isinstance(one.defence, StopAfter):
+        # The undefended model after the first epoch that is as accurate, judged by shadow models:
+        # stopping early costs nothing, so a defence has to beat it.
+        trained = [without.after(point.epoch) for point in curve]
+        reached = [x.shadow_accuracy for x in trained if not isinstance(x, Skipped)]
+        epochs = [point.epoch for point in curve]
+        epoch = first_epoch(epochs, reached, one.models.shadow_accuracy)
+        if isinstance(epoch, Skipped):
+            stopped = epoch
+        else:
+            stopped = next(point for point in curve if point.epoch == epoch)
     return replace(c, at_training=True, stopped=stopped, claim=one.claim)
 
 
@@ -66,7 +76,7 @@ def curve_by_epoch(
     asked: judging.DefenceOptions,
     together: int,
 ) -> tuple[AfterEpoch, ...]:
-    """Return the best attack after every epoch; every interval holds together with all others."""
+    """Return the best attack after every epoch; all intervals hold simultaneously."""
     found = []
     for epoch, models in zip(without.epochs.tolist(), without.models, strict=True):
         if isinstance(models, Skipped):
@@ -79,34 +89,22 @@ def curve_by_epoch(
     return tuple(found)
 
 
-def _stop_early(
-    models: TrainedAlike, without: TrainedWithout, curve: Sequence[AfterEpoch]
-) -> AfterEpoch | Skipped:
-    """Return the undefended model after the first epoch that is as accurate, by shadow models."""
-    trained = [without.after(point.epoch) for point in curve]
-    reached = [x.shadow_accuracy for x in trained if not isinstance(x, Skipped)]
-    epoch = first_epoch([point.epoch for point in curve], reached, models.shadow_accuracy)
-    if isinstance(epoch, Skipped):
-        return epoch
-    return next(point for point in curve if point.epoch == epoch)
-
-
 @dataclass(frozen=True, eq=False)
 class PlayedDefences:
-    """What was found, and what is to be said beside it."""
+    """Results for all defences, with everything a report says beside them."""
 
     found: ComparedDefences
-    """All numbers."""
+    """Comparison of all defences."""
     target: Predictions
-    """The judged model's."""
+    """Predictions of the judged model."""
     skipped: tuple[Skipped, ...]
     """Defences whose training failed, and attacks that could not be played."""
     warnings: tuple[str, ...] = ()
-    """What may mislead."""
+    """Caveats for the reader."""
     about: Mapping[str, str] | None = None
-    """What was trained."""
+    """Description of the trained model."""
     package: str | None = None
-    """What models were trained with, where that is known."""
+    """Package that trained the models, if known."""
 
 
 def asked_of(
@@ -117,7 +115,7 @@ def asked_of(
     seed: int,
     level: float,
 ) -> judging.DefenceOptions:
-    """Return what every game on answers is asked, all of it checked."""
+    """Return the options of every game on answers, all of them checked."""
     caveats.require_other_rows(target, shadow)
     caveats.require_varied_answers(target)
     suite = defence_attacks(logits=target.logits) if attacks is None else attacks
@@ -132,10 +130,10 @@ def on_answers(
     asked: judging.DefenceOptions,
     told: Callable[[int, int], None],
 ) -> PlayedDefences:
-    """Return what is left behind each defence of a model's answers.
+    """Return the risk that remains behind each defence of a model's answers.
 
-    `owners` are predictions of target and shadow on what their defences are fitted on; `told` is
-    called with the games that were played and their number.
+    `owners` are predictions of target and shadow for the records that their defences are fitted on;
+    `told` is called with the number of games that were played, and their total.
     """
     undefended = asked.of(PredictionGame(target, shadow))
     total = len(defences) + 1
@@ -164,7 +162,7 @@ def behind_one(
     own: Predictions,
     asked: judging.DefenceOptions,
 ) -> PlayedDefences:
-    """Return what is left behind one defence, given what both models answer with it."""
+    """Return the risk that remains behind one defence, given both models' defended answers."""
     games = DefenceGames(
         PredictionGame(target, shadow),
         PredictionGame(answers, shadow),
@@ -176,7 +174,7 @@ def behind_one(
 
 
 Train = Callable[..., tuple[TrainedWithout, tuple[TrainedAlike | Skipped, ...]]]
-"""`train_each_way`, with how it is run."""
+"""`train_each_way` with its execution options."""
 
 
 def at_training(
@@ -188,7 +186,7 @@ def at_training(
     ids: ArrayLike | None,
     owner: Ints | None,
 ) -> PlayedDefences:
-    """Return what is left behind each defence where models are trained with it.
+    """Return the risk that remains with each defence when models are trained with it.
 
     `ids` (n,) and `owner` (n,) are the records' names and people.
     """
@@ -219,6 +217,7 @@ def at_training(
         for one in defended
         for games in [training_games(last, one.models)]
     ]
+    # The curve by epoch is tested as well, so every interval allows for its points.
     beside = len(without.epochs) - 1
     together = n_together(len(judging.evaluations(undefended.results)), len(results), beside)
     curve = curve_by_epoch(without, undefended, asked, together)
@@ -259,9 +258,9 @@ def _side_by_side(
     *,
     beside: int = 0,
 ) -> PlayedDefences:
-    """Return what defences leave that were judged already.
+    """Return the comparison of defences that are already judged.
 
-    `undone` is for each whether it can be undone; `beside` is as in `compare_defences`.
+    `undone` says for each whether an adversary can undo it; `beside` is as in `compare_defences`.
     """
     none, others = compare_defences(
         judging.evaluations(undefended.results), results, undone, asked.level, beside=beside
@@ -281,7 +280,7 @@ def _side_by_side(
 
 
 def require_same_records(before: Predictions, after: Predictions, name: str, of: str) -> None:
-    """Raise where answers are not about the same records in the same order."""
+    """Raise if answers are not about the same records in the same order."""
     if not all(
         np.array_equal(getattr(before, field), getattr(after, field))
         for field in ("labels", "member")

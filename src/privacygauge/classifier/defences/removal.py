@@ -1,7 +1,7 @@
 """Removal of risky records: each model is trained without the riskiest of its own members.
 
-Long, Bindschaedler & Gunter (2017), section 7, take the record of the largest differential
-training privacy out, measure again, and go on. Here it is a training like any other: a removed
+Long, Bindschaedler & Gunter (2017), section 7, remove the record with the largest differential
+training privacy, measure again, and go on. Here removal is a way to train like any other: a removed
 record still counts as a member, since its owner gave it, and attacks are judged on it too.
 """
 
@@ -25,21 +25,21 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 
 _MOST_CATEGORIES = 64
-"""A column of larger whole numbers is taken for a number."""
+"""A column with larger whole numbers is treated as numeric."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """So large a share of a model's own members, rounded down."""
+    """A share of a model's own members, rounded down."""
 
     share: float
-    """In (0, 1)."""
+    """Share of the members, in (0, 1)."""
 
     def __post_init__(self) -> None:
         checks.level(self.share, "share")
 
     def of(self, n_members: int) -> int:
-        """Return how many of the members that are."""
+        """Return the number of members to remove."""
         return int(self.share * n_members + 1e-9)
 
     def __str__(self) -> str:
@@ -48,10 +48,10 @@ class Share:
 
 @dataclass(frozen=True)
 class Number:
-    """So many of a model's own members."""
+    """A fixed number of a model's own members."""
 
     number: int
-    """At least 0."""
+    """Members to remove, at least 0."""
 
     def __post_init__(self) -> None:
         checks.at_least(0, number=self.number)
@@ -65,17 +65,17 @@ class Number:
 
 
 class Risk(Protocol):
-    """How risky each of a training set's records is, without a model having been attacked."""
+    """Risk of each record of a training set, estimated without attacking a model."""
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Name, as reports print it."""
 
     def describe(self) -> Mapping[str, Any]:
-        """Return everything that the values depend on beside the data, as JSON values."""
+        """Return all settings that affect the values besides the data, as JSON values."""
 
     def of(self, x: NDArray[Any], y: Ints, inside: Bools, n_classes: int) -> Floats:
-        """Return the risk of every record, (n,); of those outside nothing is asked.
+        """Return the risk of every record, (n,); values of records outside are ignored.
 
         Parameters
         ----------
@@ -89,22 +89,22 @@ class Risk(Protocol):
 
 @dataclass(frozen=True)
 class PdtpRisk:
-    """Pointwise differential training privacy, exact, of a learner that needs no retraining.
+    """Exact pointwise differential training privacy, by a learner that needs no retraining.
 
-    How much the learner's answer about the record changes in the log when it is left out of the
-    training set (Long et al. 2017, definition 4.3). The learner is a stand-in wherever something
-    else is trained.
+    It is the change of the learner's log prediction for the record when the record is left out of
+    the training set (Long et al. 2017, definition 4.3). The learner is a stand-in wherever another
+    model is trained.
     """
 
     learner: Learner | None = None
-    """Such as `Logistic`; default: naive Bayes, with whole numbers from 0 to 63 for
+    """A learner such as `Logistic`; by default naive Bayes, with whole numbers from 0 to 63 as
     categories."""
     width: float = 0.0
-    """Of the bins of published probabilities; 0 for none."""
+    """Bin width of the published probabilities; 0 for no bins."""
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Name, as reports print it."""
         return f"PDTP of {'naive Bayes' if self.learner is None else self.learner.name}"
 
     def describe(self) -> Mapping[str, Any]:
@@ -126,16 +126,16 @@ class PdtpRisk:
 
 @dataclass(frozen=True)
 class ScoreRisk:
-    """Whatever a function of the user's says of the records."""
+    """Risk by a function of the user's own."""
 
     score: Callable[[NDArray[Any], Ints, Bools], ArrayLike]
-    """From features (n, d), classes (n,) and who is inside (n,) to the risk of each, (n,)."""
+    """Maps features (n, d), classes (n,) and membership (n,) to the risk of each record, (n,)."""
     label: str
-    """What reports call it."""
+    """Name, as reports print it."""
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Name, as reports print it."""
         return self.label
 
     def describe(self) -> Mapping[str, Any]:
@@ -143,7 +143,7 @@ class ScoreRisk:
         return {"risk": self.label}
 
     def of(self, x: NDArray[Any], y: Ints, inside: Bools, n_classes: int) -> Floats:
-        """Return what the function says, (n,)."""
+        """Return the function's risk scores, (n,)."""
         found = np.asarray(self.score(x, y, inside), np.float64)
         if found.shape != y.shape:
             raise InputError(
@@ -156,19 +156,19 @@ class ScoreRisk:
 class RemoveRisky:
     """Trains each model without the riskiest of its own members.
 
-    Records that shield each other become risky only when one of them is gone, so that the
-    largest risk falls as a sawtooth (Long et al. 2017, figure 6): with more `rounds` risk is
-    measured again after each part of the removal.
+    Records that shield each other become risky only when one of them is gone, so that the largest
+    risk falls as a sawtooth (Long et al. 2017, figure 6): with more `rounds` risk is measured again
+    after each part of the removal.
     """
 
     trainer: Any
-    """What trains on the records that are left: a trainer, or whatever `as_trainer` takes."""
+    """Trainer on the remaining records, or anything that `as_trainer` takes."""
     amount: Share | Number = Share(0.05)
-    """How many of its members each model does without."""
+    """Number or share of its members that each model is trained without."""
     risk: Risk = PdtpRisk()
-    """By which the riskiest are found, from the model's own members alone."""
+    """Measure of risk, computed from the model's own members alone."""
     rounds: int = 1
-    """In how many parts records are removed, at least 1."""
+    """Number of parts in which records are removed, at least 1."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "trainer", as_trainer(self.trainer))
@@ -176,7 +176,7 @@ class RemoveRisky:
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
         return f"removal of {self.amount} by {self.risk.name}, {self.inner.name}"
 
     @property
@@ -185,7 +185,7 @@ class RemoveRisky:
         return self.inner.logits
 
     def describe(self) -> Mapping[str, Any]:
-        """Return everything that the result depends on beside the data, as JSON values."""
+        """Return all settings that affect the result besides the data, as JSON values."""
         return {
             "defence": "removal",
             "of": self.inner.name,
@@ -200,7 +200,7 @@ class RemoveRisky:
         return self.inner.train(self.reduced(cohort))
 
     def reduced(self, cohort: Cohort) -> Cohort:
-        """Return the cohort of the same models on the members that are left."""
+        """Return the cohort of the same models on their remaining members."""
         return replace(cohort, inside=cohort.inside & ~self.removed(cohort))
 
     def removed(self, cohort: Cohort) -> Bools:
@@ -222,7 +222,7 @@ class RemoveRisky:
 
     @property
     def inner(self) -> Trainer:
-        """What trains on the records that are left."""
+        """The trainer that gets the remaining records."""
         trainer: Trainer = self.trainer
         return trainer
 
@@ -251,12 +251,12 @@ class RemoveRisky:
 def naive_bayes_for(x: NDArray[Any]) -> NaiveBayes:
     """Return naive Bayes for a table: columns of whole numbers from 0 to 63 are categories.
 
-    `x` (n, d) holds all records that there are, so that a category is known wherever it occurs.
+    `x` (n, d) holds all records, so that a category is known wherever it occurs.
 
     Raises
     ------
     InputError
-        If a column holds something else than numbers.
+        If a column holds anything but numbers.
     """
     if x.dtype.kind not in "biuf":
         raise InputError(f"x must hold numbers for naive Bayes, got {x.dtype}: give another risk")

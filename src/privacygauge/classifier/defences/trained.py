@@ -31,17 +31,17 @@ class TrainedAlike:
     """One target and its shadow models, trained in the same way."""
 
     target: Predictions
-    """The target's, on the judged records."""
+    """Predictions of the target on the judged records."""
     pool: Pool
-    """The shadow models', on the same records, without those that failed."""
+    """Predictions of the shadow models on the same records, without those that failed."""
     failed: Ints
-    """Numbers of the shadow models whose training failed."""
+    """Indices of the shadow models whose training failed."""
 
     @property
     def shadow_accuracy(self) -> float:
-        """How often shadow models are right about records that they were not trained on.
+        """Accuracy of shadow models on records that they were not trained on.
 
-        It knows nothing of the target, so what is chosen by it favours no attack.
+        It does not depend on the target, so a choice that is based on it favours no attack.
         """
         right = self.pool.values.argmax(axis=2) == self.pool.labels
         return float(right[~self.pool.inside].mean())
@@ -52,13 +52,13 @@ class TrainedWithout:
     """The undefended models, after each recorded epoch."""
 
     epochs: Ints
-    """(e,) Ascending; one only where the models are not trained in epochs."""
+    """(e,) Recorded epochs, ascending; a single one if models are not trained in epochs."""
     models: tuple[TrainedAlike | Skipped, ...]
-    """(e,) After each of them; skipped where training had failed by then."""
+    """(e,) The models after each epoch; skipped where training had failed by then."""
 
     @property
     def last(self) -> TrainedAlike:
-        """The models that are released without a defence."""
+        """The models after the last epoch, as released without a defence."""
         last = self.models[-1]
         if isinstance(last, Skipped):
             raise InputError(f"without a defence {last.reason}")
@@ -85,21 +85,21 @@ def train_each_way(
     progress: Progress | None = None,
     before: Before | None = None,
 ) -> tuple[TrainedWithout, tuple[TrainedAlike | Skipped, ...]]:
-    """Return the models without a defence after every epoch, and with each of the defences.
+    """Return the undefended models after every epoch, and the models of each defence.
 
-    A model has the same records, the same seed and so the same first weights in every way. Skipped
-    with the reason where a defended target or all of its shadow models failed.
+    A model has the same records, the same seed and so the same initial weights in every way.
+    Skipped with the reason if a defended target or all of its shadow models failed.
 
     Parameters
     ----------
     judged : ndarray of int, shape (a,)
-        The records that fair coins put into training sets; the others are in none.
+        Rows that fair coins put into training sets; the others are in none.
     ids : array_like, shape (a,), optional
         Names of the judged records; default: their rows.
     unit : ndarray of int, shape (a,), optional
         The person behind each judged record: one coin puts all records of a person in.
     progress : callable, optional
-        Called with the models done, each trained in every way, and the number of all.
+        Called with the number of models done, each trained in every way, and their total.
     before : callable, optional
         As in `values_each_way`.
     trainings, x, y, n_shadows, seed, run, invocation, n_jobs
@@ -161,9 +161,9 @@ def _trained_alike(
 
 
 def recorded_epochs(epochs: int, further: Sequence[int] = ()) -> tuple[int, ...]:
-    """Return about 15 epochs in 1..epochs: each of the first ones, later ones further apart.
+    """Return about 15 epochs in 1..epochs: the first ones all, later ones further apart.
 
-    The last one and `further` ones are among them.
+    The last one and the `further` ones are included.
     """
     spread = np.unique(np.geomspace(1, epochs, 20).round().astype(int))
     return tuple(sorted({*spread.tolist(), *further, epochs}))

@@ -1,4 +1,4 @@
-"""Defences at training: each makes another way to train of the undefended one."""
+"""Defences at training: each turns the undefended training into another."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from privacygauge.errors import InputError
 
 @dataclass(frozen=True)
 class UndefendedTraining:
-    """How models are trained without a defence, and on how many records."""
+    """The training without a defence, and the number of records it draws from."""
 
     trainer: Trainer
-    """Trains undefended models."""
+    """The trainer of the undefended models."""
     n_records: int
     """Records that fair coins put into a training set or leave out, at least 2."""
     references: tuple[int, ...] = ()
-    """Rows beside them that no model is trained on and no attack is judged on."""
+    """Rows of reference records: no model is trained on them and no attack is judged on them."""
 
     @property
     def n_trained(self) -> int:
-        """How many records a model is trained on, on average: what everybody may know."""
+        """Average number of records that a model is trained on, which is public knowledge."""
         return self.n_records // 2
 
     def networks(self, defence: str) -> Networks:
@@ -44,7 +44,7 @@ class UndefendedTraining:
         Raises
         ------
         InputError
-            If models of another kind are trained.
+            If the models are not networks.
         """
         if isinstance(self.trainer, Networks):
             return self.trainer
@@ -56,7 +56,7 @@ class UndefendedTraining:
 
 @runtime_checkable
 class TrainingDefence(Protocol):
-    """Makes a defended training of an undefended one. Frozen: no state between calls."""
+    """Turns an undefended training into a defended one. Frozen: no state between calls."""
 
     @property
     def name(self) -> str:
@@ -67,12 +67,12 @@ class TrainingDefence(Protocol):
         """Its parameters in a few words; empty where there are none."""
 
     def trainer(self, of: UndefendedTraining) -> Trainer:
-        """Return what trains defended models on the same records.
+        """Return the trainer of defended models on the same records.
 
         Raises
         ------
         InputError
-            If models of this kind cannot be defended so.
+            If models of this kind cannot have this defence.
         """
 
 
@@ -81,16 +81,18 @@ class StopAfter:
     """Early stopping: the undefended training, ended after some epochs."""
 
     epoch: int = 10
-    """At least 1."""
+    """Epochs of training, at least 1."""
 
     def __post_init__(self) -> None:
-        _require_whole_number(self.epoch, "epoch")
+        epoch = self.epoch
+        if isinstance(epoch, bool) or not isinstance(epoch, int) or epoch < 1:
+            raise InputError(f"epoch must be a whole number of at least 1, got {epoch!r}")
 
     name = "early-stopping"
 
     @property
     def variant(self) -> str:
-        """The epochs that are made."""
+        """The number of epochs."""
         return f"after {self.epoch} epoch{'s' if self.epoch > 1 else ''}"
 
     def trainer(self, of: UndefendedTraining) -> Trainer:
@@ -106,10 +108,10 @@ class StopAfter:
 
 @dataclass(frozen=True)
 class WeightDecay:
-    """L2 regularisation: weights are drawn to 0 in every step."""
+    """L2 regularisation: weights are pulled towards 0 in every step."""
 
     strength: float = 0.01
-    """Times the weights is added to the gradient, above 0."""
+    """Factor of the weights that is added to the gradient, above 0."""
 
     def __post_init__(self) -> None:
         _positive(self.strength, "strength")
@@ -131,7 +133,7 @@ class HiddenDropout:
     """Dropout after every hidden activation of dense networks."""
 
     rate: float = 0.5
-    """The share of units that is left out in each step, in (0, 1)."""
+    """Share of units that each step leaves out, in (0, 1)."""
 
     def __post_init__(self) -> None:
         checks.level(self.rate, "rate")
@@ -159,7 +161,7 @@ class AgainstAttacker:
     """Adversarial regularisation: networks are trained against one that attacks them."""
 
     weight: float = 1.0
-    """lambda, at least 0: what the attack's success counts beside the classifier's loss."""
+    """lambda, at least 0: weight of the attack's gain relative to the classifier's loss."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.weight < math.inf:
@@ -180,25 +182,26 @@ class AgainstAttacker:
 
 @dataclass(frozen=True)
 class ByOpacus:
-    """Opacus trains: for every module that it knows."""
+    """Training by Opacus, for every module that it supports."""
 
 
 @dataclass(frozen=True)
 class Private:
-    """DP-SGD with the noise that an epsilon needs.
+    """DP-SGD with the noise that an epsilon requires.
 
     Batches hold the `batch_size` of the networks on average. A record takes part in a step with
-    that number over `Undefended.n_trained`, which depends on nobody's membership.
+    probability `batch_size` over `UndefendedTraining.n_trained`, which does not depend on anyone's
+    membership.
     """
 
     epsilon: float = 8.0
-    """Of the whole training, above 0."""
+    """Epsilon of the whole training, above 0."""
     delta: float | None = None
-    """In (0, 1); default: one over the number of records."""
+    """Delta of the whole training, in (0, 1); default: one over the number of records."""
     by: ByOpacus | None = None
-    """Who trains; PrivacyGauge, dense networks only by default."""
+    """Library that trains; by default PrivacyGauge, for dense networks only."""
     clip: float = 1.0
-    """The largest norm of a record's gradient, above 0."""
+    """Clipping norm of a record's gradient, above 0."""
 
     def __post_init__(self) -> None:
         _positive(self.epsilon, "epsilon")
@@ -208,7 +211,7 @@ class Private:
 
     @property
     def name(self) -> str:
-        """Name in tables."""
+        """Name, as tables print it."""
         return "dp-sgd" if self.by is None else "dp-sgd-opacus"
 
     @property
@@ -221,7 +224,7 @@ class Private:
         return 1 / of.n_records if self.delta is None else self.delta
 
     def trainer(self, of: UndefendedTraining) -> PrivateTraining:
-        """Return DP-SGD with the same settings, as many epochs, and as much noise as is needed."""
+        """Return DP-SGD with the same settings and epochs, and the noise that it requires."""
         networks = of.networks(self.name)
         delta = self.at_delta(of)
         rate = min(1.0, networks.batch_size / of.n_trained)
@@ -236,11 +239,11 @@ class WithoutRiskiest:
     """Removal of risky records: each model is trained without its riskiest members.
 
     They are found by the exact differential training privacy of naive Bayes; `RemoveRisky` takes
-    other measures. Who was removed counts as a member all the same: their owner gave them.
+    other measures. A removed record still counts as a member: its owner gave it.
     """
 
     amount: float = 0.05
-    """How many: a whole number of records, or below 1 a share of them."""
+    """Members to remove: a whole number of records, or below 1 a share of them."""
 
     def __post_init__(self) -> None:
         if not 0 < self.amount < math.inf or (self.amount >= 1 and self.amount % 1):
@@ -253,7 +256,7 @@ class WithoutRiskiest:
 
     @property
     def variant(self) -> str:
-        """How many are removed."""
+        """The amount to remove."""
         return f"the riskiest {self._of}"
 
     @property
@@ -271,20 +274,15 @@ class OtherTraining:
     """A defended training of the user's own."""
 
     by: Trainer
-    """Trains defended models."""
+    """The trainer of the defended models."""
     name: str = "other training"
-    """What tables call it."""
+    """Name, as tables print it."""
 
     variant = ""
 
     def trainer(self, of: UndefendedTraining) -> Trainer:
         """Return the user's trainer."""
         return self.by
-
-
-def _require_whole_number(value: int, name: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InputError(f"{name} must be a whole number of at least 1, got {value!r}")
 
 
 def _positive(value: float, name: str) -> None:

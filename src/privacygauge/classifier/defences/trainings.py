@@ -1,4 +1,4 @@
-"""Models to train, without a defence and with several, as one run that survives."""
+"""Models to train, without a defence and with several, as one resumable run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from privacygauge.runs.sharing import end_of_sharing
 from privacygauge.runs.store import open_run
 
 UNDEFENDED = "undefended"
-"""The array of the undefended models."""
+"""Name of the array of the undefended models."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,35 +34,34 @@ class Trainings:
     """Models to train: in one way whose epochs are recorded, and in others."""
 
     undefended: Trainer
-    """Trains undefended models; of networks every epoch in `epochs` is kept."""
+    """Trainer of undefended models; for networks every epoch in `epochs` is kept."""
     epochs: tuple[int, ...]
-    """Ascending, the last one that of the whole training; (1,) where it has no epochs."""
+    """Recorded epochs, ascending, the last one at the end of training; (1,) without epochs."""
     defended: tuple[Trainer, ...]
-    """Train defended models."""
+    """Trainers of defended models."""
 
     @property
     def trainers(self) -> tuple[Trainer, ...]:
-        """What trains a model in every way, without a defence first."""
+        """One trainer per way to train, the undefended one first."""
         plain = self.undefended
         return (EarlyStopping(plain) if isinstance(plain, Networks) else plain, *self.defended)
 
     def __call__(self, cohort: Cohort) -> dict[str, NDArray[Any]]:
-        """Return the predictions of every model by the name of its array."""
-        found = {UNDEFENDED: self._undefended(cohort)}
+        """Return the predictions of every model, by name of their array."""
+        plain = self.undefended
+        if isinstance(plain, Networks):
+            by_epoch = trajectories(EarlyStopping(plain), cohort, self.epochs).logits
+        else:
+            by_epoch = first_query(plain.train(cohort))[:, None]
+        found = {UNDEFENDED: by_epoch}
         for number, trainer in enumerate(self.defended):
             found[array_of(number)] = first_query(trainer.train(cohort)).astype(
                 _dtype(trainer), copy=False
             )
         return found
 
-    def _undefended(self, cohort: Cohort) -> NDArray[Any]:
-        """Return predictions after every epoch, (m, e, a, k)."""
-        if isinstance(self.undefended, Networks):
-            return trajectories(EarlyStopping(self.undefended), cohort, self.epochs).logits
-        return first_query(self.undefended.train(cohort))[:, None]
-
     def describe(self) -> Mapping[str, Any]:
-        """Return all that the results depend on beside the data, as JSON values."""
+        """Return all settings that affect the results besides the data, as JSON values."""
         return {
             "undefended": {"trainer": self.undefended.name, **self.undefended.describe()},
             "epochs": list(self.epochs),
@@ -72,7 +71,7 @@ class Trainings:
         }
 
     def arrays(self, cohort: Cohort) -> Mapping[str, ArraySpec]:
-        """Return what a run of these trainings holds."""
+        """Return the array specs of a run of these trainings."""
         m, a, k = cohort.shape
         with_epochs = ("model", "epoch", "record", "class"), (m, len(self.epochs), a, k)
         found = {UNDEFENDED: ArraySpec(*with_epochs, _dtype(self.undefended))}
@@ -83,12 +82,12 @@ class Trainings:
 
 
 Before = Callable[[Trainings, Cohort], None]
-"""What is told of all models before the first of them is trained."""
+"""Called with all models before the first of them is trained."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Work:
-    """Trains one model in every way: what workers are sent."""
+    """Work sent to each worker: train the models of one task in every way."""
 
     trainings: Trainings
     cohort: Cohort
@@ -111,9 +110,9 @@ def values_each_way(
     progress: Progress | None = None,
     before: Before | None = None,
 ) -> dict[str, NDArray[Any]]:
-    """Return the predictions of every model of a cohort, trained in every way, by array's name.
+    """Return the predictions of every model of a cohort, trained in every way, by array name.
 
-    `UNDEFENDED` to (m, e, a, k), after every recorded epoch, and `array_of` every number of a
+    `UNDEFENDED` maps to (m, e, a, k), after every recorded epoch, and `array_of` the number of a
     defence to (m, a, k).
 
     Parameters
@@ -121,12 +120,13 @@ def values_each_way(
     trainings, cohort, seed, run, invocation, n_jobs, progress
         As in `train_each_way`.
     name : str
-        What the run is called.
+        Name of the kind of run.
     about : mapping, optional
-        What else the results depend on, as JSON values: a run with others is another run.
+        Further settings that affect the results, as JSON values: a run with others is a different
+        run.
     before : callable, optional
-        Called with the trainings and the cohort before the first model is trained; not where the
-        run holds some already.
+        Called with the trainings and the cohort before the first model is trained, unless the run
+        holds some already.
     """
     plan = _plan(trainings, cohort, seed=seed, name=name, about=about or {})
     static = {
@@ -171,7 +171,7 @@ def _plan(
 
 
 def _dtype(trainer: Trainer) -> str:
-    """Return the type of a trainer's predictions."""
+    """Return the dtype of a trainer's predictions."""
     if not trainer.logits:
         return "float64"
     networks = getattr(trainer, "networks", trainer)

@@ -1,1 +1,1 @@
-"""Differential training privacy (Long et al. 2017): what leaving one record out changes."""
+"""Differential training privacy (Long et al. 2017): the effect of leaving one record out."""

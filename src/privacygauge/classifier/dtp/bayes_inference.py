@@ -1,4 +1,4 @@
-"""Bayes inference: what share of the records with the same attributes has each class."""
+"""Bayes inference: the share of each class among records with the same attributes."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from privacygauge.errors import InputError
 class BayesInference:
     """Bayes inference: ``p(y | x) = (n_xy + alpha) / (n_x + k alpha)``.
 
-    n_x records of the training set have the attributes x, and n_xy of them the class y. Without
+    n_x records of the training set have the attributes x, and n_xy of these the class y. Without
     smoothing there is no answer (NaN) where n_x is 0. With smoothing a class keeps its share of
-    alpha even when it has no record left, since k is given; so does every class of a training set
-    that is left without records.
+    alpha even when it has no record left, since k is given; so does every class of an empty
+    training set.
 
     Notes
     -----
@@ -33,7 +33,7 @@ class BayesInference:
     """
 
     alpha: float = 0.0
-    """Added to every count, at least 0."""
+    """Smoothing added to every count, at least 0."""
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.alpha) and self.alpha >= 0):
@@ -52,7 +52,7 @@ class BayesInference:
 
 
 def _keys(x: Floats) -> NDArray[np.void]:
-    """Return one value for each record, (n,), equal for equal records only."""
+    """Return one value per record, (n,), equal for equal records only."""
     # -0.0 equals 0.0 but has other bytes; their sum with 0.0 has the same.
     return (x + 0.0).view(np.dtype((np.void, x.itemsize * x.shape[1]))).ravel()
 
@@ -64,21 +64,21 @@ class FittedBayesInference:
     x: Floats
     """(n, d) Records of the training set."""
     y: Ints
-    """(n,) Their classes."""
+    """(n,) Classes of the records."""
     n_classes: int
-    """How many classes there are, k."""
+    """Number of classes, k."""
     alpha: float
-    """Added to every count."""
+    """Smoothing added to every count."""
 
     @cached_property
     def _groups(self) -> tuple[NDArray[np.void], Ints]:
-        """The distinct records, ascending by key (g,), and each record's number among them."""
+        """The distinct records, ascending by key (g,), and the index of each record among them."""
         keys, group = np.unique(_keys(self.x), return_inverse=True)
         return keys, group.astype(np.int64)
 
     @cached_property
     def _counts(self) -> Floats:
-        """(g + 1, k) Records of every group and class; the last row is that of all others."""
+        """(g + 1, k) Records of every group and class; the last row, 0, is for unknown records."""
         keys, group = self._groups
         counts = np.zeros((len(keys) + 1, self.n_classes))
         np.add.at(counts, (group, self.y), 1.0)
@@ -89,20 +89,20 @@ class FittedBayesInference:
         return self._log_shares(self._counts[self._group_of(queries)])
 
     def log_p_without(self, rows: Ints) -> Floats:
-        """Return what each record would be told had it been left out, (r, k)."""
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
         return self._log_shares(self._counts[self._groups[1][rows]] - self._one(rows))
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
-        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         found = np.repeat(self.log_p(queries)[None], len(rows), axis=0)
         row, query = np.nonzero(self._groups[1][rows][:, None] == self._group_of(queries))
         found[row, query] = self.log_p_without(rows)[row]
         return found
 
     def dtp(self, rows: Ints, width: float, box: Box) -> DtpRange:
-        """Return each record's DTP, which is its PDTP: only queries equal to it are answered again.
+        """Return each record's DTP, which is its PDTP: only queries equal to it change.
 
-        The box is not needed: whatever the domain, it holds the record.
+        The box is not needed: any domain contains the record.
         """
         shares = self._log_shares(self._counts[self._groups[1][rows]])
         exact = log_ratio(shares, self.log_p_without(rows), width)
@@ -112,7 +112,7 @@ class FittedBayesInference:
         return np.eye(self.n_classes)[self.y[rows]]
 
     def _group_of(self, queries: NDArray[Any]) -> Ints:
-        """Return each query's group, (q,); the last row of counts where no record is equal."""
+        """Return each query's group, (q,); the last row of counts if no record equals it."""
         keys = self._groups[0]
         asked = _keys(matrix(queries, "queries", columns=self.x.shape[1]))
         place = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)

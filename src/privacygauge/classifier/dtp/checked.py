@@ -1,4 +1,4 @@
-"""Whether a shortcut says what refits say: some records are really left out, and compared."""
+"""Check of a shortcut against refits: some records are really left out, and compared."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from privacygauge.classifier.dtp.recognised import AGREED
 from privacygauge.core.checks import Bools, Floats, Ints
 
 SPOTS = 10
-"""Number of the riskiest records that are refitted, and of records drawn from the others."""
+"""Number of riskiest records to refit, and of records drawn from the others."""
 
 
 @dataclass(frozen=True)
 class RefitAgreement:
-    """How many refits agree with the shortcut that spares the others."""
+    """Number of refits that agree with the shortcut."""
 
     n: int
-    """Records that were refitted to compare."""
+    """Records that were refitted for the comparison."""
     agree: int
-    """Those whose log ratios and probabilities differ by at most 1e-6."""
+    """Of these, records whose log ratios and probabilities differ by at most 1e-6."""
     largest: float
     """Largest difference of a log ratio or a probability; infinite where one side has none."""
 
@@ -38,8 +38,8 @@ class RefitAgreement:
 def spots(own: Floats, low: Floats, sure: Bools, rng: np.random.Generator) -> Ints:
     """Return places of the records to refit: the riskiest, and some at random, ascending.
 
-    `own` and `low` (r,) are the PDTP of the records, and what other queries show; `sure` (r,) are
-    those that the shortcut answers for: no other is chosen.
+    `own` and `low` (r,) are the records' PDTP and largest ratio at other queries; `sure` (r,) are
+    those that the shortcut answers for: no others are chosen.
     """
     places = np.flatnonzero(sure)
     places = places[np.lexsort((-low[places], -own[places]))]
@@ -49,17 +49,16 @@ def spots(own: Floats, low: Floats, sure: Bools, rng: np.random.Generator) -> In
 
 
 def compare_with_refits(pairs: tuple[tuple[Floats, Floats], ...]) -> RefitAgreement:
-    """Return how far what a shortcut says is from what refits say.
+    """Return the agreement of a shortcut's numbers with those of refits.
 
     `pairs` are both sides of each number, shapes (s, ...): one row for every record.
     """
-    apart = np.max([_largest_difference(*pair) for pair in pairs], axis=0)
+    largest = []
+    for ours, theirs in pairs:
+        # Equal infinities agree, and so do two models without an answer, NaN.
+        same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+        with np.errstate(invalid="ignore"):
+            difference = np.where(same, 0.0, np.nan_to_num(np.abs(ours - theirs), nan=np.inf))
+        largest.append(difference.reshape(len(difference), -1).max(axis=1))
+    apart = np.max(largest, axis=0)
     return RefitAgreement(len(apart), int(np.count_nonzero(apart <= AGREED)), float(apart.max()))
-
-
-def _largest_difference(ours: Floats, theirs: Floats) -> Floats:
-    """Return the largest difference of each row, (s,): 0 between equal infinities or silences."""
-    same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
-    with np.errstate(invalid="ignore"):
-        apart = np.where(same, 0.0, np.nan_to_num(np.abs(ours - theirs), nan=np.inf))
-    return np.asarray(apart.reshape(len(apart), -1).max(axis=1), np.float64)

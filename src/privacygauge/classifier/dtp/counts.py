@@ -1,4 +1,4 @@
-"""The counts that naive Bayes is made of, and what taking one record from them changes."""
+"""The counts behind naive Bayes, and the change when one record is taken from them."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class CountedRecords:
     n_classes: int
     """Number of classes."""
     sizes: tuple[int, ...]
-    """(c,) How many categories each of those attributes has."""
+    """(c,) Number of categories of each categorical attribute."""
     alpha: float
-    """Added to every count of a category."""
+    """Smoothing added to every count of a category."""
     numeric: Bools
-    """(c + m,) Which attributes are numbers."""
+    """(c + m,) Attributes that are numbers."""
 
     @cached_property
     def counts(self) -> Counts:
@@ -45,7 +45,7 @@ class CountedRecords:
 
     @cached_property
     def removal(self) -> Removal:
-        """What leaving out each record changes in the counts."""
+        """Change of the counts when each record is left out."""
         return self.counts.leaving_out(self.codes, self.y)
 
     def log_p(self, codes: Ints, numbers: Floats) -> Floats:
@@ -54,7 +54,7 @@ class CountedRecords:
         return class_log_p(joint)
 
     def log_p_without_at(self, rows: Ints, codes: Ints, numbers: Floats) -> Floats:
-        """Return what the i-th query would be told had the i-th record been left out, (r, k)."""
+        """Return log probabilities of the i-th query without the i-th record, (r, k)."""
         joint = self.counts.log_joint(codes)
         agree = codes == self.codes[rows]
         steps = np.where(agree, self.removal.step[rows], 0.0).sum(axis=1)
@@ -62,28 +62,28 @@ class CountedRecords:
         return class_log_p(joint + self.normals.log_density_without(rows, numbers))
 
     def own_log_p(self, rows: Ints) -> Floats:
-        """Return what records of the training set are told, (r, k)."""
+        """Return log probabilities of training records under the full model, (r, k)."""
         return self.log_p(self.codes[rows], self.numbers[rows])
 
     def log_p_without(self, rows: Ints) -> Floats:
-        """Return what each record would be told had it been left out, (r, k)."""
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
         return self.log_p_without_at(rows, self.codes[rows], self.numbers[rows])
 
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """How often each category occurs in each class."""
+    """Number of records in each class with each category."""
 
     n: Ints
     """(k,) Records of each class."""
     tables: tuple[Ints, ...]
-    """One (k, v) an attribute: records of a class with each category."""
+    """One (k, v) per attribute: records of a class with each category."""
     alpha: float
-    """Added to every count of a category."""
+    """Smoothing added to every count of a category."""
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Categories of each attribute."""
+        """Number of categories of each attribute."""
         return tuple(table.shape[1] for table in self.tables)
 
     def log_prior(self) -> Floats:
@@ -95,7 +95,7 @@ class Counts:
             return np.asarray(np.log(self.n), np.float64)
 
     def log_conditional(self, attribute: int) -> Floats:
-        """Return log p(category | class), (k, v); that of an empty class is 0 throughout."""
+        """Return log p(category | class), (k, v); 0 throughout for an empty class."""
         table = self.tables[attribute]
         total = self.n + table.shape[1] * self.alpha
         with np.errstate(divide="ignore"):
@@ -110,7 +110,7 @@ class Counts:
         return joint
 
     def leaving_out(self, codes: Ints, y: Ints) -> Removal:
-        """Return what taking each of these records from the counts changes.
+        """Return the change of log probabilities when each of these records leaves the counts.
 
         Their categories (r, m) and classes (r,) are in the counts.
         """
@@ -143,16 +143,17 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class Removal:
-    """How the joint p(x, y) of a record's own class changes when the record is left out.
+    """Change of the joint p(x, y) of a record's own class when the record is left out.
 
-    Relative to the other classes, whose joint changes by the same factor everywhere:
-    ``log rho(x) = base + sum of step over the attributes in which x agrees with the record``.
+    Relative to the other classes, whose joint changes by the same factor everywhere: ``log rho(x) =
+    base + sum of step over the attributes in which x agrees with the record``.
     """
 
     base: Floats
-    """(r,) The change where nothing agrees, at least ``log((n - 1) / n)``; -inf for a last one."""
+    """(r,) Change where no attribute agrees, at least ``log((n - 1) / n)``; -inf for a class's last
+    one."""
     step: Floats
-    """(r, m) The further change for each attribute that agrees, at most 0."""
+    """(r, m) Further change for each attribute that agrees, at most 0."""
 
     @property
     def at_record(self) -> Floats:
@@ -163,7 +164,7 @@ class Removal:
 def count_categories(
     codes: Ints, y: Ints, sizes: tuple[int, ...], n_classes: int, alpha: float
 ) -> Counts:
-    """Return the counts of records (n, m) of the classes (n,)."""
+    """Return the counts of records (n, m) with classes (n,)."""
     n = np.bincount(y, minlength=n_classes).astype(np.int64)
     tables = tuple(
         np.bincount(y * v + codes[:, j], minlength=n_classes * v).reshape(n_classes, v)
@@ -175,16 +176,16 @@ def count_categories(
 def largest_log_ratio(log_odds: Floats, log_rho: Floats) -> Floats:
     """Return the larger of the log ratios of p(y_t | x) and of the other labels.
 
-    `log_odds` are those of p(y_t | x) with the record; -inf and inf where only the one or the other
-    is possible. `log_rho` is the change of the joint of y_t relative to the others. With p the
-    probability, p' without the record: ``p'/p = rho / (1 + p (rho - 1))``, and ``1 / (1 + p (rho -
-    1))`` for every other label, which has no ratio where p = 1.
+    `log_odds` are those of p(y_t | x) with the record; -inf and inf where y_t is impossible or the
+    only possible label. `log_rho` is the change of the joint of y_t relative to the others. With p
+    the probability, p' without the record: ``p'/p = rho / (1 + p (rho - 1))``, and ``1 / (1 + p
+    (rho - 1))`` for every other label, which has no ratio where p = 1.
     """
     with np.errstate(invalid="ignore"):
         to_own = np.logaddexp(0.0, log_odds)  # -log(1 - p)
         evidence = np.logaddexp(0.0, log_odds + log_rho) - to_own
         other = np.where(log_odds == np.inf, 0.0, np.abs(evidence))
         own = np.where(log_odds == -np.inf, 0.0, np.abs(log_rho - evidence))
-    # Certain of y_t with the record: as certain without it, unless there is no answer left.
+    # If y_t is certain with the record, it is without it too, unless no answer is left.
     own = np.where(log_odds == np.inf, np.where(log_rho == -np.inf, np.inf, 0.0), own)
     return np.maximum(own, other)

@@ -1,4 +1,4 @@
-"""Linear discriminant analysis; a record left out is a change of rank one."""
+"""Linear discriminant analysis; leaving a record out is a rank-one change."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ from privacygauge.errors import InputError
 Divisor = Literal["degrees of freedom", "records"]
 
 TOLERANCE = 1e-4
-"""Directions of a smaller deviation, relative to the attributes' own, are collinear."""
+"""Directions with a smaller deviation, relative to the attributes' own, are collinear."""
 
 BLOCK = 1 << 22
-"""Number of values that are worked on at a time."""
+"""Values processed per block."""
 
 LOST = 1e-6
-"""A record with 1 - leverage below this is left out by training again: the formula is inexact."""
+"""If 1 - leverage is below this, the record is left out by refitting: the formula is inexact."""
 
 
 def check_divisor(divisor: str) -> None:
-    """Raise unless there is such a divisor."""
+    """Raise unless the divisor exists."""
     if divisor not in ("degrees of freedom", "records"):
         raise InputError(f"divisor must be 'degrees of freedom' or 'records', got {divisor!r}")
 
 
 @dataclass(frozen=True)
 class LinearDiscriminant:
-    """Linear discriminant analysis: normal classes with one covariance in common.
+    """Linear discriminant analysis: normal classes that share one covariance.
 
-    ``p(y | x)`` is proportional to ``n_y exp(-(x - m_y)' S^-1 (x - m_y) / 2)``. Where attributes
-    are collinear within the classes, the pseudo-inverse of S is taken after each attribute is
-    divided by its deviation within the classes, as scikit-learn's solver "svd" does it.
-    No answer (NaN) unless there are more records than classes.
+    ``p(y | x)`` is proportional to ``n_y exp(-(x - m_y)' S^-1 (x - m_y) / 2)``. If attributes are
+    collinear within the classes, the pseudo-inverse of S is taken after each attribute is divided
+    by its deviation within the classes, as in scikit-learn's solver "svd". There is no answer (NaN)
+    unless there are more records than classes.
     """
 
     divisor: Divisor = "degrees of freedom"
-    """Of the squares in S: n - k, or n as in scikit-learn from 1.9 on."""
+    """Divisor of the squares in S: n - k, or n as in scikit-learn from 1.9 on."""
 
     def __post_init__(self) -> None:
         check_divisor(self.divisor)
@@ -64,20 +64,20 @@ class LinearDiscriminant:
         return {"divisor": self.divisor}
 
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedLinearDiscriminant:
-        """Return the classifier trained on records (n, d) of the classes (n,)."""
+        """Return the classifier trained on records (n, d) with classes (n,)."""
         return FittedLinearDiscriminant(*training_set(x, y, n_classes), n_classes, self.divisor)
 
 
 @dataclass(frozen=True, eq=False)
 class _Scatter:
-    """Squares within the classes, and the inverse of their sum."""
+    """Scatter within the classes, and its inverse."""
 
     means: Floats
-    """(k, d) Of the classes; 0 for one without records."""
+    """(k, d) Means of the classes; 0 for one without records."""
     squares: Floats
     """(d,) Sum of each attribute's squares."""
     constant: Bools
-    """(d,) Which attributes do not vary within any class."""
+    """(d,) Attributes that do not vary within any class."""
     inverse: Floats
     """(d, d) Pseudo-inverse of the scatter."""
     null: Floats
@@ -85,34 +85,34 @@ class _Scatter:
     least: float
     """Smallest square of a scaled direction that counts."""
     clear: bool
-    """Whether directions that do not count have no scatter at all but what rounding leaves."""
+    """Whether directions that do not count have no scatter beyond rounding error."""
 
 
 @dataclass(frozen=True, eq=False)
 class FittedLinearDiscriminant:
     """Linear discriminant analysis, with and without each of the records.
 
-    Without record i of class y the scatter A loses ``c v v'`` with v = x_i - m_y and
-    c = n_y / (n_y - 1), so its inverse gains ``c A^-1 v v' A^-1 / (1 - h)`` with the leverage
-    h = c v' A^-1 v (Sherman and Morrison). The leverages sum to at most twice the rank, so few
-    records have one close to 1; they are trained again.
+    Without record i of class y the scatter A loses ``c v v'`` with v = x_i - m_y and c = n_y / (n_y
+    - 1), so its inverse gains ``c A^-1 v v' A^-1 / (1 - h)`` with the leverage h = c v' A^-1 v
+    (Sherman and Morrison). The leverages sum to at most twice the rank, so few records have one
+    close to 1; for these the model is refitted.
     """
 
     x: Floats
     """(n, d) Records of the training set."""
     y: Ints
-    """(n,) Their classes."""
+    """(n,) Classes of the records."""
     n_classes: int
-    """How many classes there are, k."""
+    """Number of classes, k."""
     divisor: Divisor
-    """Of the squares."""
+    """Divisor of the squares."""
 
     @cached_property
     def _counts(self) -> Ints:
         return np.bincount(self.y, minlength=self.n_classes).astype(np.int64)
 
     def _divide_by(self, n: Floats, present: Floats) -> Floats:
-        """Return what squares are divided by; NaN where no answer is possible."""
+        """Return the divisor of the sums of squares; NaN where no answer is possible."""
         divisor = n - present if self.divisor == "degrees of freedom" else n
         return np.where(n > present, divisor, np.nan)
 
@@ -130,10 +130,12 @@ class FittedLinearDiscriminant:
         deviations = self.x - means[self.y]
         squares = (deviations**2).sum(axis=0)
         rounding = np.finfo(np.float64).eps * len(self.x) * np.abs(self.x).max(axis=0)
+        # A deviation within rounding error of the mean is 0.
         constant = np.sqrt(squares / len(self.x)) <= rounding
         deviations[:, constant] = 0.0
         spread = np.where(constant, 1.0, np.sqrt(squares / len(self.x)))
         divisor = self._n_over if self._n_over > 0 else 1.0
+        # The SVD of R equals that of the matrix but for U, and R is only (d, d).
         triangle = np.linalg.qr(deviations / spread / np.sqrt(divisor), mode="r")
         _, s, vt = np.linalg.svd(triangle, full_matrices=True)
         rank = int(np.count_nonzero(s > TOLERANCE))
@@ -151,7 +153,7 @@ class FittedLinearDiscriminant:
     def coefficients(self) -> tuple[Floats, Floats]:
         """Return W (d, k) and b (k,) of the log probabilities ``x' W + b`` up to a constant.
 
-        b is minus infinity for a class without records; NaN throughout without an answer.
+        b is minus infinity for a class without records; both are NaN if there is no answer.
         """
         if np.isnan(self._n_over):
             return np.full((self.x.shape[1], self.n_classes), np.nan), np.full(
@@ -164,7 +166,7 @@ class FittedLinearDiscriminant:
         return weights.T, bias
 
     def coefficients_without(self, rows: Ints) -> tuple[Floats, Floats]:
-        """Return W (r, d, k) and b (r, k) had each record been left out."""
+        """Return W (r, d, k) and b (r, k) with each record left out."""
         d = self.x.shape[1]
         weights = np.full((len(rows), d, self.n_classes), np.nan)
         biases = np.full((len(rows), self.n_classes), np.nan)
@@ -179,7 +181,7 @@ class FittedLinearDiscriminant:
         return class_log_p(asked @ weights + bias)
 
     def log_p_without(self, rows: Ints) -> Floats:
-        """Return what each record would be told had it been left out, (r, k)."""
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
         found = np.empty((len(rows), self.n_classes))
         for part in _blocks(len(rows), self.x.shape[1] * self.n_classes):
             weights, bias = self.coefficients_without(rows[part])
@@ -195,7 +197,7 @@ class FittedLinearDiscriminant:
         )
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
-        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         asked = matrix(queries, "queries", columns=self.x.shape[1])
         weights, bias = self.coefficients_without(rows)
         return class_log_p(asked @ weights + bias[:, None, :])
@@ -211,6 +213,7 @@ class FittedLinearDiscriminant:
         v = self.x[rows] - scatter.means[labels]
         ratio = np.where(rest > 0, (rest + 1) / np.maximum(rest, 1), 0.0)
         inverse_v = v @ scatter.inverse
+        # 1 minus the leverage.
         left = 1 - ratio * (v * inverse_v).sum(axis=1)
         lost = ~((left > LOST) & (scatter.least * left > 2 * TOLERANCE**2) & scatter.clear)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -227,6 +230,7 @@ class FittedLinearDiscriminant:
         bias = log_priors_without(self.y, rows, self.n_classes)
         bias = bias - (weights * (apart / 2 + centre[:, None, :])).sum(axis=2)
         weights = weights.transpose(0, 2, 1).copy()
+        # The update is inexact at leverages near 1, or if it hides a change of rank.
         for number in np.flatnonzero(lost & ~np.isnan(divisor)):
             weights[number], bias[number] = self._anew(int(rows[number])).coefficients()
         return weights, bias
@@ -239,22 +243,23 @@ class FittedLinearDiscriminant:
         scatter = self._scatter
         squares = scatter.squares - ratio[:, None] * v**2
         squares[:, scatter.constant] = 1.0
-        squares[lost] = 1.0  # whatever: they are trained again
+        squares[lost] = 1.0  # any value: these are refitted
         return _Projection(scatter.null, squares)
 
 
 @dataclass(frozen=True, eq=False)
 class _Projection:
-    """Where a difference of means goes when the classes have no scatter in its direction.
+    """Projection of a difference of means if the classes have no scatter in its direction.
 
-    The pseudo-inverse drops, of each attribute divided by its deviation, what is orthogonal to
-    the scatter. The deviations change with the record that is left out, so what is dropped does.
+    With each attribute divided by its deviation, the pseudo-inverse drops the part orthogonal to
+    the scatter. The deviations change with the record that is left out, and so does the dropped
+    part.
     """
 
     null: Floats
     """(d, m) Directions N without scatter."""
     squares: Floats
-    """(r, d) Each attribute's squares D without the record."""
+    """(r, d) Each attribute's sum of squares D without the record."""
 
     @cached_property
     def _gram(self) -> Floats:
@@ -278,6 +283,6 @@ class _Projection:
 
 
 def _blocks(n: int, size: int) -> Iterator[slice]:
-    """Yield parts of n rows of this size each."""
+    """Yield slices of n rows, each with at most `BLOCK` values for `size` values per row."""
     step = max(1, BLOCK // max(size, 1))
     return (slice(i, i + step) for i in range(0, n, step))

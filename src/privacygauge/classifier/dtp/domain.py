@@ -1,4 +1,4 @@
-"""The exact DTP of naive Bayes over every query that its categories allow."""
+"""Exact DTP of naive Bayes over every query that its categories allow."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from privacygauge.classifier.dtp.ratios import log_ratio
 from privacygauge.core.checks import Bools, Floats, Ints
 
 MOST_SUBSETS = 1 << 12
-"""More sets of attributes than these are not all looked at; those that cannot matter are left."""
+"""Largest number of attribute sets to enumerate; beyond it, those that cannot matter are pruned."""
 
 MOST_PAIRS = 200_000
-"""Longest frontier that is followed."""
+"""Largest frontier to follow."""
 
 MOST_WORK = 1_000_000_000
-"""Number of entries of frontiers that are made for all records; a few minutes."""
+"""Largest number of frontier entries for all records; a few minutes."""
 
 _TRIAL = 20
 
@@ -32,21 +32,21 @@ _BLOCK = 1 << 21
 def dtp_of_two_classes(counts: Counts, codes: Ints, y: Ints) -> Floats:
     """Return the exact DTP of records over every query of categories, with smoothing, (r,).
 
-    NaN for a record whose frontier grew longer than `MOST_PAIRS`, and for all of a class where, by
-    the first twenty, they would take more than `MOST_WORK`. The codes (r, m) and classes (r,) are
-    of records that are in the counts, which have two classes and alpha > 0.
+    NaN for a record whose frontier grew longer than `MOST_PAIRS`, and for all records of a class
+    that would take more than `MOST_WORK`, judging by its first twenty. The codes (r, m) and classes
+    (r,) are of records that are in the counts, which have two classes and alpha > 0.
 
     Notes
     -----
     A query agrees with the record in a set S of attributes, which fixes the change log rho of
     the joint. With two classes the log odds are a sum over attributes, so their extremes for S
-    are found attribute by attribute. Up to 12 attributes all S are looked at. Beyond that, sets
+    are found attribute by attribute. Up to 12 attributes all S are enumerated. Beyond that, sets
     are grown one attribute at a time, and a set is dropped when another one has both a larger
     (or smaller) log rho and lower (or higher) log odds: in each corner the change of the
     posterior is monotone in both, so no maximum is lost.
     """
     if (counts.n == 0).any():
-        # One class alone is certain, with the record and without; after the last one nothing is.
+        # A single class is certain in any case; without any record there is no answer.
         return np.where(counts.n[y] == 1, np.inf, 0.0)
     removal = counts.leaving_out(codes, y)
     result = np.empty(len(y))
@@ -59,7 +59,7 @@ def dtp_of_two_classes(counts: Counts, codes: Ints, y: Ints) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """What each attribute adds to log rho and to the log odds, if it agrees and if not."""
+    """Addends of each attribute to log rho and to the log odds, where it agrees and where not."""
 
     base: Floats
     step: Floats
@@ -117,19 +117,16 @@ class _Sums:
         for i in range(n):
             if i >= _TRIAL and work / i * n > MOST_WORK:
                 break
-            result[i], entries = self._frontier(i)
-            work += entries
+            # The largest change is at an extreme of log rho and of the odds, of either sign.
+            corners = [
+                self._corner(i, other, rho_sign, odds_sign)
+                for other, odds_sign in ((self.low, -1.0), (self.high, 1.0))
+                for rho_sign in (-1.0, 1.0)
+            ]
+            values, entries = zip(*corners, strict=True)
+            result[i] = np.max(values)
+            work += sum(entries)
         return result
-
-    def _frontier(self, i: int) -> tuple[float, int]:
-        """Return the largest change for a record, and how many entries that took."""
-        corners = [
-            self._corner(i, other, rho_sign, odds_sign)
-            for other, odds_sign in ((self.low, -1.0), (self.high, 1.0))
-            for rho_sign in (-1.0, 1.0)
-        ]
-        values, entries = zip(*corners, strict=True)
-        return float(np.max(values)), sum(entries)
 
     def _corner(
         self, i: int, other: Floats, rho_sign: float, odds_sign: float
@@ -150,7 +147,7 @@ class _Sums:
 
 
 def _finite_log_ratio(odds: Floats, rho: Floats) -> Floats:
-    """Return `largest_log_ratio`, 0 where no query is left: an attribute of a single category."""
+    """Return `largest_log_ratio`, 0 where no query is left: an attribute with a single category."""
     real = np.isfinite(odds)
     return np.where(real, largest_log_ratio(np.where(real, odds, 0.0), rho), 0.0)
 
@@ -166,7 +163,7 @@ def _without_own(odds: Floats, own: Ints, empty: float = -np.inf) -> Floats:
 
 
 def _pareto_front(first: Floats, second: Floats) -> Ints:
-    """Return the entries that no other one beats in both: larger is better."""
+    """Return the Pareto-optimal entries: no other one is larger in both."""
     real = np.flatnonzero(np.isfinite(second))
     order = real[np.lexsort((-second[real], -first[real]))]
     ordered = second[order]
@@ -176,14 +173,14 @@ def _pareto_front(first: Floats, second: Floats) -> Ints:
 
 
 MOST_CELLS = 10_000_000
-"""A domain with more different queries is not looked at query by query."""
+"""Largest number of distinct queries for enumeration of the domain."""
 
 MOST_STEPS = 4_000_000_000
-"""Number of steps over the domain's cells that are made at most."""
+"""Largest number of steps over the domain's cells."""
 
 
 def n_cells(sizes: tuple[int, ...]) -> int:
-    """Return how many different queries there are."""
+    """Return the number of distinct queries."""
     cells = 1
     for v in sizes:
         cells *= v
@@ -191,7 +188,7 @@ def n_cells(sizes: tuple[int, ...]) -> int:
 
 
 def is_small(sizes: tuple[int, ...], n_classes: int) -> bool:
-    """Return whether `dtp_over_cells` is feasible, given the categories of each attribute."""
+    """Return whether `dtp_over_cells` is feasible, given the number of categories per attribute."""
     cells = n_cells(sizes)
     return cells <= MOST_CELLS and cells * 2 ** (len(sizes) + 2) * n_classes <= MOST_STEPS
 
@@ -199,17 +196,17 @@ def is_small(sizes: tuple[int, ...], n_classes: int) -> bool:
 def dtp_over_cells(counts: Counts, codes: Ints, y: Ints) -> Floats:
     """Return the exact DTP of records over the whole domain of categories, (r,).
 
-    Infinite where leaving the record out makes some probability 0, or some query without an answer.
-    The codes (r, m) and classes (r,) are of records that are in the counts.
+    Infinite where leaving the record out makes some probability 0, or leaves some query without an
+    answer. The codes (r, m) and classes (r,) are of records that are in the counts.
 
     Notes
     -----
-    Leaving a record out changes the joint of its class by a factor that depends on the
-    attributes S alone in which a query agrees with it. For a given factor the change of the
-    posterior is monotone in p(y_t | x). So for each S the two extremes of p(y_t | x) over the
-    queries that agree in S and nowhere else are enough, and these are had for all records at
-    once: the smallest over all other values of an attribute is one pass over the domain. That
-    makes ``2^m`` passes instead of one for every record.
+    Leaving a record out changes the joint of its class by a factor that depends only on the set S
+    of attributes in which a query agrees with it. For a given factor the change of the posterior is
+    monotone in p(y_t | x). So for each S the two extremes of p(y_t | x) over the queries that agree
+    in exactly S are enough, and these are computed for all records at once: the smallest over all
+    other values of an attribute is one pass over the domain. That makes ``2^m`` passes instead of
+    one for every record.
     """
     removal = counts.leaving_out(codes, y)
     result = np.zeros(len(y))
@@ -265,13 +262,13 @@ def _largest(log_odds: Floats, codes: Ints, removal: Removal) -> Floats:
 
 
 Part = tuple[list[int], Floats, Floats, Bools]
-"""Attributes that agree; lowest and highest log odds; whether y_t is possible; by own cell."""
+"""Attributes that agree; lowest and highest log odds; whether y_t is possible; per own cell."""
 
 
 def _subsets(
     low: Floats, high: Floats, possible: Bools, axis: int, agree: tuple[int, ...]
 ) -> Iterator[Part]:
-    """Yield the extremes over the queries that agree in each subset, and only there."""
+    """Yield the extremes over the queries that agree in exactly each subset of attributes."""
     if axis == low.ndim:
         yield list(agree), low, high, possible
         return
@@ -300,9 +297,9 @@ def _over_others(
 
 
 def dtp_over_cells_binned(counts: Counts, codes: Ints, y: Ints, width: float) -> Floats:
-    """Return the exact DTP of records over the whole domain where probabilities are binned.
+    """Return the exact DTP of records over the whole domain with binned probabilities.
 
-    Every query is looked at for every record: bins are not monotone.
+    Every query is examined for every record: bins are not monotone.
     """
     joint = joint_over_cells(counts).reshape(len(counts.n), -1)
     shown = class_log_p(joint.T)

@@ -1,4 +1,4 @@
-"""What leaving records out of a training set showed, and how that is asked for."""
+"""Options and results of leaving records out of a training set."""
 
 from __future__ import annotations
 
@@ -32,33 +32,33 @@ from privacygauge.evaluate import rates
 Decision = Literal["publish", "do not publish"]
 
 VARIED = 2
-"""Number of of the riskiest records that are looked at beside what else moves their predictions."""
+"""Number of the riskiest records that are compared with other sources of variation."""
 
 
 @dataclass(frozen=True)
 class Reach:
-    """For how many records DTP, over all queries, is known how well."""
+    """Number of records by how well their DTP over all queries is known."""
 
     exact: int
-    """Both ends are equal."""
+    """Records whose lower and upper bounds are equal."""
     bounded: int
-    """No query shows more than the upper end."""
+    """Records with a finite upper bound."""
     unknown: int
-    """No upper end is known."""
+    """Records without an upper bound."""
 
 
 @dataclass(frozen=True)
 class OfClass:
-    """What was found of the records of a class."""
+    """Results for the records of one class."""
 
     label: int
-    """The class."""
+    """The class, in 0..k-1."""
     n: int
-    """Records that were measured."""
+    """Records of the class that were measured."""
     above: int
-    """Those with a PDTP above 1."""
+    """Of these, records with a PDTP above 1."""
     largest: float
-    """The largest PDTP."""
+    """The largest PDTP, in nats."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,11 +66,11 @@ class DtpFindings:
     """How far each record of a training set moves the classifier."""
 
     model: str
-    """The kind of classifier."""
+    """Kind of classifier, as reports print it."""
     method: str
-    """How the classifier without a record was had."""
+    """How predictions without a record were obtained."""
     width: float
-    """Of the bins in which probabilities are published; 0 for none."""
+    """Bin width of the published probabilities; 0 for no bins."""
     n_train: int
     """Records in the training set."""
     class_names: tuple[str, ...]
@@ -78,15 +78,15 @@ class DtpFindings:
     rows: Ints
     """(r,) The records that were measured: rows of the data, ascending."""
     ids: NDArray[Any]
-    """(r,) Their names."""
+    """(r,) Names of the measured records."""
     labels: Ints
-    """(r,) Their classes."""
+    """(r,) Classes of the measured records, in 0..k-1."""
     pdtp: Floats
-    """(r,) Largest log ratio at the record itself, in nats; infinite where a class is emptied."""
+    """(r,) Largest log ratio at the record itself, in nats; infinite if a class is emptied."""
     dtp: DtpRange
-    """Between which numbers the largest log ratio over all queries lies."""
+    """Lower and upper bounds of the largest log ratio over all queries."""
     mean: Estimate
-    """Mean PDTP of the records; an interval where they are a sample of the training set."""
+    """Mean PDTP of the records, with an interval if they are a sample of the training set."""
     share_above: Estimate
     """Share of the records with a PDTP above 1."""
     repeated: Floats | None
@@ -94,11 +94,11 @@ class DtpFindings:
     averages: tuple[Estimate, ...]
     """(r,) Mean of the repeated values of each record; empty without them."""
     removal: RemovalPath | None
-    """What removing the riskiest records does; None where it was not asked for."""
+    """Effect of removing the riskiest records; None if not requested."""
     variation: tuple[Variation, ...]
-    """For the riskiest records: what else moves their predictions; empty where not asked for."""
+    """Other sources of variation for the riskiest records; empty if not requested."""
     checked: RefitAgreement | None = None
-    """How many refits agree with a shortcut that spared the others; None where none was tried."""
+    """Agreement of refits with the shortcut; None if no shortcut was tried."""
 
     def __post_init__(self) -> None:
         for name in ("rows", "ids", "labels", "pdtp"):
@@ -116,37 +116,37 @@ class DtpFindings:
 
     @property
     def n_above(self) -> int:
-        """Records with a PDTP above 1."""
+        """Number of records with a PDTP above 1."""
         return int(np.count_nonzero(self.pdtp > LIMIT))
 
     @property
     def n_infinite(self) -> int:
-        """Records whose removal makes some probability 0, or leaves no answer."""
+        """Number of records whose removal makes some probability 0, or leaves no answer."""
         return int(np.count_nonzero(np.isinf(self.pdtp)))
 
     @property
     def n_above_on_average(self) -> int:
-        """Records with a mean above 1 over several training sets."""
+        """Number of records with a mean above 1 over several training sets."""
         return sum(x.value > LIMIT for x in self.averages)
 
     @property
     def n_surely_above(self) -> int:
-        """Records whose mean has its whole interval above 1."""
+        """Number of records whose mean has its whole interval above 1."""
         return sum(x.low > LIMIT for x in self.averages)
 
     @property
     def order(self) -> Ints:
-        """(r,) Places of the records, the riskiest first: by PDTP, then by what queries show."""
+        """(r,) Places of the records, the riskiest first: by PDTP, then by DTP's lower bound."""
         return np.lexsort((self.rows, -self.dtp.low, -self.pdtp))
 
     @property
     def n_indirect(self) -> int:
-        """Records that other queries alone give away."""
+        """Number of records that only other queries reveal."""
         return int(np.count_nonzero(self.indirect))
 
     @property
     def indirect(self) -> Bools:
-        """(r,) Where other queries show more than 1 and the record's own does not."""
+        """(r,) True where other queries show more than 1 and the record's own does not."""
         return np.asarray((self.dtp.low > LIMIT) & (self.pdtp <= LIMIT), np.bool_)
 
     @property
@@ -161,7 +161,7 @@ class DtpFindings:
 
     @property
     def reach(self) -> Reach:
-        """For how many of the measured records DTP is exact, bounded, or open above."""
+        """Number of measured records whose DTP is exact, bounded, or unbounded."""
         exact = self.dtp.low == self.dtp.high
         unknown = ~exact & np.isinf(self.dtp.high)
         return Reach(*(int(np.count_nonzero(x)) for x in (exact, ~exact & ~unknown, unknown)))
@@ -178,7 +178,7 @@ class DtpFindings:
 
     @property
     def by_other_queries(self) -> Ints:
-        """Places of the records that only other queries give away, the largest shown first."""
+        """Places of the records that only other queries reveal, the largest ratio first."""
         places = np.flatnonzero(self.indirect)
         return places[np.argsort(-self.dtp.low[places], kind="stable")]
 
@@ -190,23 +190,23 @@ class DtpFindings:
 
 @dataclass(frozen=True)
 class DtpOptions:
-    """What is measured of a training set."""
+    """Options of a measurement of a training set."""
 
     width: float
-    """Of the bins in which probabilities are published; 0 for none."""
+    """Bin width of the published probabilities; 0 for no bins."""
     queries: int
-    """Further queries beside a record's own, where the largest change is not known otherwise."""
+    """Further queries besides a record's own, if the largest change is not known otherwise."""
     training_sets: int
-    """Pairs of halves of the data in which every PDTP is measured again."""
+    """Pairs of random halves of the data in which every PDTP is measured again."""
     remove: int
-    """Of the riskiest records, one at a time."""
+    """Number of the riskiest records to remove, one at a time."""
     order: Order
-    """In which they are removed."""
+    """Order of removal."""
     vary: int
-    """Models that show what else moves the riskiest records' predictions; 0 for none."""
+    """Models that show other sources of variation for the riskiest records; 0 for none."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers before any work: some are needed only after hours of training."""
+        """Check numbers before any work: some are needed only after hours of training."""
         if self.width:
             n_bins(self.width)
         for name in ("queries", "training_sets", "remove"):
@@ -221,14 +221,14 @@ class DtpOptions:
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """What was found, and what is to be said beside it."""
+    """Results of a measurement, with everything a report says beside them."""
 
     found: DtpFindings
-    """All numbers."""
+    """All results."""
     skipped: tuple[Skipped, ...]
-    """What was not done."""
+    """Parts that were not done, with reasons."""
     warnings: tuple[str, ...]
-    """What may mislead."""
+    """Caveats for the reader."""
 
 
 def measurement(
@@ -239,9 +239,9 @@ def measurement(
     class_names: tuple[str, ...] | None,
     level: float,
 ) -> Measurement:
-    """Return what is asked about records of a training set, all of them by default.
+    """Return the requested measurements of a training set's records, by default of all.
 
-    Of people with several records one stands for each: the riskiest.
+    A person with several records is represented by the riskiest one.
     """
     y = task.y
     owner = task.unit
@@ -262,6 +262,7 @@ def measurement(
     if asked.training_sets:
         repeated = task.repeated(chosen, asked.training_sets, learner)
     columns = () if repeated is None else repeated.T
+    # The riskiest first, ties by row, so that the choice does not depend on the sort.
     varied = chosen[np.lexsort((chosen, -pdtp))][:VARIED]
     found = DtpFindings(
         task.name,
@@ -275,6 +276,7 @@ def measurement(
         pdtp=pdtp,
         dtp=measured.dtp,
         mean=mean_of_records(pdtp, complete, level, "records"),
+        # With all records measured there is no sampling error.
         share_above=exact_mean(above, level) if complete else rates.proportion(above, level=level),
         repeated=repeated,
         averages=tuple(mean_of_records(x, False, level, "training sets") for x in columns),

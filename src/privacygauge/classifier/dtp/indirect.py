@@ -1,4 +1,4 @@
-"""Indirect attacks: what a record's own query hides and another one shows."""
+"""Indirect attacks: other queries that reveal a record whose own query hides it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 
 BLOCK = 1 << 22
-"""Number of log probabilities that are worked on at a time."""
+"""Log probabilities processed per block."""
 
 
 def search(
     fitted: Fitted, x: NDArray[Any], rows: Ints, queries: NDArray[Any], width: float = 0.0
 ) -> Floats:
-    """Return the largest log ratio that some queries show of each record.
+    """Return the largest log ratio of each record over some queries.
 
     Parameters
     ----------
@@ -32,9 +32,9 @@ def search(
     rows : ndarray of int, shape (r,)
         Records of the training set.
     queries : ndarray of shape (q, d)
-        What is asked beside each record's own query.
+        Queries besides each record's own.
     width : float
-        Of the bins of published probabilities; 0 for none.
+        Bin width of the published probabilities; 0 for no bins.
 
     Returns
     -------
@@ -48,9 +48,9 @@ def search(
 
 
 def shown_by(fitted: Fitted, rows: Ints, queries: NDArray[Any], width: float = 0.0) -> Floats:
-    """Return the largest log ratio that these queries show of each record, (r,), at least 0.
+    """Return the largest log ratio of each record at these queries, (r,), at least 0.
 
-    Parameters are those of `search`, which looks at the records' own queries too.
+    Parameters are those of `search`, which includes the records' own queries.
     """
     found = np.zeros(len(rows))
     if not len(rows) or not len(queries):
@@ -70,11 +70,11 @@ def shown_by(fitted: Fitted, rows: Ints, queries: NDArray[Any], width: float = 0
 
 @dataclass(frozen=True)
 class Planted:
-    """A classifier that tells, at one query, whether one record is in its training set.
+    """A classifier that reveals, at one query, whether one record is in its training set.
 
-    Everywhere else it is what the learner makes of the records. Where every attribute of a query
-    equals `query` it is sure of class 1 if the record is in, and of class 0 if not. Every other
-    query may hide the record entirely: PDTP says nothing about such a classifier.
+    Elsewhere it is the learner's classifier. Where every attribute of a query equals `query`, it is
+    sure of class 1 if the record is in, and of class 0 if not. Every other query may hide the
+    record entirely: PDTP says nothing about such a classifier.
 
     Notes
     -----
@@ -85,11 +85,11 @@ class Planted:
     learner: Learner
     """Answers all other queries."""
     record: tuple[float, ...]
-    """(d,) Attributes of the record that is given away."""
+    """(d,) Attributes of the record that is revealed."""
     label: int
-    """Its class."""
+    """Class of the record."""
     query: float = 0.0
-    """The value of every attribute in the query that gives it away."""
+    """Value of every attribute in the query that reveals it."""
 
     def __post_init__(self) -> None:
         record = checks.floats(self.record, "record")
@@ -102,7 +102,7 @@ class Planted:
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
         return f"{self.learner.name} with a planted record"
 
     def describe(self) -> Mapping[str, Any]:
@@ -115,7 +115,7 @@ class Planted:
         }
 
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedPlanted:
-        """Return the classifier trained on records (n, d) of the classes (n,)."""
+        """Return the classifier trained on records (n, d) with classes (n,)."""
         x = np.asarray(x)
         y = np.asarray(y)
         if x.ndim != 2 or x.shape[1] != len(self.record):
@@ -129,7 +129,7 @@ class Planted:
         )
 
     def asks(self, queries: NDArray[Any]) -> Bools:
-        """Return which queries give the record away, (q,)."""
+        """Return which queries reveal the record, (q,)."""
         return _asks(queries, self.query)
 
 
@@ -140,13 +140,13 @@ class FittedPlanted:
     fitted: Fitted
     """Answers all other queries."""
     is_it: Bools
-    """(n,) Which records of the training set are the one that is given away."""
+    """(n,) Records of the training set that equal the revealed one."""
     asking: Bools
-    """(n,) Which records of the training set are themselves the query that gives it away."""
+    """(n,) Records of the training set that equal the revealing query."""
     query: float
-    """The value of every attribute in that query."""
+    """Value of every attribute in that query."""
     n_classes: int
-    """How many classes there are."""
+    """Number of classes."""
 
     def log_p(self, queries: NDArray[Any]) -> Floats:
         """Return the log probability of every class, (q, k), for queries (q, d)."""
@@ -154,22 +154,22 @@ class FittedPlanted:
         return np.where(_asks(queries, self.query)[:, None], told, self.fitted.log_p(queries))
 
     def log_p_without(self, rows: Ints) -> Floats:
-        """Return what each record would be told had it been left out, (r, k)."""
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
         told = self._told(self._still_in(rows))
         return np.where(self.asking[rows][:, None], told, self.fitted.log_p_without(rows))
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
-        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         told = self._told(self._still_in(rows))[:, None]
         asks = _asks(queries, self.query)[None, :, None]
         return np.where(asks, told, self.fitted.log_p_without_at(rows, queries))
 
     def _still_in(self, rows: Ints) -> Bools:
-        """Return whether the record is in the training set without each of these, (r,)."""
+        """Return whether the record remains in the training set without each of these, (r,)."""
         return np.asarray(self.is_it.sum() > self.is_it[rows], np.bool_)
 
     def _told(self, inside: Bools | np.bool_) -> Floats:
-        """Return the logs of being sure of class 1 where the record is in, else of class 0."""
+        """Return log probabilities: certain of class 1 if the record is in, else of class 0."""
         return logs(np.eye(self.n_classes)[np.asarray(inside, np.int64)])
 
 
@@ -179,16 +179,16 @@ def _asks(queries: NDArray[Any], query: float) -> Bools:
 
 @dataclass(frozen=True, eq=False)
 class IndirectExample:
-    """A training set, one of its records, and the query that gives the record away."""
+    """A training set, one of its records, and the query that reveals the record."""
 
     x: Floats
     """(n, d) Records."""
     y: Ints
     """(n,) Classes, 0 or 1."""
     row: int
-    """The record."""
+    """Row of the record."""
     query: Floats
-    """(1, d) What is asked."""
+    """(1, d) The revealing query."""
 
     def __post_init__(self) -> None:
         for name in ("x", "y", "query"):
@@ -196,12 +196,12 @@ class IndirectExample:
 
 
 def nearest_example(k: int = 1) -> IndirectExample:
-    """Return records on a line of which k nearest neighbours show nothing directly.
+    """Return records on a line whose own queries reveal nothing to k nearest neighbours.
 
     Parameters
     ----------
     k : int
-        Neighbours that are asked, at least 1.
+        Number of neighbours of the classifier, at least 1.
 
     Returns
     -------

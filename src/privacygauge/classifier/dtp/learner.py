@@ -1,4 +1,4 @@
-"""Classification algorithms that know what they would predict without any one record."""
+"""Learners that can predict as if any one record had been left out."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class LearnerTrainer:
     """Trains the classifiers of a learner, one after another."""
 
     learner: Learner
-    """What is trained."""
+    """The learner to train."""
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
         return self.learner.name
 
     logits = False
@@ -34,14 +34,14 @@ class LearnerTrainer:
         return self.learner.describe()
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
-        """Return the probabilities that each model gives the `asked` records; see `Trainer`.
+        """Return each model's probabilities for the `asked` records; see `Trainer`.
 
-        A class that is missing from a model's records has the probability 0. Nothing is random.
+        A class that is missing from a model's records has probability 0. Nothing is random.
         """
         return np.exp(self.train_logs(cohort))
 
     def train_logs(self, cohort: Cohort) -> Floats:
-        """Return the log probabilities that each model gives; see `log_answers`."""
+        """Return each model's log probabilities; see `log_answers`."""
         x = cohort.x
         y = cohort.y
         k = cohort.n_classes
@@ -50,7 +50,7 @@ class LearnerTrainer:
 
 
 def matrix(x: NDArray[Any], name: str, *, columns: int | None = None) -> Floats:
-    """Return records as finite floats (n, d), d the number of columns if that is given."""
+    """Return records as finite floats (n, d), with d equal to `columns` if given."""
     found = np.ascontiguousarray(x, dtype=np.float64)
     if found.ndim != 2 or (columns is not None and found.shape[1] != columns):
         raise InputError(
@@ -67,7 +67,7 @@ def matrix(x: NDArray[Any], name: str, *, columns: int | None = None) -> Floats:
 
 
 def training_set(x: NDArray[Any], y: Ints, n_classes: int) -> tuple[Floats, Ints]:
-    """Return at least one record (n, d) and their classes (n,), all below the number of classes."""
+    """Return checked records (n, d), at least one, and their classes (n,) in 0..n_classes-1."""
     records = matrix(x, "x")
     if not len(records):
         raise InputError("x must hold at least one record, got none")
@@ -80,7 +80,7 @@ def training_set(x: NDArray[Any], y: Ints, n_classes: int) -> tuple[Floats, Ints
 def class_log_p(log_joint: Floats) -> Floats:
     """Return log probabilities (..., k) from logarithms up to a constant.
 
-    NaN throughout where every class is impossible, or one is NaN: there is no answer.
+    NaN throughout if every class is impossible, or one is NaN: there is no answer.
     """
     with np.errstate(invalid="ignore"):
         joint = log_joint - log_joint.max(axis=-1, keepdims=True)
@@ -99,7 +99,7 @@ def log_priors(y: Ints, n_classes: int) -> Floats:
 
 
 def log_priors_without(y: Ints, rows: Ints, n_classes: int) -> Floats:
-    """Return the logarithms of the classes' shares of the other records, (r, k); NaN if none."""
+    """Return the logarithms of the classes' shares without each record, (r, k); NaN if n is 1."""
     left = np.bincount(y, minlength=n_classes) - np.eye(n_classes)[y[rows]]
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.log(left / np.float64(len(y) - 1)), np.float64)
@@ -108,44 +108,43 @@ def log_priors_without(y: Ints, rows: Ints, n_classes: int) -> Floats:
 class Fitted(Protocol):
     """A trained classifier A(T), and with it every A(T without one record).
 
-    Nothing is trained again: what the record contributed is taken out. Answers are natural
-    logarithms of probabilities, which do not vanish where a probability is too small for a
-    number: -inf says that it is exactly 0. Where the classifier has no answer (no record of the
-    kind is left), the row is NaN.
+    Nothing is retrained: the record's contribution is taken out. Answers are natural logarithms of
+    probabilities, which do not underflow: -inf means exactly 0. Where the classifier has no answer
+    (no record of the kind is left), the row is NaN.
     """
 
     def log_p(self, queries: NDArray[Any]) -> Floats:
         """Return the log probability of every class, (q, k), for queries (q, d)."""
 
     def log_p_without(self, rows: Ints) -> Floats:
-        """Return what each record would be told had it been left out, (r, k)."""
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
-        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
 
 
 @runtime_checkable
 class Learner(Protocol):
     """A classification algorithm with exact leave-one-out predictions.
 
-    Frozen. What it has to know of the records beside the training set, such as the categories
-    of an attribute, is a field: it stays the same when a record is left out.
+    Frozen. Facts about the records beyond the training set, such as the categories of an attribute,
+    are fields: they stay the same when a record is left out.
     """
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
 
     def describe(self) -> Mapping[str, Any]:
-        """Return everything that the result depends on beside the data, as JSON values."""
+        """Return all settings that affect the result besides the data, as JSON values."""
 
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> Fitted:
-        """Return the classifier trained on records (n, d) of the classes (n,) in 0..k-1."""
+        """Return the classifier trained on records (n, d) with classes (n,) in 0..k-1."""
 
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """Every query whose attributes lie between two ends: the domain of numeric attributes."""
+    """All queries whose attributes lie between two bounds: the domain of numeric attributes."""
 
     low: Floats
     """(d,) Smallest values."""
@@ -160,22 +159,22 @@ class Box:
 
 
 def box_of(x: NDArray[Any]) -> Box:
-    """Return the smallest box that holds all records."""
+    """Return the smallest box that contains all records."""
     return Box(np.min(x, axis=0), np.max(x, axis=0))
 
 
 @dataclass(frozen=True, eq=False)
 class DtpRange:
-    """Between which numbers each record's DTP lies."""
+    """Lower and upper bounds of each record's DTP."""
 
     low: Floats
-    """(r,) Some query shows so much."""
+    """(r,) Log ratio that some query attains, in nats."""
     high: Floats
-    """(r,) No query of the domain shows more; infinity where nothing is known."""
+    """(r,) Log ratio that no query of the domain exceeds; infinite if unknown."""
     method: str
-    """How both were found, and over which domain."""
+    """How both bounds were found, and over which domain."""
     own: Floats | None = None
-    """(r,) What the records' own queries show, where that was computed on the way."""
+    """(r,) Log ratio at the records' own queries, if it was computed on the way."""
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
@@ -196,7 +195,7 @@ class Bounded(Protocol):
         rows : ndarray of int, shape (r,)
             Records of the training set.
         width : float
-            Of the bins of published probabilities; 0 for none.
+            Bin width of the published probabilities; 0 for no bins.
         box : Box
-            The domain of numeric attributes; that of categories is known to the classifier.
+            The domain of numeric attributes; the classifier knows that of categories.
         """

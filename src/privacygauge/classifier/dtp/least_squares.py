@@ -1,4 +1,4 @@
-"""Least squares and kernel ridge on the classes; a record left out is a change of rank one."""
+"""Least squares and kernel ridge on the classes; leaving a record out is a rank-one change."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 
 BLOCK = 1 << 22
-"""Number of values that are worked on at a time."""
+"""Values processed per block."""
 
 _LOST = 1e-6
-"""A record with 1 - leverage below this is left out by training again: the formula is inexact."""
+"""If 1 - leverage is below this, the record is left out by refitting: the formula is inexact."""
 
 _NOTHING = 1e-12
-"""A score below this is 0 but for rounding; its log would be that of the rounding."""
+"""A score below this is 0 up to rounding, and its log would be meaningless."""
 
 
 def _log_p(scores: Floats) -> Floats:
-    """Return logs of scores within [0, 1], divided by their sum over the classes.
+    """Return logs of scores clipped to [0, 1] and normalised over the classes.
 
-    The scores of all classes sum to 1, so one of them is at least 1/k and the sum is never 0.
+    The raw scores of all classes sum to 1, so one of them is at least 1/k and the sum is never 0.
     """
     clipped = np.where(scores < _NOTHING, 0.0, scores.clip(None, 1.0))
     return logs(clipped / clipped.sum(axis=-1, keepdims=True))
@@ -39,13 +39,13 @@ class LeastSquares:
     """Linear probability model: the classes, as 0 and 1, regressed on the attributes.
 
     Minimises ``sum_i |y_i - b - W' x_i|^2 + l2 |W|^2``; the intercept b is free. Without a penalty
-    these are ordinary least squares, and of several solutions the one with the smallest W, which
-    is the limit for a penalty towards 0. Probabilities are the scores within [0, 1], divided by
-    their sum.
+    this is ordinary least squares, and of several solutions the one with the smallest W, which is
+    the limit for a vanishing penalty. Probabilities are the scores clipped to [0, 1] and
+    normalised.
     """
 
     l2: float = 0.0
-    """Penalty of the squared coefficients, at least 0."""
+    """Penalty on the squared coefficients, at least 0."""
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.l2) and self.l2 >= 0):
@@ -53,7 +53,7 @@ class LeastSquares:
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
         return "ridge regression" if self.l2 else "least squares"
 
     def describe(self) -> Mapping[str, Any]:
@@ -61,7 +61,7 @@ class LeastSquares:
         return {"l2": self.l2}
 
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedLeastSquares:
-        """Return the classifier trained on records (n, d) of the classes (n,)."""
+        """Return the classifier trained on records (n, d) with classes (n,)."""
         return FittedLeastSquares(*training_set(x, y, n_classes), n_classes, self.l2)
 
 
@@ -71,17 +71,18 @@ class FittedLeastSquares:
 
     With the leverage h_i of a record, its residual without it is ``e_i / (1 - h_i)``, and the
     coefficients change by that times the coefficients of its own response. At most d + 1 records
-    have a leverage close to 1, since all leverages sum to the rank; they are trained again.
+    have a leverage close to 1, since all leverages sum to the rank; for these the model is
+    refitted.
     """
 
     x: Floats
     """(n, d) Records of the training set."""
     y: Ints
-    """(n,) Their classes."""
+    """(n,) Classes of the records."""
     n_classes: int
-    """How many classes there are, k."""
+    """Number of classes, k."""
     l2: float
-    """Penalty of the squared coefficients."""
+    """Penalty on the squared coefficients."""
 
     @cached_property
     def _centre(self) -> Floats:
@@ -89,9 +90,9 @@ class FittedLeastSquares:
 
     @cached_property
     def _responses(self) -> Floats:
-        """(d, n) The coefficients of a response that is 1 for one record and 0 for the others."""
+        """(d, n) Coefficients for a response that is 1 for one record and 0 for the others."""
         u, s, vt = np.linalg.svd(self.x - self._centre, full_matrices=False)
-        # What rounding leaves of a direction without variance is no direction.
+        # Rounding error in a direction without variance must not count as a direction.
         kept = s > np.finfo(np.float64).eps * max(self.x.shape) * np.linalg.norm(self.x)
         weight = np.zeros_like(s)
         weight[kept] = s[kept] / (s[kept] ** 2 + self.l2)
@@ -102,7 +103,7 @@ class FittedLeastSquares:
         return np.eye(self.n_classes)[self.y]
 
     def scores(self, queries: NDArray[Any]) -> Floats:
-        """Return the score of every class, (q, k), before it is made a probability."""
+        """Return the raw score of every class, (q, k), before clipping and normalisation."""
         asked = matrix(queries, "queries", columns=self.x.shape[1]) - self._centre
         weights = self._responses @ self._classes
         return np.asarray(self._classes.mean(axis=0) + asked @ weights, np.float64)
@@ -112,7 +113,7 @@ class FittedLeastSquares:
         return _log_p(self.scores(queries))
 
     def log_p_without(self, rows: Ints) -> Floats:
-        """Return what each record would be told had it been left out, (r, k)."""
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
         residuals, lost = self._residuals_without(rows)
         found = _log_p(self._classes[rows] - residuals)
         for number in np.flatnonzero(lost):
@@ -120,7 +121,7 @@ class FittedLeastSquares:
         return found
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
-        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         asked = matrix(queries, "queries", columns=self.x.shape[1])
         residuals, lost = self._residuals_without(rows)
         weight = 1 / len(self.x) + (asked - self._centre) @ self._responses[:, rows]
@@ -131,7 +132,7 @@ class FittedLeastSquares:
         return found
 
     def log_p_without_on(self, rows: Ints, squares: Floats) -> Floats:
-        """Return what each record would be told had it been left out, (r, k).
+        """Return log probabilities of each record under the model trained without it, (r, k).
 
         Every attribute is divided by the root of `squares` (r, d) as well.
         """
@@ -142,7 +143,7 @@ class FittedLeastSquares:
         return np.concatenate([*found, np.empty((0, self.n_classes))])
 
     def log_p_without_on_at(self, rows: Ints, squares: Floats, queries: Floats) -> Floats:
-        """Return what every query would be told, had each record been left out, (r, q, k).
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k).
 
         Every attribute is divided by the root of `squares` (r, d) as well.
         """
@@ -154,7 +155,7 @@ class FittedLeastSquares:
         return [slice(start, start + step) for start in range(0, len(rows), step)]
 
     def _without_on(self, rows: Ints, squares: Floats, queries: Floats) -> Floats:
-        """Return what queries (q, d), or (r, q, d), are told without each record, (r, q, k).
+        """Return log probabilities of queries (q, d), or (r, q, d), without each record, (r, q, k).
 
         The scatter of the others is that of all less ``n / (n - 1) z z'`` with z the record's
         difference from the mean; a coefficient of an attribute over s has s^2 times the penalty.
@@ -171,7 +172,7 @@ class FittedLeastSquares:
         moments = away.T @ (self._classes - share) - n / (n - 1) * z[:, :, None] * own[:, None, :]
         squared = (away**2).sum(axis=0)
         left = 1 - n / (n - 1) * z**2 / np.where(squared > 0, squared, 1.0)
-        # A record that holds nearly all of a variance leaves few digits of the others'.
+        # If a record has nearly all of a variance, few digits of the others' remain.
         is_refitted = (left < _LOST).any(axis=1) | (self.l2 == 0)
         scatter[is_refitted] = np.eye(d)
         weights = np.linalg.solve(scatter, moments)
@@ -189,7 +190,7 @@ class FittedLeastSquares:
         return found
 
     def _residuals_without(self, rows: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return y_i - score_i without the record, (r, k), and where that is not exact, (r,)."""
+        """Return y_i - score_i without the record, (r, k), and where that is inexact, (r,)."""
         centred = self.x[rows] - self._centre
         leverage = 1 / len(self.x) + (centred * self._responses[:, rows].T).sum(axis=1)
         lost = 1 - leverage < _LOST
@@ -205,7 +206,7 @@ class FittedLeastSquares:
 
 
 class Kernel(Protocol):
-    """How alike records are; frozen."""
+    """Similarity of records. Frozen."""
 
     def describe(self) -> Mapping[str, Any]:
         """Return the kind and its parameters, as JSON values."""
@@ -252,14 +253,14 @@ class KernelRidge:
     """Kernel ridge regression of the classes, as 0 and 1, with a free intercept.
 
     Minimises ``|Y - 1 b' - K A|^2 + l2 tr(A' K A)``; with the linear kernel it is `LeastSquares`
-    of the same penalty. Probabilities are the scores within [0, 1], divided by their sum. The
-    time grows with the cube of the number of records, and the memory with its square.
+    with the same penalty. Probabilities are the scores clipped to [0, 1] and normalised. Time grows
+    with the cube of the number of records, memory with its square.
     """
 
     l2: float
     """Penalty, above 0."""
     kernel: Kernel = field(default_factory=Rbf)
-    """`Linear` or `Rbf`, or any other."""
+    """`Linear`, `Rbf`, or any other."""
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.l2) and self.l2 > 0):
@@ -272,7 +273,7 @@ class KernelRidge:
         return {"l2": self.l2, **self.kernel.describe()}
 
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedKernelRidge:
-        """Return the classifier trained on records (n, d) of the classes (n,)."""
+        """Return the classifier trained on records (n, d) with classes (n,)."""
         return FittedKernelRidge(*training_set(x, y, n_classes), n_classes, self)
 
 
@@ -288,9 +289,9 @@ class FittedKernelRidge:
     x: Floats
     """(n, d) Records of the training set."""
     y: Ints
-    """(n,) Their classes."""
+    """(n,) Classes of the records."""
     n_classes: int
-    """How many classes there are, k."""
+    """Number of classes, k."""
     learner: KernelRidge
     """The penalty and the kernel."""
 
@@ -314,23 +315,23 @@ class FittedKernelRidge:
         return _log_p(self._features(queries) @ self._coefficients)
 
     def log_p_without(self, rows: Ints) -> Floats:
-        """Return what each record would be told had it been left out, (r, k)."""
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
         return _log_p(np.eye(self.n_classes)[self.y[rows]] - self._residuals(rows))
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
-        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         features = self._features(queries)
         weight = features @ self._inverse[:, rows]
         change = weight.T[:, :, None] * self._residuals(rows)[:, None, :]
         return _log_p(features @ self._coefficients - change)
 
     def _features(self, queries: NDArray[Any]) -> Floats:
-        """Return how alike queries are to each record, and 1 for the intercept, (q, n + 1)."""
+        """Return the kernel between queries and records, and 1 for the intercept, (q, n + 1)."""
         asked = matrix(queries, "queries", columns=self.x.shape[1])
         return np.hstack([self.learner.kernel.between(asked, self.x), np.ones((len(asked), 1))])
 
     def _residuals(self, rows: Ints) -> Floats:
-        """Return y_i - score_i without the record, (r, k); NaN where it is the only one."""
+        """Return y_i - score_i without the record, (r, k); NaN if it is the only one."""
         if len(self.x) == 1:
             return np.full((len(rows), self.n_classes), np.nan)
         return np.asarray(self._coefficients[rows] / self._inverse[rows, rows][:, None])

@@ -1,4 +1,4 @@
-"""How much leaving out a record can show over all queries of a box, where log odds are linear."""
+"""Largest effect of leaving out a record over all queries of a box, for linear log odds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
 
 _TILTS = (0.0, 0.05, 0.5)
-"""How far corners are also drawn to where a class is sure: only there does a bound show in full."""
+"""Steps by which corners are also moved to where a class is certain: only there is a bound
+attained."""
 
 _BLOCK = 1 << 21
 
@@ -27,21 +28,21 @@ def log_linear_dtp(
     Parameters
     ----------
     coefficients : tuple of ndarray of float, shapes (d, k) and (k,)
-        Weights W and intercepts b with all records; -inf for a class that has none.
+        Weights W and intercepts b with all records; -inf for a class without records.
     coefficients_without : tuple of ndarray of float, shapes (r, d, k) and (r, k)
         The same without each record.
     x_rows : ndarray of float, shape (r, d)
         The records. Each is a query of its own, wherever the box ends.
     width : float
-        Of the bins of published probabilities; 0 for none.
+        Bin width of the published probabilities; 0 for no bins.
     box : Box
         The domain.
 
     Returns
     -------
     DtpRange
-        `low` is what some corner of the box, or the record itself, shows; no query shows more
-        than `high`.
+        `low` is attained at some corner of the box, or at the record itself; no query exceeds
+        `high`.
 
     Notes
     -----
@@ -72,7 +73,7 @@ def log_linear_dtp(
 
 
 class _Change:
-    """Scores with all records, and without each of some."""
+    """Coefficients with all records, and without each of some."""
 
     def __init__(self, w: Floats, b: Floats, w_without: Floats, b_without: Floats) -> None:
         self.w = w
@@ -86,13 +87,13 @@ class _Change:
         there = np.isfinite(b), np.isfinite(b_without)
         self.lost = (there[0] != there[1]).any(axis=1)
         db = np.where(there[0], b, 0.0) - np.where(there[1], b_without, 0.0)
-        # Classes that neither knows are in no ratio.
+        # Classes unknown to both have no ratio.
         both = there[0] & there[1]
         self.real = both[:, first] & both[:, second]
         self.shifts = db[:, first] - db[:, second]
 
     def bound(self, box: Box) -> Floats:
-        """Return what no query of the box exceeds, (r,); infinite where a class is lost."""
+        """Return an upper bound over all queries of the box, (r,); infinite if a class is lost."""
         up = np.maximum(self.slopes, 0.0)
         down = np.minimum(self.slopes, 0.0)
         most = self.shifts + up @ box.high + down @ box.low
@@ -101,7 +102,7 @@ class _Change:
         return np.where(self.lost, np.inf, change + self._rounding(box))
 
     def _rounding(self, box: Box) -> Floats:
-        """Return by how much sums in another order may differ, (r,)."""
+        """Return the largest difference of sums taken in another order, (r,)."""
         far = np.maximum(np.abs(box.low), np.abs(box.high))
         b = np.where(np.isfinite(self.b), np.abs(self.b), 0.0)
         sizes = (np.abs(self.w) + np.abs(self.w_without)).transpose(0, 2, 1) @ far + b

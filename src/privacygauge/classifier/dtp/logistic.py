@@ -1,4 +1,4 @@
-"""Logistic regression, and exactly what it would be without any one of its records."""
+"""Logistic regression, and its exact optimum without any one of its records."""
 
 from __future__ import annotations
 
@@ -17,21 +17,26 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 
 _CHORDS = 50
+"""Largest number of chord steps for a record before it is solved by Newton steps of its own."""
+
 _REMEMBERED = 6
+"""Latest steps that improve the next chord."""
+
 _FAR = 1e-9
+"""A step that changes a record's own scores by more has not converged."""
 
 
 def optima_without(problem: Problem, optimum: Floats, group: Ints) -> Floats:
-    """Return the minima (d + 1, r, c - 1), each without one record.
+    """Return the minimisers (d + 1, r, c - 1), each without one record.
 
     Parameters
     ----------
     problem : Problem
         All records.
     optimum : ndarray of float, shape (d + 1, c - 1)
-        Where its minimum is.
+        The minimiser for all records.
     group : ndarray of int, shape (r,)
-        Which of the distinct records is left out; its class has other records.
+        Index of the distinct record that is left out; its class has other records.
     """
     found = np.repeat(optimum[:, None], len(group), axis=1)
     if not found.size:
@@ -49,14 +54,14 @@ def optima_without(problem: Problem, optimum: Floats, group: Ints) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Steps:
-    """The latest steps of many records: how well each chord did improves the next.
+    """The latest steps for many records, with Broyden's update: each chord improves the next.
 
-    Broyden's update of the inverse, in the form that needs nothing but the steps s_j (Kelley,
-    Solving Nonlinear Equations with Newton's Method, 2003, section 4.3).
+    Broyden's update of the inverse, in the form that needs only the steps s_j (Kelley, Solving
+    Nonlinear Equations with Newton's Method, 2003, section 4.3).
     """
 
     taken: tuple[Floats, ...]
-    """Each (d + 1, r, c - 1)."""
+    """Steps so far, each (d + 1, r, c - 1)."""
     metric: Floats
     """(d + 1, c - 1) Weights of the parameters in a step's length."""
 
@@ -76,11 +81,11 @@ class _Steps:
         for before, after in pairwise(self.taken):
             chord = chord + after * self._share(chord, before)
         share = self._share(chord, self.last)
-        # A chord as long as the last step tells that chords are far too short, not by how much.
+        # A chord as long as the last step shows that chords are far too short, not by how much.
         return replace(self, taken=(*self.taken, chord / np.maximum(1 - share, 0.1)))
 
     def _share(self, step: Floats, of: Floats) -> Floats:
-        """Return how much of a step lies along another, (1, r, 1)."""
+        """Return the coefficient of the projection of a step on another, (1, r, 1)."""
         weighed = of * self.metric[:, None]
         length = (of * weighed).sum(axis=(0, 2))
         share = (step * weighed).sum(axis=(0, 2))
@@ -93,24 +98,24 @@ class _Chords:
     """Steps for many records that share one factorised Hessian.
 
     Record i alone adds ``B A B^T`` to the Hessian, where B is the record (with its 1) for each
-    parameter of a class, (p, c - 1), and A the covariance of the basis, (c - 1, c - 1). So
-    (H - B A B^T)^-1 g = H^-1 g + H^-1 B K B^T H^-1 g with K = (1 - A M)^-1 A, M = B^T H^-1 B.
+    parameter of a class, (p, c - 1), and A the covariance of the basis, (c - 1, c - 1). So (H - B A
+    B^T)^-1 g = H^-1 g + H^-1 B K B^T H^-1 g with K = (1 - A M)^-1 A, M = B^T H^-1 B.
     """
 
     problem: Problem
-    """All records."""
+    """The problem of all records."""
     start: Floats
-    """(d + 1, c - 1) Their optimum."""
+    """(d + 1, c - 1) Optimum of all records."""
     solve: Callable[[Floats], Floats]
-    """Returns H^-1 times (p, ...)."""
+    """Applies H^-1 to (p, ...)."""
     group: Ints
-    """(r,) Which of the distinct records each leaves out."""
+    """(r,) Index of the distinct record that each problem leaves out."""
     spread: Floats
     """(r, d + 1, c - 1, c - 1) The matrix H^-1 B."""
     inner: Floats
     """(r, c - 1, c - 1) The matrix K."""
     more_penalty: Floats
-    """(d + 1, r, 1) What each one's penalty is above that of all records."""
+    """(d + 1, r, 1) Penalty of each problem in excess of that of all records."""
     metric: Floats
     """(d + 1, c - 1) The diagonal of H."""
 
@@ -129,7 +134,7 @@ class _Chords:
         columns = np.einsum("rd,ab->darb", x, np.eye(free)).reshape(start.size, -1)
         spread = solve(columns).reshape(*start.shape, len(x), free).transpose(2, 0, 1, 3)
         own = problem.spreads(x @ start)
-        # A record may carry nearly all of some direction: a chord need not be exact, but finite.
+        # A record may carry nearly all of some direction: a chord must be finite, not exact.
         left = np.eye(free) - (1 - 1e-9) * own @ np.einsum("rd,rdab->rab", x, spread)
         inner = np.linalg.solve(left, own)
         more = problem.penalty_without(group) - problem.penalty[:, None]
@@ -145,7 +150,7 @@ class _Chords:
         )
 
     def optima(self) -> Floats:
-        """Return the minima (d + 1, r, c - 1)."""
+        """Return the minimisers (d + 1, r, c - 1)."""
         r = len(self.group)
         v = np.repeat(self.start[:, None], r, axis=1)
         everyone = self.problem.gradients(self.start[:, None])
@@ -158,8 +163,8 @@ class _Chords:
         for _ in range(_CHORDS):
             steps = steps.followed_by(self._chord(gradients, moving))
             v[:, moving] -= steps.last
-            # Who had arrived before this step takes it too: where the loss is flat, a gradient
-            # within the tolerance may still be some way off. If it is, Newton ends the way.
+            # A record that had converged takes this step too: where the loss is flat, a gradient
+            # within the tolerance may still be some way off. If so, Newton steps finish it.
             going = excess > 1
             far = self._own_scores(steps.last, moving) > _FAR
             unsure[moving[far & ~going]] = True
@@ -170,7 +175,7 @@ class _Chords:
             gradients = self.problem.gradients(v[:, moving])
             gradients = self._without_own(gradients, v[:, moving], moving)
             excess = self.problem.excess(gradients)
-            # Ten times worse than it was, or not a number: chords do not get there.
+            # Ten times worse than the best, or not a number: chords do not converge.
             hopeful = excess < 10 * best[moving]
             best[moving] = np.where(hopeful, np.minimum(excess, best[moving]), np.nan)
             moving = moving[hopeful]
@@ -183,12 +188,12 @@ class _Chords:
         return v
 
     def _own_scores(self, step: Floats, some: Ints) -> Floats:
-        """Return by how much a step moves the scores of each record itself at most, (r,)."""
+        """Return the largest change of each record's own scores by a step, (r,)."""
         moved = np.einsum("rd,dra->ra", self.problem.x[self.group[some]], step)
         return np.asarray(np.abs(moved).max(axis=1, initial=0.0))
 
     def _without_own(self, gradients: Floats, v: Floats, some: Ints) -> Floats:
-        """Return the gradients without what each record adds, with its own penalty."""
+        """Return the gradients less each record's own contribution, with its own penalty."""
         group = self.group[some]
         x = self.problem.x[group]
         scores = np.einsum("rd,dra->ra", x, v)[:, None]
@@ -196,7 +201,7 @@ class _Chords:
         return np.asarray(gradients - x.T[..., None] * own + self.more_penalty[:, some] * v)
 
     def _chord(self, gradients: Floats, some: Ints) -> Floats:
-        """Return what to take from the parameters, (d + 1, r, c - 1)."""
+        """Return the step to subtract from the parameters, (d + 1, r, c - 1)."""
         x = self.problem.x[self.group[some]]
         n = len(some)
         flat = gradients.transpose(0, 2, 1).reshape(self.start.size, n)
@@ -211,17 +216,17 @@ class Logistic:
     """Logistic regression with an L2 penalty on the weights and none on the intercepts.
 
     Minimises ``sum_i -log p(y_i | x_i) + l2 / 2 * |W|^2``. Its optimum is that of scikit-learn's
-    ``LogisticRegression(C=1 / l2)``: with two classes the difference of the two weight vectors
-    is penalised, with more of them every class's vector.
+    ``LogisticRegression(C=1 / l2)``: with two classes the difference of the two weight vectors is
+    penalised, with more of them every class's vector.
     """
 
     l2: float = 1.0
-    """Weight of the penalty, above 0: separable records have no optimum without it."""
+    """L2 penalty, above 0: separable records have no optimum without it."""
     tol: float = 1e-10
-    """Largest gradient at the optimum, relative to the most that one record can add to it."""
+    """Largest gradient at the optimum, relative to the largest contribution of a single record."""
     standardised: bool = False
-    """Whether each attribute is divided by its standard deviation among the records of training:
-    among the others, when a record is left out."""
+    """Whether each attribute is divided by its standard deviation over the training records, which
+    is recomputed when a record is left out."""
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.l2) and self.l2 > 0):
@@ -237,7 +242,7 @@ class Logistic:
         return {"l2": self.l2, "tol": self.tol, **scaled}
 
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedLogistic:
-        """Return the classifier trained on records (n, d) of the classes (n,) in 0..k-1.
+        """Return the classifier trained on records (n, d) with classes (n,) in 0..k-1.
 
         Raises
         ------
@@ -267,34 +272,34 @@ def _finite(x: NDArray[Any]) -> Floats:
 class FittedLogistic:
     """Logistic regression with its records, any one of which can be left out exactly.
 
-    A class without records has the probability 0, and the others are fitted among themselves;
-    so it is for a class whose only record is left out. A single class has the probability 1.
+    A class without records has probability 0, and the others are fitted among themselves; the same
+    holds for a class whose only record is left out. A single class has probability 1.
     """
 
     learner: Logistic
-    """How it was trained."""
+    """The learner and its settings."""
     x: Floats
     """(n, d) Records."""
     y: Ints
-    """(n,) Their classes."""
+    """(n,) Classes of the records."""
     n_classes: int
-    """Number of classes k, those without records included."""
+    """Number of classes, k, those without records included."""
     problem: Problem
-    """What was minimised."""
+    """The minimisation problem of all records."""
     optimum: Floats
-    """(d + 1, c - 1) Where the minimum is, for the c classes that have records."""
+    """(d + 1, c - 1) The minimiser, for the c classes that have records."""
 
     def coefficients(self) -> tuple[Floats, Floats]:
         """Return weights W (d, k) and intercepts b (k,): ``p = softmax(x @ W + b)``.
 
-        They sum to 0 over the classes that have records. A class without records has the weights
-        0 and the intercept -inf.
+        They sum to 0 over the classes that have records. A class without records has weights 0 and
+        intercept -inf.
         """
         weights, intercepts = self._expanded(self.problem, self.optimum[:, None])
         return weights[0], intercepts[0]
 
     def coefficients_without(self, rows: Ints) -> tuple[Floats, Floats]:
-        """Return weights (r, d, k) and intercepts (r, k) had each record been left out.
+        """Return weights (r, d, k) and intercepts (r, k) with each record left out.
 
         Parameters
         ----------
@@ -307,13 +312,13 @@ class FittedLogistic:
         the full optimum, from which the record's own part, of rank k - 1, is taken (Woodbury);
         this is the influence function, and only the start. The true gradients of all records
         follow from two products with the training set, and the same matrix gives the next step,
-        until each gradient is within the tolerance. A record that does not get there is given
-        Newton steps of its own. So the result is the optimum of n - 1 records.
+        until each gradient is within the tolerance. A record that does not converge gets its own
+        Newton steps. So the result is the optimum of n - 1 records.
         """
         rows = np.asarray(rows, np.int64)
         group = self.problem.group[rows]
         k = self.n_classes
-        # Equal records leave the same classifier behind.
+        # Leaving out equal records gives the same classifier.
         _, first, inverse = np.unique(group, return_index=True, return_inverse=True)
         one_of_each = rows[first]
         last = np.bincount(self.y, minlength=k)[self.y[one_of_each]] == 1
@@ -332,13 +337,13 @@ class FittedLogistic:
         return class_log_p(_finite(queries) @ weights + intercepts)
 
     def log_p_without(self, rows: Ints) -> Floats:
-        """Return what each record would be told had it been left out, (r, k)."""
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
         weights, intercepts = self.coefficients_without(rows)
         scores = np.einsum("rd,rdk->rk", self.x[rows], weights) + intercepts
         return class_log_p(scores)
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
-        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         weights, intercepts = self.coefficients_without(rows)
         scores = _finite(queries) @ weights + intercepts[:, None]
         return class_log_p(scores)

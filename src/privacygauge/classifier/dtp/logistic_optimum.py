@@ -1,4 +1,4 @@
-"""The minimum of a penalised logistic loss."""
+"""Minimisation of a penalised logistic loss."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 
 MOST_PARAMETERS = 12_000
-"""The Hessian of more parameters takes gigabytes, and minutes to factorise."""
+"""Largest number of parameters: beyond it the Hessian takes gigabytes, and minutes to factorise."""
 
 BLOCK = 1 << 21
-"""Number of values that are worked on at a time."""
+"""Values processed per block."""
 
 _NEWTONS = 200
+"""Largest number of Newton steps before the fit is refused."""
+
 _NEAR = 1e-5
-"""From where one more Newton step leaves nothing but rounding: largest change of a score."""
+"""Largest change of a score after which one more Newton step leaves only rounding error."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,29 +36,29 @@ class Problem:
     """
 
     x: Floats
-    """(m, d + 1) Records that differ in an attribute or in their class, scaled, and a 1."""
+    """(m, d + 1) Distinct records by attributes and class, scaled, with a 1."""
     n: Floats
-    """(m,) How many records each one stands for."""
+    """(m,) Number of records that each one stands for."""
     label: Ints
-    """(m,) Their classes, by the places in `classes`."""
+    """(m,) Indices of their classes in `classes`."""
     group: Ints
-    """(n,) Which one stands for a record."""
+    """(n,) Index of the distinct record that stands for each record."""
     classes: Ints
     """(c,) Classes that have records."""
     basis: Floats
-    """(c, c - 1) Its squared length penalises as scikit-learn does."""
+    """(c, c - 1) Basis of the scores, scaled so that the penalty equals scikit-learn's."""
     scale: Scale
-    """How the attributes were centred and scaled."""
+    """Centre and scale of the attributes."""
     is_rescaled: bool
-    """Whether the deviation of the others scales the attributes when a record is left out."""
+    """Whether attributes are scaled again by the remaining records when one is left out."""
     penalty: Floats
-    """(d + 1, 1) l2, and 0 for the intercepts."""
+    """(d + 1, 1) Penalty of each row: l2, and 0 for the intercepts."""
     enough: Floats
-    """(d + 1, 1) A gradient within these is 0."""
+    """(d + 1, 1) Tolerance of the gradient."""
 
     @classmethod
     def of(cls, x: Floats, y: Ints, l2: float, tol: float, *, standardised: bool) -> Problem:
-        """Return the problem of records (n, d) of the classes (n,)."""
+        """Return the problem of records (n, d) with classes (n,)."""
         classes, labels = np.unique(y, return_inverse=True)
         basis = _basis(len(classes))
         d = x.shape[1]
@@ -73,7 +75,7 @@ class Problem:
         rows = np.hstack([scale.applied(x[first]), np.ones((len(first), 1))])
         penalty = np.append(np.full(d, l2), 0.0)[:, None]
         size = np.abs(rows)
-        # Sums of n terms are no more exact than this, whatever is asked for.
+        # Sums of n terms are not more exact than this, whatever the tolerance.
         rounding = 16 * np.finfo(np.float64).eps * (n @ size)
         enough = np.maximum(tol * size.max(axis=0), rounding)[:, None]
         enough[enough == 0] = 1.0  # an attribute that is always 0 has no gradient
@@ -95,7 +97,7 @@ class Problem:
     def penalty_without(self, group: Ints) -> Floats:
         """Return the penalties (d + 1, r, 1) of a problem without one record.
 
-        Attributes that are scaled by another deviation are these with another penalty: a weight
+        Attributes that are scaled by another deviation are these with another penalty: the weight
         of an attribute over s is s times that of the attribute.
         """
         penalty = np.repeat(self.penalty[:, None], len(group), axis=1)
@@ -105,10 +107,10 @@ class Problem:
         return penalty
 
     def residuals(self, scores: Floats, label: Ints) -> Floats:
-        """Return ``(p - e_y) @ basis`` for scores (m, r, c - 1) of records of the classes (m,).
+        """Return ``(p - e_y) @ basis`` for scores (m, r, c - 1) of records with classes (m,).
 
-        Of a record that is nearly sure of its class, no digit of what is missing is lost. The
-        scores' memory may be used.
+        For a record that is almost certain of its class, 1 - p keeps all its digits. The memory of
+        `scores` may be overwritten.
         """
         if len(self.basis) == 2:
             sign = np.where(label == 1, -1.0, 1.0)[:, None, None]
@@ -130,14 +132,14 @@ class Problem:
         return np.asarray(np.swapaxes(away * p[..., None], -1, -2) @ away, np.float64)
 
     def loss(self, v: Floats) -> tuple[float, float]:
-        """Return what is minimised, and how far rounding may have moved it."""
+        """Return the objective, and a bound on its rounding error."""
         scores = self.x @ v @ self.basis.T
         own = self.label[:, None]
         scores -= np.take_along_axis(scores, own, axis=1)
         np.put_along_axis(scores, own, -np.inf, axis=1)
         losses = np.logaddexp(0.0, logsumexp(scores, axis=1))
         value = float(self.n @ losses + (self.penalty * v * v).sum() / 2)
-        # A score that is off by its rounding moves the loss by 1 - p times that.
+        # A rounding error in a score moves the loss by 1 - p times as much.
         unsure = -np.expm1(-losses) * (np.abs(self.x) @ np.abs(v)).max(axis=1)
         return value, 16 * np.finfo(np.float64).eps * (value + float(self.n @ unsure))
 
@@ -172,11 +174,11 @@ class Problem:
         return flat
 
     def excess(self, gradients: Floats) -> Floats:
-        """Return the largest share of what is allowed, (r,), of gradients (d + 1, r, c - 1)."""
+        """Return each record's largest gradient relative to the tolerance, (r,)."""
         return np.asarray((np.abs(gradients) / self.enough[..., None]).max(axis=(0, 2), initial=0))
 
     def optimum(self, start: Floats | None = None) -> Floats:
-        """Return the minimum, by Newton steps that are halved until the loss shrinks."""
+        """Return the minimiser, by Newton steps that are halved until the loss decreases."""
         v = np.zeros((self.x.shape[1], self.basis.shape[1])) if start is None else start
         if not v.size:
             return v
@@ -195,7 +197,7 @@ class Problem:
         )
 
     def _arrives(self, v: Floats, gradient: Floats, step: Floats) -> bool:
-        """Return whether no step after this one can be told from rounding.
+        """Return whether further steps would be indistinguishable from rounding.
 
         Where the loss is flat, a gradient within the tolerance may still be some way off.
         """
@@ -223,10 +225,10 @@ class Problem:
 
 
 def _basis(n_classes: int) -> Floats:
-    """Return columns (c, c - 1) that sum to 0, in which scores are written.
+    """Return a basis of the scores, columns (c, c - 1) that sum to 0.
 
-    With more than two classes they are orthonormal: |v|^2 is |W|^2. With two, v is the
-    difference of the two score vectors.
+    With more than two classes they are orthonormal: |v|^2 is |W|^2. With two, v is the difference
+    of the two score vectors.
     """
     if n_classes == 1:
         return np.zeros((1, 0))

@@ -1,4 +1,4 @@
-"""A training set, and what leaving its records out does to whatever is trained on it."""
+"""A training set, and the effect of leaving its records out of any model trained on it."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 
+# How predictions without a record were obtained, and how the largest ratio was, as reports say it.
 CLOSED = "exact without training: what the record contributed is taken out"
 AT_OPTIMUM = "at the optimum with and without the record, from one factorised Hessian"
 TRAINED = "trained once more without each record, with the same random states"
@@ -55,25 +56,26 @@ SEARCHED = "lower end from queries that were tried; no upper bound is known but 
 
 @dataclass(frozen=True, eq=False)
 class DtpMeasurement:
-    """What was found of some records."""
+    """Measured PDTP and DTP of some records."""
 
     pdtp: Floats
-    """(r,) Largest log ratio at the record itself."""
+    """(r,) Largest log ratio at the record itself, in nats."""
     dtp: DtpRange
-    """Between which numbers the largest log ratio over all queries lies."""
+    """Lower and upper bounds of the largest log ratio over all queries."""
     method: str
-    """How the classifier without a record was had."""
+    """How predictions without a record were obtained."""
     warnings: tuple[str, ...] = ()
-    """What the reader has to know."""
+    """Caveats for the reader."""
     learner: Learner | None = None
-    """What left records out without training; None where all were trained without."""
+    """The learner that left records out without training; None where every record took a
+    training."""
     checked: RefitAgreement | None = None
-    """How many refits agree with the shortcut; None where the learner itself was asked for."""
+    """Agreement of refits with the shortcut; None if the learner itself was asked for."""
 
     def of_units(self, unit: Ints) -> tuple[Ints, DtpMeasurement]:
-        """Return the place of each unit's riskiest record (u,), and what was found of the units.
+        """Return the place of each unit's riskiest record (u,), and the measurement of the units.
 
-        `unit` (r,) is that of each record. What is known of a unit is the largest of its records.
+        `unit` (r,) is that of each record. A unit's values are the largest of its records.
         """
         order = np.lexsort((-self.dtp.low, -self.pdtp, unit))
         _, first = np.unique(unit[order], return_index=True)
@@ -88,33 +90,33 @@ class DtpMeasurement:
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """A training set, a way to train on it, and how to leave records out."""
+    """A training set, a training algorithm, and options for leaving records out."""
 
     model: object
-    """A learner, or whatever `as_trainer` takes."""
+    """A learner, or anything that `as_trainer` takes."""
     x: Held
-    """Records of the kind that the user has, mostly features (n, d)."""
+    """Records as the user holds them, mostly features (n, d)."""
     y: Ints
-    """(n,) Their classes."""
+    """(n,) Classes of the records, in 0..k-1."""
     width: float
-    """Of the bins; 0 for none."""
+    """Bin width of the published probabilities; 0 for no bins."""
     n_queries: int
-    """Queries to ask beside a record's own, where the largest change is not known."""
+    """Queries besides a record's own, if the largest change is not known otherwise."""
     seed: int
-    """All random draws derive from it."""
+    """Seed from which all draws are derived."""
     unit: Ints | None = None
-    """(n,) Number of the person behind each record, whose records are left out together; None
-    where every record is one person's."""
+    """(n,) Number of the person behind each record; a person's records are left out together. None
+    if every record is its own person's."""
     run: str | Path | None = None
-    """Folder that keeps what was trained."""
+    """Folder for the trained results; None to keep nothing."""
     n_jobs: int | None = None
-    """Processes."""
+    """Number of processes."""
     progress: Progress | None = None
-    """Called with the number of models done and the number of all."""
+    """Called with the number of models done, and their total."""
     invocation: Mapping[str, Any] | None = None
-    """How to start the run again, kept in its folder."""
+    """Settings that start the run again, kept in its folder."""
     class_names: tuple[str, ...] = ()
-    """(k,) What the model calls the classes; empty where these are numbers."""
+    """(k,) Names of the classes, as the model uses them; empty if these are numbers."""
 
     @cached_property
     def n_classes(self) -> int:
@@ -123,7 +125,7 @@ class TrainingSet:
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
         return named_with_steps(as_trainer(self.model))
 
     @cached_property
@@ -133,7 +135,7 @@ class TrainingSet:
 
     @cached_property
     def queries(self) -> Held:
-        """What is asked beside the records left out; see `queries_within`."""
+        """Queries that are asked in addition to the records left out; see `queries_within`."""
         return queries_within(self.x, self.n_queries, seeds.stream(self.seed, "dtp", "queries"))
 
     @cached_property
@@ -177,7 +179,7 @@ class TrainingSet:
         return DtpMeasurement(own, both, method, learner=learner)
 
     def _by_shortcut(self, shortcut: Shortcut, rows: Ints) -> DtpMeasurement:
-        """Return what a shortcut says, where refits of some of the records agree with it."""
+        """Return the shortcut's measurement, if refits of some of the records agree with it."""
         asked = np.flatnonzero(shortcut.settled(np.asarray(self.queries)))
         queries = take_records(self.queries, asked)
         fitted = shortcut.learner.fit(self.numbers, self.y, n_classes=self.n_classes)
@@ -210,11 +212,22 @@ class TrainingSet:
         high = quick.dtp.high.copy()
         pdtp[unsure], low[unsure] = own[refitted], said.searched[refitted]
         high[unsure] = np.maximum(low[unsure], cap(self.width))
-        some_left_out = len(queries) < len(self.queries)
+        n_unsure = int(np.count_nonzero(unsure))
+        refits = (
+            f"; {n_unsure:,} further records were refitted, where ties, rare values or rounding "
+            "decide"
+            if n_unsure
+            else ""
+        )
+        over_all = quick.dtp.method
+        if n_unsure and over_all != SEARCHED:
+            over_all += "; for refitted records from queries that were tried"
+        if len(queries) < len(self.queries):
+            over_all += "; queries that ties decide were left out"
         return DtpMeasurement(
             pdtp=pdtp,
-            dtp=DtpRange(low, high, _over_all(quick.dtp.method, unsure, some_left_out)),
-            method=f"{quick.method}; {checked}{_refits_text(unsure)}",
+            dtp=DtpRange(low, high, over_all),
+            method=f"{quick.method}; {checked}{refits}",
             warnings=tuple(failed_records_warning(said.failed, rows[again])),
             learner=shortcut.learner,
             checked=checked,
@@ -241,7 +254,7 @@ class TrainingSet:
         run: str | Path | None,
         members: Bools | None = None,
     ) -> LeaveOneOutAnswers:
-        """Return what the model as it was given says without each of the records (r,)."""
+        """Return the predictions of the user's model trained without each of the records (r,)."""
         n = len(self.y)
         everything = append_queries(self.x, queries)
         number = np.arange(len(everything))
@@ -267,7 +280,7 @@ class TrainingSet:
     def repeated(self, rows: Ints, training_sets: int, learner: Learner | None) -> Floats:
         """Return PDTP in further training sets, halves of the data, (training_sets, r).
 
-        `learner` is what left records out of the whole, None where they were trained without.
+        `learner` is the one that left records out of the whole; None if models were retrained.
         """
         result = np.empty((training_sets, len(rows)))
         for i, found in enumerate(result):
@@ -299,13 +312,13 @@ class TrainingSet:
         return log_ratio(said.with_it, said.without, self.width)
 
     def _below(self, name: str) -> str | None:
-        """Return a folder of the run, which may be a URL; None where nothing is kept."""
+        """Return a subfolder of the run, which may be a URL; None if nothing is kept."""
         return None if self.run is None else f"{str(self.run).rstrip('/')}/{name}"
 
     def removal(
         self, steps: int, order: Order, learner: Learner | None
     ) -> tuple[RemovalPath | None, tuple[Skipped, ...]]:
-        """Return what removing the riskiest records does, or why that was not done."""
+        """Return the effect of removing the riskiest records, or why that was not done."""
         if learner is None:
             why = "every step would train the classifier without each record again"
             return None, (Skipped("removal of the riskiest records", why),)
@@ -329,7 +342,7 @@ class TrainingSet:
         )
 
     def variation(self, rows: Ints, n_models: int) -> tuple[Variation, ...]:
-        """Return what else moves the predictions of records (t,), by so many models each."""
+        """Return other sources of variation of predictions (t,), from `n_models` models each."""
         return variation(
             with_class_names(as_trainer(self.model), self.class_names),
             self.x,
@@ -341,20 +354,3 @@ class TrainingSet:
             n_jobs=self.n_jobs,
             progress=self.progress,
         )
-
-
-def _refits_text(unsure: Bools) -> str:
-    """Return how many records a shortcut cannot answer for, in words; empty for none."""
-    n = int(np.count_nonzero(unsure))
-    return (
-        f"; {n:,} further records were refitted, where ties, rare values or rounding decide"
-        if n
-        else ""
-    )
-
-
-def _over_all(method: str, unsure: Bools, some_left_out: bool) -> str:
-    """Return how DTP over all queries was found where some records were refitted."""
-    if unsure.any() and method != SEARCHED:
-        method += "; for refitted records from queries that were tried"
-    return method + ("; queries that ties decide were left out" if some_left_out else "")

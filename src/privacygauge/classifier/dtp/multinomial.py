@@ -1,4 +1,4 @@
-"""Multinomial naive Bayes; a record is left out by taking it from its class's counts."""
+"""Multinomial naive Bayes; a record is left out by subtracting it from its class's counts."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from privacygauge.errors import InputError
 class MultinomialNaiveBayes:
     """Multinomial naive Bayes, for counts such as those of words.
 
-    ``p(x | y)`` is proportional to the product over attributes of ``p_jy ** x_j`` with
-    ``p_jy = (N_jy + alpha) / (N_y + d alpha)``, N_jy the sum of attribute j over the records of
-    class y, and N_y the sum of those. The classes have the probabilities n_y / n.
+    ``p(x | y)`` is proportional to the product over attributes of ``p_jy ** x_j`` with ``p_jy =
+    (N_jy + alpha) / (N_y + d alpha)``, N_jy the sum of attribute j over the records of class y, and
+    N_y the sum of these. The classes have prior probabilities n_y / n.
     """
 
     alpha: float = 1.0
-    """Added to every sum, at least 0."""
+    """Smoothing added to every sum, at least 0."""
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.alpha) and self.alpha >= 0):
@@ -44,7 +44,7 @@ class MultinomialNaiveBayes:
         return {"alpha": self.alpha}
 
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedMultinomial:
-        """Return the classifier trained on counts (n, d), at least 0, of the classes (n,)."""
+        """Return the classifier trained on counts (n, d), at least 0, with classes (n,)."""
         records, labels = training_set(x, y, n_classes)
         return FittedMultinomial(_counts(records, "x"), labels, n_classes, self.alpha)
 
@@ -63,11 +63,11 @@ class FittedMultinomial:
     x: Floats
     """(n, d) Counts of the training set."""
     y: Ints
-    """(n,) Their classes."""
+    """(n,) Classes of the records."""
     n_classes: int
-    """How many classes there are, k."""
+    """Number of classes, k."""
     alpha: float
-    """Added to every sum."""
+    """Smoothing added to every sum."""
 
     @cached_property
     def _of_classes(self) -> Floats:
@@ -78,8 +78,8 @@ class FittedMultinomial:
     def _of_others(self) -> Floats:
         """(n, d) The sums of each record's class without it.
 
-        Those before and those after it are added up. A difference would leave traces of the
-        record behind where counts are no integers.
+        The sums before it and after it are added. A subtraction would leave traces of the record
+        behind if counts are not integers.
         """
         found = np.zeros_like(self.x)
         for label in range(self.n_classes):
@@ -94,7 +94,7 @@ class FittedMultinomial:
         return class_log_p(likely + log_priors(self.y, self.n_classes))
 
     def log_p_without(self, rows: Ints) -> Floats:
-        """Return what each record would be told had it been left out, (r, k)."""
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
         own = self.x[rows]
         each = np.arange(len(rows))
         joint = _log_likelihood(own, self._of_classes)
@@ -103,7 +103,7 @@ class FittedMultinomial:
         return class_log_p(joint + log_priors_without(self.y, rows, self.n_classes))
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
-        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         asked = self._queries(queries)
         each = np.arange(len(rows))
         likely = _log_likelihood(asked, self._of_classes)
@@ -117,7 +117,7 @@ class FittedMultinomial:
         return _counts(matrix(queries, "queries", columns=self.x.shape[1]), "queries")
 
     def _log_shares(self, sums: Floats) -> Floats:
-        """Return log p_jy from N_jy, (..., d); minus infinity where nothing is there to share."""
+        """Return log p_jy from N_jy, (..., d); minus infinity if the class has no counts."""
         smoothed = sums + self.alpha
         total = smoothed.sum(axis=-1, keepdims=True)
         with np.errstate(divide="ignore"):

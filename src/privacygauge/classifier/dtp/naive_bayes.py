@@ -1,4 +1,4 @@
-"""Naive Bayes on categories and numbers; a record is left out by taking it from the counts."""
+"""Naive Bayes on categories and numbers; a record is left out by subtracting it from the counts."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from privacygauge.errors import InputError
 class NaiveBayes:
     """Naive Bayes: categories with Laplace smoothing, numbers with normal distributions.
 
-    The classes have the probabilities n_y / n. Attributes of 0 and 1 are categories too:
-    Bernoulli naive Bayes is this one with two categories each.
+    The classes have prior probabilities n_y / n. Attributes of 0 and 1 are categories too:
+    Bernoulli naive Bayes is the case of two categories each.
     """
 
     categories: tuple[int | None, ...]
-    """(d,) How many categories 0, 1, ... an attribute has; None for a number."""
+    """(d,) Number of categories 0, 1, ... of each attribute; None for a number."""
     alpha: float = 1.0
-    """Added to every count of a category, at least 0."""
+    """Smoothing added to every count of a category, at least 0."""
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.alpha) and self.alpha >= 0):
@@ -43,7 +43,7 @@ class NaiveBayes:
         return {"alpha": self.alpha, "categories": list(self.categories)}
 
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedNaiveBayes:
-        """Return the classifier trained on records (n, d) of the classes (n,)."""
+        """Return the classifier trained on records (n, d) with classes (n,)."""
         codes, numbers = self.parts(x)
         numeric = np.array([size is None for size in self.categories])
         counted = CountedRecords(
@@ -59,11 +59,11 @@ class NaiveBayes:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Categories of each attribute that is not a number."""
+        """Number of categories of each categorical attribute."""
         return tuple(v for v in self.categories if v is not None)
 
     def has_small_domain(self, n_classes: int) -> bool:
-        """Return whether there are no numbers, and few enough queries to look at each."""
+        """Return whether there are no numbers, and few enough queries to enumerate."""
         return len(self.sizes) == len(self.categories) and is_small(self.sizes, n_classes)
 
     def parts(self, x: NDArray[Any]) -> tuple[Ints, Floats]:
@@ -94,23 +94,23 @@ def naive_bayes_of(
 
 @dataclass(frozen=True, eq=False)
 class FittedNaiveBayes:
-    """Naive Bayes with its counts and moments, from which any one record can be taken."""
+    """Naive Bayes with its counts and moments, from which any one record can be subtracted."""
 
     learner: NaiveBayes
-    """How it was trained."""
+    """The learner and its settings."""
     counted: CountedRecords
-    """What it was trained on."""
+    """The training records, with counts and moments."""
 
     def log_p(self, queries: NDArray[Any]) -> Floats:
         """Return the log probability of every class, (q, k); NaN where none is possible."""
         return self.counted.log_p(*self.learner.parts(queries))
 
     def log_p_without(self, rows: Ints) -> Floats:
-        """Return what each record would be told had it been left out, (r, k)."""
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
         return self.counted.log_p_without(rows)
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
-        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         codes, numbers = self.learner.parts(queries)
         result = np.empty((len(rows), len(codes), self.counted.n_classes))
         for i, row in enumerate(rows):
@@ -118,5 +118,5 @@ class FittedNaiveBayes:
         return result
 
     def dtp(self, rows: Ints, width: float, box: Box) -> DtpRange:
-        """Return the range of each record's DTP: exact over categories where that is feasible."""
+        """Return the range of each record's DTP: exact over categories if that is feasible."""
         return dtp_range(self.counted, rows, width, box)

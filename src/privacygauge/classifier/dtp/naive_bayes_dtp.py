@@ -1,4 +1,4 @@
-"""Between which numbers the DTP of naive Bayes lies: exact where feasible, certified elsewhere."""
+"""Bounds on the DTP of naive Bayes: exact where feasible, certified elsewhere."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from privacygauge.classifier.dtp.stability import naive_bayes_bound
 from privacygauge.core.checks import Floats, Ints
 
 MOST_ANSWERS = 200_000_000
-"""Number of answers that are binned and compared at most."""
+"""Largest number of answers to bin and compare."""
 
 MOST_CLASSES = 10
-"""Queries are searched against so many other classes at most."""
+"""Largest number of other classes against which queries are searched."""
 
+# How a range was found, as reports say it.
 EXACT = "exact: every query of the domain"
 EXACT_FOR_TWO = "exact: every set of attributes in which a query may agree with the record"
 CERTIFIED = "certified bound over the domain; the lower end from queries that were tried"
 
 
 def dtp_range(counted: CountedRecords, rows: Ints, width: float, box: Box) -> DtpRange:
-    """Return the range of each record's DTP over all queries, for bins of `width`, or 0 for none.
+    """Return the range of each record's DTP over all queries, for bins of `width` (0 for none).
 
     Of `box`, the domain of all attributes, only the numbers are used.
     """
@@ -57,7 +58,7 @@ def _of_categories(counted: CountedRecords, rows: Ints, width: float, box: Box) 
 
 
 def _exact(counted: CountedRecords, rows: Ints, width: float) -> tuple[Floats, str]:
-    """Return exact values, NaN where there would be too much to look at."""
+    """Return exact values; NaN where enumeration would take too long."""
     counts = counted.counts
     codes = counted.codes[rows]
     y = counted.y[rows]
@@ -73,7 +74,7 @@ def _exact(counted: CountedRecords, rows: Ints, width: float) -> tuple[Floats, s
 
 
 def _distinct(counted: CountedRecords, rows: Ints) -> tuple[Ints, Ints]:
-    """Return one row for every different record, and which of them each record is."""
+    """Return one row per distinct record, and the index of each record among them."""
     sizes = counted.sizes
     if n_cells(sizes) * counted.n_classes < 2**62:
         key = np.ravel_multi_index(tuple(counted.codes[rows].T), sizes)
@@ -88,17 +89,18 @@ def _distinct(counted: CountedRecords, rows: Ints) -> tuple[Ints, Ints]:
 def _certify_range(counted: CountedRecords, rows: Ints, width: float, box: Box) -> DtpRange:
     low = log_ratio(counted.own_log_p(rows), counted.log_p_without(rows), width)
     for queries in _candidates(counted, rows, box):
-        np.maximum(low, _query_log_ratios(counted, rows, queries, width), out=low)
+        without = counted.log_p_without_at(rows, *queries)
+        np.maximum(low, log_ratio(counted.log_p(*queries), without, width), out=low)
     bound = posterior_bound(counted, rows, box)
-    # A classifier that has no answer left is told from one that has, bins or not.
+    # A classifier without an answer differs visibly from one that has an answer, bins or not.
     silent = np.isinf(bound) & (counted.alpha == 0 or len(counted.y) == 1)
     high = np.where(silent, np.inf, np.minimum(binned_bound(bound, width), cap(width)))
-    # Both are rounded; what was shown is shown.
+    # Both are rounded, but the upper end must not fall below the lower one.
     return DtpRange(low, np.maximum(high, low), CERTIFIED)
 
 
 def posterior_bound(counted: CountedRecords, rows: Ints, box: Box) -> Floats:
-    """Return what no log ratio of the posterior exceeds over the domain, (r,).
+    """Return an upper bound on the log ratio of the posterior over the domain, (r,).
 
     Notes
     -----
@@ -137,7 +139,7 @@ Queries = tuple[Ints, Floats]
 
 
 def _candidates(counted: CountedRecords, rows: Ints, box: Box) -> list[Queries]:
-    """Return queries, one for each record, that may show more than the record itself."""
+    """Yield queries, one per record, that may show more than the record itself."""
     codes = counted.codes[rows]
     numbers = counted.numbers[rows]
     places = [numbers]
@@ -150,7 +152,7 @@ def _candidates(counted: CountedRecords, rows: Ints, box: Box) -> list[Queries]:
 
 
 def _extreme_codes(counted: CountedRecords, rows: Ints, other: int) -> list[Ints]:
-    """Return the categories that speak most against and for the own class, but for the own."""
+    """Return the categories most against and most for the own class, but for the record's own."""
     lowest = counted.codes[rows].copy()
     highest = counted.codes[rows].copy()
     y = counted.y[rows]
@@ -166,9 +168,3 @@ def _extreme_codes(counted: CountedRecords, rows: Ints, other: int) -> list[Ints
         odds[own] = -np.inf
         highest[:, j] = odds.argmax(axis=1)
     return [lowest, highest]
-
-
-def _query_log_ratios(
-    counted: CountedRecords, rows: Ints, queries: Queries, width: float
-) -> Floats:
-    return log_ratio(counted.log_p(*queries), counted.log_p_without_at(rows, *queries), width)

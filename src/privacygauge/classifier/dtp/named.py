@@ -1,4 +1,4 @@
-"""Learners that commands know by name."""
+"""Learners by their names on the command line."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from privacygauge.core import checks
 from privacygauge.errors import InputError
 
 QDA_SHRINKAGE = 0.01
-"""Of covariances towards the identity: columns of 0 and 1 have no inverse without it."""
+"""Shrinkage of covariances towards the identity: one-hot columns have no inverse without it."""
 
 
 MANY = 50
-"""An attribute with more categories than these, and than a quarter of the records, is named."""
+"""Attributes with more categories than this, and than a quarter of the records, are named."""
 
 
 def many_categories(table: CategoricalTable) -> tuple[str, ...]:
@@ -43,7 +43,7 @@ def many_categories(table: CategoricalTable) -> tuple[str, ...]:
 
 
 def learner_on_categories(name: str, table: CategoricalTable, alpha: float, seed: int) -> Learner:
-    """Return the learner of categories that a name means, with Laplace smoothing `alpha`.
+    """Return the learner of this name for categories, with Laplace smoothing `alpha`.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def learner_on_categories(name: str, table: CategoricalTable, alpha: float, seed
 
 
 def learner_on_numbers(name: str, l2: float, neighbours: int) -> Learner:
-    """Return the learner of numbers that a name means; it scales them by the training set."""
+    """Return the learner of this name for numbers, which it scales by the training set."""
     known: dict[str, Callable[[], Learner]] = {
         "logistic": lambda: Logistic(l2, standardised=True),
         "lda": lambda: Standardised(LinearDiscriminant(), is_invariant=True),

@@ -1,19 +1,19 @@
-"""Names of models whose training is measured record by record; imports nothing that takes time."""
+"""Names of models whose training is measured record by record; imports nothing slow."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 ON_CATEGORIES = ("naive-bayes", "bayes-inference", "random-trees")
-"""Models whose attributes are categories, but for some numbers."""
+"""Models whose attributes are categories, with some numbers."""
 
 
 ON_NUMBERS = ("logistic", "lda", "qda", "least-squares", "nearest")
-"""Models that leave records out without training; texts become columns of 0 and 1."""
+"""Models that leave records out without retraining; texts are one-hot encoded."""
 
 
 TRAINED = ("random-forest", "gradient-boosting", "network", "network-large")
-"""Models that are trained again for every record."""
+"""Models that are retrained for every record."""
 
 
 MODELS = (*ON_CATEGORIES, *ON_NUMBERS, *TRAINED)
@@ -25,7 +25,7 @@ HAVE: Mapping[str, tuple[float, tuple[str, ...]]] = {
     "l2": (1.0, ("logistic", "least-squares")),
     "neighbours": (5, ("nearest",)),
 }
-"""Settings that only some models have: the default, and which models."""
+"""Settings that only some models have: the default, and those models."""
 
 
 ORDERS = ("recomputed", "initial")

@@ -1,4 +1,4 @@
-"""k nearest neighbours; a record left out makes room for the next one."""
+"""k nearest neighbours; when a record is left out, the next one takes its place."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 
 BLOCK = 1 << 22
-"""Number of values that are worked on at a time."""
+"""Values processed per block."""
 
 _ALIKE = 1.1
-"""Largest ratio of the weights of attributes by which few records are candidates."""
+"""Largest ratio of the attributes' weights for which few records are candidates."""
 
 
 @dataclass(frozen=True)
 class NearestNeighbours:
     """The share of each class among the k nearest records, by Euclidean distance.
 
-    Of records at the same distance those that come first in the training set are nearer. Where
-    there are fewer than k records, all of them answer. Attributes count as they are: bring them
-    to one scale first.
+    Among records at the same distance, those that come first in the training set are nearer. With
+    fewer than k records, all of them answer. Attributes are not scaled: bring them to one scale
+    first.
 
     Notes
     -----
-    Long et al. (2017), section 6.3: not training stable, whatever delta is. A query between other
-    neighbours than the record's own may show everything while the record itself shows nothing,
-    so its DTP over all queries has no bound.
+    Long et al. (2017), section 6.3: not training stable for any delta. A query between neighbours
+    other than the record's own may reveal everything while the record itself reveals nothing, so
+    its DTP over all queries has no bound.
     """
 
     k: int = 5
-    """Neighbours, at least 1."""
+    """Number of neighbours, at least 1."""
 
     def __post_init__(self) -> None:
         if self.k < 1:
@@ -49,7 +49,7 @@ class NearestNeighbours:
         return {"k": self.k}
 
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedNeighbours:
-        """Return the classifier that knows records (n, d) of the classes (n,)."""
+        """Return the classifier with records (n, d) and classes (n,)."""
         return FittedNeighbours(*training_set(x, y, n_classes), n_classes, self.k)
 
 
@@ -60,27 +60,27 @@ class FittedNeighbours:
     x: Floats
     """(n, d) Records of the training set."""
     y: Ints
-    """(n,) Their classes."""
+    """(n,) Classes of the records."""
     n_classes: int
-    """How many classes there are."""
+    """Number of classes."""
     k: int
-    """Neighbours."""
+    """Number of neighbours."""
 
     def log_p(self, queries: NDArray[Any]) -> Floats:
         """Return the log share of every class, (q, n_classes), for queries (q, d)."""
         return self._log_shares(nearest_records(self.x, self._queries(queries), self.k))
 
     def log_p_without(self, rows: Ints) -> Floats:
-        """Return what each record would be told had it been left out, (r, n_classes)."""
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
         near = nearest_records(self.x, self.x[rows], self.k + 1)
         own = near == np.asarray(rows)[:, None]
-        # A record with many equals before it is not among its own neighbours: the last one goes.
+        # A record with many equals before it is not among its own neighbours: drop the last one.
         gone = np.where(own.any(axis=1), own.argmax(axis=1), near.shape[1] - 1)
         kept = np.arange(near.shape[1]) != gone[:, None]
         return self._log_shares(near[kept].reshape(len(near), -1))
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
-        """Return what every query would be told, had each record been left out.
+        """Return log probabilities of every query under each leave-one-out model.
 
         Shape (r, q, n_classes).
         """
@@ -98,7 +98,7 @@ class FittedNeighbours:
             return logs(counts / counts.sum(axis=-1, keepdims=True))
 
     def log_p_without_on(self, rows: Ints, squares: Floats) -> Floats:
-        """Return what each record would be told had it been left out, (r, n_classes).
+        """Return log probabilities of each record under the model trained without it, (r, k).
 
         Every attribute is divided by the root of `squares` (r, d) as well.
         """
@@ -109,14 +109,14 @@ class FittedNeighbours:
         return np.concatenate([*found, np.empty((0, self.n_classes))])
 
     def log_p_without_on_at(self, rows: Ints, squares: Floats, queries: Floats) -> Floats:
-        """Return what every query would be told, had each record been left out.
+        """Return log probabilities of every query under each leave-one-out model.
 
         Shape (r, q, n_classes). Every attribute is divided by the root of `squares` (r, d) as well.
 
         Notes
         -----
-        Scales that differ little move no record past one that is much nearer: of most records'
-        absence, only the neighbours at nearly the distance of the last one have to be compared.
+        Scales that differ little move no record past one that is much nearer: when most records are
+        left out, only the neighbours at nearly the distance of the last one have to be compared.
         """
         found = np.empty((len(rows), len(queries), self.n_classes))
         weights = 1 / squares
@@ -130,7 +130,7 @@ class FittedNeighbours:
         return found
 
     def _nearest_others(self, row: int, square: Floats, queries: Floats) -> Ints:
-        """Return the rows nearest to every query but for one, (q, min(k, n - 1))."""
+        """Return the rows nearest to every query, one row excluded, (q, min(k, n - 1))."""
         others = np.flatnonzero(np.arange(len(self.x)) != row)
         if not len(others):
             return np.empty((len(queries), 0), np.int64)
@@ -141,14 +141,14 @@ class FittedNeighbours:
     def _shares_near(self, query: Floats, rows: Ints, weights: Floats) -> Floats:
         """Return the log shares (r, n_classes) at a query without each row, on its own scale.
 
-        `weights` (r, d) of the squared differences are alike in each row.
+        The weights (r, d) of the squared differences must be similar within each row.
         """
         k = min(self.k, len(self.x) - 1)
         if not k:
             return np.full((len(rows), self.n_classes), np.nan)
         away = (self.x - query) ** 2
         far = away.sum(axis=1)
-        # Without one record, the k nearest are among the k + 1, or at most so much further.
+        # Without one record, the k nearest are among the k + 1 nearest, up to the change of scale.
         candidate = np.flatnonzero(far <= _ALIKE * np.partition(far, k)[k])
         counts = np.empty((len(rows), self.n_classes))
         step = max(1, BLOCK // (len(candidate) * self.x.shape[1]))
@@ -169,7 +169,7 @@ class FittedNeighbours:
         return matrix(queries, "queries", columns=self.x.shape[1])
 
     def _counts(self, near: Ints) -> Floats:
-        """Return how many of the neighbours (q, m) have each class, (q, n_classes)."""
+        """Return the number of neighbours (q, m) of each class, (q, n_classes)."""
         counts = np.zeros((len(near), self.n_classes))
         for column in near.T:
             counts[np.arange(len(near)), self.y[column]] += 1
@@ -198,9 +198,9 @@ def nearest_records(x: Floats, queries: Floats, m: int) -> Ints:
 
     Notes
     -----
-    Matrix products find the candidates, with room for how much they round; the candidates'
-    distances are then computed from differences, the same for equal records. So the time grows
-    with the number of records that share the distance of the last neighbour.
+    Matrix products find the candidates, with a margin for rounding; the candidates' distances are
+    then computed from differences, which are identical for equal records. So the time grows with
+    the number of records that share the distance of the last neighbour.
     """
     m = min(m, len(x))
     step = max(1, BLOCK // len(x))
@@ -211,8 +211,9 @@ def nearest_records(x: Floats, queries: Floats, m: int) -> Ints:
 def are_tie_free(x: Floats, y: Ints, queries: Floats, k: int) -> Bools:
     """Return which queries get the same answer however ties are broken, (q,).
 
-    The classes of their k nearest, k less than n, are known from distances alone, with all records
-    and without any one of them. Distances closer than what matrix products round are ties.
+    The classes of their k nearest, k less than n, follow from distances alone, with all records and
+    without any one of them. Distances that differ by no more than the rounding of matrix products
+    are ties.
     """
     step = max(1, BLOCK // len(x))
     parts = [_are_tie_free(x, y, queries[i : i + step], k) for i in range(0, len(queries), step)]
@@ -240,10 +241,10 @@ def _are_tie_free(x: Floats, y: Ints, queries: Floats, k: int) -> Bools:
 def _nearest(x: Floats, queries: Floats, m: int) -> Ints:
     norms = (x**2).sum(axis=1)
     asked = (queries**2).sum(axis=1)
-    # What a sum of d products of this size can be off, generously; every record has its own, so
+    # A generous bound on the rounding of d products of this size; every record has its own, so
     # that one far away does not make candidates of all.
     off = 8 * (x.shape[1] + 4) * np.finfo(np.float64).eps
-    most = (1 + off) * norms - 2 * (queries @ x.T)  # the query's own norm orders nothing
+    most = (1 + off) * norms - 2 * (queries @ x.T)  # the query's own norm does not change the order
     last = np.partition(most, m - 1, axis=1)[:, m - 1] + 2 * off * asked
     query, row = np.nonzero(most - 2 * off * norms <= last[:, None])
     squares = np.empty(len(query))

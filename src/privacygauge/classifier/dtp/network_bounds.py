@@ -1,4 +1,4 @@
-"""Certified bounds for networks that are trained with and without each record."""
+"""Certified bounds for networks trained with and without each record."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _SOURCE = "Long et al. 2017, theorem 6.9"
 
 @dataclass(frozen=True)
 class Bound:
-    """A number that something never exceeds."""
+    """An upper bound, with its scope and source."""
 
     value: float
-    """At least 0; infinite where nothing is known."""
+    """The bound, at least 0; infinite if none is known."""
     what: str
-    """What never exceeds it, and over which queries and parameters."""
+    """The bounded quantity, and the queries and parameters that the bound covers."""
     source: str
-    """Where it is proved."""
+    """Reference of the proof."""
 
     def __post_init__(self) -> None:
         if not self.value >= 0:
@@ -45,14 +45,14 @@ class Bound:
 
 @dataclass(frozen=True)
 class Activation:
-    """What bounds need to know of a function that is applied to each value of a layer."""
+    """Properties of an elementwise activation function that bounds rely on."""
 
     name: str
-    """Of the function."""
+    """Name of the function."""
     function: Callable[[Floats], Floats]
-    """Never falls as its argument grows."""
+    """The function itself; nondecreasing."""
     slope: float
-    """Its values are at most so many times as far apart as its arguments."""
+    """Lipschitz constant of the function, above 0."""
     largest: float
     """Largest absolute value; infinite if there is none."""
 
@@ -61,6 +61,7 @@ def _relu(values: Floats) -> Floats:
     return np.maximum(values, 0.0)
 
 
+# Name, function, Lipschitz constant, largest absolute value.
 TANH = Activation("tanh", np.tanh, 1.0, 1.0)
 RELU = Activation("relu", _relu, 1.0, np.inf)
 SIGMOID = Activation("sigmoid", expit, 0.25, 1.0)
@@ -97,7 +98,7 @@ def logistic_constant(box: Box) -> Bound:
 def logistic_odds_constant(box: Box) -> Bound:
     """Return the same for two classes with one vector of parameters: 1 + |x|_1.
 
-    The form in which scikit-learn holds them: ``log(p_1 / p_0) = x w + b``.
+    This is scikit-learn's form: ``log(p_1 / p_0) = x w + b``.
     """
     return Bound(
         1 + float(_largest_magnitudes(box).sum()),
@@ -108,21 +109,21 @@ def logistic_odds_constant(box: Box) -> Bound:
 
 
 def dtp_bound(constant: Bound, parameters: Floats, without: Floats) -> Floats:
-    """Return what each record's DTP is at most: L times the largest change of a parameter.
+    """Return an upper bound on each record's DTP: L times the largest change of a parameter.
 
     Parameters
     ----------
     constant : Bound
         A Lipschitz constant L that holds for all these parameters.
     parameters : ndarray of float, shape (...)
-        Of the classifier.
+        Parameters of the classifier.
     without : ndarray of float, shape (r, ...)
-        Of the classifiers without each record, in the same order.
+        Parameters of the classifiers without each record, in the same order.
 
     Returns
     -------
     ndarray of float, shape (r,)
-        Its maximum is the bound of theorem 6.9, which is of the whole classifier.
+        Its maximum is the bound of theorem 6.9, for the whole classifier.
     """
     if np.shape(without)[1:] != np.shape(parameters):
         raise InputError(
@@ -141,10 +142,10 @@ def network_constant(
     Parameters
     ----------
     networks : sequence of sequences of Layer
-        Trained networks of one shape. The constant holds between any two of them, and of all
+        Trained networks of one shape. The constant holds between any two of them, and for all
         networks whose layers have no larger norms.
     activation : Activation
-        Of all layers but the last, which a softmax follows.
+        Activation after all layers but the last, which a softmax follows.
     box : Box
         The domain.
 
@@ -189,14 +190,14 @@ def network_constant(
 def network_bound(
     layers: Sequence[Layer], without: Sequence[Layer], activation: Activation, box: Box
 ) -> Bound:
-    """Return what the DTP of one record is at most, from the networks with and without it.
+    """Return an upper bound on the DTP of one record, from the networks with and without it.
 
     Parameters
     ----------
     layers, without : sequence of Layer
         The two networks, of one shape.
     activation : Activation
-        Of all layers but the last, which a softmax follows.
+        Activation after all layers but the last, which a softmax follows.
     box : Box
         The domain.
 
@@ -243,7 +244,7 @@ def _largest_change(
     other: Interval,
     change: Floats,
 ) -> Floats:
-    """Return how far a layer's sums can move, (out,), if its inputs move by `change`."""
+    """Return the largest change of a layer's sums, (out,), if its inputs change by `change`."""
     dw = layer[0] - without[0]
     db = layer[1] - without[1]
     ways = [
@@ -273,7 +274,7 @@ def _image(w: Floats, b: Floats, of: Interval, activation: Activation) -> Interv
 
 
 def _differences(w: Floats, b: Floats) -> Layer:
-    """Return the layer whose values are the differences of any two of these."""
+    """Return the layer whose outputs are all pairwise differences of this layer's outputs."""
     first, second = np.triu_indices(len(b), 1)
     return w[first] - w[second], b[first] - b[second]
 
@@ -290,7 +291,7 @@ def _check_alike(layers: Sequence[Layer], others: Sequence[Layer]) -> None:
 
 
 def _check_chain(layers: Sequence[Layer], box: Box) -> None:
-    """Raise if a layer does not take what the one before it gives."""
+    """Raise if the width of a layer's input differs from the output of the layer before."""
     if not layers:
         raise InputError("a network must have at least one layer, got none")
     width = len(box.low)
@@ -304,14 +305,14 @@ def _check_chain(layers: Sequence[Layer], box: Box) -> None:
 
 
 ACTIVATIONS: Mapping[str, Activation] = {"tanh": TANH, "relu": RELU, "sigmoid": SIGMOID}
-"""Activations of `MLP` by their names."""
+"""Activations of `MLP` by name."""
 
 
 def with_bounds(trainer: Trainer, cohort: Cohort, box: Box) -> tuple[Floats, Floats]:
-    """Return log probabilities of networks, and what the DTP of each but the first is at most.
+    """Return log probabilities of networks, and bounds on the DTP of all but the first.
 
-    The cohort has 1 + r models: on all of T first, then without one record each. They are
-    (1 + r, a, k) and (r,); bounds are infinite where the trainer makes other networks than `MLP`.
+    The cohort has 1 + r models: on all of T first, then without one record each. Shapes are (1 + r,
+    a, k) and (r,); bounds are infinite where the trainer makes other networks than `MLP`.
     """
     make = getattr(trainer, "make", None)
     if not isinstance(make, MLP):
@@ -330,7 +331,7 @@ def with_bounds(trainer: Trainer, cohort: Cohort, box: Box) -> tuple[Floats, Flo
 
 
 def _fold_in_scaling(layers: Sequence[Layer], mean: Floats, spread: Floats) -> list[Layer]:
-    """Return the same network with the scaling of its features in the weights."""
+    """Return the same network with the scaling of its features folded into the weights."""
     weights, intercepts = layers[0]
     scaled = weights / spread
     return [(scaled, intercepts - scaled @ mean), *layers[1:]]

@@ -20,7 +20,7 @@ _LOST = 1e-6
 class Normals:
     """Mean and variance of every number in every class (Gaussian naive Bayes).
 
-    The largest variance of a number over all records times 1e-9 is added to every variance, as
+    The largest variance of a number over all records, times 1e-9, is added to every variance, as
     scikit-learn does; it changes, too, when a record is left out.
     """
 
@@ -31,13 +31,13 @@ class Normals:
     n: Ints
     """(k,) Records of each class."""
     mean: Floats
-    """(k, m)"""
+    """(k, m) Means of the classes."""
     squares: Floats
     """(k, m) Sums of squared differences from the mean."""
 
     @classmethod
     def of(cls, x: Floats, y: Ints, n_classes: int) -> Normals:
-        """Return the moments of records (n, m) of the classes (n,)."""
+        """Return the moments of records (n, m) with classes (n,)."""
         n = np.bincount(y, minlength=n_classes)
         mean, squares = np.zeros((2, n_classes, x.shape[1]))
         for label in np.unique(y):
@@ -50,7 +50,7 @@ class Normals:
 
     @cached_property
     def floor(self) -> float:
-        """What is added to every variance; 1 where no number varies, and none says anything."""
+        """Smoothing added to every variance; 1 where no number varies and none is informative."""
         if not self.x.shape[1]:
             return 1.0
         largest = float((self._overall[1] / len(self.x)).max())
@@ -80,7 +80,7 @@ class Normals:
     def change_over(self, rows: Ints, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """Return the smallest and largest change of the log density over a box, (r, k) each.
 
-        The change is a quadratic in each number: its extremes are at the ends or the vertex.
+        The change is quadratic in each number: its extremes are at the ends or the vertex.
         """
         mean, variance, floor = (*self.without(rows), self.floors_without(rows))
         k = len(self.n)
@@ -118,7 +118,7 @@ class Normals:
         )
 
     def floors_without(self, rows: Ints) -> Floats:
-        """Return what is added to the variances without each record, (r,)."""
+        """Return the smoothing of the variances without each record, (r,)."""
         mean, squares = self._overall
         everyone = np.zeros(len(rows), np.int64)
         n = np.full(len(rows), len(self.x))
@@ -136,7 +136,7 @@ class Normals:
 
 
 def _moments(x: Floats) -> tuple[Floats, Floats]:
-    # The mean of equal values is rounded, and would make them vary.
+    # The mean of equal values is rounded, which would give them a variance.
     mean = np.where(x.min(axis=0) == x.max(axis=0), x[0], x.mean(axis=0))
     return mean, np.square(x - mean).sum(axis=0)
 
@@ -155,7 +155,7 @@ def _taken_out(
     away = x[rows] - mean
     rest = squares - np.square(away) * (n[:, None] / left)
     means = mean - away / left
-    # What is left after taking nearly everything is rounding: those few are summed again.
+    # A small difference of large sums is mostly rounding error: these few are summed again.
     for i in np.flatnonzero((rest < _LOST * squares).any(axis=1) & (n > 1)):
         others = members[group[i]]
         means[i], rest[i] = _moments(x[others[others != rows[i]]])
@@ -163,7 +163,7 @@ def _taken_out(
 
 
 def _log_normal(x: Floats, mean: Floats, variance: Floats) -> Floats:
-    """Return the log density summed over the last axis, but for the constant."""
+    """Return the log density summed over the last axis, up to the constant."""
     return np.asarray(_each_log_normal(x, mean, variance).sum(axis=-1), np.float64)
 
 

@@ -1,4 +1,4 @@
-"""Quadratic discriminant analysis; a record left out is a change of rank one."""
+"""Quadratic discriminant analysis; leaving a record out is a rank-one change."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from privacygauge.errors import InputError
 class QuadraticDiscriminant:
     """Quadratic discriminant analysis: normal classes, each with its own covariance.
 
-    ``p(y | x)`` is proportional to ``n_y |S_y|^(-1/2) exp(-(x - m_y)' S_y^-1 (x - m_y) / 2)``
-    with S_y the covariance times 1 - reg plus reg times the identity. No answer (NaN) while a
-    class has one record only, or a covariance without an inverse.
+    ``p(y | x)`` is proportional to ``n_y |S_y|^(-1/2) exp(-(x - m_y)' S_y^-1 (x - m_y) / 2)`` with
+    S_y the covariance times 1 - reg plus reg times the identity. There is no answer (NaN) while a
+    class has only one record, or a singular covariance.
     """
 
     reg: float = 0.0
-    """How far covariances are shrunk towards the identity, in [0, 1]."""
+    """Shrinkage of the covariances towards the identity, in [0, 1]."""
     divisor: Divisor = "degrees of freedom"
-    """Of the squares in S_y: n_y - 1, or n_y as in scikit-learn from 1.9 on."""
+    """Divisor of the squares in S_y: n_y - 1, or n_y as in scikit-learn from 1.9 on."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.reg <= 1:
@@ -48,7 +48,7 @@ class QuadraticDiscriminant:
         return {"reg": self.reg, "divisor": self.divisor}
 
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedQuadraticDiscriminant:
-        """Return the classifier trained on records (n, d) of the classes (n,)."""
+        """Return the classifier trained on records (n, d) with classes (n,)."""
         return FittedQuadraticDiscriminant(*training_set(x, y, n_classes), n_classes, self)
 
 
@@ -56,19 +56,19 @@ class QuadraticDiscriminant:
 class FittedQuadraticDiscriminant:
     """Quadratic discriminant analysis, with and without each of the records.
 
-    Leaving record i out changes its own class only, whose scatter loses ``c v v'`` with
-    v = x_i - m_y and c = n_y / (n_y - 1). With M the class's covariance for the smaller number of
-    records, before that loss, and a the factor of the scatter in it, ``S^-1 = M^-1 + a c M^-1 v
-    v' M^-1 / (1 - h)`` and ``|S| = |M| (1 - h)`` for h = a c v' M^-1 v. The few records with h
-    close to 1 are trained again.
+    Leaving record i out changes its own class only, whose scatter loses ``c v v'`` with v = x_i -
+    m_y and c = n_y / (n_y - 1). With M the class's covariance for the smaller number of records,
+    before that loss, and a the factor of the scatter in it, ``S^-1 = M^-1 + a c M^-1 v v' M^-1 / (1
+    - h)`` and ``|S| = |M| (1 - h)`` for h = a c v' M^-1 v. For the few records with h close to 1
+    the class is refitted.
     """
 
     x: Floats
     """(n, d) Records of the training set."""
     y: Ints
-    """(n,) Their classes."""
+    """(n,) Classes of the records."""
     n_classes: int
-    """How many classes there are, k."""
+    """Number of classes, k."""
     learner: QuadraticDiscriminant
     """The shrinkage and the divisor."""
 
@@ -77,7 +77,7 @@ class FittedQuadraticDiscriminant:
         return [_normal_of(self.x[self.y == label]) for label in range(self.n_classes)]
 
     def _log_densities(self, queries: Floats) -> Floats:
-        """Return the log density of queries in each class, (q, k); NaN without an inverse."""
+        """Return the log density of queries in each class, (q, k); NaN if it is singular."""
         each = [normal.log_density(queries, self.learner) for normal in self._normals]
         return np.stack(each, axis=1)
 
@@ -87,7 +87,7 @@ class FittedQuadraticDiscriminant:
         return class_log_p(self._log_densities(asked) + log_priors(self.y, self.n_classes))
 
     def log_p_without(self, rows: Ints) -> Floats:
-        """Return what each record would be told had it been left out, (r, k)."""
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
         asked = self.x[rows]
         labels = self.y[rows]
         joint = self._log_densities(asked)
@@ -100,7 +100,7 @@ class FittedQuadraticDiscriminant:
         return class_log_p(joint + log_priors_without(self.y, rows, self.n_classes))
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
-        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         asked = matrix(queries, "queries", columns=self.x.shape[1])
         labels = self.y[rows]
         joint = np.repeat(self._log_densities(asked)[None], len(rows), axis=0)
@@ -123,18 +123,18 @@ class _Normal:
     """A class's mean and scatter."""
 
     count: int
-    """Records."""
+    """Number of records."""
     mean: Floats
-    """(d,)"""
+    """(d,) Mean of the records."""
     axes: Floats
-    """(d, d) Principal axes of the scatter, one a row."""
+    """(d, d) Principal axes of the scatter, one per row."""
     squares: Floats
-    """(d,) Sum of squares along each; 0 for what is left by rounding."""
+    """(d,) Sum of squares along each axis; 0 if it is only rounding error."""
     rounding: float
-    """What rounding may leave of a deviation that is 0."""
+    """Largest rounding error of a deviation that is 0."""
 
     def variances(self, learner: QuadraticDiscriminant, count: int) -> Floats:
-        """Return the variances along the axes for so many records, (d,)."""
+        """Return the variances along the axes for `count` records, (d,)."""
         divisor = count - 1 if learner.divisor == "degrees of freedom" else count
         return np.asarray((1 - learner.reg) * self.squares / divisor + learner.reg, np.float64)
 
@@ -167,10 +167,10 @@ def _normal_of(x: Floats) -> _Normal:
 
 @dataclass(frozen=True, eq=False)
 class _Loss:
-    """What a class is without each of some of its records; see the formulas above."""
+    """A class's normal without each of some of its records; see the formulas above."""
 
     normal: _Normal
-    """The class with all of them."""
+    """The class with all of its records."""
     learner: QuadraticDiscriminant
     """The shrinkage and the divisor."""
     x: Floats
@@ -198,7 +198,7 @@ class _Loss:
 
     @cached_property
     def lost(self) -> Bools:
-        """(r,) Where the formula is not exact, or may hide that no inverse is left."""
+        """(r,) Where the formula is inexact, or may hide that the covariance is singular."""
         if not self._known:
             return np.zeros(len(self.x), np.bool_)
         left = 1 - self._factor * self.inner
@@ -211,7 +211,10 @@ class _Loss:
 
     @property
     def _unknown(self) -> float:
-        """An empty class is impossible by its prior; one of too few records has no answer."""
+        """Log density where a class has too few records left.
+
+        An empty class is impossible by its prior; one with too few records has no answer.
+        """
         return 0.0 if self.normal.count == 1 else float("nan")
 
     def _whitened(self, queries: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Records that are made up to be asked about, each value of which its column could hold."""
+"""Synthetic queries, each attribute of which has a value that its column could hold."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ from privacygauge.classifier.held import Held, is_frame, take_records
 from privacygauge.core.checks import Floats, Ints
 
 _Column = NDArray[Any] | None
-"""(n,) Numbers of a column; None where it holds anything else."""
+"""(n,) Numbers of a column; None for a column of anything else."""
 
 
 def queries_within(x: Held, n_queries: int, rng: np.random.Generator) -> Held:
-    """Return records to ask about beside those left out, of the kind of x, (q, ...).
+    """Return queries besides the records left out, of the same kind as x, (q, ...).
 
-    The query nearest to 0, which c* of section 6.1 of Long et al. (2017) answers with its secret;
-    records drawn at random; blends, whose attributes come from a record each; and, of numbers,
-    places between two records, where the nearest neighbours of section 6.3 give themselves away.
+    The query nearest to 0, for which the classifier c* in section 6.1 of Long et al. (2017) gives
+    its secret away; records drawn at random; blends, whose attributes come from different records;
+    and, for numbers, places between two records, where the nearest neighbours of section 6.3 give
+    themselves away.
 
-    A column of texts, codes, whole numbers, dates or of few different numbers has only values
-    that it has in x, so that an encoder knows them. Numbers that mostly differ have any value
-    between two records. Texts as a whole, which have no columns, are drawn.
+    A column of texts, codes, whole numbers, dates or few distinct numbers takes only values that it
+    has in x, so that an encoder knows them. Numbers that mostly differ take any value between two
+    records. Whole texts, which have no columns, are drawn from x.
 
     Parameters
     ----------
     x : array of shape (n,) or (n, ...), or data frame
         The training set.
     n_queries : int
-        About how many; 0 for none.
+        Approximate number of queries; 0 for none.
     """
     n = len(x)
     if not n_queries:
@@ -59,7 +60,7 @@ def queries_within(x: Held, n_queries: int, rng: np.random.Generator) -> Held:
 
 
 def append_queries(x: Held, queries: Held) -> Held:
-    """Return records and queries of one kind below each other."""
+    """Return the concatenation of records and queries of one kind."""
     if not len(queries):
         return x
     if not is_frame(x):
@@ -87,12 +88,12 @@ def _numbers(column: Any) -> _Column:
     if not isinstance(given, np.ndarray) or given.dtype.kind not in "iuf":
         return None
     if hasattr(column, "iloc") and not isinstance(column.dtype, np.dtype):
-        return None  # a kind of numbers that pandas alone has
+        return None  # a numeric type that only pandas has
     return np.array(given)
 
 
 def _is_whole(column: _Column) -> bool:
-    """Return whether a column has no numbers but whole ones, between which nothing lies."""
+    """Return whether a column has no numbers other than whole ones, with nothing between them."""
     if column is None or column.dtype.kind != "f":
         return True
     known = column[np.isfinite(column)]
@@ -100,24 +101,23 @@ def _is_whole(column: _Column) -> bool:
 
 
 def _is_smooth(column: NDArray[Any]) -> bool:
-    """Return whether a column is of numbers that mostly differ and are not all whole."""
+    """Return whether a column holds numbers that mostly differ and are not all whole."""
     known = column[np.isfinite(column)] if column.dtype.kind == "f" else column
     return not _is_whole(column) and 2 * len(np.unique(known)) > len(known)
 
 
 def _nearest_to_zero(columns: list[_Column]) -> Ints:
-    """Return whose value of each column is nearest to 0, (1, d); of texts the first."""
-    rows = [0 if column is None else _argmin(np.abs(column)) for column in columns]
+    """Return the row whose value is nearest to 0 in each column, (1, d); row 0 for texts."""
+    rows = []
+    for column in columns:
+        size = np.zeros(1) if column is None else np.abs(column)
+        known = np.where(np.isnan(size), np.inf, size) if size.dtype.kind == "f" else size
+        rows.append(int(np.argmin(known)))
     return np.array([rows], np.int64)
 
 
-def _argmin(values: NDArray[Any]) -> int:
-    known = np.where(np.isnan(values), np.inf, values) if values.dtype.kind == "f" else values
-    return int(np.argmin(known))
-
-
 def _values_between(columns: list[_Column], first: Ints, second: Ints, share: Floats) -> Ints:
-    """Return whose value of each column is nearest to places between two records, (q, d)."""
+    """Return, per column, the row whose value is nearest to a place between two records, (q, d)."""
     result = np.where(share < 0.5, first, second)[:, None].repeat(len(columns), axis=1)
     for j, column in enumerate(columns):
         if column is None:
@@ -141,12 +141,12 @@ def _nearest(column: NDArray[Any], places: Floats) -> Ints:
 
 
 def _build_queries(x: Held, source: Ints, values: dict[int, Floats]) -> Held:
-    """Return records (q, ...) whose attributes come from rows `source` (q, d), or are `values`."""
+    """Return queries (q, ...) with attributes from rows `source` (q, d), or from `values`."""
     if not is_frame(x):
         flat = x.reshape(len(x), -1)
         made = flat[source, np.arange(flat.shape[1])]
         for j, found in values.items():
-            made[:, j] = found  # what is asked changes no type of number
+            made[:, j] = found  # queries keep the dtypes
         return made.reshape(len(source), *x.shape[1:])
     if hasattr(x, "iloc"):
         made = x.iloc[source[:, 0]].copy()

@@ -1,4 +1,4 @@
-"""Random decision trees whose structure knows no record; a record left out leaves its leaves."""
+"""Random decision trees with a data-independent structure; a left-out record leaves its leaves."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 class RandomDecisionTrees:
     """Random decision trees, their structure drawn from the seed alone.
 
-    Every node asks for a random attribute: for the category, with a branch for each, and never
-    again below; or whether a number exceeds a threshold, drawn uniformly from those that the
+    Every node splits on a random attribute: on the category, with a branch for each, and never
+    again below; or on whether a number exceeds a threshold, drawn uniformly from the range that the
     branches above have left. A leaf answers ``(n_y + alpha) / (n + k alpha)`` from the records in
-    it, and 1/k without any. The forest answers the geometric mean of its trees,
-    ``exp(mean over trees of log p_j(y | x))``, which sums to less than 1 where trees differ.
-    "normalised" divides by that sum (NaN where it is 0).
+    it, and 1/k without any. The forest answers the geometric mean of its trees, ``exp(mean over
+    trees of log p_j(y | x))``, which sums to less than 1 where trees differ. "normalised" divides
+    by that sum (NaN where it is 0).
 
     Notes
     -----
@@ -42,19 +42,19 @@ class RandomDecisionTrees:
     """
 
     categories: tuple[int | None, ...]
-    """(d,) How many categories 0, 1, ... an attribute has; None for a number."""
+    """(d,) Number of categories 0, 1, ... of each attribute; None for a number."""
     ranges: tuple[tuple[float, float], ...] = ()
-    """Between which ends the thresholds of every number lie, in the numbers' order."""
+    """Range of the thresholds of every number, in the numbers' order."""
     n_trees: int = 20
-    """Trees."""
+    """Number of trees, at least 1."""
     depth: int = 5
-    """Questions on the way to a leaf; fewer where all attributes have been asked for."""
+    """Splits on the way to a leaf; fewer once all attributes are used up."""
     seed: int = 0
-    """Of the structure."""
+    """Seed of the structure."""
     alpha: float = 0.0
-    """Added to every count of a leaf, at least 0."""
+    """Smoothing added to every count of a leaf, at least 0."""
     answers: Answers = "normalised"
-    """Whether answers sum to 1, or are the geometric mean as the paper has it."""
+    """Whether answers are normalised to sum to 1, or are the geometric mean as in the paper."""
 
     def __post_init__(self) -> None:
         if not self.categories or any(v is not None and v < 1 for v in self.categories):
@@ -99,9 +99,9 @@ class RandomDecisionTrees:
         return FittedTrees(self, self.leaves(records), labels, n_classes)
 
     def leaves(self, x: NDArray[Any]) -> Hashes:
-        """Return which leaf of each tree holds each query, (n_trees, q).
+        """Return the leaf of each tree that holds each query, (n_trees, q).
 
-        A leaf's number is a hash of the way to it. Two ways with the same hash would share their
+        A leaf's number is a hash of the path to it. Two paths with the same hash would share their
         counts, and the trees would still be independent of the records.
         """
         asked = self._checked(matrix(x, "x", columns=len(self.categories)))
@@ -132,6 +132,7 @@ class RandomDecisionTrees:
         each = np.arange(len(x))
         for _ in range(self.depth if number.any() else min(self.depth, len(number))):
             place = free.cumsum(axis=1)
+            # Draw one of the attributes that are still free on this path.
             chosen = np.floor(_uniform(_child(node, 1)) * place[:, -1])
             attribute = (place > chosen[:, None]).argmax(axis=1)
             at = each, attribute
@@ -140,6 +141,7 @@ class RandomDecisionTrees:
             above = x[at] > threshold
             low[at] = np.where(above, threshold, low[at])
             high[at] = np.where(above, high[at], threshold)
+            # A category is split on once; a number may be split on again.
             free[at] = numeric
             branch = np.where(numeric, above, x[at]).astype(np.uint64)
             node = _child(node, branch + np.uint64(3))
@@ -178,7 +180,7 @@ def random_trees_of(
 
 
 def _child(node: Hashes, branch: Hashes | int) -> Hashes:
-    """Return the hash of a node's branch: what SplitMix64 gives after so many steps."""
+    """Return the hash of a node's branch: SplitMix64 advanced by the branch's number."""
     state = node + np.asarray(branch, np.uint64) * _STEP
     state = (state ^ (state >> np.uint64(30))) * _FIRST
     state = (state ^ (state >> np.uint64(27))) * _SECOND
@@ -192,16 +194,16 @@ def _uniform(state: Hashes) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class FittedTrees:
-    """A forest with the counts of its leaves, from which any one record can be taken."""
+    """A forest with the counts of its leaves, from which any one record can be subtracted."""
 
     learner: RandomDecisionTrees
-    """The structure, and how leaves are read."""
+    """The structure, and how leaves are combined."""
     leaves: Hashes
     """(n_trees, n) The leaf of every record in every tree."""
     y: Ints
     """(n,) Classes."""
     n_classes: int
-    """How many classes there are, k."""
+    """Number of classes, k."""
 
     @cached_property
     def _tables(self) -> list[tuple[Hashes, Floats]]:
@@ -219,13 +221,13 @@ class FittedTrees:
         return self._answers(*self._sums(self.learner.leaves(queries)))
 
     def log_p_without(self, rows: Ints) -> Floats:
-        """Return what each record would be told had it been left out, (r, k)."""
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
         counts = self._counts(self.leaves[:, rows])
         logs = _logs(self._shares(counts - self._one(rows)))
         return self._answers(logs[0].sum(axis=0), logs[1].sum(axis=0))
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
-        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         leaves = self.learner.leaves(queries)
         logs, zeros = (np.repeat(part[None], len(rows), axis=0) for part in self._sums(leaves))
         for tree, own in enumerate(self.leaves[:, rows]):
@@ -245,7 +247,7 @@ class FittedTrees:
         rows : ndarray of int, shape (r,)
             Records of the training set.
         width : float
-            Of the bins of published probabilities; 0 for none.
+            Bin width of the published probabilities; 0 for no bins.
         box : Box
             Not needed: the bound holds for every query.
 
@@ -267,13 +269,17 @@ class FittedTrees:
         counts = self._counts(self.leaves[:, rows])
         before = self._shares(counts)
         after = self._shares(counts - self._one(rows))
-        terms = _mean_terms(before, after)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            of_trees = np.abs(np.log(before) - np.log(after))
+        # A tree that answers 0 both times hides the ratio, and adds nothing to the mean.
+        hidden = (before == 0) & (after == 0)
+        terms = np.asarray(np.where(hidden, 0.0, of_trees).mean(axis=0), np.float64)
         told = self._answers(*self._sums(self.leaves[:, rows]))
         low = log_ratio(told, self.log_p_without(rows), width)
         if self.learner.answers == "normalised":
             own = self._one(rows) > 0
             plain = terms[own] + np.where(own, 0.0, terms).max(axis=1)
-            # Where a label may vanish there may be no answer at all, which no bin hides.
+            # Where a label may vanish there may be no answer at all, which bins do not hide.
             high = np.where(np.isinf(plain), np.inf, binned_bound(plain, width))
             method = "at most log R + log O, over all queries"
         elif self.learner.alpha > 0 and not width:
@@ -287,7 +293,7 @@ class FittedTrees:
         return np.eye(self.n_classes)[self.y[rows]]
 
     def _counts(self, leaves: Hashes, first: int = 0) -> Floats:
-        """Return the counts of leaves (t, q) of the first trees from one on, (t, q, k)."""
+        """Return the counts of leaves (t, q) of t consecutive trees from `first`, (t, q, k)."""
         found = np.empty((*leaves.shape, self.n_classes))
         for number, row in enumerate(leaves):
             keys, counts = self._tables[first + number]
@@ -296,7 +302,7 @@ class FittedTrees:
         return found
 
     def _shares(self, counts: Floats) -> Floats:
-        """Return what leaves with these counts answer, (..., k)."""
+        """Return the class probabilities of leaves with these counts, (..., k)."""
         total = counts.sum(axis=-1, keepdims=True) + self.n_classes * self.learner.alpha
         with np.errstate(invalid="ignore"):
             shares = (counts + self.learner.alpha) / total
@@ -319,13 +325,6 @@ class FittedTrees:
 
 
 def _logs(shares: Floats) -> tuple[Floats, Floats]:
-    """Return the logs of shares, 0 for those that are 0, and which of them are."""
+    """Return the logs of shares, 0 where a share is 0, and a mask of these."""
     zero = shares == 0
     return np.log(np.where(zero, 1.0, shares)), zero.astype(np.float64)
-
-
-def _mean_terms(before: Floats, after: Floats) -> Floats:
-    """Return the mean over trees of each label's log ratio, (r, k), from answers (t, r, k)."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = np.abs(np.log(before) - np.log(after))
-    return np.asarray(np.where((before == 0) & (after == 0), 0.0, terms).mean(axis=0), np.float64)

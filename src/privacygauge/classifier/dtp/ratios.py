@@ -1,4 +1,4 @@
-"""Differential training privacy: how far one record moves what a classifier says."""
+"""Differential training privacy: how far one record moves a classifier's predictions."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from privacygauge.core.checks import Bools, Floats
 from privacygauge.errors import InputError
 
 _SAME = 1e-12
-"""What a model's own logarithms may differ by from its probabilities."""
+"""Largest difference between a model's probabilities and the exponentials of its logarithms."""
 
 
 @runtime_checkable
 class Logarithmic(Protocol):
-    """A trainer that knows the logarithms of probabilities too small for a number."""
+    """A trainer that gives log probabilities even where probabilities underflow."""
 
     def train_logs(self, cohort: Cohort) -> Floats:
-        """Return the log probabilities, (m, a, k), of what `train` returns."""
+        """Return the logarithms of the probabilities that `train` returns, (m, a, k)."""
 
 
 def log_answers(trainer: Trainer, cohort: Cohort) -> Floats:
-    """Return the log probabilities that trained models give, (m, a, k).
+    """Return the log probabilities of trained models, (m, a, k).
 
     Parameters
     ----------
@@ -76,11 +76,11 @@ def _of_scores(scores: Floats) -> Floats:
 
 
 _ROUNDING = 2e-3
-"""Log probabilities above 0 by no more are rounded: a model's rows sum to 1 within 0.001."""
+"""Log probabilities above 0 by no more are rounding: a model's rows sum to 1 within 0.001."""
 
 
 def log_ratio(with_it: Floats, without: Floats, width: float = 0.0) -> Floats:
-    """Return how much answers with and without a record differ: the largest log ratio.
+    """Return the largest log ratio between answers with and without a record.
 
     Parameters
     ----------
@@ -88,13 +88,13 @@ def log_ratio(with_it: Floats, without: Floats, width: float = 0.0) -> Floats:
         Log probabilities of every class, at most 0; broadcast against each other. -inf where a
         probability is exactly 0, NaN throughout where a classifier has no answer.
     width : float
-        Of the bins in which probabilities are published; 0 for none.
+        Bin width of the published probabilities; 0 for no bins.
 
     Returns
     -------
     ndarray of float, shape (...)
-        max over y of ``|log p(y | x) - log p'(y | x)|``, at least 0. Infinite where only one of
-        the two is 0, or only one has an answer; nothing where both are 0.
+        max over y of ``|log p(y | x) - log p'(y | x)|``, at least 0. Infinite where only one of the
+        two is 0, or only one has an answer; a class with both 0 does not count.
 
     Raises
     ------
@@ -118,14 +118,14 @@ def log_ratio(with_it: Floats, without: Floats, width: float = 0.0) -> Floats:
         without = _binned_logs(without, width)
     with np.errstate(invalid="ignore"):
         difference = np.abs(with_it - without)
-    # Of two probabilities that are both 0, the logs have no difference.
+    # The difference of the logs of two zeros is undefined.
     difference = np.where(np.isneginf(with_it) & np.isneginf(without), 0.0, difference)
     largest = np.where(silent[0] & silent[1], 0.0, difference.max(axis=-1))
     return np.asarray(np.where(silent[0] != silent[1], np.inf, largest), np.float64)
 
 
 def _silent(log_p: Floats) -> Bools:
-    """Return which rows (...) are no answer."""
+    """Return which rows (...) contain no answer."""
     largest = log_p.max(axis=-1)
     if (largest > _ROUNDING).any():
         raise InputError(
@@ -142,16 +142,16 @@ def _binned_logs(log_p: Floats, width: float) -> Floats:
 
 
 def cap(width: float) -> float:
-    """Return what no log ratio of binned probabilities exceeds; infinite without bins."""
+    """Return the largest possible log ratio of binned probabilities; infinite without bins."""
     return float(np.log((1.0 - width / 2) / (width / 2))) if width else float("inf")
 
 
 def binned_bound(gamma: Floats, width: float) -> Floats:
-    """Return what the log ratio of binned probabilities is at most, given that of the plain ones.
+    """Return an upper bound on the log ratio of binned probabilities, from that of plain ones.
 
     `gamma` bounds ``|log p - log p'|``; a width of 0 means no bins. The smaller of two
-    probabilities lies in some bin; the larger is at most exp(gamma) times that bin's upper end.
-    The largest log ratio of centres over all bins.
+    probabilities lies in some bin; the larger is at most exp(gamma) times that bin's upper end. The
+    bound is the largest log ratio of bin centres over all bins.
     """
     gamma = np.asarray(gamma, np.float64)
     if not width:
@@ -162,5 +162,5 @@ def binned_bound(gamma: Floats, width: float) -> Floats:
         reach = np.exp(gamma)[..., None] * ((lower + 1) / number)
     upper = bin_numbers(np.minimum(reach, 1.0), width)
     found = (np.log(upper + 0.5) - np.log(lower + 0.5)).max(axis=-1)
-    # However little they differ, two probabilities may lie on both sides of a border.
+    # However little they differ, two probabilities may lie on either side of a bin's edge.
     return np.asarray(np.where(gamma == 0, 0.0, found), np.float64)

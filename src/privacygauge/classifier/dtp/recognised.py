@@ -1,4 +1,4 @@
-"""Which of scikit-learn's estimators have a learner here, so that no record needs a refit."""
+"""scikit-learn estimators that have a learner here, so that no record needs a refit."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from privacygauge.classifier.dtp.quadratic import QuadraticDiscriminant
 from privacygauge.core.checks import Bools, Floats, Ints
 
 TRIAL = 2000
-"""Largest number of records that are asked about to compare."""
+"""Largest number of records in the comparison."""
 
 AGREED = 1e-6
-"""Probabilities and log ratios that differ by no more agree."""
+"""Largest difference between probabilities or log ratios that agree."""
 
 _Parameters = Mapping[str, Any]
 
@@ -38,12 +38,12 @@ class Shortcut:
     """A learner that leaves records out without training, as an estimator's refits would."""
 
     learner: Learner
-    """Does what the estimator does."""
+    """The learner equivalent to the estimator."""
     unsure: Bools
     """(n,) Records that only a refit can answer for: without them the estimator may refuse the
-    others, an order of ties of its own may decide, or too few digits are left."""
+    others, its own order of ties may decide, or too few digits are left."""
     settled: Callable[[NDArray[Any]], Bools] = _all
-    """Which queries (q, d) no order of ties decides, (q,)."""
+    """Returns the mask of queries (q, d) whose answer no order of ties can change, (q,)."""
 
 
 _Found = Iterator[Shortcut]
@@ -52,10 +52,10 @@ _Found = Iterator[Shortcut]
 def find_shortcut(model: object, x: NDArray[Any], y: Ints) -> Shortcut | None:
     """Return the shortcut to a scikit-learn estimator's refits; None if there is none.
 
-    Only where both, trained on all records, give up to 2,000 of them, spread evenly, the same
-    probabilities, within 1e-6. An estimator with a setting that the learner does not have is to be
-    trained again for each record; so is one whose solver stops before the optimum, as that of
-    logistic regression.
+    Only if both, trained on all records, give up to 2,000 of them, spread evenly, the same
+    probabilities, within 1e-6. An estimator with a setting that the learner lacks has to be
+    retrained for each record; so has one whose solver stops before the optimum, as that of logistic
+    regression.
     """
     candidates = _CANDIDATES.get(_kind(model))
     x = np.asarray(x)
@@ -64,7 +64,7 @@ def find_shortcut(model: object, x: NDArray[Any], y: Ints) -> Shortcut | None:
     numbers = x.astype(np.float64)
     alone = unsure.lone_records(x, y)
     with warnings.catch_warnings():
-        # What an estimator warns of in a trial it will warn of again when it is used.
+        # Warnings of the trial will come again when the estimator is used.
         warnings.simplefilter("ignore")
         for shortcut in candidates(vars(model), numbers, y):
             if _agree(model, shortcut, x, y):
@@ -87,7 +87,7 @@ def _kind(model: object) -> str:
 
 
 def _is(parameters: _Parameters, expected: _Parameters) -> bool:
-    """Return whether all these parameters, as far as the version has them, are as expected."""
+    """Return whether all these parameters, if the version has them, are as expected."""
     return all(parameters.get(name, value) == value for name, value in expected.items())
 
 
@@ -99,7 +99,7 @@ def _categorical(given: _Parameters, x: NDArray[Any], y: Ints) -> _Found:
         least = 1 if given["min_categories"] is None else np.asarray(given["min_categories"])
         top = x.max(axis=0)
         sizes = np.maximum(top.astype(np.int64) + 1, least).tolist()
-        # Without the only record of the last category there is one category less.
+        # Without the only record of the last category there is one category fewer.
         last = (x == top) & (top >= least)
         refitted = (last & (last.sum(axis=0) == 1)).any(axis=1)
         yield Shortcut(NaiveBayes(tuple(sizes), given["alpha"]), refitted)
@@ -125,7 +125,7 @@ def _linear_discriminant(given: _Parameters, x: NDArray[Any], y: Ints) -> _Found
     usual = {"solver": "svd", "priors": None, "shrinkage": None, "tol": 1e-4}
     if _is(given, {**usual, "covariance_estimator": None}):
         refitted = unsure.of_linear(x, y, given["tol"])
-        # The divisor is another one from version 1.9 on; the trial tells.
+        # The divisor changed in version 1.9; the trial shows which one applies.
         for divisor in ("records", "degrees of freedom"):
             yield Shortcut(LinearDiscriminant(divisor), refitted)
 

@@ -1,4 +1,4 @@
-"""Taking the riskiest records out, one at a time (Long et al. 2017, section 7)."""
+"""Removal of the riskiest records, one at a time (Long et al. 2017, section 7)."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ LIMIT = 1.0
 """The DTP-1 rule: a classifier with a larger DTP is not published (Long et al. 2017, section 5)."""
 
 RISE = 0.1
-"""A record whose value rises by so much when another one is removed was shielded by it."""
+"""A record whose value rises by this much when another one is removed was shielded by it."""
 
 Measure = Literal["DTP", "PDTP"]
-"""What the values of records are."""
+"""Measure of the records' risk."""
 
 Order = Literal["recomputed", "initial"]
-"""Remove what is riskiest now, or go down the list of the first values, as in Figure 6."""
+"""Remove the currently riskiest record, or go down the list of the first values, as in Figure 6."""
 
 
 class Remaining(Protocol):
-    """A training set that records are taken from, and what each one's removal would change."""
+    """A training set from which records are removed, and the risk of every record left."""
 
     @property
     def measure(self) -> Measure:
-        """What the values are."""
+        """Name of the measure of risk."""
 
     def values(self) -> Floats:
-        """Return the value of every group of equal records, (g,); NaN where none is left."""
+        """Return the value of every group of equal records, (g,); NaN if none of it is left."""
 
     def row(self, group: int) -> int:
-        """Return the row of one record of the group that is left."""
+        """Return the row of one remaining record of the group."""
 
     def less(self, group: int) -> Self:
         """Return the training set without one record of the group."""
@@ -48,7 +48,7 @@ class Remaining(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class RemovalPath:
-    """What removing the riskiest records, one at a time, does to the largest value."""
+    """The largest value while the riskiest records are removed, one at a time."""
 
     removed: Ints
     """(s,) Rows, in the order of their removal."""
@@ -61,7 +61,7 @@ class RemovalPath:
     order: Order
     """How the next record was chosen."""
     measure: Measure = "DTP"
-    """What the values are."""
+    """Name of the measure of risk."""
 
     def __post_init__(self) -> None:
         for name in ("removed", "highest", "value", "before"):
@@ -69,7 +69,7 @@ class RemovalPath:
 
     @property
     def best(self) -> int:
-        """After how many removals to stop: the first time at most 1, else where it is lowest."""
+        """Number of removals after which to stop: the first value of at most 1, else the lowest."""
         safe = np.flatnonzero(self.highest <= LIMIT)
         return int(safe[0]) if len(safe) else int(np.argmin(self.highest))
 
@@ -77,7 +77,7 @@ class RemovalPath:
     def groups(self) -> tuple[Ints, ...]:
         """Rows that shield each other: each rose when the one before it was removed.
 
-        Such records keep each other's influence down. Only groups of two and more.
+        Such records keep each other's influence down. Only groups of at least two.
         """
         with np.errstate(invalid="ignore"):  # from infinite to infinite is no rise
             rose = self.value - self.before > RISE
@@ -87,22 +87,22 @@ class RemovalPath:
 
 
 def check_order(order: str) -> None:
-    """Raise unless there is such an order."""
+    """Raise unless the order exists."""
     if order not in ("recomputed", "initial"):
         raise InputError(f"order must be 'recomputed' or 'initial', got {order!r}")
 
 
 def remove_riskiest(remaining: Remaining, steps: int, order: Order = "recomputed") -> RemovalPath:
-    """Return what removing so many records does; all values are computed again after each.
+    """Return the path of removing `steps` records; all values are recomputed after each.
 
     Parameters
     ----------
     remaining : Remaining
         The training set.
     steps : int
-        At least 1; fewer are made where no two groups of records are left.
+        Number of removals, at least 1; fewer if no two groups of records are left.
     order : {"recomputed", "initial"}
-        The riskiest of those left, or those of the largest first values, as in Figure 6.
+        Remove the riskiest of the remaining records, or follow the first values, as in Figure 6.
 
     Raises
     ------
@@ -118,6 +118,7 @@ def remove_riskiest(remaining: Remaining, steps: int, order: Order = "recomputed
     before = []
     earlier = np.full(len(values), np.nan)
     for _ in range(steps):
+        # In the initial order the first values rank, without the groups that are gone.
         ranked = np.where(np.isnan(values), np.nan, first if order == "initial" else values)
         if np.count_nonzero(~np.isnan(ranked)) < 2:
             break
@@ -141,20 +142,20 @@ def remove_riskiest(remaining: Remaining, steps: int, order: Order = "recomputed
 
 @dataclass(frozen=True, eq=False)
 class CategoricalRecords:
-    """Records of naive Bayes on categories, equal ones together; the value is the exact DTP."""
+    """Records of naive Bayes on categories, grouped by equality; the value is the exact DTP."""
 
     counts: Counts
-    """Of all records that are left."""
+    """Counts of all remaining records."""
     codes: Ints
-    """(g, m) The different records."""
+    """(g, m) Categories of the distinct records."""
     y: Ints
-    """(g,) Their classes."""
+    """(g,) Classes of the distinct records."""
     left: Ints
-    """(g,) How many of each are left."""
+    """(g,) Number of remaining records in each group."""
     order: Ints
-    """(n,) Rows, those of a group beside each other."""
+    """(n,) Rows, sorted by group."""
     ends: Ints
-    """(g,) Where each group's rows end in `order`."""
+    """(g,) End of each group's rows in `order`."""
 
     measure: ClassVar[Measure] = "DTP"
 
@@ -166,7 +167,7 @@ class CategoricalRecords:
         return result
 
     def row(self, group: int) -> int:
-        """Return the row of one record of the group that is left."""
+        """Return the row of one remaining record of the group."""
         return int(self.order[self.ends[group] - self.left[group]])
 
     def less(self, group: int) -> CategoricalRecords:
@@ -180,7 +181,7 @@ class CategoricalRecords:
 def categorical_records(
     codes: Ints, y: Ints, sizes: tuple[int, ...], n_classes: int, alpha: float
 ) -> CategoricalRecords:
-    """Return records (n, m) of the classes (n,), ready to be removed one at a time."""
+    """Return records (n, m) with classes (n,), ready to be removed one at a time."""
     key = np.ravel_multi_index((*codes.T, y), (*sizes, n_classes))
     order = np.argsort(key, kind="stable")
     _, first, size = np.unique(key[order], return_index=True, return_counts=True)
@@ -196,22 +197,22 @@ class LearnerRecords:
     """Records of any learner, each a group of its own; the value is PDTP."""
 
     learner: Learner
-    """Trained again after each removal."""
+    """Learner, retrained after each removal."""
     x: NDArray[Any]
     """(n, d) All records, removed ones too."""
     y: Ints
-    """(n,) Their classes."""
+    """(n,) Classes of the records."""
     n_classes: int
     """Number of classes."""
     width: float
-    """Of the bins; 0 for none."""
+    """Bin width of the published probabilities; 0 for no bins."""
     here: Bools
-    """(n,) Which are left."""
+    """(n,) True for the remaining records."""
 
     measure: ClassVar[Measure] = "PDTP"
 
     def values(self) -> Floats:
-        """Return the PDTP of every record that is left, (n,)."""
+        """Return the PDTP of every remaining record, (n,)."""
         x = self.x[self.here]
         y = self.y[self.here]
         fitted = self.learner.fit(x, y, n_classes=self.n_classes)

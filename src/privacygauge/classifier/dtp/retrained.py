@@ -1,4 +1,4 @@
-"""Any classifier without one record: trained once more for each, with the same random draws."""
+"""Any classifier without one record: retrained for each, with the same random draws."""
 
 from __future__ import annotations
 
@@ -35,33 +35,33 @@ from privacygauge.runs.threads import one_thread
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOutAnswers:
-    """What classifiers say with and without each record."""
+    """Predictions of classifiers trained with and without each record."""
 
     with_it: Floats
-    """(r, k) Log probabilities that the classifier trained on all of T gives each record."""
+    """(r, k) Log probabilities of each record under the classifier trained on all of T."""
     without: Floats
-    """(r, k) Those of the one trained without the record, or without all of its unit; NaN where
-    training failed."""
+    """(r, k) The same under the classifier trained without the record, or without all of its unit;
+    NaN if training failed."""
     searched: Floats
-    """(r,) The largest log ratio over all queries that were asked."""
+    """(r,) The largest log ratio over all queries, in nats."""
     bound: Floats
-    """(r,) What no query of the box that holds all records shows more than, without bins; infinite
-    where only predictions are known."""
+    """(r,) Upper bound without bins over every query in the box of all records; infinite where only
+    predictions are known."""
 
     @property
     def failed(self) -> Ints:
-        """Numbers of the records without which no classifier could be trained."""
+        """Indices of the records without which no classifier could be trained."""
         return np.flatnonzero(np.isnan(self.without).any(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
 class LeavingOut:
-    """Trains without each record of a task, or without its unit: what workers are sent."""
+    """Work sent to each worker: train without each record of a task, or without its unit."""
 
     trainer: Trainer
-    """Trains models."""
+    """Trainer of the models."""
     x: Held
-    """Records of the kind that the user has, mostly features (n, d)."""
+    """Records as the user holds them, mostly features (n, d)."""
     y: Ints
     """(n,) Classes."""
     members: Bools
@@ -69,23 +69,22 @@ class LeavingOut:
     rows: Ints
     """(r,) Records to leave out, one at a time."""
     unit: Ints
-    """(n,) Number of the unit that each record belongs to: all of its records are left out."""
+    """(n,) Number of each record's unit; all records of a unit are left out together."""
     queries: Ints
-    """(q,) Records to ask about beside the one that is left out."""
+    """(q,) Records to ask about besides the one that is left out."""
     state: int
-    """The random state of every model."""
+    """Random state of every model."""
     n_classes: int
     """Number of classes."""
     width: float
-    """Of the bins in which log ratios over queries are taken."""
+    """Bin width for log ratios over queries; 0 for no bins."""
 
     whole: Floats | None = None
     """(r + q, k) Log probabilities of rows and queries by the classifier trained on all of T; None
-    for networks, which are trained in every task, in one stack with those they are compared
-    with."""
+    for networks, which train it in every task, in one stack with those they are compared with."""
 
     def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
-        """Return what is said with and without each record of the task."""
+        """Return the predictions with and without each record of the task."""
         rows = self.rows[task.start : task.stop]
         left_out, model = np.unique(self.unit[rows], return_inverse=True)
         inside = self.members & (self.unit != left_out[:, None])
@@ -103,7 +102,7 @@ class LeavingOut:
         return {**compared, "bound": np.full(len(rows), np.inf)}
 
     def refits(self, cohort: Cohort) -> Floats:
-        """Return the log probabilities of each model; NaN where its algorithm refuses what is left.
+        """Return the log probabilities of each model; NaN where its algorithm rejects the rest.
 
         Without the record a class or a category may be gone, or too few records may be left.
         """
@@ -119,14 +118,17 @@ class LeavingOut:
             return np.concatenate(list(each))
 
     def cohort(self, inside: Bools, asked: Ints) -> Cohort:
-        """Return models that all have the same random state."""
+        """Return a cohort of models that share one random state."""
         states = [self.state] * len(inside)
         return Cohort(
             x=self.x, y=self.y, inside=inside, seeds=states, n_classes=self.n_classes, asked=asked
         )
 
     def _compared(self, whole: Floats, made: Floats, model: Ints) -> Mapping[str, NDArray[Any]]:
-        """Return what the records say of the whole and of `model` (rows,), the number of theirs."""
+        """Return log probabilities of the records under `whole` and under their own refits.
+
+        `model` (rows,) is the index in `made` of the model trained without each record.
+        """
         n_rows = len(model)
         without = np.empty((n_rows, self.n_classes))
         searched = np.empty(n_rows)
@@ -154,7 +156,7 @@ def retrain_without_each(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> LeaveOneOutAnswers:
-    """Return what a classifier says with and without each record, by training without it.
+    """Return a classifier's predictions with and without each record, by training without it.
 
     Parameters
     ----------
@@ -163,12 +165,12 @@ def retrain_without_each(
     members : ndarray of bool, shape (n,), optional
         The training set; default: all records.
     unit : ndarray of int, shape (n,), optional
-        The number of each record's unit: all records of a unit are left out together. Default:
-        every record is one of its own.
+        Number of each record's unit: all records of a unit are left out together. By default each
+        record is its own unit.
     queries : ndarray of int, shape (q,), optional
-        Further records to ask about, in search of a change larger than at the record itself.
+        Further records to ask about, to search for a larger change than at the record itself.
     width : float
-        Of the bins; 0 for none.
+        Bin width of the published probabilities; 0 for no bins.
     seed : int
         All models have the same random state: the same initial weights and the same order.
     trainer, x, y, run, invocation, n_jobs, progress
@@ -180,6 +182,7 @@ def retrain_without_each(
         If the classifier cannot be trained on the whole training set, or answers differently when
         it is trained on it twice.
     """
+    # One state for all models: other initial weights would pass for the effect of a record.
     state = int(seeds.stream(seed, "dtp", "state").integers(2**31))
     inside = np.ones(len(y), np.bool_) if members is None else members
     asked = np.zeros(0, np.int64) if queries is None else queries
@@ -215,7 +218,7 @@ def retrain_without_each(
 
 
 def _compute_in_memory(work: LeavingOut, progress: Progress | None) -> dict[str, NDArray[Any]]:
-    """Return what tasks would write, computed in this process and kept in memory."""
+    """Return the arrays of all tasks, computed in this process and kept in memory."""
     n = len(work.rows)
     size = _records_a_task(work)
     tell = progress or (lambda done, total: None)
@@ -231,10 +234,10 @@ def _compute_in_memory(work: LeavingOut, progress: Progress | None) -> dict[str,
 
 def _ready(work: LeavingOut, units_a_task: int, *, finished: bool = False) -> LeavingOut:
     if isinstance(work.trainer, Stacking):
-        # The plan, not the memory that happens to be free, says how many are trained as one.
+        # The plan fixes the size of stacks, not the memory that happens to be free.
         return replace(work, trainer=with_stack(work.trainer, units_a_task + 1))
     if finished:
-        return work  # nothing is left to compare with; a damaged task trains it for itself
+        return work  # nothing is left to compare with; a damaged task trains its own
     asked = np.concatenate([work.rows, work.queries])
     once, again = log_answers(work.trainer, work.cohort(np.stack([work.members] * 2), asked))
     # Threads that add in another order differ in the last digits; other draws differ by far more.
@@ -249,7 +252,7 @@ def _ready(work: LeavingOut, units_a_task: int, *, finished: bool = False) -> Le
 
 
 REPEATED = 20
-"""One record in so many is left out twice, of at most as many records."""
+"""One record in this many is left out twice, and at most this many records."""
 
 
 def _repeats_itself(work: LeavingOut) -> bool:
@@ -267,6 +270,7 @@ def _repeats_itself(work: LeavingOut) -> bool:
 def _plan(work: LeavingOut, seed: int, folder: str) -> Plan:
     r = len(work.rows)
     k = work.n_classes
+    # A folder that holds a run keeps its division into tasks, whatever memory is free now.
     known = plan_in(folder)
     alone = np.array_equal(work.unit, np.arange(len(work.unit)))
     settings = {
@@ -315,7 +319,7 @@ def failed_records_warning(failed: Ints, rows: Ints) -> list[str]:
 
 
 def zero_probability_warning(said: LeaveOneOutAnswers, values: Floats, rows: Ints) -> list[str]:
-    """Return a warning that names the records of infinite values without which training worked."""
+    """Return a warning that names records with infinite values although training worked."""
     gone = np.setdiff1d(np.flatnonzero(np.isinf(values)), said.failed)
     if not len(gone):
         return []

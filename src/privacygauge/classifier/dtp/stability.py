@@ -1,4 +1,4 @@
-"""Training stability: what bounds the DTP of a record over all queries, and what does not."""
+"""Training stability: conditions that bound a record's DTP over all queries, or fail to."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
 
 Of = Literal["joint", "posterior"]
-"""What a bound is of: p(x | y) p(y), or the answer p(y | x)."""
+"""Object of a bound: the joint p(x | y) p(y), or the answer p(y | x)."""
 
 
 @dataclass(frozen=True)
 class StabilityBound:
-    """A delta for which an algorithm is delta-training stable, beside the one that is printed."""
+    """A delta for which an algorithm is delta-training stable, and the delta that was printed."""
 
     delta: float
-    """Proven, at least 1; infinite where nothing is known."""
+    """Proven delta, at least 1; infinite if none is known."""
     of: Of
-    """What changes by a factor of at most delta, or of what it changes by at the record."""
+    """Quantity that changes by a factor of at most delta, or of its change at the record."""
     source: str
-    """The proposition."""
+    """Number of the proposition in the paper."""
     printed: float | None
     """The delta that the proposition states; None where the paper states none."""
     holds_as_printed: bool
@@ -38,13 +38,13 @@ class StabilityBound:
 
 
 def bound_over_queries(own_ratio: ArrayLike, bound: StabilityBound) -> Floats:
-    """Return what no query shows of records more than, given what the records themselves show.
+    """Return an upper bound on the log ratio over all queries, from the records' own ratios.
 
     Parameters
     ----------
     own_ratio : array_like of shape (r,)
-        With over without the record, at its own attributes and class, at least 0: of the answers
-        p(y | x) or of the joint p(x | y) p(y), whichever `bound` is of.
+        Ratio with over without the record, at its own attributes and class, at least 0: of the
+        answers p(y | x) or of the joint p(x | y) p(y), as `bound` says.
     bound : StabilityBound
 
     Returns
@@ -79,8 +79,9 @@ def bayes_inference_delta() -> StabilityBound:
     Notes
     -----
     Long et al. (2017), proposition 6.3. Only the query x_t changes. Another label's answer there
-    grows by n_x / (n_x - 1), and n_x is at least 3: two records of the label y_t, or definition
-    6.1 does not ask, and one of the other. At n_x = 3 that is 3/2, and the record's own ratio 4/3.
+    grows by n_x / (n_x - 1), and n_x is at least 3: two records of the label y_t, since definition
+    6.1 does not cover a single one, and one of the other. At n_x = 3 that is 3/2, and the record's
+    own ratio 4/3.
     """
     return StabilityBound(
         1.5, "posterior", "Long et al. (2017), proposition 6.3", 4 / 3, holds_as_printed=False
@@ -88,16 +89,16 @@ def bayes_inference_delta() -> StabilityBound:
 
 
 def naive_bayes_delta(n: int, n_min: int, n_attributes: int) -> StabilityBound:
-    """Return the bound of naive Bayes without smoothing, which is one of the joint.
+    """Return the bound of naive Bayes without smoothing, which bounds the joint.
 
     Parameters
     ----------
     n : int
-        Records of the training set, at least 2.
+        Number of records in the training set, at least 2.
     n_min : int
-        Records of its smallest class, at least 1.
+        Number of records in its smallest class, at least 1.
     n_attributes : int
-        Attributes, at least 1.
+        Number of attributes, at least 1.
 
     Returns
     -------
@@ -107,8 +108,8 @@ def naive_bayes_delta(n: int, n_min: int, n_attributes: int) -> StabilityBound:
 
     Notes
     -----
-    Long et al. (2017), proposition 6.4. The proof is about p(x | y) p(y) and right about it; the
-    answers p(y | x), which definition 6.1 asks for, are not bounded.
+    Long et al. (2017), proposition 6.4. The proof is about p(x | y) p(y), for which it is correct;
+    it does not bound the answers p(y | x), which definition 6.1 asks for.
     """
     _check_counts(n, n_min)
     _check_at_least("n_attributes", n_attributes, 1)
@@ -119,16 +120,16 @@ def naive_bayes_delta(n: int, n_min: int, n_attributes: int) -> StabilityBound:
 
 
 def laplace_delta(n: int, n_min: int, sizes: ArrayLike, *, alpha: float = 1.0) -> StabilityBound:
-    """Return the bound of naive Bayes with Laplace smoothing, which is one of the joint.
+    """Return the bound of naive Bayes with Laplace smoothing, which bounds the joint.
 
     Parameters
     ----------
     n, n_min : int
         As in `naive_bayes_delta`.
     sizes : array_like of shape (m,)
-        How many values each attribute has, at least 1.
+        Number of values of each attribute, at least 1.
     alpha : float
-        Added to every count of a value, above 0.
+        Smoothing added to every count of a value, above 0.
 
     Returns
     -------
@@ -140,7 +141,7 @@ def laplace_delta(n: int, n_min: int, sizes: ArrayLike, *, alpha: float = 1.0) -
 
     Notes
     -----
-    Long et al. (2017), proposition 6.5. What is printed is larger and holds for the joint, but
+    Long et al. (2017), proposition 6.5. The printed delta is larger and holds for the joint, but
     not for the answers p(y | x).
     """
     _check_counts(n, n_min)
@@ -163,8 +164,8 @@ def lsq_delta(n_features: int) -> StabilityBound:
     Parameters
     ----------
     n_features : int
-        |X|, the features that are active in a query, at least 1. Naive Bayes and other Bayes
-        networks on m attributes have m + 1, the class among them.
+        |X|, the number of features active in a query, at least 1. Naive Bayes and other Bayes
+        networks on m attributes have m + 1, the class included.
 
     Returns
     -------
@@ -173,12 +174,12 @@ def lsq_delta(n_features: int) -> StabilityBound:
 
     Notes
     -----
-    Long et al. (2017), proposition 6.7, for coefficients that are logs of shares
-    ``n_(feature, y) / n`` or ``n_(feature, y) / n_(condition, y)``, the same kind in every class,
-    and p(y | x) with or without normalisation. A record that is left out changes each share of
-    its own class by a factor between 1/2 and 2, and those of the others by one common factor. Not
-    for features that a record may have several times, such as the steps of a Markov chain whose
-    transitions are the same at every place.
+    Long et al. (2017), proposition 6.7, for coefficients that are logs of shares ``n_(feature, y) /
+    n`` or ``n_(feature, y) / n_(condition, y)``, the same kind in every class, and p(y | x) with or
+    without normalisation. A record that is left out changes each share of its own class by a factor
+    between 1/2 and 2, and those of the others by one common factor. Not for features that a record
+    may have several times, such as the steps of a Markov chain whose transitions are the same at
+    every place.
     """
     _check_at_least("n_features", n_features, 1)
     source = "Long et al. (2017), proposition 6.7"
@@ -200,24 +201,23 @@ def random_trees_delta(
     Parameters
     ----------
     answers : {"geometric-mean", "normalised"}
-        Whether the forest answers the geometric mean of its trees, as the paper has it, or that
-        divided by its sum over the labels.
+        Whether the forest answers the geometric mean of its trees, as in the paper, or that divided
+        by its sum over the labels.
 
     Returns
     -------
     StabilityBound
-        3/2 for the geometric mean, where 4/3 is printed; 2 for the normalised one, of which the
-        paper does not speak.
+        3/2 for the geometric mean, where 4/3 is printed; 2 for the normalised one, which the paper
+        does not cover.
 
     Notes
     -----
-    Long et al. (2017), proposition 6.8: structure that knows no record. As in definition 6.1 the
+    Long et al. (2017), proposition 6.8: a data-independent structure. As in definition 6.1 the
     record must not be the last of its label in any of its leaves; a forest that lets an emptied
-    leaf answer 1/k hides that, and nothing bounds its DTP by a delta. The mean of logs is
-    largest where each of them is, and each tree is Bayes inference. Normalised, only the ratio
-    of the record's label to the others counts, which is the geometric mean of
-    ``a_j / (a_j - 1)`` over the trees whose leaf the query shares, with a_j records of the
-    record's label in it, at least 2.
+    leaf answer 1/k hides that, and nothing bounds its DTP by a delta. The mean of logs is largest
+    where each of them is, and each tree is Bayes inference. Normalised, only the ratio of the
+    record's label to the others counts, which is the geometric mean of ``a_j / (a_j - 1)`` over the
+    trees whose leaf the query shares, with a_j records of the record's label in it, at least 2.
     """
     source = "Long et al. (2017), proposition 6.8"
     if answers == "geometric-mean":
@@ -230,23 +230,23 @@ def random_trees_delta(
 def naive_bayes_bound(
     n: ArrayLike, shared: ArrayLike, sizes: ArrayLike, *, alpha: float = 1.0
 ) -> Floats:
-    """Return what no query shows of records more than, for naive Bayes on categories.
+    """Return an upper bound on each record's DTP, for naive Bayes on categories.
 
     Parameters
     ----------
     n : array_like of shape (r,)
-        How many records have each record's class, itself included, at least 1.
+        Number of records in each record's class, itself included, at least 1.
     shared : array_like of shape (r, m)
-        How many of these have the record's value of each attribute, itself included, from 1 to n.
+        Number of these with the record's value of each attribute, itself included, from 1 to n.
     sizes : array_like of shape (m,)
-        How many values each attribute has, at least 1.
+        Number of values of each attribute, at least 1.
     alpha : float
-        Added to every count of a value, at least 0.
+        Smoothing added to every count of a value, at least 0.
 
     Returns
     -------
     ndarray of float, shape (r,)
-        Bound of the DTP in nats, at least 0. Infinite where the record is the last of its class,
+        Upper bound on the DTP in nats, at least 0. Infinite if the record is the last of its class,
         or without smoothing the last of its class with one of its values.
 
     Notes
@@ -260,8 +260,8 @@ def naive_bayes_bound(
     With p = p(y_t | x), the answer for y_t changes by rho / (1 + p (rho - 1)) and that for every
     other label by 1 / (1 + p (rho - 1)): no further than rho, so the log ratio is at most
     |log rho(S)|. Every term of the last sum is at most 0, so log rho is largest where the query
-    agrees in nothing and smallest at the record itself. An attribute of one value cannot but
-    agree; without smoothing, neither can one whose value the whole class shares, as the class
+    agrees in nothing and smallest at the record itself. An attribute with a single value always
+    agrees; without smoothing, neither can one whose value the whole class shares, as the class
     is then impossible before and after.
 
     With smoothing, and another class that has records, the DTP is at least half the bound: the
@@ -332,6 +332,6 @@ def _check_at_least(name: str, value: int, least: int) -> None:
 
 
 def _power(base: float, exponent: int) -> float:
-    """Return the power, infinite where it is too large for a number."""
+    """Return the power; infinite on overflow."""
     with np.errstate(over="ignore"):
         return float(np.float64(base) ** exponent)

@@ -1,4 +1,4 @@
-"""Learners on attributes that are scaled by the records of training, and again without each one."""
+"""Learners on attributes scaled by the training records, and rescaled without each one."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from privacygauge.core.checks import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """What is taken from each attribute, and what it is then divided by."""
+    """Centre and divisor of each attribute."""
 
     centre: Floats
-    """(d,) Means."""
+    """(d,) Means of the attributes."""
     spread: Floats
     """(d,) Standard deviations; 1 for an attribute with a single value."""
 
@@ -29,36 +29,36 @@ class Scale:
         return cls(x.mean(axis=0), np.where(varies, x.std(axis=0), 1.0))
 
     def applied(self, x: Floats) -> Floats:
-        """Return records (n, d) with mean 0 and deviation 1 among those of the scale."""
+        """Return records (n, d), centred and scaled."""
         return np.asarray((x - self.centre) / self.spread, np.float64)
 
 
 def squares_without(x: Floats, n: Floats, group: Ints, scale: Scale) -> Floats:
-    """Return the squares of the attributes' scales among the others, (r, d).
+    """Return the squared scales of the attributes over the other records, (r, d).
 
     Parameters
     ----------
     x : ndarray of float, shape (m, d)
         Distinct records, scaled by all of them.
     n : ndarray of float, shape (m,)
-        How many records each one stands for.
+        Number of records that each one stands for.
     group : ndarray of int, shape (r,)
-        Which of them is left out, once.
+        Index of the distinct record of which one is left out.
     scale : Scale
-        Of all records.
+        Scale of all records.
 
     Returns
     -------
     ndarray of float, shape (r, d)
-        Variances in units of those of all records; where the others have a single value, the
-        attribute stays as it was before it was scaled.
+        Variances in units of those of all records; an attribute with a single value among the
+        others keeps its original scale.
     """
     total = n.sum()
     if total < 2:
         return np.ones((len(group), x.shape[1]))
     left = 1 - x[group] ** 2 / (total - 1)
     found: Floats = total / (total - 1) * left
-    # A record that holds nearly all of the variance leaves few digits of the others'.
+    # If a record has nearly all of the variance, few digits of the others' remain.
     for i, j in np.argwhere(left < _FEW_DIGITS):
         others = n.copy()
         others[group[i]] -= 1
@@ -72,21 +72,21 @@ def squares_without(x: Floats, n: Floats, group: Ints, scale: Scale) -> Floats:
 
 
 _FEW_DIGITS = 1e-6
-"""Of a difference of two numbers near 1: below, it is computed in another way."""
+"""A difference of two numbers near 1 below this is computed in another way."""
 
 
 @runtime_checkable
 class Rescaled(Protocol):
-    """A trained classifier that leaves a record out on other scales of the attributes at once."""
+    """A trained classifier that can leave a record out and rescale the attributes at once."""
 
     def log_p_without_on(self, rows: Ints, squares: Floats) -> Floats:
-        """Return what each record would be told had it been left out, (r, k).
+        """Return log probabilities of each record under the model trained without it, (r, k).
 
         Every attribute is divided by the root of `squares` (r, d) as well.
         """
 
     def log_p_without_on_at(self, rows: Ints, squares: Floats, queries: Floats) -> Floats:
-        """Return what every query (q, d) would be told, had each record been left out, (r, q, k).
+        """Return log probabilities of queries (q, d) under each leave-one-out model, (r, q, k).
 
         Every attribute is divided by the root of `squares` (r, d) as well.
         """
@@ -94,21 +94,21 @@ class Rescaled(Protocol):
 
 @dataclass(frozen=True)
 class Standardised:
-    """A learner on attributes with mean 0 and deviation 1 among the records it is trained on.
+    """A learner on attributes with mean 0 and deviation 1 among its training records.
 
-    Without a record, the others have means and deviations of their own: an outlier that is left
-    out changes the scale of everybody. So each record is left out by training again, unless the
-    classifier knows what another scale changes, or it changes no answer.
+    Without a record, the others have different means and deviations: an outlier that is left out
+    changes everyone's scale. So each record is left out by refitting, unless the classifier can
+    account for a change of scale, or is invariant to it.
     """
 
     learner: Learner
-    """What is trained on the scaled attributes."""
+    """Learner on the scaled attributes."""
     is_invariant: bool = False
     """Whether the learner's answers are the same on any scale of the attributes."""
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
+        """Name of the kind of model, as reports print it."""
         return self.learner.name
 
     def describe(self) -> Mapping[str, Any]:
@@ -116,7 +116,7 @@ class Standardised:
         return {**self.learner.describe(), "standardised": True}
 
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedStandardised:
-        """Return the classifier trained on records (n, d) of the classes (n,)."""
+        """Return the classifier trained on records (n, d) with classes (n,)."""
         records, labels = training_set(x, y, n_classes)
         scale = Scale.of(records)
         inner = self.learner.fit(scale.applied(records), labels, n_classes=n_classes)
@@ -130,24 +130,24 @@ class FittedStandardised:
     """The learner's classifier on scaled attributes, with and without each of the records."""
 
     learner: Standardised
-    """How it was trained."""
+    """The learner and its settings."""
     x: Floats
     """(n, d) Records of the training set."""
     y: Ints
-    """(n,) Their classes."""
+    """(n,) Classes of the records."""
     n_classes: int
-    """How many classes there are."""
+    """Number of classes."""
     scale: Scale
-    """Of all records."""
+    """Scale of all records."""
     inner: Fitted
-    """Trained on all of them."""
+    """The learner's classifier, trained on all scaled records."""
 
     def log_p(self, queries: NDArray[Any]) -> Floats:
         """Return the log probability of every class, (q, k), for queries (q, d)."""
         return self.inner.log_p(self.scale.applied(np.asarray(queries, np.float64)))
 
     def log_p_without(self, rows: Ints) -> Floats:
-        """Return what each record would be told had it been left out, (r, k)."""
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
         if self.learner.is_invariant:
             return self.inner.log_p_without(rows)
         if isinstance(self.inner, Rescaled):
@@ -158,7 +158,7 @@ class FittedStandardised:
         return found
 
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
-        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         asked = np.asarray(queries, np.float64)
         if self.learner.is_invariant:
             return self.inner.log_p_without_at(rows, self.scale.applied(asked))
@@ -175,7 +175,7 @@ class FittedStandardised:
         return squares_without(self.scale.applied(self.x), once, rows, self.scale)
 
     def _without(self, rows: Ints) -> Iterator[tuple[Ints, Scale, Fitted]]:
-        """Yield places of equal records among the rows, and what is trained without one of them.
+        """Yield places of equal records among the rows, and the model trained without one of them.
 
         Nothing where no record is left.
         """

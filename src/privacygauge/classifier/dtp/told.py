@@ -1,4 +1,4 @@
-"""Estimates of PDTP, and what may mislead whoever reads them."""
+"""Estimates of PDTP, and the caveats that a reader needs."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ EXACT = "exact: every record of the training set"
 
 
 def exact_mean(values: Floats | Bools, level: float) -> Estimate:
-    """Return the mean of all records of a training set, which leaves no doubt."""
+    """Return the mean over all records of a training set, which has no sampling error."""
     value = float(values.mean())
     return Estimate(value=value, low=value, high=value, level=level, n=len(values), method=EXACT)
 
 
 def mean_of_records(values: Floats, complete: bool, level: float, unit: str) -> Estimate:
-    """Return the mean of records, or of training sets, with its interval unless it is complete."""
+    """Return the mean over records, or training sets, with an interval unless it is complete."""
     if complete:
         return exact_mean(values, level)
     value = float(values.mean())
@@ -47,7 +47,7 @@ def mean_of_records(values: Floats, complete: bool, level: float, unit: str) -> 
 
 
 def in_one_bin(pdtp: Floats, width: float) -> list[str]:
-    """Return a warning where records are above 1 by a single step between bins."""
+    """Return a warning if records are above 1 by a single step between bins."""
     step = float(np.log(3)) if width else 0.0
     lone = int(np.count_nonzero(np.isclose(pdtp, step, rtol=1e-9, atol=0))) if step > 1 else 0
     if not lone:
@@ -75,10 +75,10 @@ def lone_classes_warning(y: Ints, names: tuple[str, ...]) -> list[str]:
 
 
 def sampling_warning(measured: int, n: int, level: float) -> list[str]:
-    """Return a warning where not every record was measured."""
+    """Return a warning if not every record was measured."""
     if measured == n:
         return []
-    # If a share q lies above, that no sampled one does has a probability of at most (1 - q)^m.
+    # If a share q lies above, the probability that no sampled record does is at most (1 - q)^m.
     missed = 1 - (1 - level) ** (1 / measured)
     return [
         f"{measured:,} of {n:,} records were measured: others may be riskier than the riskiest of "
@@ -88,9 +88,9 @@ def sampling_warning(measured: int, n: int, level: float) -> list[str]:
 
 
 def checked_records(model: object, x: object, y: ArrayLike, remove: int) -> tuple[Held, Ints]:
-    """Return records and classes of at least two classes, and of more records than go.
+    """Return checked records and classes: at least two classes, and more records than are removed.
 
-    Records are of the kind that the user has, where the model takes any kind.
+    Records stay as the user holds them, if the model takes any kind.
     """
     features, labels = records_for(as_trainer(model), x, y, class_names(y))
     if len(np.unique(labels)) < 2:
@@ -104,7 +104,7 @@ def checked_records(model: object, x: object, y: ArrayLike, remove: int) -> tupl
 
 
 def measured_rows(rows: ArrayLike | None, n: int, owner: Ints | None) -> Ints:
-    """Return the rows that are measured, ascending, with all of the same people; default: all."""
+    """Return the rows to measure, ascending, with all rows of the same people; default: all."""
     if rows is None:
         return np.arange(n)
     chosen = np.unique(checks.integers(rows, "rows"))
@@ -116,7 +116,7 @@ def measured_rows(rows: ArrayLike | None, n: int, owner: Ints | None) -> Ints:
 def draw_people_rows(
     number: int | None, records: Records | CategoricalTable, data: str, seed: int
 ) -> Ints | None:
-    """Return a record of each person that is drawn, so many of them; None for all."""
+    """Return one record each of `number` people drawn at random; None for all."""
     owner = owners(records.unit, records.ids, len(records))
     first = np.arange(len(records)) if owner is None else np.unique(owner, return_index=True)[1]
     n = len(first)
@@ -132,7 +132,7 @@ def draw_people_rows(
 
 
 def units_note(x: Held, y: Ints, owner: Ints | None) -> list[str]:
-    """Return what is to be said of people with several records."""
+    """Return the notes on people with several records."""
     if owner is None:
         return copies_warning(x, y)
     return [
@@ -143,7 +143,7 @@ def units_note(x: Held, y: Ints, owner: Ints | None) -> list[str]:
 
 
 def class_names_of(given: tuple[str, ...] | None, n_classes: int) -> tuple[str, ...]:
-    """Return the names of the classes; their numbers by default."""
+    """Return the names of the classes; by default their numbers."""
     if given is None:
         return tuple(str(i) for i in range(n_classes))
     if len(given) < n_classes:
@@ -152,27 +152,27 @@ def class_names_of(given: tuple[str, ...] | None, n_classes: int) -> tuple[str, 
 
 
 POINTS = 400
-"""A drawn curve has at most so many points."""
+"""Largest number of points of a drawn curve."""
 
 
 @dataclass(frozen=True, eq=False)
 class RankedRecords:
-    """Records by falling PDTP; where there are many, several beside each other are one point."""
+    """Records by falling PDTP; if there are many, several neighbours form one point."""
 
     rank: Ints
     """(p,) Rank of each point's first record, from 1."""
     pdtp: Floats
-    """(p,) Its PDTP, the largest of the point's records."""
+    """(p,) Largest PDTP among the point's records."""
     low: Floats
-    """(p,) The largest lower end of DTP among the point's records."""
+    """(p,) Largest lower bound of DTP among the point's records."""
     high: Floats
-    """(p,) The largest upper end."""
+    """(p,) Largest upper bound of DTP among the point's records."""
 
 
 def rank_by_pdtp(pdtp: Floats, dtp: DtpRange, order: Ints, points: int = POINTS) -> RankedRecords:
     """Return the records by falling PDTP, thinned to at most `points`: the riskiest one by one.
 
-    `order` are their places, the riskiest first.
+    `order` holds their places, the riskiest first.
     """
     n = len(order)
     first = np.arange(n)

@@ -1,4 +1,4 @@
-"""Records that only a refit can answer for: a shortcut may round, or be refused, otherwise."""
+"""Records that only a refit can answer for: the shortcut may round differently, or not apply."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from privacygauge.classifier.dtp.normal import Normals
 from privacygauge.core.checks import Bools, Floats, Ints
 
 FAR = 1e8
-"""The likeliest class's log density rounds to 1e-8 where it is as large."""
+"""A log density this large has a rounding error of 1e-8."""
 
 FINE = 1e6
-"""A number so many times its deviation leaves ten digits to the deviation."""
+"""A number this many times its deviation leaves ten digits to the deviation."""
 
 DOMINANT = 1e-4
-"""A record without which a sum of squares shrinks below this share made nearly all of it."""
+"""A record without which a sum of squares shrinks below this share dominates it."""
 
 
 def lone_records(x: NDArray[np.generic], y: Ints) -> Bools:
@@ -42,7 +42,7 @@ def of_gaussian(x: Floats, y: Ints) -> Bools:
 
 
 def of_multinomial(x: Floats, y: Ints, alpha: float) -> Bools:
-    """Return the records whose counts leave few digits to what is left without them, (n,)."""
+    """Return the records whose removal leaves counts with few exact digits, (n,)."""
     counts = np.zeros((int(y.max()) + 1, x.shape[1]))
     np.add.at(counts, y, x)
     rest = np.maximum(counts[y] - x, 0.0) + alpha
@@ -55,8 +55,8 @@ def of_multinomial(x: Floats, y: Ints, alpha: float) -> Bools:
 def of_linear(x: Floats, y: Ints, tol: float) -> Bools:
     """Return the records without which scikit-learn may drop another direction, (n,).
 
-    All of them where the between-class directions are near its tolerance, or where an attribute
-    that is constant within the classes is not a whole number: its mean is rounded then.
+    All of them if the between-class directions are near its tolerance, or if an attribute that is
+    constant within the classes is not a whole number: its mean is rounded then.
     """
     counts = np.bincount(y)
     means = np.zeros((len(counts), x.shape[1]))
@@ -68,6 +68,7 @@ def of_linear(x: Floats, y: Ints, tol: float) -> Bools:
     size = np.abs(x).max(axis=0)
     constant = np.all([np.ptp(x[y == label], axis=0) == 0 for label in np.unique(y)], axis=0)
     whole = (x == np.round(x)).all(axis=0) & (size < 2.0**53 / len(x))
+    # A rounded mean makes a constant attribute vary; whole numbers have exact means.
     if (constant & ~whole).any() or constant.all() or len(y) <= len(counts) + 1:
         return np.ones(len(y), np.bool_)
     left = squares - ratio[:, None] * v**2
@@ -78,6 +79,7 @@ def of_linear(x: Floats, y: Ints, tol: float) -> Bools:
     kept = s > tol
     between = np.sqrt(counts)[:, None] * (means - x.mean(axis=0)) / spread
     apart = np.linalg.svd(between @ vt[kept].T / s[kept], compute_uv=False)
+    # A direction this close to the tolerance may be dropped once any record is left out.
     near = (apart > 1e-9 * apart.max()) & (apart < 10 * tol * apart.max())
     away = np.abs((x - x.mean(axis=0)) / spread @ vt[kept].T / s[kept]).max(axis=1)
     far = away * apart.max() > FAR
@@ -85,9 +87,9 @@ def of_linear(x: Floats, y: Ints, tol: float) -> Bools:
 
 
 def of_quadratic(x: Floats, y: Ints, reg: float, tol: float) -> Bools:
-    """Return the records without which a class's covariance may be refused as singular, (n,).
+    """Return the records without which a class's covariance may be rejected as singular, (n,).
 
-    What a record takes from the smallest variance of its class is at most its leverage.
+    A record takes at most its leverage from the smallest variance of its class.
     """
     unsure = np.zeros(len(y), np.bool_)
     size = np.abs(x).max()

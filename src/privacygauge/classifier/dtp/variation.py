@@ -1,4 +1,4 @@
-"""What else moves a prediction beside one record: initial weights, and the other records."""
+"""Other sources of variation than one record: initial weights, and the other records."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class Variation:
     """Predictions of a record's own class by models that differ in one thing each."""
 
     row: int
-    """The record."""
+    """Row of the record."""
     label: int
-    """Its class."""
+    """Class of the record."""
     initialisation: Floats
-    """(m,) Same training set, other random states."""
+    """(m,) Predictions with the same training set and other random states."""
     sampling: Floats
-    """(m,) Other training sets of the same size that all hold the record."""
+    """(m,) Predictions with other training sets of the same size that all include the record."""
     with_it: float
-    """By the classifier."""
+    """Prediction of the classifier."""
     without: float
-    """By the classifier trained without the record and otherwise alike."""
+    """Prediction of the classifier trained without the record and otherwise alike."""
 
     @property
     def own(self) -> float:
@@ -43,7 +43,7 @@ class Variation:
     def stands_out(self) -> float:
         """The record's own effect in standard deviations of the larger of both variations.
 
-        Infinite where nothing else moves the prediction.
+        Infinite if nothing else moves the prediction.
         """
         spread = max(float(np.std(v, ddof=1)) for v in (self.initialisation, self.sampling))
         if spread == 0:
@@ -81,21 +81,21 @@ def variation(
     ----------
     trainer : Trainer
     x, y : records (n, ...) of any kind, and ndarray of shape (n,)
-        The population that training sets are drawn from.
+        Population from which training sets are drawn.
     rows : ndarray of int, shape (t,)
-        Records to look at.
+        Records whose predictions are compared.
     size : int, optional
-        Of a training set; default: half of the population.
+        Size of a training set; default: half of the population.
     n_models : int
-        Models for each of both variations, at least 2.
+        Number of models for each of the two variations, at least 2.
     seed, run, n_jobs, progress
         As in `train_shadows`.
 
     Notes
     -----
     Long et al. (2017), section 9, Figures 7 and 8: 100 models on 10,000 records each. There the
-    training sets are drawn whether or not they hold the record; here all hold it, so that its
-    own effect is not counted among the others'.
+    training sets may or may not include the record; here all include it, so that its own effect is
+    not counted among the others'.
     """
     size = len(y) // 2 if size is None else size
     checks.at_least(2, n_models=n_models)
@@ -104,6 +104,8 @@ def variation(
     rng = seeds.stream(seed, "variation", "sets")
     inside = np.zeros((1 + len(rows) + 2 * n_models, len(y)), np.bool_)
     others = np.setdiff1d(np.arange(len(y)), rows)
+    # Model 0 is the classifier; then one without each record, one per random state on the same set,
+    # and one per further training set.
     for model in (0, *range(1 + len(rows) + n_models, len(inside))):
         inside[model, rows] = True
         inside[model, rng.choice(others, size - len(rows), replace=False)] = True

@@ -1,4 +1,4 @@
-"""Augmentation: records that are altered at random in training, and views of them to ask about."""
+"""Augmentation: random changes of records in training, and views of them to ask about."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Augment = Callable[[NDArray[Any], np.random.Generator], NDArray[Any]]
 """Takes records (b, d) and a generator, and returns as many altered records, (b, d)."""
 
 BLOCK = 256
-"""Records that are altered, and predicted, at once."""
+"""Records that are augmented, and predicted, at once."""
 
 
 @dataclass(frozen=True)
 class ImageAugment:
-    """Alters images at random: shifts them, mirrors half of them, and adds noise.
+    """Augments images at random: shifts them, mirrors half of them, and adds noise.
 
     Examples
     --------
@@ -38,9 +38,9 @@ class ImageAugment:
     shape: tuple[int, int, int]
     """Channels, height and width; a record is an image in this order, flattened."""
     shift: int = 1
-    """At most so many pixels, up or down and left or right; what is uncovered becomes 0."""
+    """Largest shift in pixels, vertical and horizontal, at least 0; uncovered pixels become 0."""
     flip: bool = False
-    """Whether each is mirrored, left to right, with probability 1/2."""
+    """Whether each image is mirrored, left to right, with probability 1/2."""
     noise: float = 0.0
     """Standard deviation of normal noise in every pixel, at least 0."""
 
@@ -57,7 +57,7 @@ class ImageAugment:
             raise InputError(f"noise must be finite and at least 0, got {self.noise}")
 
     def __call__(self, records: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
-        """Return altered images, (b, d), each by draws of its own."""
+        """Return augmented images, (b, d), each by its own draws."""
         b, d = records.shape
         if d != prod(self.shape):
             raise InputError(
@@ -65,9 +65,16 @@ class ImageAugment:
             )
         images = records.reshape(b, *self.shape)
         if self.shift:
-            images = _shifted_windows(
-                images, rng.integers(2 * self.shift + 1, size=(b, 2)), self.shift
-            )
+            # Each image is padded with zeros, and a window of the old size is cut at a drawn place.
+            _, c, h, w = images.shape
+            start = rng.integers(2 * self.shift + 1, size=(b, 2))
+            margin = (self.shift, self.shift)
+            padded = np.pad(images, ((0, 0), (0, 0), margin, margin))
+            record = np.arange(b)[:, None, None, None]
+            channel = np.arange(c)[:, None, None]
+            row = (start[:, :1] + np.arange(h))[:, None, :, None]
+            column = (start[:, 1:] + np.arange(w))[:, None, None, :]
+            images = padded[record, channel, row, column]
         if self.flip:
             mirrored = np.asarray(rng.random(b) < 0.5)
             images = np.where(mirrored.reshape(-1, 1, 1, 1), images[..., ::-1], images)
@@ -77,22 +84,11 @@ class ImageAugment:
         return altered
 
 
-def _shifted_windows(images: NDArray[Any], start: NDArray[Any], most: int) -> NDArray[Any]:
-    """Return the windows of padded images that begin at row and column `start`, (b, 2)."""
-    b, c, h, w = images.shape
-    padded = np.pad(images, ((0, 0), (0, 0), (most, most), (most, most)))
-    record = np.arange(b)[:, None, None, None]
-    row = (start[:, :1] + np.arange(h))[:, None, :, None]
-    column = (start[:, 1:] + np.arange(w))[:, None, None, :]
-    shifted: NDArray[Any] = padded[record, np.arange(c)[:, None, None], row, column]
-    return shifted
-
-
 def views(x: NDArray[Any], augment: Augment, queries: int) -> Iterator[NDArray[Any]]:
     """Yield the records themselves and then views of them, `queries` arrays (n, d) in all.
 
-    `Networks` asks its models about the same views, so that a model that exists already can be
-    asked about them too. They depend on the record's place and the view's number alone.
+    `Networks` asks its models about the same views, so that an existing model can be asked about
+    them too. They depend only on the record's place and the view's number.
 
     Parameters
     ----------
@@ -108,14 +104,14 @@ def views(x: NDArray[Any], augment: Augment, queries: int) -> Iterator[NDArray[A
 
 
 def view(x: NDArray[Any], augment: Augment, number: int, start: int) -> NDArray[Any]:
-    """Return a view of the block of records that begins at `start`; view 0 is the records."""
+    """Return a view of the block of records that begins at `start`; view 0 is the original."""
     if number == 0:
         return x
     return augment_records(x, augment, seeds.stream(0, "view", number, start))
 
 
 def augment_records(x: NDArray[Any], augment: Augment, rng: np.random.Generator) -> NDArray[Any]:
-    """Return records altered at random, in their own type.
+    """Return records augmented at random, in their own dtype.
 
     Raises
     ------
@@ -132,7 +128,7 @@ def augment_records(x: NDArray[Any], augment: Augment, rng: np.random.Generator)
 
 
 def on_tensor(x: torch.Tensor, change: Callable[[NDArray[Any]], NDArray[Any]]) -> torch.Tensor:
-    """Return a change of arrays made on a tensor, on the device where it is."""
+    """Apply a function of arrays to a tensor; return the result on the tensor's device."""
     import torch
 
     return torch.from_numpy(change(x.cpu().numpy())).to(x.device)

@@ -1,4 +1,4 @@
-"""Which engine trains a module: the fastest that passes a trial step against the plain loop."""
+"""Choice of the engine for a module: the fastest that agrees with the plain loop in a trial."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import torch
 
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
@@ -41,7 +41,7 @@ def train_loop(task: Task, models: Ints) -> TrainedStack:
     finite = torch.zeros(len(models), dtype=torch.bool, device=task.x.device)
     states: list[Mapping[str, NDArray[Any]]] = []
     for place, model in enumerate(models.tolist()):
-        # The seed is set again for what is random in training, such as dropout.
+        # The seed is set again for randomness in training, such as dropout.
         with seeded_torch(task.seeds[model], task.x.device), torch.enable_grad():
             module, finite[place] = _train_plainly(task, model)
         with torch.no_grad():
@@ -57,25 +57,19 @@ def _train_plainly(task: Task, model: int) -> tuple[torch.nn.Module, torch.Tenso
     weights = [p for p in module.parameters() if p.requires_grad]
     optimiser = Optimiser(task.rule, weights)
     total = torch.zeros((), dtype=task.x.dtype, device=task.x.device)
-    for x, y in _batches(task, model):
-        loss = torch.nn.functional.cross_entropy(module(x), y)
-        gradients = torch.autograd.grad(loss, weights, allow_unused=True)
-        with torch.no_grad():
-            optimiser.step(gradients)
-            total += loss
-    with torch.no_grad():
-        finite = torch.stack([p.isfinite().all() for p in module.parameters()]).all()
-    return module, finite & total.isfinite()
-
-
-def _batches(task: Task, model: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    import torch
-
     for epoch in range(task.epochs):
         order = torch.from_numpy(own_order(task.inside[model], task.seeds[model], epoch))
         rng = task.alterations(model, epoch)
         for rows in torch.split(order.to(task.x.device), task.batch_size)[: task.most_steps]:
-            yield task.batch(model, rows, rng), task.y[rows]
+            outputs = module(task.batch(model, rows, rng))
+            loss = torch.nn.functional.cross_entropy(outputs, task.y[rows])
+            gradients = torch.autograd.grad(loss, weights, allow_unused=True)
+            with torch.no_grad():
+                optimiser.step(gradients)
+                total += loss
+    with torch.no_grad():
+        finite = torch.stack([p.isfinite().all() for p in module.parameters()]).all()
+    return module, finite & total.isfinite()
 
 
 def copy_state(module: torch.nn.Module) -> Mapping[str, NDArray[Any]]:
@@ -87,7 +81,7 @@ def copy_state(module: torch.nn.Module) -> Mapping[str, NDArray[Any]]:
 
 ENGINES: dict[str, Engine] = {"dense": train_dense, "vmap": train_vmap, "loop": train_loop}
 
-# What modules raise that torch.func cannot run, and torch.func on behalf of them.
+# Exceptions of modules that torch.func cannot run, raised by them or by torch.func.
 _REFUSALS = (
     RuntimeError,
     TypeError,
@@ -106,20 +100,25 @@ class Choice:
     name: str
     """dense (matrix products by hand), vmap (torch.func) or loop (one model after the other)."""
     reason: str
-    """One line for a report."""
+    """Reason of the choice, one line for a report."""
 
     @property
     def engine(self) -> Engine:
-        """What trains."""
+        """The engine that trains."""
         return ENGINES[self.name]
 
 
 def choose_engine(task: Task) -> Choice:
-    """Return the fastest engine that does what the loop does in a trial step on real records."""
+    """Return the fastest engine that agrees with the loop in a trial step on real records."""
     if task.augment is not None:
         return Choice("loop", "records are altered at random in training")
     trial = _trial(task)
-    expected = _loop_logits(trial)
+    try:
+        expected = train_loop(trial, np.arange(2)).logits
+    except (RuntimeError, MemoryError) as error:
+        if out_of_memory(error):
+            raise InputError(TOO_LITTLE) from error
+        raise  # raised by the module itself: its author should see it as it is
     if layers_of(task.module(0)) is not None and _agrees("dense", trial, expected) is None:
         return Choice("dense", "a Sequential of Linear layers and activations")
     refused = _agrees("vmap", trial, expected)
@@ -131,7 +130,7 @@ def choose_engine(task: Task) -> Choice:
 def _trial(task: Task) -> Task:
     """Return a task of one step for two models, one of them with half of a batch.
 
-    Plain descent, because the first step of Adam is a sign: it makes rounding large.
+    Plain descent, because the first step of Adam is a sign, which magnifies rounding.
     """
     n = len(task.x)
     first = np.flatnonzero(task.inside[0])[: task.batch_size]
@@ -148,18 +147,8 @@ def _trial(task: Task) -> Task:
     )
 
 
-def _loop_logits(trial: Task) -> torch.Tensor:
-    """Return what the loop gives; what a module raises there is for its author to see."""
-    try:
-        return train_loop(trial, np.arange(2)).logits
-    except (RuntimeError, MemoryError) as error:
-        if out_of_memory(error):
-            raise InputError(TOO_LITTLE) from error
-        raise
-
-
 def _agrees(name: str, trial: Task, expected: torch.Tensor) -> str | None:
-    """Return None if the engine's trial equals the loop's, else what is different."""
+    """Return None if the engine's trial equals the loop's, else a description of the difference."""
     import torch
 
     try:

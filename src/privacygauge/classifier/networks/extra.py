@@ -1,4 +1,4 @@
-"""What needs care with torch: importing it, its threads, its random state, its devices."""
+"""Careful use of torch: its import, threads, random state and devices."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def the_torch() -> ModuleType:
 
 
 def checked_device(device: str) -> torch.device:
-    """Return the device of that name, on which tensors can be made.
+    """Return the device of that name, after a check that it can hold tensors.
 
-    Of several GPUs "cuda" is the worker's own, or the current one of any other process.
+    With several GPUs "cuda" is the worker's own, or the current one in any other process.
     """
     the_torch()
     import torch
@@ -56,7 +56,7 @@ def checked_device(device: str) -> torch.device:
 
 @contextmanager
 def one_torch_thread(device: torch.device) -> Iterator[None]:
-    """Let torch work on one thread of the CPU, then on as many as before.
+    """Limit torch to one CPU thread inside the context.
 
     Processes around it give the parallelism; small matrices only lose by threads.
     """
@@ -72,7 +72,7 @@ def one_torch_thread(device: torch.device) -> Iterator[None]:
 
 
 def out_of_memory(error: RuntimeError | MemoryError) -> bool:
-    """Return whether that is what the error says."""
+    """Return whether an error says that memory ran out."""
     told = ("not enough memory", "can't allocate memory")
     known = isinstance(error, MemoryError | the_torch().cuda.OutOfMemoryError)
     return known or any(text in str(error) for text in told)
@@ -80,7 +80,7 @@ def out_of_memory(error: RuntimeError | MemoryError) -> bool:
 
 @contextmanager
 def seeded_torch(seed: int, device: torch.device) -> Iterator[None]:
-    """Let torch's random numbers follow from `seed`, then go on where they were before."""
+    """Seed torch's random numbers inside the context, and restore their state after it."""
     torch = the_torch()
     cuda = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=cuda):

@@ -1,4 +1,4 @@
-"""Checks of what is to be trained on, before any work."""
+"""Checks of training inputs, before any work."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def labels(y: NDArray[Any], n_classes: int) -> Ints:
 
 
 def subsets(inside: Bools) -> Bools:
-    """Return who is inside which model, (m, n)."""
+    """Return the checked membership of the training sets, (m, n)."""
     if not len(inside):
         raise InputError(f"inside must have the shape (m, n) with m >= 1, got {inside.shape}")
     empty = np.flatnonzero(~inside.any(axis=1))
@@ -67,7 +67,7 @@ def subsets(inside: Bools) -> Bools:
 
 
 def model_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
-    """Return the seed of each model."""
+    """Return the checked seed of each model."""
     array = checks.integers(seeds, "seeds")
     bad = np.flatnonzero((array < 0) | (array >= 2**31))
     if bad.size:
@@ -76,7 +76,7 @@ def model_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
 
 
 def records_to_predict(asked: NDArray[Any], n: int) -> Ints:
-    """Return the records to predict, (a,)."""
+    """Return the checked rows of the records to predict, (a,)."""
     array = np.asarray(asked)
     array = checks.classes(array.astype(np.int64) if array.size == 0 else array, "asked")
     bad = np.flatnonzero(array >= n)
@@ -88,7 +88,7 @@ def records_to_predict(asked: NDArray[Any], n: int) -> Ints:
 
 
 def check_module(task: Task) -> None:
-    """Refuse modules that cannot be trained or whose outputs are no logits."""
+    """Raise if a module cannot be trained or its outputs are not logits."""
     import torch
 
     module = task.module(0)

@@ -1,4 +1,4 @@
-"""Plain stacks of linear layers and activations, read off a module."""
+"""Plain stacks of linear layers and activations, extracted from a module."""
 
 from __future__ import annotations
 
@@ -94,9 +94,9 @@ class Dropout:
     """
 
     of: MLP
-    """The network without dropout, with at least one hidden layer."""
+    """The network without dropout; it has at least one hidden layer."""
     rate: float = 0.5
-    """The share of units that is left out, in (0, 1)."""
+    """Share of units that is dropped, in (0, 1)."""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.rate < 1.0:
@@ -105,7 +105,7 @@ class Dropout:
             raise InputError("dropout needs a hidden layer, got an MLP without one")
 
     def __call__(self, n_features: int, n_classes: int) -> torch.nn.Module:
-        """Return an untrained network, with the same first weights as without dropout."""
+        """Return an untrained network, with the same initial weights as without dropout."""
         nn = the_torch().nn
         layers: list[torch.nn.Module] = []
         for layer in self.of(n_features, n_classes).children():
@@ -117,7 +117,7 @@ class Dropout:
 
 
 NEVER = -1e30
-"""The bias of a class that does not exist; finite, since weight decay would make NaN of -inf."""
+"""Bias of a padding class; finite, since weight decay would turn -inf into NaN."""
 
 if TYPE_CHECKING:
     import torch
@@ -128,12 +128,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Activation:
-    """An activation whose derivative follows from its output."""
+    """An activation whose derivative is a function of its output."""
 
     forward: InPlace
     """Turns inputs into outputs, in place."""
     backward: Backward
-    """Takes the gradient by the outputs, and the outputs; makes it that by the inputs, in place."""
+    """Takes the gradient by the outputs, and the outputs; turns it into that by the inputs, in
+    place."""
 
 
 @dataclass(frozen=True)
@@ -141,21 +142,21 @@ class Layer:
     """A linear layer and the activation after it."""
 
     name: str
-    """Of the linear layer in the module."""
+    """Name of the linear layer in the module."""
     n_in: int
-    """Inputs."""
+    """Number of inputs."""
     used: int
-    """Outputs of the module's layer."""
+    """Number of outputs of the module's layer."""
     n_out: int
-    """Outputs that are computed."""
+    """Number of outputs that are computed, padding included."""
     bias: bool
-    """Whether it has one."""
+    """Whether the layer has a bias."""
     activation: Activation | None
-    """None for the identity."""
+    """Activation after the layer; None for the identity."""
 
     @property
     def size(self) -> int:
-        """How many weights it has."""
+        """Number of weights, biases included."""
         return (self.n_in + self.bias) * self.n_out
 
 
@@ -198,10 +199,10 @@ def layers_of(module: torch.nn.Module) -> tuple[Layer, ...] | None:
 
 
 def pad_classes(layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
-    """Return the layers with classes added to the last until their number is a multiple of 16.
+    """Return the layers with the number of classes padded to a multiple of 16.
 
-    Matrix products then take two thirds of the time. Nothing changes: the bias `NEVER` gives
-    the added classes the probability 0 exactly, and with it the gradient 0.
+    Matrix products then take two thirds of the time. Nothing changes: the bias `NEVER` gives the
+    added classes probability exactly 0, and so gradient 0.
     """
     last = layers[-1]
     if not last.bias or last.activation is not None:

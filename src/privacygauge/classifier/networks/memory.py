@@ -1,4 +1,4 @@
-"""How many models fit into memory at once, from what a trial takes."""
+"""How many models fit into memory at once, estimated from a trial."""
 
 from __future__ import annotations
 
@@ -21,36 +21,37 @@ if TYPE_CHECKING:
     import torch
 
 CACHE = 24 * 2**20
-"""Bytes that models trained at once may take on a CPU: beyond the cache they slow each other."""
+"""Bytes that models trained at once may take on a CPU: beyond the cache they slow each other
+down."""
 MOST_ON_CPU = 16
-"""More models at once gain nothing there."""
+"""Largest number of models at once on a CPU; more gain nothing."""
 
 
 @dataclass(frozen=True)
 class StackSize:
-    """How many models are trained at once, and what that follows from."""
+    """Number of models trained at once, and the measurements behind it."""
 
     models: int
-    """At least 1."""
+    """Models per stack, at least 1."""
     per_model: int
-    """Bytes that each takes, measured; of one with all it needs, where two are no choice."""
+    """Bytes per model, measured; the total of a single model where there is no room for two."""
     fixed: int
-    """Bytes that are taken once, measured; else 0."""
+    """Bytes that do not depend on the number of models, measured; else 0."""
     budget: int
-    """Bytes that may be taken."""
+    """Bytes that may be used."""
 
 
 @dataclass
 class Peak:
-    """The most memory that was in use."""
+    """The peak memory of a block of code."""
 
     bytes: int = 0
-    """Beyond what was in use before."""
+    """Bytes in use at the peak, beyond those in use before."""
 
 
 @contextmanager
 def peak_memory(device: torch.device) -> Iterator[Peak]:
-    """Measure what tensors made inside take at most, on one device."""
+    """Measure the peak memory of tensors made inside the context, on one device."""
     import torch
 
     peak = Peak()
@@ -66,7 +67,7 @@ def peak_memory(device: torch.device) -> Iterator[Peak]:
 
 
 def _live_storages(peak: Peak) -> Any:
-    """Return a mode under which every storage that an operation makes is counted while it lives."""
+    """Return a torch mode that counts every storage made by an operation while it lives."""
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_leaves
@@ -111,12 +112,12 @@ def _live_storages(peak: Peak) -> Any:
 
 
 def stack_size(task: Task, engine: Engine, budget: int) -> StackSize:
-    """Return how many models to train at once, after trials of two steps with one and with two.
+    """Return the number of models to train at once, from trials of two steps with one and with two.
 
     Raises
     ------
     InputError
-        If not even one fits.
+        If not even one model fits into memory.
     """
     largest = np.argsort(-task.sizes(np.arange(len(task.inside))), kind="stable")[:1]
     one = _peak(task, engine, largest)
@@ -141,7 +142,7 @@ def stack_size(task: Task, engine: Engine, budget: int) -> StackSize:
 
 
 def _peak(task: Task, engine: Engine, models: Ints) -> int | None:
-    """Return the peak of a trial, or None if the memory does not suffice for it."""
+    """Return the peak memory of a trial, or None if memory runs out."""
     trial = replace(task, epochs=1, most_steps=2)
     try:
         with peak_memory(task.x.device) as peak:
@@ -154,7 +155,7 @@ def _peak(task: Task, engine: Engine, models: Ints) -> int | None:
 
 
 def available(device: torch.device) -> int:
-    """Return the bytes of memory that are free on a device, as far as they can be found out."""
+    """Return the free bytes of memory on a device, as far as they are known."""
     import torch
 
     if device.type == "cuda":

@@ -1,4 +1,4 @@
-"""torch's fused Adam and SGD over tensors that join a step or sit it out."""
+"""torch's fused Adam and SGD on tensors, any of which may sit out a step."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rule:
-    """How weights follow their gradients."""
+    """Update rule of the weights."""
 
     name: str
-    """adam or sgd."""
+    """``adam`` or ``sgd``."""
     learning_rate: float
-    """Above 0."""
+    """Learning rate, above 0."""
     momentum: float = 0.0
-    """Of sgd, in [0, 1)."""
+    """Momentum of SGD, in [0, 1)."""
     weight_decay: float = 0.0
-    """Times the weights is added to the gradients, at least 0."""
+    """Factor of the weights that is added to the gradients, at least 0."""
 
 
 class Optimiser:
-    """The state of the rule for every tensor.
+    """Optimiser state for every tensor.
 
     The functions behind torch.optim are called, not its classes: these cost more than a small
     network's step, and load the compiler.
@@ -46,12 +46,20 @@ class Optimiser:
             self._first = [torch.zeros_like(w) for w in weights]
 
     def step(self, gradients: Sequence[torch.Tensor | None]) -> None:
-        """Change the first tensors, as many as there are gradients, but those without one."""
-        chosen = [i for i, gradient in enumerate(gradients) if gradient is not None]
+        """Update the first tensors, one per gradient; None leaves a tensor as it is."""
+        torch = the_torch()
+        chosen = []
+        found = []
+        for i, gradient in enumerate(gradients):
+            if gradient is None:
+                continue
+            weight = self._weights[i]
+            if gradient.stride() != weight.stride():
+                # Laid out in memory as the weight is, so that all numbers are read in order.
+                gradient = torch.empty_like(weight).copy_(gradient)
+            chosen.append(i)
+            found.append(gradient)
         if chosen:
-            found = [
-                _match_layout(self._weights[i], g) for i, g in enumerate(gradients) if g is not None
-            ]
             self._adam(chosen, found) if self._rule.name == "adam" else self._sgd(chosen, found)
 
     def _adam(self, chosen: list[int], gradients: list[torch.Tensor]) -> None:
@@ -91,10 +99,3 @@ class Optimiser:
             nesterov=False,
             maximize=False,
         )
-
-
-def _match_layout(weight: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
-    """Return a gradient whose numbers lie in memory as the weight's do: all are read in order."""
-    torch = the_torch()
-    same = gradient.stride() == weight.stride()
-    return gradient if same else torch.empty_like(weight).copy_(gradient)

@@ -1,4 +1,4 @@
-"""Models trained at once: one pass computes the outputs of all, and one the gradients of all.
+"""Models trained at once: one pass computes all outputs, and one all gradients.
 
 No weight belongs to two models, so the gradient of the sum of their losses is that of each.
 """
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 
 def train_dense(task: Task, models: Ints) -> TrainedStack:
-    """Return the models, Sequences of Linear layers and activations, by batched products."""
+    """Return trained models, Sequences of Linear layers and activations, by batched products."""
     return _fit_stack(task, models, _Matrices(_modules(task, models)))
 
 
 def train_vmap(task: Task, models: Ints) -> TrainedStack:
-    """Return the models, modules of any kind that torch.func can run at once."""
+    """Return the trained models, modules of any kind that torch.func can map over."""
     return _fit_stack(task, models, _Modules(_modules(task, models)))
 
 
@@ -46,19 +46,19 @@ def _modules(task: Task, models: Ints) -> list[torch.nn.Module]:
 
 
 class _Stack(Protocol):
-    """The weights of several models, and what these compute."""
+    """The weights of several models, and their outputs and gradients."""
 
     @property
     def learnt(self) -> list[torch.Tensor]:
-        """The weights to train, each with a row a model."""
+        """The trainable weights, each with one row per model."""
 
     def logits(self, x: torch.Tensor) -> torch.Tensor:
-        """Return the outputs (m, r, k) for records (m, r, d), of at least the classes there are."""
+        """Return the outputs (m, r, k) for records (m, r, d); k may include padding classes."""
 
     def slopes(self, x: torch.Tensor, y: torch.Tensor, share: torch.Tensor) -> Slopes:
         """Return the gradients by the weights of the first a models.
 
-        Their records (a, r, d) have the classes and the shares in the loss, (a, r, 1).
+        Records are (a, r, d); their classes and their shares in the loss are (a, r, 1).
         """
 
     def state(self, place: int) -> Mapping[str, NDArray[Any]]:
@@ -88,7 +88,7 @@ class _Matrices:
             if layer.bias:
                 bias = torch.stack([state[f"{layer.name}.bias"][None] for state in states])
                 self.biases[-1] = torch.nn.functional.pad(bias, more, value=NEVER)
-        # Written to at every step: memory that is new each time takes longer.
+        # Reused at every step: allocating new memory each time is slower.
         self.by_matrix = [torch.empty_like(matrix) for matrix in self.matrices]
 
     @property
@@ -138,7 +138,7 @@ class _Matrices:
 
 
 class _Modules:
-    """Modules of any kind, through torch.func: one of them, mapped over the weights of all."""
+    """Modules of any kind, by torch.func: one module, mapped over the weights of all."""
 
     def __init__(self, modules: list[torch.nn.Module]) -> None:
         import torch
@@ -184,12 +184,12 @@ class _Modules:
 
 
 def _by_logits(logits: torch.Tensor, y: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
-    """Return the gradient of the mean cross-entropy by the logits: probability less target."""
+    """Return the gradient of the mean cross-entropy by the logits: probability minus target."""
     import torch
 
     slope = torch.softmax(logits, 2)
     own = logits.gather(2, y)
-    # Minus one, but NaN where the loss is infinite: so are the weights of its model from then on.
+    # Minus one, but NaN where the loss is infinite, which makes its model's weights NaN too.
     return slope.scatter_add_(2, y, own - own - 1).mul_(share)
 
 
@@ -202,7 +202,7 @@ def _copy(weight: torch.Tensor) -> NDArray[Any]:
 
 
 def _first_names(module: torch.nn.Module) -> dict[str, str]:
-    """Return for each name in the state the first name of what two layers may share."""
+    """Map each name in the state to the first name of its tensor, which layers may share."""
     weights = module.named_parameters
     buffers = module.named_buffers
     first = {id(value): name for named in (weights(), buffers()) for name, value in named}
@@ -220,7 +220,7 @@ def _fit_stack(task: Task, models: Ints, stack: _Stack) -> TrainedStack:
 
 
 def _train(task: Task, models: Ints, stack: _Stack) -> None:
-    """Run all epochs, in place on the weights."""
+    """Run all epochs, updating the weights in place."""
     import torch
 
     sizes = task.sizes(models)
@@ -231,7 +231,7 @@ def _train(task: Task, models: Ints, stack: _Stack) -> None:
     inside = task.inside[models]
     seeds = [task.seeds[model] for model in models.tolist()]
     shares = [torch.from_numpy(step.shares[:, :, None]).to(task.x) for step in in_epoch]
-    # Room that is used again: memory that is new at every step takes longer than filling it.
+    # Reused buffer: allocating new memory at every step takes longer than filling it.
     room = task.x.new_empty(in_epoch[0].active * in_epoch[0].rows, task.x.shape[1])
     for epoch in range(task.epochs):
         fill_order(order.numpy(), inside, seeds, epoch)

@@ -1,4 +1,4 @@
-"""Cutting the models into stacks, and halving these where memory does not suffice."""
+"""Division of the models into stacks, which are halved if memory runs out."""
 
 from __future__ import annotations
 
@@ -22,29 +22,31 @@ TOO_LITTLE = (
 
 @dataclass(frozen=True)
 class TrainedModels:
-    """Trained models: what they predict and, if asked for, their weights."""
+    """Predictions of trained models and, if asked for, their weights."""
 
     logits: NDArray[Any]
-    """(m, a, k) or (m, a, q, k) Logits of the records asked for; NaN throughout where it failed."""
+    """(m, a, k) or (m, a, q, k) Logits of the records asked for; NaN throughout if training
+    failed."""
     finite: Bools
     """(m,) False where training failed: a loss, a weight or a logit became NaN or infinite."""
     weights: tuple[Mapping[str, NDArray[Any]], ...] | None = None
-    """The state of each model's module, as its `load_state_dict` names it."""
+    """State dict of each model's module; None if not asked for."""
 
 
 def train_stacks(
     task: Task, engine: Engine, stack: int, *, keep_weights: bool = False
 ) -> TrainedModels:
-    """Return all models, trained `stack` at a time, or fewer where memory does not suffice.
+    """Return all models, trained `stack` at a time, or fewer if memory runs out.
 
-    Models of about the same size come into the same stack, so that few wait for others.
+    Models of similar size share a stack, so that few wait for others.
 
     Raises
     ------
     InputError
-        If the memory does not suffice for a single model.
+        If memory is too small for a single model.
     """
     m = len(task.inside)
+    # Largest first: models of a stack then need about the same number of steps.
     waiting = np.argsort(-task.sizes(np.arange(m)), kind="stable")
     dtype = np.dtype(str(task.x.dtype).removeprefix("torch."))
     logits = np.full((m, *task.answers), np.nan, dtype)
@@ -56,6 +58,7 @@ def train_stacks(
         if done is None and len(models) == 1:
             raise InputError(TOO_LITTLE)
         if done is None:
+            # Out of memory: try again with half of the models.
             stack = (len(models) + 1) // 2
             continue
         finite[models] = done.finite
@@ -67,7 +70,7 @@ def train_stacks(
 
 
 def _attempt(task: Task, engine: Engine, models: Ints, keep_weights: bool) -> TrainedModels | None:
-    """Return the trained stack, or None if the memory does not suffice."""
+    """Return the trained stack, or None if memory runs out."""
     import torch
 
     try:

@@ -1,4 +1,4 @@
-"""What an engine is given, and what it gives back."""
+"""Input and output of a training engine."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from privacygauge.core.checks import Floats
 def own_order(own: Bools, seed: int, epoch: int) -> Ints:
     """Return a model's records, those where `own` (n,) is true, in the order of one epoch.
 
-    All n records are permuted and those of others struck out, so a record that is left out
-    leaves the order of the rest.
+    All n records are permuted and those of others struck out, so leaving out a record keeps the
+    order of the rest.
     """
     order = seeds.stream(seed, "order", epoch).permutation(len(own))
     return order[own[order]]
@@ -40,22 +40,22 @@ def own_order(own: Bools, seed: int, epoch: int) -> Ints:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of every epoch, for a stack whose models are sorted by falling size."""
+    """One step of every epoch, for a stack whose models are sorted by decreasing size."""
 
     number: int
-    """Counts from 0 in each epoch."""
+    """Number of the step, from 0 in each epoch."""
     active: int
-    """The first so many models have a batch left."""
+    """Number of models, the first ones, that have a batch left."""
     groups: int
-    """The first so many groups of models with the same number of batches are those."""
+    """Number of groups, of models with equally many batches, that these form."""
     rows: int
-    """Records in the largest batch."""
+    """Number of records in the largest batch."""
     sizes: Ints
-    """(active,) Records in each model's batch."""
+    """(active,) Number of records in each model's batch."""
 
     @property
     def key(self) -> tuple[int, ...]:
-        """The same for steps that need the same room."""
+        """Key that is equal for steps with the same array shapes."""
         return (self.active, *self.sizes.tolist())
 
     @property
@@ -71,7 +71,7 @@ class Step:
 
 
 def steps_of_epoch(sizes: Ints, batch_size: int) -> tuple[Step, ...]:
-    """Return the steps of an epoch for models with `sizes` records each, falling."""
+    """Return the steps of an epoch for models with `sizes` records each, in decreasing order."""
     batches = -(-sizes // batch_size)
     found = []
     for number in range(int(batches[0])):
@@ -94,8 +94,8 @@ def equal_batch_runs(sizes: Ints, batch_size: int) -> tuple[slice, ...]:
 def fill_order(order: Ints, inside: Bools, model_seeds: Sequence[int], epoch: int) -> None:
     """Write the records of every batch of an epoch to `order`, (steps, m, batch_size).
 
-    What is left of a batch is filled with the model's own first record, so that nothing of
-    another model's records can reach it.
+    Batches are padded with the model's own first record, so that nothing of another model's records
+    can reach it.
     """
     n_steps, _, batch_size = order.shape
     for model, (own, seed) in enumerate(zip(inside, model_seeds, strict=True)):
@@ -106,7 +106,7 @@ def fill_order(order: Ints, inside: Bools, model_seeds: Sequence[int], epoch: in
 
 
 def own_scales(x: NDArray[Any], inside: Bools) -> tuple[Floats, Floats]:
-    """Return mean and deviation of each model's own records, (m, d); 1 where all are equal."""
+    """Return mean and deviation of each model's own records, (m, d); 1 if all are equal."""
     mean = np.empty((len(inside), x.shape[1]))
     spread = np.empty_like(mean)
     for model, own in enumerate(inside):
@@ -125,33 +125,33 @@ class Task:
     """Models to train on subsets of the same records."""
 
     make: Make
-    """Makes an untrained module."""
+    """Factory of untrained modules."""
     rule: Rule
-    """How weights follow their gradients."""
+    """Update rule of the weights."""
     epochs: int
-    """At least 1."""
+    """Number of epochs, at least 1."""
     batch_size: int
-    """At least 1."""
+    """Records per batch, at least 1."""
     x: torch.Tensor
-    """(n, d) Features, on the device and of the type of the weights."""
+    """(n, d) Features, on the device and with the dtype of the weights."""
     y: torch.Tensor
-    """(n,) Classes."""
+    """(n,) Classes in 0..k-1."""
     inside: Bools
     """(m, n) True where the model is trained on the record."""
     seeds: tuple[int, ...]
-    """One a model."""
+    """One seed per model."""
     n_classes: int
-    """At least 2."""
+    """Number of classes, at least 2."""
     asked: torch.Tensor
-    """(a,) The records to predict."""
+    """(a,) Rows of the records to predict."""
     most_steps: int | None = None
     """Steps in an epoch after which a trial stops."""
     augment: Augment | None = None
-    """Alters the records of every batch, and makes the views that are asked about."""
+    """Augments the records of every batch, and makes the views that models are asked about."""
     queries: int = 1
-    """Answers about each record: about the record itself, then about views of it."""
+    """Queries per record: the record itself, then views of it."""
     own_scale: bool = False
-    """Whether each model sees features scaled to mean 0 and deviation 1 of its own records."""
+    """Whether each model's features are scaled to mean 0 and deviation 1 of its own records."""
 
     def seen_by(self, models: Ints, x: torch.Tensor) -> torch.Tensor:
         """Return features (s, b, d) as each of the models (s,) sees them."""
@@ -173,8 +173,8 @@ class Task:
     def module(self, model: int) -> torch.nn.Module:
         """Return the untrained module of a model.
 
-        It is made on the CPU in torch's default type, so its first weights are the same
-        for every device and type up to rounding.
+        It is made on the CPU in torch's default dtype, so its initial weights are the same for
+        every device and dtype up to rounding.
         """
         import torch
 
@@ -186,12 +186,12 @@ class Task:
 
     @property
     def answers(self) -> tuple[int, ...]:
-        """The shape of a model's predictions: (a, k), or (a, q, k) with q queries a record."""
+        """Shape of a model's predictions: (a, k), or (a, q, k) with q queries per record."""
         a = len(self.asked)
         return (a, self.n_classes) if self.queries == 1 else (a, self.queries, self.n_classes)
 
     def alterations(self, model: int, epoch: int) -> np.random.Generator | None:
-        """Return what alters a model's records in an epoch; None where nothing does."""
+        """Return the generator that augments a model's records in an epoch; None without any."""
         if self.augment is None:
             return None
         return seeds.stream(self.seeds[model], "augment", epoch)
@@ -199,7 +199,7 @@ class Task:
     def batch(
         self, model: int, rows: torch.Tensor, rng: np.random.Generator | None
     ) -> torch.Tensor:
-        """Return records to train a model on, altered where there are `alterations`."""
+        """Return training records of a model, augmented if there are `alterations`."""
         x = self.seen_by(np.array([model]), self.x[rows][None])[0]
         augment = self.augment
         if augment is None or rng is None:
@@ -207,7 +207,7 @@ class Task:
         return on_tensor(x, lambda array: augment_records(array, augment, rng))
 
     def predicted(self, module: torch.nn.Module, model: int) -> torch.Tensor:
-        """Return what a model says of the records that were asked for, of the shape `answers`."""
+        """Return a model's logits for the records that were asked for, of the shape `answers`."""
         import torch
 
         module.eval()
@@ -218,14 +218,14 @@ class Task:
         return torch.cat(found)
 
     def views(self, model: int, rows: torch.Tensor, start: int) -> Iterator[torch.Tensor]:
-        """Yield a block of the records that were asked for, and views of it; see `views`."""
+        """Yield a block of the records to predict, and views of it; see `views`."""
         yield (x := self.seen_by(np.array([model]), self.x[rows][None])[0])
         for number in range(1, self.queries):
             assert self.augment is not None
             yield on_tensor(x, partial(view, augment=self.augment, number=number, start=start))
 
     def sizes(self, models: Ints) -> Ints:
-        """Return how many records each of the models is trained on."""
+        """Return the number of training records of each of the models."""
         return np.asarray(np.count_nonzero(self.inside[models], axis=1), np.int64)
 
 
@@ -238,8 +238,8 @@ class TrainedStack:
     finite: torch.Tensor
     """(s,) False where a loss or a weight is not finite."""
     weights: Callable[[int], Mapping[str, NDArray[Any]]]
-    """Gives the state of a model of the stack, copied."""
+    """Returns a copy of the state of a model in the stack."""
 
 
 Engine = Callable[[Task, Ints], TrainedStack]
-"""Trains the models with these rows of `inside`, whose sizes must fall."""
+"""Trains the models with these rows of `inside`, whose sizes must be in decreasing order."""

@@ -29,14 +29,14 @@ from privacygauge.runs.code import RecordedCode
 
 @dataclass(frozen=True)
 class Networks:
-    """Trains torch networks, as many at once as the machine works on best.
+    """Trains torch networks, as many at once as is fastest on the machine.
 
-    One model is defined so: `make` under torch's seed gives the first weights; each epoch
-    permutes all n records by ``stream(seed, "order", epoch)`` and goes through the model's own
-    in batches, the last of which may be smaller; the loss is the mean cross-entropy of a batch.
-    The loop engine is this definition. The others equal it: in float64 to 1e-9, in float32 to
-    about 1e-4 for small networks. Wide networks in float32 are chaotic, so there the same
-    algorithm is promised and no more. Training runs on one thread of the CPU: use processes.
+    One model is defined as follows: `make` under torch's seed gives the initial weights; each epoch
+    permutes all n records by ``stream(seed, "order", epoch)`` and goes through the model's own in
+    batches, the last of which may be smaller; the loss is the mean cross-entropy of a batch. The
+    loop engine is this definition. The others equal it: in float64 to 1e-9, in float32 to about
+    1e-4 for small networks. Wide networks in float32 are chaotic, so there only the same algorithm
+    is promised. Training runs on one CPU thread: use processes.
 
     Examples
     --------
@@ -48,35 +48,35 @@ class Networks:
     make: Make = MLP()  # noqa: RUF009  (frozen)
     """Takes the numbers of features and of classes, returns an untrained torch.nn.Module."""
     epochs: int = 50
-    """At least 1."""
+    """Number of epochs, at least 1."""
     batch_size: int = 100
-    """At least 1."""
+    """Records per batch, at least 1."""
     optimiser: str = "adam"
-    """adam or sgd, as in torch.optim."""
+    """``adam`` or ``sgd``, as in torch.optim."""
     learning_rate: float = 1e-3
-    """Above 0."""
+    """Learning rate, above 0."""
     momentum: float = 0.0
-    """Of sgd, in [0, 1)."""
+    """Momentum of SGD, in [0, 1)."""
     weight_decay: float = 0.0
-    """At least 0; its product with the weights is added to the gradient."""
+    """Factor of the weights that is added to the gradients, at least 0."""
     dtype: str = "float32"
-    """float32 or float64."""
+    """``float32`` or ``float64``."""
     device: str = "cpu"
-    """cpu, cuda, or cuda:1 and so on."""
+    """``cpu``, ``cuda``, ``cuda:1`` and so on."""
     memory: int | None = None
-    """Bytes that training may take; a quarter of what is free if None."""
+    """Bytes that training may take; a quarter of the free memory if None."""
     stack: int | None = None
-    """Models trained at once; by a trial if None. It changes nothing but rounding."""
+    """Models trained at once, found by a trial if None. It changes only rounding."""
     workers: int = 1
     """Processes on this machine that train at the same time and share the default memory."""
     engine: str | None = None
-    """dense, vmap or loop; the fastest that passes a trial if None."""
+    """``dense``, ``vmap`` or ``loop``; the fastest that passes a trial if None."""
     augment: Augment | None = None
-    """Alters the records of every batch in training: `ImageAugment`, or a callable that takes
+    """Augments the records of every batch in training: `ImageAugment`, or a callable that takes
     records (b, d) and a numpy.random.Generator. Such models are trained one after the other."""
     queries: int = 1
-    """How often each model is asked about a record: about the record itself first, then about
-    views of it by `augment`, the same ones for all models."""
+    """Queries per record: the record itself first, then views of it by `augment`, the same ones for
+    all models."""
 
     own_scale: bool = False
     """Whether each model scales the features to mean 0 and deviation 1 of its own records."""
@@ -111,29 +111,29 @@ class Networks:
 
     @property
     def name(self) -> str:
-        """What reports call the kind of model."""
-        return repr(self.make) if is_dataclass(self.make) else _name_of(self.make)
+        """Name of the kind of model, as reports print it."""
+        if is_dataclass(self.make):
+            return repr(self.make)
+        return str(getattr(self.make, "__name__", type(self.make).__name__))
 
     logits = True
 
     def describe(self) -> Mapping[str, Any]:
-        """Return everything that the result depends on beside the data, as JSON values."""
+        """Return all settings that affect the result besides the data, as JSON values."""
+        augmented: dict[str, Any] = {}
+        if self.augment is not None:
+            augmented = {"augment": _description(self.augment), "queries": self.queries}
         names = ("epochs", "batch_size", "optimiser", "learning_rate", "momentum", "weight_decay")
         return {
             "make": _description(self.make),
             **{name: getattr(self, name) for name in (*names, "dtype", "device")},
             "torch": version("torch"),
             **({"own_scale": True} if self.own_scale else {}),
-            **self._augmented(),
+            **augmented,
         }
 
-    def _augmented(self) -> Mapping[str, Any]:
-        if self.augment is None:
-            return {}
-        return {"augment": _description(self.augment), "queries": self.queries}
-
     def views(self, x: NDArray[Any]) -> Iterator[NDArray[Any]]:
-        """Yield what models are asked about: the records (n, d), then further views of them."""
+        """Yield the queries for each record: the record itself (n, d), then augmented views."""
         if self.augment is None:
             yield x
         else:
@@ -145,19 +145,19 @@ class Networks:
         Parameters
         ----------
         cohort : Cohort
-            Of finite features and at least 2 classes; each model is trained on at least 1 record.
+            Models on finite features and at least 2 classes; each is trained on at least 1 record.
 
         Returns
         -------
         ndarray of float, shape (m, a, n_classes), or (m, a, queries, n_classes) where above 1
-            Of `dtype`. NaN throughout for a model whose training failed numerically: one whose
-            loss, weights or predictions became NaN or infinite.
+            Logits of type `dtype`. NaN throughout for a model whose training failed numerically:
+            its loss, weights or predictions became NaN or infinite.
 
         Raises
         ------
         InputError
-            If the cohort breaks a rule above, torch is missing, or the memory does not suffice
-            for one model.
+            If the cohort breaks a rule above, torch is missing, or memory is too small for one
+            model.
         """
         return self._trained(cohort, keep_weights=False).logits
 
@@ -166,12 +166,12 @@ class Networks:
         return self._trained(cohort, keep_weights=True)
 
     def engine_for(self, cohort: Cohort) -> Choice:
-        """Return which engine trains these models, and why."""
+        """Return the engine that trains these models, with the reason."""
         with one_torch_thread(checked_device(self.device)):
             return self._choice(self.task(cohort))
 
     def stack_size(self, cohort: Cohort) -> StackSize:
-        """Return how many of these models are trained at once, and what each takes.
+        """Return the number of these models that are trained at once, and the memory each takes.
 
         The predictions themselves, (m, a, n_classes), are not counted: they are the caller's.
         """
@@ -227,12 +227,8 @@ def _count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
-def _name_of(make: object) -> str:
-    return str(getattr(make, "__name__", type(make).__name__))
-
-
 def _description(make: object) -> Mapping[str, Any]:
-    """Return what tells a factory from others, as JSON values."""
+    """Return the identifying settings of a factory, as JSON values."""
     if isinstance(make, RecordedCode):
         return _json(make.description, make)
     if isinstance(make, functools.partial):
