@@ -74,7 +74,7 @@ def signal(scores: TextScores, name: str) -> Floats:
 
 
 def energy_round(scores: TextScores) -> Round:
-    """Return the judged samples as a round of the game: what an attack sees, and the secret.
+    """Return the judged samples as one round of the game: the signals, and the secret.
 
     The target of each row is its group, so that every interval counts groups, not samples.
     """
@@ -103,7 +103,7 @@ class Threshold(Protocol):
 
     @property
     def label(self) -> str:
-        """The name with what sets it apart, for tables."""
+        """Name for tables, with the setting that tells it apart from others of its name."""
 
     def cut(self, scores: TextScores, name: str) -> Cut:
         """Return the rule for the signal called `name`."""
@@ -116,7 +116,7 @@ class _AtShare:
     fpr: float = 0.1
     """The share of them that may be guessed to be members, in (0, 1)."""
     name: str = ""
-    """What tables call it."""
+    """Name, as tables print it."""
 
     def __post_init__(self) -> None:
         checks.level(self.fpr, "fpr")
@@ -173,7 +173,7 @@ class MeanTrainThreshold:
     """At the mean of the members' own values, which whoever trained the model may publish."""
 
     name: str = "mean-train"
-    """What tables call it."""
+    """Name, as tables print it."""
 
     @property
     def label(self) -> str:

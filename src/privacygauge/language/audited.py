@@ -1,4 +1,4 @@
-"""What the energies of texts give away about a language model's training data, as a value."""
+"""Findings of an audit of text energies: membership in a language model's training data."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ def bound_by_person(scores: TextScores, coins: Coins, seed: int, level: float) -
 
 
 SHOWN = ("text", "length")
-"""What may be printed beside the samples most at risk."""
+"""Columns that may be printed beside the samples most at risk."""
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedEnergies:
-    """What the scores of the judged samples were made of."""
+    """Energies and attack scores of the judged samples."""
 
     target: Floats
     """(n,) Energy under the audited model; lower means more likely."""
@@ -104,7 +104,7 @@ class JudgedEnergies:
 
 @dataclass(frozen=True, eq=False)
 class EnergyFindings:
-    """What attacks and controls found between members and non-members."""
+    """Findings of attacks and controls on the energies of members and non-members."""
 
     samples: UnitFindings
     """Sample by sample."""
@@ -117,7 +117,7 @@ class EnergyFindings:
     records: Records
     """One row for every judged sample."""
     energies: JudgedEnergies
-    """Of the same rows."""
+    """Energies and scores of the same rows."""
     rows: PatientRows | None
     """One row for every judged patient; None without a patient level."""
     one_run: PrivacyBound | None
@@ -136,12 +136,12 @@ class EnergyFindings:
 
     @property
     def headline(self) -> Headline:
-        """What to speak of, sample by sample."""
+        """Headline at the level of samples."""
         return self.samples.headline
 
     @property
     def units(self) -> tuple[UnitFindings, ...]:
-        """What was played: samples, and patients where there are some."""
+        """Findings by kind of unit: samples, and patients where texts are grouped."""
         return (self.samples, *(() if isinstance(self.patients, Skipped) else (self.patients,)))
 
     @property
@@ -184,7 +184,7 @@ def audit_energies(
     coins: Coins | None = None,
     apart: tuple[str, ...] = (),
 ) -> tuple[EnergyFindings, tuple[Skipped, ...]]:
-    """Return what attacks and controls found, and which of them could not be played.
+    """Play attacks and controls on the energies; return the findings and the attacks skipped.
 
     Parameters
     ----------
@@ -233,13 +233,13 @@ FEWEST = 20
 """Units on a side: fewer have no top."""
 
 BOTTOM = 4
-"""The exact test of the bottom errs with at most this part of what the level allows."""
+"""The exact test of the bottom takes at most 1 / BOTTOM of the error that the level allows."""
 
 _ALIKE = 0.9
 """Level of the tests that a population is like the non-members, together."""
 
 _CONFIRMED = 0.9
-"""Level at which the judged alone have to show what they show beside a population."""
+"""Level that the judged rows alone must reach before a test beside the population counts."""
 
 
 def answer_questions_of_texts(
@@ -268,7 +268,7 @@ def answer_questions_of_texts(
 
 
 def exposed_few(scores: TextScores, asked: ThresholdOptions) -> Tail | None:
-    """Return whether more people are at the top of what attacks rank by than chance explains.
+    """Test whether more people are at the top of the attacks' rankings than chance explains.
 
     Returns
     -------
@@ -306,7 +306,8 @@ def exposed_few(scores: TextScores, asked: ThresholdOptions) -> Tail | None:
         elif not alone.shown:
             found = replace(beside, exposed=0)
     if found.shown and known_lengths(scores) is None:
-        return found if _beyond_bottom(scores, values[found.attack], found) else _unshown(found)
+        beyond = _beyond_bottom(scores, values[found.attack], found)
+        return found if beyond else replace(found, exposed=0)
     return found
 
 
@@ -324,12 +325,8 @@ def at_both_ends(scores: TextScores, name: str, asked: ThresholdOptions) -> bool
     return found is not None and found.p_value <= (1 - asked.level) / BOTTOM
 
 
-def _unshown(found: Tail) -> Tail:
-    return replace(found, exposed=0)
-
-
 def _ranking_signals(scores: TextScores) -> dict[str, Floats]:
-    """Return what people are ranked by, (n,) each, by name."""
+    """Return the signals that people are ranked by, (n,) each, by name."""
     without = [REFERENCE, LEARNED]
     if scores.energy_reference is not None:
         without.append(LOSS)

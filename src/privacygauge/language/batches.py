@@ -1,4 +1,4 @@
-"""Which copies of which texts a model sees at once, and what is read off every copy."""
+"""Batches for a forward pass: which masked copies of texts go in, and which positions count."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ScoredPositions:
 
 
 def masked_scored(tokens: Tokens, plan: MaskPlan, own: Bools | None = None) -> ScoredPositions:
-    """Return what is scored under `plan`: every masked token of every copy.
+    """Return the scored positions under `plan`: every masked token of every copy.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def _hidden_tokens(masks: Ints, units: Ints) -> Bools:
 
 
 def causal_scored(tokens: Tokens, first_unit: int, own: Bools | None = None) -> ScoredPositions:
-    """Return what a causal model can score in one pass: the tokens of all units but the first ones.
+    """Return the positions that a causal model scores: all but those of the first units.
 
     Parameters
     ----------
@@ -128,10 +128,10 @@ def _join_batches(
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Rows of tokens for one pass, and where in them what is scored stands."""
+    """Rows of tokens for one pass, and the positions scored in them."""
 
     ids: Ints
-    """(rows, width) What the model sees, filled up on the right."""
+    """(rows, width) Token ids, padded on the right."""
     lengths: Ints
     """(rows,) How much of every row is no filling."""
     row: Ints
@@ -157,7 +157,7 @@ class Copies:
 def pass_groups(
     tokens: Tokens, scored: ScoredPositions, texts: range, budget: int
 ) -> Iterator[list[Copies]]:
-    """Yield what goes into a pass together, the last group too.
+    """Yield groups of copies that fit into one pass each, the last group included.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def batch_of(
     pad_id: int,
     mask_id: int | None,
 ) -> Batch:
-    """Return a group as the rows of one pass; with a mask token, what is scored is hidden."""
+    """Return a group as the rows of one pass; with a mask token, scored tokens are hidden."""
     widths = [int(tokens.lengths[part.text]) for part in group]
     n_rows = [part.stop - part.start for part in group]
     ids = np.full((sum(n_rows), max(widths)), pad_id, np.int64)

@@ -1,4 +1,4 @@
-"""Canaries: texts that are made to be looked for, before a training, and what it made of them."""
+"""Canaries: random texts inserted into training data, and how well a model memorised them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from privacygauge.language.texts import Texts
 from privacygauge.runs.atomic import check_writable, write_all
 
 FILE = "canaries.json"
+"""File of all canaries with their coins; never to be trained on."""
 INSERT = "insert.jsonl"
-"""All canaries with their coins, which nothing may be trained on, and those to be trained on."""
+"""File of the inserted canaries, to be added to the training data."""
 
 _TRIES = 100
 """Attempts to draw a text that no other canary has."""
@@ -35,12 +36,12 @@ _LETTERS = {"digits": string.digits, "letters": string.ascii_lowercase}
 
 @dataclass(frozen=True, eq=False)
 class MadeCanaries:
-    """Canaries of one form, and what coins decided about them."""
+    """Canaries of one template, with the coins that decided which were inserted."""
 
     template: str
     """Their form."""
     seed: int
-    """Of the coins and of all that was drawn."""
+    """Seed of the coins and of the drawn texts."""
     copies: int
     """How often each that is put in is to be trained on, at least 1."""
     text: Texts = field(repr=False)
@@ -112,7 +113,7 @@ def made_canaries(
 
 
 def write_canaries(folder: str | Path, made: MadeCanaries) -> None:
-    """Write what is to be trained on, shuffled, and beside it the canaries with their coins.
+    """Write the texts to train on, shuffled, and beside them all canaries with their coins.
 
     Raises
     ------
@@ -197,7 +198,7 @@ def _distinct_texts(drawn: Iterator[str], n: int) -> Texts:
 
 
 def _drawn_from(template: str) -> Callable[[np.random.Generator], str]:
-    """Return what draws a text of a form."""
+    """Return a function that draws a text from a template."""
     places = _PLACE.findall(template)
     if not places:
         raise InputError(

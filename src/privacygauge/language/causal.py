@@ -1,4 +1,4 @@
-"""What a causal model's token log-probabilities say about membership: one signal a way to look.
+"""Membership signals from a causal model's token log-probabilities.
 
 Every signal is (n,), one value a text, and higher means more likely a member. All of them come
 from one pass over the texts; see `token_log_probabilities`.
@@ -21,7 +21,8 @@ ZLIB = "zlib"
 MIN_K = "min-k"
 """The mean of the least likely tokens (Shi et al. 2024)."""
 MIN_K_PLUS = "min-k++"
-"""The same, every token standardised by what else the model might have said (Zhang et al. 2025)."""
+"""Min-K% after each token's log-probability is standardised over the vocabulary (Zhang et al.
+2025)."""
 
 SHARE = 0.2
 """k, the share of the tokens that min-k looks at: the value that its authors recommend."""

@@ -31,12 +31,12 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Coins:
-    """Fair coins that were tossed before a model was trained, and what they dealt."""
+    """Fair coins tossed before a model was trained, and the sides that they assigned."""
 
     seed: int
     """That the coins came from."""
     source: str
-    """SHA-256 of what was dealt."""
+    """SHA-256 of the coins and sides."""
     sides: Mapping[str, str]
     """Side to the SHA-256 of its texts and people, whatever their order and format."""
     people: Mapping[str, tuple[str, int]] = field(repr=False)

@@ -103,7 +103,7 @@ def _require_different(found: Sequence[object]) -> None:
 def check_asked(
     asked: ThresholdOptions, show: Sequence[str], energies: str | Path | None, population: bool
 ) -> None:
-    """Raise where what was asked for cannot be done, whatever the models say.
+    """Check the options that can be checked before any model is run.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def judged_texts(
 
 
 def origin_of(models: Sequence[AnyModel]) -> dict[str, str]:
-    """Return what the models are known by, and what they were asked in, by name."""
+    """Return the models' names and the settings that they ran with, by label."""
     first = models[0].source
     packages = versions("torch", "transformers")
     return {
@@ -168,7 +168,7 @@ def origin_of(models: Sequence[AnyModel]) -> dict[str, str]:
 
 
 def _model_name(model: AnyModel) -> str:
-    """Return what a model is known by: its weights, or where its server is."""
+    """Return a model's identity: the hash of its weights, or the address of its server."""
     if isinstance(model, EndpointModel):
         return f"{model.name} at {model.url}, whose weights cannot be hashed"
     return f"{Path(model.source.path).name} sha256:{model.source.weights}"

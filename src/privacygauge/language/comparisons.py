@@ -143,7 +143,7 @@ def windows_signal(found: Differences, sizes: tuple[int, ...] = SIZES) -> Floats
 
 
 def length_calibrated(signal: Floats, length: Ints, population: Bools) -> Floats:
-    """Return how far a signal is from what texts of such a length have, in their deviations, (n,).
+    """Return each signal's deviation from texts of its length, in standard deviations, (n,).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How likely texts are after other texts: what a prefix of non-members changes (ReCaLL)."""
+"""Conditional log-probabilities of texts after a prefix of non-members (ReCaLL)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is the test honest? What tells members from non-members without the audited model."""
+"""Controls: tests that tell members from non-members without the audited model."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Control:
     transcript: Transcript
     """The scores beside the secrets, by group."""
     meaning: str
-    """What it says if it fires, in a sentence."""
+    """Interpretation if the control fires, one sentence."""
     sides: Literal["both", "above"] = "both"
     """``both`` where an area below 1/2 is a difference as well; ``above`` where it has to be below
     `FAR_BELOW`, as of a classifier that is a little worse than chance on people it has not seen."""
@@ -68,14 +68,14 @@ class ControlFinding:
     auc: Estimate
     """Its area under the ROC curve; the intervals of all controls hold together."""
     fires: bool
-    """Whether it tells them apart significantly."""
+    """True where it tells members from non-members significantly."""
     meaning: str
-    """What it says if it fires, in a sentence."""
+    """Interpretation if the control fires, one sentence."""
 
 
 @dataclass(frozen=True, eq=False)
 class Controls:
-    """Is the test honest? None of these sees what was memorised."""
+    """Controls of an audit; none of them sees the audited model."""
 
     reference: ControlFinding | Skipped
     """The reference model's energy alone, which saw no member."""
@@ -88,9 +88,10 @@ class Controls:
     spread: ControlFinding | Skipped
     """How far the reference model's energy is from the middle, on either side."""
     apart: tuple[str, ...] = ()
-    """What shows without a test that the sides cannot be compared: ``lengths`` where too few texts
-    are equally long, ``copies`` where most of a side is on the other side too, nearly at least,
-    ``ends`` where members are in excess at the bottom of what the strongest attack ranks."""
+    """Reasons, found without a test, why the sides cannot be compared: ``lengths`` where too few
+    texts are equally long, ``copies`` where most texts of a side have a copy or near copy on the
+    other, ``ends`` where members are also in excess at the bottom of the strongest attack's
+    ranking."""
 
     @property
     def fired(self) -> tuple[str, ...]:
@@ -276,7 +277,7 @@ def matched_control(
 
 
 def sizes_control(scores: TextScores) -> Control | Skipped:
-    """Return the number of judged texts of every patient as scores, without what is in them.
+    """Return a control that scores each patient by the number of judged texts alone.
 
     Patients with members and non-members among their texts are left out.
     """

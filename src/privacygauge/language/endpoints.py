@@ -30,7 +30,9 @@ from privacygauge.language.tokenizer import EncodedText
 API_KEY = "PRIVACYGAUGE_API_KEY"
 """The environment variable with the key that servers are sent."""
 
+# Bytes.
 _LARGEST_ANSWER = 1 << 26
+# Seconds before the second try; twice as long before each further one.
 _WAIT = 0.5
 
 
@@ -41,7 +43,7 @@ class EndpointModel:
     url: str
     """The address below which ``/completions`` is, such as ``http://127.0.0.1:8000/v1``."""
     name: str
-    """What the server calls the model."""
+    """Name of the model on the server."""
     timeout: float = 60.0
     """Seconds to wait for an answer."""
     tries: int = 3
@@ -73,7 +75,7 @@ class EndpointModel:
         return Source(place, "its server", "float32", hashlib.sha256(place.encode()).hexdigest())
 
     def answer(self, text: str) -> Answer:
-        """Return what the server says about one text.
+        """Return the server's log-probabilities for one text.
 
         Raises
         ------
@@ -126,7 +128,7 @@ class EndpointModel:
 
 
 def _headers(parts: SplitResult) -> dict[str, str]:
-    """Return what is said beside a question; with the key, where nobody can read it on its way."""
+    """Return the headers of a request; the key is sent only over https or to this machine."""
     said = {"Content-Type": "application/json"}
     key = _key()
     if not key:
@@ -147,12 +149,6 @@ def _key() -> str:
     return key
 
 
-def _redact_key(told: str) -> str:
-    """Return what a server said, without the key."""
-    key = _key()
-    return told.replace(key, "***") if key else told
-
-
 def _is_here(host: str) -> bool:
     try:
         return ip_address(host).is_loopback
@@ -166,7 +162,7 @@ AnyModel = Model | EndpointModel
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a server said about the tokens of one text."""
+    """Token log-probabilities of one text, as a server returned them."""
 
     encoded: EncodedText
     """The text in the server's tokens."""
@@ -260,10 +256,12 @@ def _object(content: bytes) -> Mapping[str, object]:
 
 
 def _reason(content: bytes) -> str:
-    """Return the first line of what a server says about an error."""
+    """Return the first line of a server's error message."""
     said = _object(content)
     inner = said.get("error", said)
     message = inner.get("message") if isinstance(inner, dict) else inner
-    # Some servers say which key they were sent.
-    told = _redact_key(str(message or "").strip())
+    told = str(message or "").strip()
+    if key := _key():
+        # Some servers say which key they were sent.
+        told = told.replace(key, "***")
     return (told.splitlines() or ["it does not say why"])[0][:200]

@@ -18,7 +18,7 @@ ROUNDING = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Energies:
-    """What a model says about every scored token of every text, and the energies made of it.
+    """Log-probabilities of every scored token of every text, and the energies made of them.
 
     One row is one token in one masked copy of its text (or in the one pass of a causal model).
     """
@@ -40,7 +40,7 @@ class Energies:
     n_unknown: Ints
     """(n,) How many tokens of every text the vocabulary does not hold."""
     units: Unit = "token"
-    """What a unit is."""
+    """Unit that is masked and scored: a token or a word."""
     n_read: Ints | None = None
     """(n,) How many tokens of every text were read, its frame left out; None if unknown."""
     n_windows: Ints | None = None
@@ -164,17 +164,13 @@ class Energies:
 
     def _n_masked(self) -> Ints:
         """Return how many units were scored, once a copy."""
-        return np.bincount(self.text[~_continues_unit(self)], minlength=len(self))
+        # A row that goes on with the unit of the row before, in the same copy, is not counted.
+        same = np.zeros(len(self.text), np.bool_)
+        parts = (self.text, self.copy, self.unit)
+        same[1:] = np.logical_and.reduce([np.diff(part) == 0 for part in parts])
+        return np.bincount(self.text[~same], minlength=len(self))
 
     def _n_copies(self) -> Ints:
         first = np.ones(len(self.text), np.bool_)
         first[1:] = (np.diff(self.text) != 0) | (np.diff(self.copy) != 0)
         return np.bincount(self.text[first], minlength=len(self))
-
-
-def _continues_unit(energies: Energies) -> checks.Bools:
-    """Return which rows continue the unit of the row before, in the same copy."""
-    same = np.zeros(len(energies.text), np.bool_)
-    parts = (energies.text, energies.copy, energies.unit)
-    same[1:] = np.logical_and.reduce([np.diff(part) == 0 for part in parts])
-    return same

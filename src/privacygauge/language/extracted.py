@@ -1,4 +1,4 @@
-"""Whose texts a model can be made to write, beside people whom it never saw."""
+"""Results of an extraction: members' texts that a model reproduces, against unseen people's."""
 
 from __future__ import annotations
 
@@ -36,9 +36,11 @@ from privacygauge.language.texts import Texts
 from privacygauge.runs.execute import Progress
 
 SAMPLED = "sampled"
+"""Way to extract: at least once in some number of samples."""
 VERBATIM = "verbatim"
+"""Way to extract: by greedy decoding, token by token."""
 NEAR = "near verbatim"
-"""Ways to extract: within some tries, by the likeliest tokens, and by those but for a few edits."""
+"""Way to extract: by greedy decoding, but for a few token edits."""
 
 _GRID = (1, 10, 100, 1_000, 10_000, 100_000, 1_000_000)
 """Numbers of tries that are looked at beside those asked for."""
@@ -61,10 +63,10 @@ class JudgedTexts:
     compared: Bools
     """(n,) Which texts both sides are compared on: as many of a member as of a non-member."""
     notes: tuple[str, ...] = ()
-    """What the reader of the numbers should know, a sentence each."""
+    """Notes for the reader of the numbers, one sentence each."""
     identifier: Ints | None = None
-    """(n, 2) What a masked model is to fill in of each text, in characters; a text is here once
-    for each of its identifiers. None for causal models, which write on."""
+    """(n, 2) Start and stop, in characters, of the identifier that a masked model fills in; a text
+    appears once for each of its identifiers. None for causal models, which continue a prefix."""
 
     @cached_property
     def inside(self) -> Bools:
@@ -99,7 +101,7 @@ class Tries:
 
 @dataclass(frozen=True, eq=False)
 class Extracted:
-    """What can be extracted of n texts from a target, and from a reference that never saw them."""
+    """Extraction of n texts from a target, and from a reference that never saw them."""
 
     judged: JudgedTexts
     """The texts."""
@@ -108,7 +110,7 @@ class Extracted:
     asked: Tries
     """When a text counts as extracted."""
     unit: Unit
-    """What prefixes and suffixes are counted in."""
+    """Unit in which prefixes and suffixes are counted."""
     n_suffix: Ints
     """(n,) Units of each suffix."""
     spans: Ints
@@ -201,7 +203,7 @@ class Extracted:
 
     @cached_property
     def contents(self) -> tuple[Content, ...]:
-        """What the members' extracted texts hold, kind by kind."""
+        """Counts of each kind of identifier in the members' extracted texts."""
         rows = self.first.tolist()
         each = {row: self.found_in(row) for row in rows}
         n = max(1, sum(len(self.suffix(row)) for row in rows))
@@ -225,7 +227,7 @@ class Extracted:
 
 @dataclass(frozen=True)
 class Content:
-    """How much of what was extracted is of one kind."""
+    """Amount of one kind of identifier among the extracted texts."""
 
     kind: str
     """One of `KINDS`."""
@@ -314,7 +316,7 @@ def measure_extraction(
     run: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Extracted:
-    """Return what can be extracted of texts from a target and from a reference.
+    """Measure how well texts can be extracted from a target and from a reference.
 
     Parameters
     ----------
@@ -366,7 +368,7 @@ def measure_extraction(
 
 
 def _never(model: Model, suffixes: Suffixes) -> Iterator[str]:
-    """Yield a sentence about the texts whose suffix holds what the vocabulary lacks."""
+    """Yield a note on the texts whose suffix has tokens that the vocabulary lacks."""
     unknown = model.tokenizer.unknown_id
     n = sum(bool((suffixes.of(row)[1] == unknown).any()) for row in range(len(suffixes)))
     what = ("identifier", "filled in") if isinstance(model, MaskedModel) else ("text", "written")

@@ -1,4 +1,4 @@
-"""What a model can be made to write: how likely the rest of a text is, without writing.
+"""Extraction: the likelihood of a text's suffix given its prefix, without sampling.
 
 A text is cut in two. Whoever knows its prefix lets the model write on; the probability that the
 model then writes the suffix follows from a single pass over the whole text. A masked model fills
@@ -64,8 +64,8 @@ class Suffixes:
     """Texts in the tokens of one model, and the stretch of each that is to be written."""
 
     tokens: Tokens
-    """The prefix, with what the tokenizer puts before it, and the suffix; for a masked model what
-    follows, too."""
+    """Prefix, with the tokens that the tokenizer puts before it, and suffix; for a masked model the
+    text after it, too."""
     start: Ints
     """(n,) Where the suffix of every text begins, in tokens from 0."""
     stop: Ints
@@ -97,7 +97,7 @@ class Suffixes:
 
 @dataclass(frozen=True, eq=False)
 class SuffixLikelihoods:
-    """What one model writes after the prefixes of n texts."""
+    """Likelihoods under one model of the suffixes of n texts, given their prefixes."""
 
     log_probability: Floats
     """(n,) That of writing the whole suffix, in nats; minus infinity where it cannot be sampled."""
@@ -185,7 +185,7 @@ def suffix_likelihoods(model: Model, suffixes: Suffixes, how: Writing) -> Suffix
 
 
 def _steps(suffixes: Suffixes, model: Model) -> tuple[ScoredPositions, Bools]:
-    """Return what is scored, and which of it are the tokens that come next.
+    """Return the scored positions, and a mask of those that predict the next token.
 
     A masked model is shown a copy for each token of a suffix, which hides it and all behind it.
     """
@@ -241,7 +241,7 @@ def tries_needed(log_probability: ArrayLike, chance: float) -> Floats:
 
 
 def edits(model: CausalModel, suffixes: Suffixes) -> Ints:
-    """Return the token edits between each suffix and what the model writes greedily, (n,).
+    """Return the token edits between each suffix and the model's greedy continuation, (n,).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What models write of texts, kept on disk: a killed extraction goes on where it was."""
+"""Suffix likelihoods of texts, stored on disk: a killed extraction resumes where it stopped."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class Editing:
-    """The work of a run: how far what a model writes is from the suffixes of a task."""
+    """Work of a run: token edits between a model's continuations and the suffixes of a task."""
 
     model: CausalModel
     """The model."""

@@ -1,4 +1,4 @@
-"""What in a text may say who somebody is, and what a masked model fills in where it is hidden."""
+"""Identifiers in texts (names, dates, numbers), and how a masked model fills them in."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from privacygauge.language.tokenizer import EncodedText
 from privacygauge.language.tokens import Tokens
 
 KINDS = ("e-mail", "date", "phone", "number", "name")
-"""In this order: what is found as one kind is not looked for as a later one."""
+"""Kinds of identifiers, in the order of the search: a stretch found as one kind is not searched for
+later kinds."""
 
+# Forms of identifiers in English texts; a date may also have its month in words.
 _MONTHS = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
     r"sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
@@ -36,17 +38,17 @@ _FORMS = {
 }
 _PATTERNS = {kind: re.compile(form) for kind, form in _FORMS.items()}
 _FEWEST_DIGITS = 7
-"""Of a phone number."""
+"""Fewest digits of a phone number."""
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 _BEGINS = re.compile(r"(?:^|[.!?:]\s+|\n\s*)[\"'(]*$")
-"""What stands before the first word of a sentence."""
+"""Text before the first word of a sentence."""
 _TITLES = ("Dr", "Mr", "Mrs", "Ms", "Prof")
-"""What stands before a name, and is none."""
+"""Titles: they precede a name and are not part of it."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of a text, and what it looks like."""
+    """A stretch of a text, and the kind of identifier it looks like."""
 
     kind: str
     """One of `KINDS`."""
@@ -57,7 +59,7 @@ class Span:
 
 
 def identifiers(text: str) -> tuple[Span, ...]:
-    """Return what looks like an identifier, from left to right, no two overlapping.
+    """Find stretches that look like identifiers, from left to right, none overlapping.
 
     Returns
     -------

@@ -21,11 +21,12 @@ ALIKE = 0.9
 """Level of the test of equal lengths: one in ten honest audits leaves a few texts out for nothing,
 so that fewer differences are left in than at the usual level."""
 STEP = 0.1
-"""Of the logarithm of the length: texts within a tenth of each other are equally long."""
+"""Width of a bin of log length: texts within a tenth of each other count as equally long."""
 ENOUGH = 0.2
 """The share of either side that has to be left after matching."""
 MOSTLY = 0.5
-"""Share of a side that has twins on the other: what is left says little of the side."""
+"""Share of a side that has copies on the other; above it, too little of the side is left to
+compare."""
 FEWEST = 10
 """Texts of either side that have to be left after matching."""
 
@@ -35,8 +36,7 @@ among 250,000 tokens has 12."""
 _TIMES = 5.0
 """Energies of the same unit may differ so much between two models, or two sides."""
 _SUM = 0.5
-"""Of the logarithm of the energy on that of the length: slopes of sums are near 1, of means near
-0."""
+"""Threshold for the slope of log energy on log length: near 1 for sums, near 0 for means."""
 
 _WORD = re.compile(r"\w+")
 
@@ -50,7 +50,8 @@ class Lengths:
     unlike: bool
     """Whether members and non-members are unequally long."""
     kept: Bools
-    """(n,) What is compared, population included: on both sides equal shares of each length."""
+    """(n,) True for the samples compared, population included: equal shares of each length on both
+    sides."""
     overlap: bool
     """Whether enough texts are left for that."""
 
@@ -114,7 +115,7 @@ def compared_lengths(scores: TextScores, rng: np.random.Generator) -> Lengths | 
 
 
 def comparable(scores: TextScores, rng: np.random.Generator) -> tuple[TextScores, tuple[str, ...]]:
-    """Return the samples that can be compared, and what forbids any comparison.
+    """Return the samples that can be compared, and the reasons that forbid any comparison.
 
     Parameters
     ----------
@@ -236,7 +237,7 @@ def _sizes_differ(high: _Cell, low: _Cell) -> bool:
 
 
 def note_on(found: Lengths, scores: TextScores) -> str:
-    """Return what a reader should know of lengths that differ."""
+    """Return a note for the reader on lengths that differ."""
     sides = {"members": scores.member, "non-members": scores.nonmember}
     median = {name: float(np.median(found.length[side])) for name, side in sides.items()}
     of = "tokens" if scores.length is not None else "words"

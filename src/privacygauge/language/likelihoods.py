@@ -24,7 +24,7 @@ WORDS = (
     "The tokenizers differ on these texts: words are masked instead of tokens, and energies are in "
     "nats a word."
 )
-"""What is said where two models share no tokens."""
+"""Note for models whose tokenizers differ."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Pair:
     reference: Energies
     """By a model that has not seen the members."""
     notes: tuple[str, ...]
-    """What the reader of the numbers should know, a sentence each."""
+    """Notes for the reader of the numbers, one sentence each."""
 
 
 def token_log_probabilities(

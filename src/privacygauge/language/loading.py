@@ -21,7 +21,7 @@ from privacygauge.errors import InputError
 
 @contextlib.contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Silence its bars and its reports of missing weights, and restore what was before."""
+    """Silence transformers' progress bars and its reports of missing weights; restore both."""
     from transformers.utils import logging as untyped
 
     logging: Any = untyped
@@ -42,7 +42,7 @@ ADAPTER = "adapter_config.json"
 """The settings of a PEFT adapter."""
 
 _PICKLES = ("pytorch_model*.bin", "*.pt", "*.pth", "*.ckpt")
-# What says where a model comes from and not what it computes.
+# Settings that say where a model comes from; they do not change its output.
 _ORIGIN = ("_name_or_path", "transformers_version", "torch_dtype", "dtype")
 _TAKEN_FROM = {
     "AutoModelForMaskedLM": "masked",
@@ -79,18 +79,17 @@ def checked_folder(path: str | Path) -> Path:
             "save_pretrained"
         )
     if not _weight_files(folder):
-        raise InputError(_no_weights(folder))
-    return folder
-
-
-def _no_weights(folder: Path) -> str:
-    pickled = sorted(path.name for pattern in _PICKLES for path in folder.glob(pattern))
-    if pickled:
-        return (
-            f"{folder} must hold its weights as safetensors, got the pickle {pickled[0]}, which "
-            "could run code when read: convert it where you trust it, with save_pretrained"
+        pickled = sorted(path.name for pattern in _PICKLES for path in folder.glob(pattern))
+        if pickled:
+            raise InputError(
+                f"{folder} must hold its weights as safetensors, got the pickle {pickled[0]}, "
+                "which could run code when read: convert it where you trust it, with "
+                "save_pretrained"
+            )
+        raise InputError(
+            f"{folder} must hold weights, but has no *.safetensors: save the model there again"
         )
-    return f"{folder} must hold weights, but has no *.safetensors: save the model there again"
+    return folder
 
 
 def _weight_files(folder: Path) -> list[Path]:
@@ -98,7 +97,7 @@ def _weight_files(folder: Path) -> list[Path]:
 
 
 def model_settings(folder: Path) -> dict[str, Any]:
-    """Return what stands in the config.json of a model.
+    """Return the contents of a model's config.json.
 
     Raises
     ------
@@ -109,7 +108,7 @@ def model_settings(folder: Path) -> dict[str, Any]:
 
 
 def weights_sha256(folder: Path) -> str:
-    """Return the checksum of the weights and of the settings that decide what they compute."""
+    """Return the checksum of the weights and of the settings that affect the computation."""
     kept = {name: value for name, value in model_settings(folder).items() if name not in _ORIGIN}
     digest = hashlib.sha256(json.dumps(kept, sort_keys=True).encode())
     for path in _weight_files(folder):
@@ -155,25 +154,6 @@ def read_module(folder: Path, auto_class: str, **options: Any) -> Any:
             f"{folder} must hold a {kind} language model that transformers can read, but: "
             f"{first_line(error)}"
         ) from error
-    _check_whole(folder, info)
-    if kind == "masked" and getattr(module.config, "is_encoder_decoder", False):
-        raise InputError(f"{folder} must hold a {kind} language model, got an encoder-decoder")
-    return module.eval()
-
-
-def first_line(error: Exception) -> str:
-    """Return what an error says first."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
-def damage_error() -> type[Exception]:
-    """Return what safetensors raises where a file is damaged."""
-    from safetensors import SafetensorError
-
-    return cast(type[Exception], SafetensorError)
-
-
-def _check_whole(folder: Path, info: dict[str, Any]) -> None:
     # Whatever is missing is drawn at random, and such a head gives about log V to every word.
     absent = sorted([*info["missing_keys"], *(str(key) for key in info["mismatched_keys"])])
     if absent:
@@ -181,6 +161,21 @@ def _check_whole(folder: Path, info: dict[str, Any]) -> None:
             f"the weights in {folder} must be complete, got {len(absent)} missing or of another "
             f"shape ({absent[0]}, ...): save the model with the head it was trained with"
         )
+    if kind == "masked" and getattr(module.config, "is_encoder_decoder", False):
+        raise InputError(f"{folder} must hold a {kind} language model, got an encoder-decoder")
+    return module.eval()
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's message, or its type where it has none."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def damage_error() -> type[Exception]:
+    """Return the exception that safetensors raises for a damaged file."""
+    from safetensors import SafetensorError
+
+    return cast(type[Exception], SafetensorError)
 
 
 def most_tokens(module: Any, wanted: int) -> int:
@@ -316,7 +311,7 @@ _HEADS: Mapping[Kind, tuple[str, ...]] = {
 
 
 def model_kind(path: str | Path, base: str | Path | None = None) -> Kind:
-    """Return what kind of language model a folder holds, by the head it was saved with.
+    """Return the kind of language model in a folder, by the head it was saved with.
 
     Parameters
     ----------

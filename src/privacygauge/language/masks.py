@@ -43,7 +43,7 @@ class MaskPlan:
     seed: int = 0
     """Non-negative."""
     unit: Unit = "token"
-    """What is masked and scored as a whole: a token, or a word with all of its tokens."""
+    """Unit that is masked and scored as a whole: a token, or a word with all of its tokens."""
 
     def __post_init__(self) -> None:
         for name, value, known in (

@@ -1,4 +1,4 @@
-"""Language models as values: where they come from, how they are asked, what they answer."""
+"""Language models as values: their source, their tokenizer, and their token log-probabilities."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ class Source:
     device: str
     """A torch device, such as ``"cpu"`` or ``"cuda:0"``."""
     precision: Precision
-    """What the model computes in; probabilities are made of its logits in float32."""
+    """Precision of the computation; log-probabilities are computed from its logits in float32."""
     weights: str
     """The sha256 of the weights and of the settings."""
     windows: Windows = WHOLE
     """How it reads texts."""
     stored: str = "float32"
-    """What its weights were saved in."""
+    """Precision in which the weights were saved."""
     base: str | None = None
     """The folder of its base, where `path` holds a PEFT adapter."""
     in_memory: bool = False
-    """Whether it was given as an object, and `path` is the name of its class."""
+    """True for a model given as an object; `path` is then the name of its class."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,14 +76,14 @@ class MaskedModel:
     module: Any
     """The torch module."""
     head: Head | None
-    """What gives logits at some positions only; None where the whole model must."""
+    """Output head, for logits at selected positions only; None where the whole model must run."""
 
     answers = ("log_probability",)
-    """What it says about every token."""
+    """Names of the values returned for every token."""
 
     @property
     def mask_id(self) -> int | None:
-        """What hides a token."""
+        """Id of the mask token."""
         return self.tokenizer.mask_id
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -111,10 +111,11 @@ class MaskedModel:
             else:
                 hidden = self.module.base_model(**inputs).last_hidden_state[row, position]
             head = self.head or Head(())
-            parts = [
-                _log_probability(head(some).float(), which)
-                for some, which in zip(_pieces(hidden), _pieces(token), strict=True)
-            ]
+            parts = []
+            for some, which in zip(_pieces(hidden), _pieces(token), strict=True):
+                logits = head(some).float()
+                chosen = logits.gather(1, which[:, None])[:, 0]
+                parts.append(chosen - logits.logsumexp(1))
             return {"log_probability": torch.cat(parts).cpu().numpy()}
 
 
@@ -134,23 +135,23 @@ class CausalModel:
     module: Any
     """The torch module."""
     empty_source: tuple[int, ...] = ()
-    """What an encoder reads; () where there is no encoder."""
+    """Token ids that the encoder reads; () for a model without an encoder."""
 
     answers = ("log_probability", "mean", "sd", "highest")
-    """What it says about every token."""
+    """Names of the values returned for every token."""
     mask_id = None
     """It hides nothing."""
 
     @property
     def scores_first(self) -> bool:
-        """Whether it knows a probability of a text's very first token."""
+        """True where the model gives a probability for a text's first token."""
         return bool(self.empty_source)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reload_in_worker, (load_causal, _in_a_folder(self.source))
 
     def ask(self, batch: Batch) -> dict[str, Floats32]:
-        """Return what every token of `batch` was worth, given all to its left.
+        """Score every token of `batch` given all tokens to its left.
 
         Parameters
         ----------
@@ -301,7 +302,7 @@ def _with_tokenizer(folder: Path, adapter: Path | None) -> Path:
 def _read_weights(
     parts: tuple[Path, Path | None], auto_class: str, precision: Asked, device: str
 ) -> tuple[Any, str]:
-    """Return a module, and what its weights were saved in."""
+    """Return a module, and the precision in which its weights were saved."""
     check_precision(precision, device)
     if device == "auto" and find_spec("accelerate") is None:
         raise InputError(
@@ -383,7 +384,7 @@ def _place_module(
 
 
 def _on_device(batch: Batch, device: Any) -> tuple[Mapping[str, Any], Any, Any, Any]:
-    """Return the model's inputs, and the row, the position and the token of what is scored."""
+    """Return the model's inputs, and row, position and token id of the scored tokens."""
     import torch
 
     to = functools.partial(torch.as_tensor, device=device)
@@ -397,11 +398,6 @@ def _on_device(batch: Batch, device: Any) -> tuple[Mapping[str, Any], Any, Any, 
 
 def _pieces(values: Any) -> Any:
     return values.split(_ROWS_AT_ONCE)
-
-
-def _log_probability(logits: Any, token: Any) -> Any:
-    chosen = logits.gather(1, token[:, None])[:, 0]
-    return chosen - logits.logsumexp(1)
 
 
 def _moments(logits: Any, token: Any) -> tuple[Any, Any, Any, Any]:

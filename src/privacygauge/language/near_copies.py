@@ -17,9 +17,11 @@ ALIKE = 0.7
 """Shared words and neighbouring pairs of words, of all that two texts have: from here on they are
 near copies. A text of ten words with another one in its place has 0.73."""
 _HASHES = 72
+"""Min-hashes per text."""
 _LEAST = 32 / 72
 """Share of equal min-hashes below which texts are not looked at: of pairs that are just alike, 1 in
 600,000."""
+# Products of two numbers below it fit into 64 bits.
 _PRIME = (1 << 31) - 1
 
 _WORD = re.compile(r"\w+")

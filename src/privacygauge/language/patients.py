@@ -49,6 +49,11 @@ def by_patient(scores: TextScores) -> TextScores:
         return np.bincount(patient, weights=energy) / np.bincount(patient)
 
     length = kept.length
+    size = np.bincount(patient)
+    on_sizes = (
+        f"Patient level by the mean: patients have {size.min()} to {size.max()} samples "
+        f"(median {np.median(size):g}); those with few vary more under the mean."
+    )
     return TextScores(
         names,
         mean(kept.energy_target),
@@ -58,13 +63,13 @@ def by_patient(scores: TextScores) -> TextScores:
         group=names,
         length=None if length is None else np.bincount(patient, weights=length).astype(np.int64),
         text=None,
-        notes=(*kept.notes, _note_on_sizes(patient)),
+        notes=(*kept.notes, on_sizes),
         further={name: mean(values) for name, values in kept.further.items()},
     )
 
 
 def whole_patients(scores: TextScores) -> TextScores:
-    """Return the samples of patients on one side only, with notes on what was left out.
+    """Return the samples of patients on one side only, with notes on those left out.
 
     Raises
     ------
@@ -88,7 +93,7 @@ def whole_patients(scores: TextScores) -> TextScores:
 
 
 def _patients_on_one_side(scores: TextScores) -> tuple[Bools, tuple[str, ...]]:
-    """Return which samples belong to a patient on one side only, and what was left out."""
+    """Return which samples belong to a patient on one side only, and notes on those left out."""
     unit = scores.unit
     n = int(unit.max()) + 1
     has_in, has_out, has_population = (
@@ -110,14 +115,6 @@ def _patients_on_one_side(scores: TextScores) -> tuple[Bools, tuple[str, ...]]:
             "patient level."
         )
     return checks.frozen(stays), tuple(notes)
-
-
-def _note_on_sizes(patient: Ints) -> str:
-    size = np.bincount(patient)
-    return (
-        f"Patient level by the mean: patients have {size.min()} to {size.max()} samples "
-        f"(median {np.median(size):g}); those with few vary more under the mean."
-    )
 
 
 def even_sizes(
@@ -170,11 +167,25 @@ def even_sizes(
     noise = rng.random(len(names))
     member = scores.member[first]
     population = scores.population[first]
-    kept = _texts_to_keep(size, member, population=population, noise=noise, level=level)
+    kept = size.copy()
+    outside = ~(member | population)
+    if sizes_differ(size[member], size[outside], level):
+        kept[member] = _at_most(size[member], size[outside], noise[member])
+        kept[outside] = _at_most(size[outside], size[member], noise[outside])
+    if population.any() and sizes_differ(size[population], kept[~population], level):
+        kept[population] = _at_most(size[population], kept[~population], noise[population])
     if np.array_equal(kept, size):
         return scores
+    # Permuted from the order of ids, so that the order of the rows does not matter.
+    by_id = np.argsort(np.array(scores.sample, np.object_))
+    drawn = rng.permutation(by_id)
+    # Patient by patient, in the order that was drawn: the place of every text in its patient.
+    order = drawn[np.argsort(patient[drawn], kind="stable")]
+    begin = np.cumsum(np.bincount(patient)) - np.bincount(patient)
+    stays = np.empty(len(patient), np.bool_)
+    stays[order] = np.arange(len(order)) - begin[patient[order]] < kept[patient[order]]
     return scores.take(
-        _draw_texts(scores, patient, kept, rng),
+        stays,
         _note(size, kept, member=member, population=population, what=what),
     )
 
@@ -211,38 +222,12 @@ def sizes_differ(first: Ints, second: Ints, level: float = 0.95) -> bool:
     return bool(2 * np.minimum(few, many).min() * len(cuts) < error)
 
 
-def _texts_to_keep(
-    size: Ints, member: Bools, population: Bools, noise: Floats, level: float
-) -> Ints:
-    """Return how many texts every patient keeps, (p,)."""
-    kept = size.copy()
-    outside = ~(member | population)
-    if sizes_differ(size[member], size[outside], level):
-        kept[member] = _at_most(size[member], size[outside], noise[member])
-        kept[outside] = _at_most(size[outside], size[member], noise[outside])
-    if population.any() and sizes_differ(size[population], kept[~population], level):
-        kept[population] = _at_most(size[population], kept[~population], noise[population])
-    return kept
-
-
 def _at_most(size: Ints, others: Ints, noise: Floats) -> Ints:
     """Return the sizes, none above that at the same place among the others; ties by the noise."""
     n = len(size)
     place = np.empty(n, np.int64)
     place[np.lexsort((noise, size))] = ((np.arange(n) + 0.5) / n * len(others)).astype(np.int64)
     return np.minimum(size, np.sort(others)[place])
-
-
-def _draw_texts(scores: TextScores, patient: Ints, kept: Ints, rng: np.random.Generator) -> Bools:
-    """Return which texts stay, (n,): of every patient so many, drawn at random."""
-    by_id = np.argsort(np.array(scores.sample, np.object_))
-    drawn = rng.permutation(by_id)
-    # Patient by patient, in the order that was drawn: the place of every text in its patient.
-    order = drawn[np.argsort(patient[drawn], kind="stable")]
-    begin = np.cumsum(np.bincount(patient)) - np.bincount(patient)
-    stays = np.empty(len(patient), np.bool_)
-    stays[order] = np.arange(len(order)) - begin[patient[order]] < kept[patient[order]]
-    return stays
 
 
 def _note(size: Ints, kept: Ints, member: Bools, population: Bools, what: str) -> str:

@@ -12,12 +12,14 @@ from privacygauge.errors import InputError
 from privacygauge.runs.threads import one_thread
 
 Precision = Literal["float32", "bfloat16", "float16", "int8", "int4"]
-"""What a model computes in; in the last two its weights have so many bits, by bitsandbytes."""
+"""Precision of the computation; for the last two, bitsandbytes stores the weights in as many
+bits."""
 Asked = Precision | Literal["own", "faster"]
-"""What may be asked for beside: the precision that weights were saved in, or the faster one."""
+"""Values of the option: a precision, ``own`` for that of the saved weights, or ``faster``."""
 
 PRECISIONS = ("float32", "bfloat16", "float16", "own", "int8", "int4")
-"""What a command offers."""
+"""Choices that a command offers."""
+# Options of BitsAndBytesConfig.
 _BITS = {"int8": "load_in_8bit", "int4": "load_in_4bit"}
 
 # Below this, noise in a fraction of a second could decide.
@@ -48,7 +50,7 @@ def check_precision(precision: str, device: str) -> None:
 
 
 def loading_options(precision: str, device: str) -> dict[str, Any]:
-    """Return what transformers is to be asked for, so that no weight is ever larger than it was."""
+    """Return options for `from_pretrained` that load no weight wider than it was saved."""
     from transformers import BitsAndBytesConfig
 
     options: dict[str, Any] = {"torch_dtype": "auto"}
@@ -62,7 +64,7 @@ def loading_options(precision: str, device: str) -> dict[str, Any]:
 
 
 def widen_weights(module: Any, asked: str, device: str) -> str:
-    """Return what a module's weights were saved in, and bring them to float32 where asked."""
+    """Return the precision of a module's saved weights; widen them to float32 where asked."""
     stored = stored_as(module)
     on_processor = device == "cpu" or (device == "auto" and module.device.type == "cpu")
     if asked in ("float32", "faster") or (asked == "own" and stored == "float16" and on_processor):

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 
 TextScoresLike = TextScores | str | Path | Mapping[str, Sequence[object]] | FrameLike
-"""What `as_text_scores` takes."""
+"""Types that `as_text_scores` takes."""
 
 SIGNAL = "signal_"
-"""What the columns of further signals begin with, such as ``signal_min-k``."""
+"""Prefix of the columns of further signals, such as ``signal_min-k``."""
 
 _REQUIRED = ("sample", "energy_target", "member")
 _NAMES = ("sample", "group", "text")
@@ -107,7 +107,9 @@ def load_text_scores(path: str | Path) -> TextScores:
     frame: Any = read_content(path, "score")
     columns = _columns_of(frame)
     if is_csv(path):
-        columns |= _names_of_csv(path, [name for name in _NAMES if name in columns])
+        # Read once more as texts: pandas would make the number 7 of the id 007.
+        texts = csv_texts(path, [name for name in _NAMES if name in columns])
+        columns |= {name: texts[name].to_numpy(dtype=np.object_) for name in texts}
     return _scores_of(columns, path)
 
 
@@ -179,19 +181,11 @@ def _columns_of(frame: pd.DataFrame) -> dict[str, Any]:
     for name in frame.columns:
         column = frame[name]
         if _is_number(str(name)) and column.dtype.kind in "biuf":
-            columns[str(name)] = column.to_numpy(dtype=_float_with_gaps(column), na_value=np.nan)
+            dtype: Any = np.float64 if column.isna().any() else None
+            columns[str(name)] = column.to_numpy(dtype=dtype, na_value=np.nan)
         else:
             columns[str(name)] = column.to_numpy(dtype=np.object_)
     return columns
-
-
-def _float_with_gaps(column: pd.Series[Any]) -> Any:
-    return np.float64 if column.isna().any() else None
-
-
-def _names_of_csv(path: Path, names: Sequence[str]) -> dict[str, Any]:
-    frame = csv_texts(path, names)
-    return {name: frame[name].to_numpy(dtype=np.object_) for name in names}
 
 
 def _columns_of_lines(path: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Energies of texts beside what is known of them: the input of every language audit."""
+"""Energies of texts with membership, groups and lengths: the input of every language audit."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class TextScores:
     text: Texts | None = field(default=None, repr=False)
     """(n,) The samples themselves; never shown unless asked for."""
     notes: tuple[str, ...] = ()
-    """What the reader of the result should know, one sentence each."""
+    """Notes for the reader of the result, one sentence each."""
     further: Mapping[str, Floats] = field(default_factory=dict)
     """(n,) each: further signals by name, such as ``min-k``; higher means more likely a member."""
     copies: Ints | None = None
@@ -119,7 +119,15 @@ class TextScores:
         checked["further"] = further_signals(self.further, n)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        _require_parts(self)
+        _require_one_part(self.member, self.population)
+        if len(set(self.sample)) < len(self.sample):
+            raise InputError("sample must hold different ids: build TextScores with text_scores")
+        for side, which in ((self.member, "members"), (self.nonmember, "non-members")):
+            if not side.any():
+                raise InputError(
+                    f"both members and non-members are needed, got no {which} outside of the "
+                    "population"
+                )
 
     def __len__(self) -> int:
         return len(self.member)
@@ -244,10 +252,14 @@ def text_scores(
     texts = None if text is None else texts_of(text, "text", n, empty=True)
     overlap = find_overlap(ids, inside, population, texts)
     kept = np.flatnonzero(overlap.kept)
-    _require_left(overlap, inside, population)
+    judged = (inside, ~(inside | population))
+    for side, which in zip(judged, ("member", "non-member"), strict=True):
+        if side.any() and not np.any(side & overlap.kept):
+            raise InputError(
+                f"every {which} is on both sides, by its id or its text: check the column member"
+            )
     groups = None if group is None else texts_of_rows(texts_of(group, "group", n), kept)
     copies = _copies(overlap, target, reference)
-    judged = (inside, ~(inside | population))
     return TextScores(
         texts_of_rows(ids, kept),
         target[kept],
@@ -348,25 +360,6 @@ def _require_one_part(member: Bools, population: Bools) -> None:
             f"population must be 0 for members, got 1 in row {both[0]}: thresholds are taken from "
             "samples that were not trained on"
         )
-
-
-def _require_parts(scores: TextScores) -> None:
-    _require_one_part(scores.member, scores.population)
-    if len(set(scores.sample)) < len(scores.sample):
-        raise InputError("sample must hold different ids: build TextScores with text_scores")
-    for side, which in ((scores.member, "members"), (scores.nonmember, "non-members")):
-        if not side.any():
-            raise InputError(
-                f"both members and non-members are needed, got no {which} outside of the population"
-            )
-
-
-def _require_left(overlap: Overlap, member: Bools, population: Bools) -> None:
-    for side, which in ((member, "member"), (~(member | population), "non-member")):
-        if side.any() and not np.any(side & overlap.kept):
-            raise InputError(
-                f"every {which} is on both sides, by its id or its text: check the column member"
-            )
 
 
 def _notes_on_groups(group: Texts | None, population: Bools) -> tuple[str, ...]:

@@ -28,9 +28,10 @@ SIMILAR = 0.5
 _WORDS = 3
 """Consecutive words of a shingle."""
 
+# 40 bands of 3 min-hashes: texts that share half of their shingles are compared with a
+# probability of 0.995.
 _BANDS = 40
 _ROWS = 3
-"""Texts that share half of their shingles are compared with a probability of 0.995."""
 
 _MOST = 32
 """In a larger bucket every text is compared with the first alone."""
@@ -127,7 +128,7 @@ class Split:
     coins: Coins
     """To be kept beside them."""
     notes: tuple[str, ...]
-    """What the reader should know, one sentence each."""
+    """Notes for the reader, one sentence each."""
 
     def summary(self) -> str:
         """Return who is where, in a few lines."""
@@ -248,7 +249,7 @@ def redealt(found: Split, n_models: int, seed: int = 0) -> Redealt:
 
 
 def _bound(records: TextRecords) -> tuple[Ints, tuple[str, ...]]:
-    """Return one number for all texts of people who share a text, or nearly; and what to say."""
+    """Return one number per group of people who share a text or a near copy, and notes on them."""
     people = people_of(records)
     owners: dict[int, list[str]] = defaultdict(list)
     for person, group in zip(people, near_duplicates(records.text).tolist(), strict=True):

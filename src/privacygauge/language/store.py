@@ -1,4 +1,4 @@
-"""Log-probabilities of tokens, kept on disk: what one audit has computed, the next one reads.
+"""Token log-probabilities stored on disk: a later audit reads those that an earlier one computed.
 
 In the folder of a run, every model has a folder of its own, named by all that its answers depend
 on: its weights, its tokenizer, the masks and the texts. So several targets with one reference ask
@@ -28,17 +28,19 @@ from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.plan import ArraySpec, Plan, Task
 from privacygauge.runs.store import open_run
 
-# Tokens in one pass, filling included: on a processor, what lies between the layers of a model
-# of usual size then stays in its caches.
+# Tokens in one pass, padding included: on a CPU, the activations of a model of usual size then
+# stay in its caches.
 _BUDGET = {
     ("cpu", "float32"): 1024,
     ("cpu", "bfloat16"): 2048,
     ("cuda", "float32"): 65536,
 }
 _BUDGET_OF_FEWER_BITS = 131072
-# Logits at every position are this many numbers at most.
+# Most numbers in the logits of one pass.
 _MOST_LOGITS = 1 << 26
+# A killed run loses at most the task at work, so tasks are short.
 _TEXTS_A_TASK = {"cpu": 32, "cuda": 512}
+# Hexadecimal digits of a fingerprint in the name of a folder.
 _NAME_LENGTH = 24
 
 
@@ -76,10 +78,10 @@ class ModelWork:
     tokens: Tokens
     """The texts, each once, sorted by length."""
     scored: ScoredPositions
-    """What is asked about them."""
+    """Positions scored in them."""
 
     def __call__(self, task: Task) -> Mapping[str, ArrayLike]:
-        """Return what the model answers, a row a text, filled up with NaN."""
+        """Return the model's values, one row per text, padded with NaN."""
         shape = (task.n_units, self.scored.width)
         answers = {name: np.full(shape, np.nan, np.float32) for name in self.model.answers}
         flat = self._asked(range(task.start, task.stop))
@@ -125,7 +127,7 @@ def texts_a_task(model: Model, n: int) -> int:
 
 
 def model_settings(model: Model) -> dict[str, Any]:
-    """Return what the answers of a model depend on beside what it is asked, as JSON values."""
+    """Return all settings that a model's values depend on besides the texts, as JSON values."""
     return {
         "weights": model.source.weights,
         "tokenizer": model.tokenizer.sha256,
@@ -144,7 +146,7 @@ def stored_answers(
     *,
     seed: int = 0,
 ) -> dict[str, Floats32]:
-    """Return what `model` says about every scored token (m,), asking only what is not stored.
+    """Return the values of `model` for every scored token (m,); only those not stored are computed.
 
     Parameters
     ----------

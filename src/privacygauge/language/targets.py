@@ -158,12 +158,12 @@ ATTACKS: tuple[Attack, ...] = (
     RmiaOffline(a=1.0),
     Bavaria(),
 )
-"""What is played; any other slope of offline RMIA is for probabilities near 1."""
+"""Attacks played; any other slope of offline RMIA is for probabilities near 1."""
 
 
 @dataclass(frozen=True)
 class SeveralModels:
-    """What attacks on worlds did on several language models."""
+    """Results of attacks that compare several language models, some trained on each text."""
 
     n_worlds: int
     """Models of the adversary's own."""

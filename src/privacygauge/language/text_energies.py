@@ -52,7 +52,7 @@ NO_REFERENCE = (
 
 @dataclass(frozen=True, eq=False)
 class _Answer:
-    """What the models said about one side."""
+    """Log-probabilities of the texts of one side under the models."""
 
     target: Energies
     reference: Energies | None
@@ -113,7 +113,9 @@ def text_energies(
     if isinstance(target, EndpointModel) and reference is not None:
         # Their tokens are known only when they have answered, and one side's may be alike.
         plan = replace(plan, unit="word")
-    asked = _shared_plan(models, parts, plan)
+    # All sides share a unit; on its own, a side might take tokens where another needs words.
+    units = {_unit_of(models, part, plan) for part in parts}
+    asked = replace(plan, unit="word") if "word" in units else plan
     if before is not None:
         before()
     if not isinstance(target, MaskedModel):
@@ -144,7 +146,7 @@ def text_energies(
 def _set_prefix_apart(
     target: AnyModel, parts: list[Side], recall: int | None, seed: int
 ) -> tuple[list[Side], tuple[str, ...], tuple[str, ...]]:
-    """Return the sides without the people of a prefix, the prefix, and what is to be said of it."""
+    """Return the sides without the people of a prefix, the prefix, and notes on it."""
     if recall is None:
         return parts, (), ()
     if not isinstance(target, CausalModel):
@@ -178,12 +180,6 @@ def _too_short(models: Sequence[AnyModel], part: Side, plan: MaskPlan) -> Ints:
     )
     rows = np.flatnonzero(n_units < (2 if alone else 1))
     return rows if len(texts) - len(rows) >= _FEWEST else rows[:0]
-
-
-def _shared_plan(models: Sequence[AnyModel], parts: Sequence[Side], plan: MaskPlan) -> MaskPlan:
-    """Return the plan with the unit that all sides share: a side alone might take tokens."""
-    units = {_unit_of(models, part, plan) for part in parts}
-    return replace(plan, unit="word") if "word" in units else plan
 
 
 def _unit_of(models: Sequence[AnyModel], part: Side, plan: MaskPlan) -> str:
@@ -227,7 +223,7 @@ def _ask_side(
 def _causal_signals(
     target: AnyModel, parts: Sequence[Side], answers: Sequence[_Answer], seed: int
 ) -> tuple[Mapping[str, Floats], tuple[str, ...]]:
-    """Return the signals of a causal model beside loss and likelihood ratio, and what to say."""
+    """Return the signals of a causal model besides loss and likelihood ratio, and notes on them."""
     if isinstance(target, MaskedModel):
         return {}, ()
     sides = [
@@ -274,7 +270,7 @@ def _join_sides(
 
 
 def _notes(parts: Sequence[Side], answers: Sequence[_Answer]) -> list[str]:
-    """Return what was noted of every side, once where it holds for all of them."""
+    """Return the notes on all sides, each once if it holds for all of them."""
     everywhere = set.intersection(*(set(answer.notes) for answer in answers))
     own = (
         f"Of the {part.name} texts: {note[0].lower()}{note[1:]}"

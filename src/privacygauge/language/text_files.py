@@ -52,15 +52,29 @@ class TextRecords:
         if isinstance(self.text, str) or len(self.text) == 0:
             raise InputError(f"texts must be at least one text, got {self.text!r}")
         n = len(self.text)
-        _check_kind(self.text)
+        for row, value in enumerate(self.text):
+            if isinstance(value, int | np.number) or (isinstance(value, float) and value == value):
+                raise InputError(
+                    f"text must hold texts, got {value!r} in row {row}: name their column"
+                )
         object.__setattr__(self, "text", texts_of(self.text, "text", n, empty=True))
-        _check_filled(self.text)
+        for row, value in enumerate(self.text):
+            if not value.strip():
+                raise InputError(
+                    f"text must not be empty, got an empty one in row {row}: leave it out"
+                )
         for name in ("sample", "group"):
             values = getattr(self, name)
             if values is not None:
                 object.__setattr__(self, name, texts_of(values, name, n))
         if self.sample is not None:
-            _check_different(self.sample)
+            first: dict[str, int] = {}
+            for row, name in enumerate(self.sample):
+                if (earlier := first.setdefault(name, row)) != row:
+                    raise InputError(
+                        f"ids must all be different, got {name!r} in rows {earlier} and {row}: "
+                        "leave one out, or name another column"
+                    )
 
     def __len__(self) -> int:
         return len(self.text)
@@ -75,7 +89,7 @@ class TextRecords:
 
 
 TextRecordsLike = TextRecords | str | Path | Sequence[str] | Mapping[str, Sequence[Any]] | FrameLike
-"""What `as_texts` takes."""
+"""Types that `as_texts` takes."""
 
 
 @dataclass(frozen=True)
@@ -199,28 +213,6 @@ def _check_texts(
         raise InputError(f"{name}: {error}") from error
 
 
-def _check_kind(text: Sequence[object]) -> None:
-    for row, value in enumerate(text):
-        if isinstance(value, int | np.number) or (isinstance(value, float) and value == value):
-            raise InputError(f"text must hold texts, got {value!r} in row {row}: name their column")
-
-
-def _check_filled(text: Texts) -> None:
-    empty = next((row for row, value in enumerate(text) if not value.strip()), None)
-    if empty is not None:
-        raise InputError(f"text must not be empty, got an empty one in row {empty}: leave it out")
-
-
-def _check_different(sample: Texts) -> None:
-    first: dict[str, int] = {}
-    for row, name in enumerate(sample):
-        if (earlier := first.setdefault(name, row)) != row:
-            raise InputError(
-                f"ids must all be different, got {name!r} in rows {earlier} and {row}: leave one "
-                "out, or name another column"
-            )
-
-
 def _columns_of_table(path: Path, columns: Columns) -> dict[str, list[Any]]:
     frame: Any = read_content(path, "text")
     names = [str(name) for name in frame.columns]
@@ -249,7 +241,7 @@ def _columns_of_lines(path: Path) -> dict[str, list[Any]]:
 
 
 SIDES = ("member", "nonmember", "population")
-"""What a side is called in ids and in messages."""
+"""Names of the sides in ids and in messages."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,19 +304,22 @@ def sides_of(
         for side, name, texts in zip(SIDES, names, given, strict=True)
         if texts is not None
     ]
-    _check_groups(sides)
-    _check_ids(sides)
-    _check_own(sides[0], sides[1])
-    return sides
-
-
-def _check_groups(sides: Sequence[Side]) -> None:
     grouped = [side.records.group is not None for side in sides]
     if any(grouped) and not all(grouped):
         raise InputError(
             f"groups must be given for all texts or for none, got none for the "
             f"{sides[grouped.index(False)].name} texts: name their column"
         )
+    _check_ids(sides)
+    # Texts that are on both sides are left out later; something has to be left to judge.
+    inside, outside = (set(plain_texts(side.records.text)) for side in sides[:2])
+    for name, own in (("member", inside - outside), ("non-member", outside - inside)):
+        if not own:
+            raise InputError(
+                f"every {name} text is on both sides: members and nonmembers must be different "
+                "texts, check the files"
+            )
+    return sides
 
 
 def _check_ids(sides: Sequence[Side]) -> None:
@@ -338,14 +333,3 @@ def _check_ids(sides: Sequence[Side]) -> None:
                     f"an id must be of one text, got {name!r} for two: a {first} text and a "
                     f"{side.name} text; number all sides through, or leave ids out"
                 )
-
-
-def _check_own(members: Side, nonmembers: Side) -> None:
-    """Raise where every text of a side is on the other too: nothing would be left to judge."""
-    inside, outside = (set(plain_texts(side.records.text)) for side in (members, nonmembers))
-    for name, own in (("member", inside - outside), ("non-member", outside - inside)):
-        if not own:
-            raise InputError(
-                f"every {name} text is on both sides: members and nonmembers must be different "
-                "texts, check the files"
-            )

@@ -95,7 +95,7 @@ class Overlap:
     """Which samples stay, and a sentence about each kind that does not."""
 
     kept: Bools
-    """(n,) True for what stays."""
+    """(n,) True for the samples that stay."""
     notes: tuple[str, ...]
     """How many were left out, and why."""
     copies: Ints | None = None
@@ -131,7 +131,14 @@ def find_overlap(
         If an id occurs twice in one part.
     """
     part = np.where(population, _POPULATION, np.where(member, _MEMBER, _NONMEMBER))
-    _require_once(sample, part)
+    seen: set[tuple[str, int]] = set()
+    for row, (name, which) in enumerate(zip(sample, part.tolist(), strict=True)):
+        if (name, which) in seen:
+            raise InputError(
+                f"sample must hold different ids, got {name[:60]!r} twice ({_NAMES[which]}), again "
+                f"in row {row}: number the samples of a note, such as note-7/3"
+            )
+        seen.add((name, which))
     kept = np.ones(len(part), np.bool_)
     notes = _leave_out(kept, _places(sample), part, "the same id")
     copies: Ints | None = None
@@ -185,14 +192,3 @@ def _leave_out(kept: Bools, places: dict[str, list[int]], part: Ints, kind: str)
             "threshold must not see what is judged."
         )
     return notes
-
-
-def _require_once(sample: Sequence[str], part: Ints) -> None:
-    seen: set[tuple[str, int]] = set()
-    for row, (name, which) in enumerate(zip(sample, part.tolist(), strict=True)):
-        if (name, which) in seen:
-            raise InputError(
-                f"sample must hold different ids, got {name[:60]!r} twice ({_NAMES[which]}), again "
-                f"in row {row}: number the samples of a note, such as note-7/3"
-            )
-        seen.add((name, which))

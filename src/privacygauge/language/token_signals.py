@@ -38,11 +38,11 @@ LEARNED = "learned"
 """A logistic regression on `token_features`."""
 
 QUANTILES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
-"""Of each text's token log-probabilities, and of their differences to the reference."""
+"""Quantiles of each text's token log-probabilities, and of their differences to the reference."""
 
 
 def token_features(target: Energies, reference: Energies | None = None) -> Floats:
-    """Return what the shape of a text's token log-probabilities is, (n, d).
+    """Return features of the distribution of a text's token log-probabilities, (n, d).
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def learned_signal(
     unit: Ints,
     rng: np.random.Generator,
 ) -> Floats | Skipped:
-    """Return how much each text looks like a member's, by what was learnt from other people.
+    """Score how much each text looks like a member's, with models trained on other people.
 
     Parameters
     ----------
@@ -115,9 +115,13 @@ def learned_signal(
         before = fold < part
         held = fold == part
         score = _logistic_scores(features, member, before) if part else first
-        result[held] = (
-            _standardise(score, population)[held] if population.any() else ranks(score[held])
-        )
+        # Scores of different models have different scales.
+        if population.any():
+            known = score[population]
+            spread = float(known.std())
+            result[held] = (score[held] - known.mean()) / (spread if spread > 0 else 1.0)
+        else:
+            result[held] = ranks(score[held])
     return result
 
 
@@ -131,13 +135,6 @@ def _logistic_scores(features: Floats, member: Bools, known: Bools) -> Floats:
     )
     model.fit(features[known], member[known])
     return np.asarray(model.decision_function(features), np.float64)
-
-
-def _standardise(score: Floats, population: Bools) -> Floats:
-    known = score[population]
-    spread = float(known.std())
-    above: Floats = (score - known.mean()) / (spread if spread > 0 else 1.0)
-    return above
 
 
 def _shape(text: Ints, value: Floats, n: int) -> Floats:
@@ -240,7 +237,7 @@ def _tokens(energies: Energies) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class SideTokens:
-    """What the models say about the tokens of one side's texts."""
+    """Token log-probabilities of one side's texts under the models."""
 
     texts: Sequence[str]
     """(n,) The texts."""
@@ -281,7 +278,7 @@ def signals_alone(side: SideTokens) -> dict[str, Floats]:
 def token_signals(
     sides: Sequence[SideTokens], unit: Ints, vocabulary: int, rng: np.random.Generator
 ) -> tuple[dict[str, Floats], tuple[Skipped, ...]]:
-    """Return all signals that there are, and what could not be had.
+    """Return all signals that can be computed, and the reasons for those that cannot.
 
     Parameters
     ----------
@@ -310,7 +307,12 @@ def token_signals(
         length = np.concatenate([side.target.lengths for side in sides])
         found[BY_LENGTH] = length_calibrated(first, length, population)
         if vocabulary:
-            found[DC_PDD] = _beside_frequencies(sides, vocabulary)
+            corpus = sides[2].target
+            calibrated = []
+            for side in sides:
+                frequency = token_frequencies(side.target, corpus, vocabulary, own=side is sides[2])
+                calibrated.append(dc_pdd_signal(side.target, frequency))
+            found[DC_PDD] = np.concatenate(calibrated)
     features = np.concatenate([token_features(side.target, side.reference) for side in sides])
     learned = learned_signal(
         features, first, member=which == 0, population=population, unit=unit, rng=rng
@@ -318,12 +320,3 @@ def token_signals(
     if isinstance(learned, Skipped):
         return found, (learned,)
     return {**found, LEARNED: learned}, ()
-
-
-def _beside_frequencies(sides: Sequence[SideTokens], vocabulary: int) -> Floats:
-    corpus = sides[2].target
-    parts = []
-    for side in sides:
-        frequency = token_frequencies(side.target, corpus, vocabulary, own=side is sides[2])
-        parts.append(dc_pdd_signal(side.target, frequency))
-    return np.concatenate(parts)

@@ -1,4 +1,4 @@
-"""A tokenizer as a value: what it makes of a text, and nothing that a call could change."""
+"""A tokenizer as an immutable value: no call changes its state."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Tokenizer:
     pad_id: int
     """The id to fill up rows with."""
     unknown_id: int | None
-    """The id of what the vocabulary does not hold; None where it holds everything."""
+    """Id of the unknown token; None where the vocabulary covers every text."""
     limit: int
     """The most tokens of a text it wants to see, those of the frame included."""
     literal: bool = False
@@ -67,7 +67,7 @@ class Tokenizer:
 
     @cached_property
     def sha256(self) -> str:
-        """The checksum of all that decides what becomes of a text."""
+        """SHA-256 of all settings that affect tokenization."""
         ids = f"{self.mask_id} {self.pad_id} {self.unknown_id}{' literal' * self.literal}\n"
         return hashlib.sha256((ids + self.state).encode()).hexdigest()
 
@@ -79,7 +79,7 @@ class Tokenizer:
 
     @cached_property
     def loses_case(self) -> bool:
-        """Whether it turns texts to lower case though its vocabulary was made of both."""
+        """True where it lower-cases texts although its vocabulary is cased."""
         words = [token for token in self._backend.get_vocab() if token.isalpha()]
         upper = sum(token != token.lower() for token in words)
         return not self.is_cased and upper > _SHARE_OF_CASED * max(len(words), 1)

@@ -25,11 +25,11 @@ _NONE = -1
 
 
 class Tokenizes(Protocol):
-    """What makes tokens of texts, such as a `Tokenizer`."""
+    """Protocol of a tokenizer, such as `Tokenizer`."""
 
     @property
     def unknown_id(self) -> int | None:
-        """The id of what the vocabulary does not hold."""
+        """Id of the unknown token."""
 
     def encoded(self, texts: Sequence[str]) -> list[EncodedText]:
         """Return every text in tokens, whole."""
@@ -149,7 +149,7 @@ def n_units_of(
 
 
 def checked_keys(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return what every text is known by: its sha256."""
+    """Return the key of every text: its SHA-256."""
     if isinstance(texts, str | bytes) or len(texts) == 0:
         raise InputError(f"texts must be a sequence of at least one text, got {type(texts)}")
     return tuple(_key(i, text) for i, text in enumerate(texts))
@@ -187,7 +187,10 @@ def _rows(
 
 
 def _row(text: str, found: Sequence[EncodedText], limits: Sequence[int], unit: Unit) -> _Row:
-    units = [_token_units(one) for one in found] if unit == "token" else word_units(text, found)
+    if unit == "token":
+        units = [np.where(one.framing, _NONE, np.cumsum(~one.framing) - 1) for one in found]
+    else:
+        units = word_units(text, found)
     n_units = min(map(_n_fitting, found, units, limits))
     ids = []
     kept_units = []
@@ -199,10 +202,6 @@ def _row(text: str, found: Sequence[EncodedText], limits: Sequence[int], unit: U
         kept_units.append(its[kept])
         n_cut.append(int(np.count_nonzero(~kept)))
     return _Row(ids, kept_units, n_units, n_cut)
-
-
-def _token_units(found: EncodedText) -> Ints:
-    return np.where(found.framing, _NONE, np.cumsum(~found.framing) - 1)
 
 
 def _n_fitting(found: EncodedText, units: Ints, limit: int) -> int:

@@ -64,7 +64,7 @@ class TrainedModel:
     """Tokens that were cut off because the model cannot read that many."""
 
     def summary(self) -> str:
-        """Return a sentence: where it is, what it saw, and its loss."""
+        """Return one sentence: the folder, the number of texts and tokens, and the loss."""
         cut = f", {self.n_truncated:,} more cut off" if self.n_truncated else ""
         return (
             f"{self.path}: {self.n_texts:,} texts of {self.n_tokens:,} tokens{cut}, "
@@ -217,7 +217,7 @@ def train_further(
 
 @dataclass(frozen=True, eq=False)
 class _Start:
-    """What a training begins with."""
+    """The starting point of a training."""
 
     kind: Kind
     tokenizer: Any
@@ -235,7 +235,10 @@ def _train(
 ) -> TrainedModel:
     require_own(out)
     with quiet_transformers(), one_thread():
-        own = _reload_tokenizer(start.tokenizer)
+        # Through a folder, as every audit will read it.
+        with tempfile.TemporaryDirectory(prefix="privacygauge-") as folder:
+            start.tokenizer.save_pretrained(folder)
+            own = read_tokenizer(Path(folder))
         module = start.begin()
         check_vocabulary(module, own, out)
         limit = _limit(module, own, start.context)
@@ -299,12 +302,6 @@ def _settings(
         },
         sort_keys=True,
     )
-
-
-def _reload_tokenizer(tokenizer: Any) -> Tokenizer:
-    with tempfile.TemporaryDirectory(prefix="privacygauge-") as folder:
-        tokenizer.save_pretrained(folder)
-        return read_tokenizer(Path(folder))
 
 
 def _result(out: Path, losses: tuple[float, ...], tokens: Tokens) -> TrainedModel:

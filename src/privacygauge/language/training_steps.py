@@ -1,4 +1,4 @@
-"""The steps of training a language model, and what is kept of a training on disk."""
+"""Training steps of a language model, and the checkpoints kept on disk."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ from privacygauge.runs.atomic import check_writable, write_all
 MASKED = 0.15
 """The share of the tokens that is predicted (Devlin et al. 2019, section 3.1)."""
 HIDDEN = 0.8
-"""Of these, the share that [MASK] hides; half of the others become another token."""
+"""Share of the chosen tokens that [MASK] replaces; half of the others become a random token."""
 REPLACED = 0.1
-"""Of these, the share that becomes a random token."""
+"""Share of the chosen tokens that a random token replaces."""
 NOT_SCORED = -100
 """In the place of a token that is not to be predicted."""
 
 # Rows of about equal length share a batch, without making the batches the same in every epoch.
 _BATCHES_SORTED_TOGETHER = 32
+# Share of the steps in which the learning rate rises.
 _WARM = 0.06
 _DECAY = 0.01
 _LARGEST_GRADIENT = 1.0
@@ -48,7 +49,7 @@ class Course:
     seed: int
     """Order, masks and first weights derive from it."""
     precision: Precision
-    """What the model computes in; its weights stay float32."""
+    """Precision of the computation; the weights stay float32."""
     device: str
     """A torch device."""
 
@@ -71,7 +72,7 @@ class Course:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What training needs to know of a tokenizer."""
+    """Properties of a tokenizer that training needs."""
 
     n_tokens: int
     """How many tokens a random one is drawn from."""
@@ -88,17 +89,17 @@ class Learner:
     module: Any
     """The torch module."""
     head: Head | None
-    """What gives logits at some positions only."""
+    """Output head, for logits at selected positions only."""
     optimiser: Any
     """Adam with weight decay apart from the gradient (Loshchilov & Hutter 2019)."""
     course: Course
     """How it learns."""
     vocabulary: Vocabulary
-    """What it reads."""
+    """Vocabulary of the token ids that it reads."""
 
 
 def learner_of(module: Any, vocabulary: Vocabulary, course: Course) -> Learner:
-    """Return a module made ready to learn, without dropout: what it learns, it is asked for."""
+    """Prepare a module for training, without dropout: it is trained as it is later evaluated."""
     import torch
 
     module.eval()
@@ -266,12 +267,12 @@ def _finite(loss: float) -> float:
 DONE = "training.json"
 """How a training went; written last."""
 UNFINISHED = "unfinished"
-"""Folder of what is kept until then."""
+"""Folder of the checkpoints until the training ends."""
 
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """What is kept of a training that has not ended: one file, replaced after every epoch."""
+    """Checkpoint of a training that has not ended: one file, replaced after every epoch."""
 
     folder: Path
     """Where the file lies; removed at the end."""
@@ -318,7 +319,7 @@ class Checkpoints:
         return tuple(json.loads(said["losses"]))
 
     def remove(self) -> None:
-        """Remove what is kept: the training has ended."""
+        """Remove the checkpoints of a training that has ended."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _read(self) -> tuple[dict[str, str], dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What the attacks on a language model do: on samples, on patients, on samples of some length."""
+"""Results of attacks on a language model: by sample, by patient, and by length of sample."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ThresholdFinding:
 
 @dataclass(frozen=True, eq=False)
 class UnitFindings:
-    """What the attacks did on units of one kind, such as samples or patients."""
+    """Attack results on units of one kind, such as samples or patients."""
 
     unit: str
     """``sample`` or ``patient``."""
@@ -77,14 +77,14 @@ class UnitFindings:
     evaluations: tuple[Evaluation, ...]
     """One an attack and threshold."""
     spoken: tuple[Evaluation, ...]
-    """Those that the verdict speaks of: attacks on the audited model's answers alone count where
-    they go beyond what the reference model's answers tell, which cannot know the members."""
+    """Evaluations that the verdict uses: an attack on the audited model alone counts where it goes
+    beyond an attack on the reference model, which never saw the members."""
     headline: Headline
     """The attack to speak of, of these; its interval allows for the choice among all."""
     thresholds: tuple[ThresholdFinding, ...]
     """One an evaluation, in their order."""
     notes: tuple[str, ...] = ()
-    """What the reader should know about these units, one sentence each."""
+    """Notes for the reader about these units, one sentence each."""
 
     @property
     def signals(self) -> tuple[Evaluation, ...]:
@@ -101,7 +101,7 @@ class UnitFindings:
 
 @dataclass(frozen=True, eq=False)
 class LengthFindings:
-    """What the attacks did on samples of some lengths, with thresholds of their own."""
+    """Attack results on samples of one range of lengths, with thresholds of their own."""
 
     name: str
     """``short`` or ``long``."""
@@ -142,7 +142,7 @@ THRESHOLDS = ("population", "oracle", "mean-train")
 
 
 Results = list[tuple[Play, Evaluation]]
-"""What every attack did, in the order of the attacks."""
+"""Evaluation of every attack, in the order of the attacks."""
 
 
 _LENGTHS = {"short": SHORT, "long": LONG}
@@ -180,7 +180,7 @@ def thresholds_named(
 
 @dataclass(frozen=True)
 class ThresholdOptions:
-    """What was asked for, the same for samples, patients and samples of some length."""
+    """Options shared by samples, patients and samples of one range of lengths."""
 
     kinds: tuple[str, ...] | None
     """Where thresholds come from; None for the default."""
@@ -189,13 +189,13 @@ class ThresholdOptions:
     seed: int
     """All random draws derive from it."""
     level: float
-    """Of every interval."""
+    """Level of every interval, in (0, 1)."""
 
 
 def asked_for(
     threshold: str | Sequence[str] | None, fpr: float | Sequence[float], seed: int, level: float
 ) -> ThresholdOptions:
-    """Return what was asked for, checked as far as it can be before there are energies.
+    """Return the options, checked as far as possible before there are energies.
 
     The parameters are those of `audit_language`.
     """
@@ -259,7 +259,7 @@ def require_two(n_in: int, n_out: int, unit: str) -> None:
 def unit_findings(
     scores: TextScores, suite: Suite, unit: str, asked: ThresholdOptions
 ) -> tuple[Results, UnitFindings]:
-    """Return what the attacks do on the judged rows, one a `unit`: ``sample`` or ``patient``.
+    """Play the attacks on the judged rows, one per `unit`: ``sample`` or ``patient``.
 
     The suite is that of the scores.
 
@@ -295,7 +295,7 @@ def unit_findings(
 def patients_of(
     scores: TextScores, asked: ThresholdOptions
 ) -> tuple[UnitFindings, PatientRows] | Skipped:
-    """Return what the attacks do patient by patient, and one row for every judged patient."""
+    """Play the attacks patient by patient; return the findings and one row per judged patient."""
     if scores.group is None:
         return Skipped(_PATIENTS, "needs groups: give a column group with the patient")
     if len(set(scores.group)) == len(scores):
@@ -314,7 +314,7 @@ def patients_of(
 def findings_by_length(
     scores: TextScores, asked: ThresholdOptions
 ) -> tuple[tuple[LengthFindings, ...], tuple[Skipped, ...]]:
-    """Return what the attacks do on short and on long samples, each with its own thresholds."""
+    """Play the attacks on short and on long samples, each with thresholds of their own."""
     if scores.length is None:
         reason = "needs the length of every sample: give a column length"
         return (), (Skipped("short and long samples", reason),)
@@ -366,7 +366,7 @@ def _play_attacks(scores: TextScores, suite: Suite, asked: ThresholdOptions) -> 
 
 
 def _beyond_reference(scores: TextScores, played: Results, level: float) -> Results:
-    """Return the attacks that go beyond what a model finds that cannot know the members.
+    """Return the attacks that go beyond a reference model, which cannot know the members.
 
     A likelihood ratio has the reference's answers taken off already, so that there is always one.
     A placebo within one standard error of chance sets no bar. Who takes the sides for each other

@@ -134,7 +134,7 @@ def _check_stride(stride: int | None, room: int, limit: int) -> int:
 
 
 def _spans(n: int, room: int, stride: int, shared: float) -> list[tuple[int, int, int, int]]:
-    """Return where windows begin and stop, and where what they answer for does."""
+    """Return begin and stop of each window, and first and last of the positions scored in it."""
     n_more = max(0, -(-(n - room) // stride))
     handed_over = int(shared * (room - stride))
     found = []
