@@ -50,7 +50,7 @@ from privacygauge.language.units import (
 
 
 def bound_by_person(scores: TextScores, coins: Coins, seed: int, level: float) -> PrivacyBound:
-    """Return the lower bound on epsilon of one person that a single training shows.
+    """Return the lower bound on epsilon, per person, from a single training run.
 
     Parameters
     ----------
@@ -94,10 +94,10 @@ class JudgedEnergies:
     reference: Floats | None
     """(n,) Energy under the reference model."""
     group: Texts | None = field(repr=False)
-    """(n,) The patient of each sample."""
+    """(n,) Patient of each sample."""
     signal: str
-    """Which signal the score of a record is: ``likelihood-ratio``, or ``loss`` without a
-    reference model."""
+    """Signal that scores the records: ``likelihood-ratio``, or ``loss`` without a reference
+    model."""
     score: Floats
     """(n,) That signal; higher means more likely a member."""
 
@@ -107,31 +107,32 @@ class EnergyFindings:
     """Findings of attacks and controls on the energies of members and non-members."""
 
     samples: UnitFindings
-    """Sample by sample."""
+    """Findings by sample."""
     patients: UnitFindings | Skipped
-    """Patient by patient."""
+    """Findings by patient."""
     lengths: tuple[LengthFindings, ...]
-    """Short and long samples apart."""
+    """Findings on short and on long samples."""
     controls: Controls
-    """Whether members and non-members differ in more than membership."""
+    """Tests of whether members and non-members differ in more than membership."""
     records: Records
-    """One row for every judged sample."""
+    """One row per judged sample."""
     energies: JudgedEnergies
     """Energies and scores of the same rows."""
     rows: PatientRows | None
-    """One row for every judged patient; None without a patient level."""
+    """One row per judged patient; None without a patient level."""
     one_run: PrivacyBound | None
-    """Lower bound on epsilon of one person; None where no coins were dealt before training."""
+    """Lower bound on epsilon of one person; None where coins were not tossed before training."""
     questions: Questions
-    """Whether few people are exposed, though most are not, and the least that would have shown."""
+    """Whether a few people are exposed although most are not, and the smallest leak that would have
+    shown."""
     blunt: tuple[str, ...]
-    """Why finding nothing would say nothing: ``units`` where target and reference are not in the
-    same unit; ``unlearnt`` where the target finds members far less likely than the reference;
-    ``patients`` where most patients have texts on both sides."""
+    """Reasons why a null result would mean nothing: ``units`` where target and reference use
+    different units; ``unlearnt`` where members are far less likely under the target than under the
+    reference; ``patients`` where most patients have texts on both sides."""
 
     @property
     def evaluations(self) -> tuple[Evaluation, ...]:
-        """The attacks, sample by sample."""
+        """Evaluations of the attacks by sample."""
         return self.samples.evaluations
 
     @property
@@ -146,19 +147,19 @@ class EnergyFindings:
 
     @property
     def turned(self) -> list[InvertedAttack]:
-        """The attacks that take members for non-members, and go further than all others."""
+        """Attacks that take members for non-members by more than any other attack finds members."""
         best = max(unit.headline.auc.low for unit in self.units)
         inverted = (x for unit in self.units for x in unit.headline.inverted)
         return [x for x in inverted if 1 - x.auc.high > max(best, 0.5)]
 
 
 FAR_WORSE = 1.5
-"""Times the reference's energy that a target's is in the median of the members, where it was hardly
-trained on these texts in this form."""
+"""Ratio of the target's to the reference's energy, in the members' median, above which the target
+was hardly trained on these texts in this form."""
 
 
 def blunt_reasons(scores: TextScores, level: float) -> tuple[str, ...]:
-    """Return why finding nothing would say nothing of these energies; see `Audited.blunt`."""
+    """Return the reasons why a null result would mean nothing; see `EnergyFindings.blunt`."""
     reference = scores.energy_reference
     if scores.group is not None:
         people = [np.unique(scores.unit[side]) for side in (scores.member, scores.nonmember)]
@@ -230,13 +231,13 @@ def audit_energies(
 
 
 FEWEST = 20
-"""Units on a side: fewer have no top."""
+"""Fewest units per side for a test of the top."""
 
 BOTTOM = 4
 """The exact test of the bottom takes at most 1 / BOTTOM of the error that the level allows."""
 
 _ALIKE = 0.9
-"""Level of the tests that a population is like the non-members, together."""
+"""Joint level of the tests that a population is like the non-members."""
 
 _CONFIRMED = 0.9
 """Level that the judged rows alone must reach before a test beside the population counts."""
@@ -245,7 +246,7 @@ _CONFIRMED = 0.9
 def answer_questions_of_texts(
     scores: TextScores, each: float, asked: ThresholdOptions
 ) -> Questions:
-    """Return whether few people are exposed, and the least that the audit would have shown.
+    """Return whether a few people are exposed, and the smallest leak that would have shown.
 
     Parameters
     ----------
@@ -365,7 +366,7 @@ def _transcripts(
 
 
 def _like_nonmembers(scores: TextScores, values: Mapping[str, Floats]) -> bool:
-    """Return whether nothing tells the population from the non-members."""
+    """Return whether no signal tells the population from the non-members."""
     population = scores.population
     if checks.n_distinct(scores.unit[population]) < FEWEST:
         return False

@@ -15,18 +15,18 @@ from privacygauge.language.tokens import Tokens
 
 @dataclass(frozen=True, eq=False)
 class ScoredPositions:
-    """The tokens whose probability is wanted, text by text, copy by copy, from left to right."""
+    """Positions to score, text by text, copy by copy, from left to right."""
 
     starts: Ints
-    """(n + 1,) Where the rows of every text begin, and where the last one's end."""
+    """(n + 1,) First row of every text, and the end of the last one."""
     copy: Ints
-    """(m,) Which of the masked copies of its text a row belongs to, from 0, ascending."""
+    """(m,) Masked copy of the text that a row belongs to, from 0, ascending."""
     position: Ints
-    """(m,) Where the token stands in its text, the frame included, from 0."""
+    """(m,) Position of the token in its text, frame included, from 0."""
     unit: Ints
-    """(m,) Which unit of its text the token belongs to, from 0."""
+    """(m,) Unit of the text that the token belongs to, from 0."""
     n_copies: Ints
-    """(n,) The number of copies of every text that a model is shown: K, less those without rows."""
+    """(n,) Number of copies of every text that a model reads: K, less those without rows."""
 
     def __post_init__(self) -> None:
         for name in ("starts", "copy", "position", "unit", "n_copies"):
@@ -34,11 +34,11 @@ class ScoredPositions:
 
     @property
     def width(self) -> int:
-        """The most rows of any text."""
+        """Most rows of any text."""
         return int(np.diff(self.starts).max(initial=1))
 
     def of(self, text: int) -> slice:
-        """Return where the rows of a text are."""
+        """Return the rows of a text."""
         return slice(int(self.starts[text]), int(self.starts[text + 1]))
 
 
@@ -73,7 +73,7 @@ def masked_scored(tokens: Tokens, plan: MaskPlan, own: Bools | None = None) -> S
 
 
 def _hidden_tokens(masks: Ints, units: Ints) -> Bools:
-    """Return which tokens (t,) of some units every mask (k, l) hides, (k, t)."""
+    """Return a mask (k, t) of the tokens of `units` (t,) that each of `masks` (k, l) hides."""
     known = units[units >= 0]
     first, last = (int(known.min()), int(known.max())) if len(known) else (0, 0)
     copy, place = np.nonzero((masks >= first) & (masks <= last))
@@ -133,13 +133,13 @@ class Batch:
     ids: Ints
     """(rows, width) Token ids, padded on the right."""
     lengths: Ints
-    """(rows,) How much of every row is no filling."""
+    """(rows,) Length of every row without padding."""
     row: Ints
-    """(m,) The row of every token that is scored."""
+    """(m,) Row of every scored token."""
     position: Ints
-    """(m,) Its place in the row."""
+    """(m,) Position in the row."""
     token: Ints
-    """(m,) The token itself, which `ids` may hide."""
+    """(m,) Id of the token, which `ids` may hide."""
 
 
 @dataclass(frozen=True)
@@ -147,9 +147,9 @@ class Copies:
     """The copies ``start:stop`` of a text."""
 
     text: int
-    """Which text."""
+    """Number of the text."""
     start: int
-    """The first copy."""
+    """First copy."""
     stop: int
     """One more than the last copy."""
 

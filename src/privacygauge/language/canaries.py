@@ -39,17 +39,17 @@ class MadeCanaries:
     """Canaries of one template, with the coins that decided which were inserted."""
 
     template: str
-    """Their form."""
+    """Form of the texts, with places for what is drawn."""
     seed: int
     """Seed of the coins and of the drawn texts."""
     copies: int
-    """How often each that is put in is to be trained on, at least 1."""
+    """Number of times that each inserted canary occurs in the training data, at least 1."""
     text: Texts = field(repr=False)
     """(n,) The canaries, all different."""
     inside: Bools
-    """(n,) True where a fair coin of its own puts it into the training set."""
+    """(n,) True where a fair coin of its own inserts the canary."""
     compared: Texts = field(default=(), repr=False)
-    """Further canaries that are never trained on, to rank the others among."""
+    """Further canaries, never inserted, among which the others are ranked."""
 
     def __post_init__(self) -> None:
         inside = checks.bools(self.inside, "inside", length=len(self.text))
@@ -64,7 +64,7 @@ class MadeCanaries:
 def made_canaries(
     template: str, n: int, *, copies: int = 1, compared: int = 1000, seed: int = 0
 ) -> MadeCanaries:
-    """Return canaries of a form, and a fair coin for each.
+    """Draw canaries from a template, and a fair coin for each.
 
     Parameters
     ----------

@@ -17,15 +17,15 @@ from privacygauge.language.attacks import statistic
 from privacygauge.language.energies import Energies
 
 ZLIB = "zlib"
-"""The loss beside the text's compressed length (Carlini et al. 2021)."""
+"""Loss over the text's compressed length (Carlini et al. 2021)."""
 MIN_K = "min-k"
-"""The mean of the least likely tokens (Shi et al. 2024)."""
+"""Mean of the least likely tokens (Shi et al. 2024)."""
 MIN_K_PLUS = "min-k++"
 """Min-K% after each token's log-probability is standardised over the vocabulary (Zhang et al.
 2025)."""
 
 SHARE = 0.2
-"""k, the share of the tokens that min-k looks at: the value that its authors recommend."""
+"""k, the share of tokens in Min-K%, in (0, 1): the value that its authors recommend."""
 
 
 def loss_signal(energies: Energies) -> Floats:
@@ -39,7 +39,7 @@ def loss_signal(energies: Energies) -> Floats:
 
 
 def ratio_signal(target: Energies, reference: Energies) -> Floats:
-    """Return how much likelier every text is to the target than to the reference, (n,), in nats.
+    """Return the log-likelihood ratio of target to reference of every text, (n,), in nats.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def ratio_signal(target: Energies, reference: Energies) -> Floats:
 
 
 def zlib_signal(energies: Energies, texts: Sequence[str]) -> Floats:
-    """Return minus the loss in nats a token over the bytes of the compressed text, (n,).
+    """Return minus the loss in nats per token over the bytes of the compressed text, (n,).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A target and its reference: loaded together, checked before they are asked, named in a report."""
+"""A target and its reference: loaded together, checked before use, and named in a report."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def compared_models(
     load: Callable[..., _M],
     base: str | Path | None = None,
 ) -> list[_M]:
-    """Return the target and, where there is one, the reference; those given as folders loaded.
+    """Return the target and, if given, the reference; folders are loaded.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def judged_texts(
     columns: Columns | None,
     coins: Coins | str | Path | None,
 ) -> tuple[list[TextRecords], Coins | None]:
-    """Return the texts of each side and the coins, if they dealt these texts.
+    """Return the texts of each side, and the coins if they assigned these texts.
 
     They are read before a model is: bad ones are told at once.
 

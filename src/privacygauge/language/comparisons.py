@@ -1,4 +1,4 @@
-"""A target beside a reference, token by token: one signal a way to compare them.
+"""Membership signals that compare a target with a reference token by token.
 
 Every signal is (n,), one value a text, and higher means more likely a member. With ``d_i`` the
 log-probability of unit i under the target less that under the reference, the likelihood ratio is
@@ -17,16 +17,16 @@ from privacygauge.errors import InputError
 from privacygauge.language.energies import Energies
 
 EZ = "ez-mia"
-"""Rises against falls where the target's first guess is wrong (Ilić et al. 2026)."""
+"""Rises against falls at tokens where the target's first guess is wrong (Ilić et al. 2026)."""
 WINDOWS = "wbc"
 """Votes of windows of many sizes (Chen et al. 2026)."""
 BY_LENGTH = "length-calibrated"
-"""How unusual the likelihood ratio is among texts of such a length."""
+"""Likelihood ratio, calibrated by length."""
 
 SIZES = (2, 3, 4, 6, 9, 13, 18, 25, 32, 40)
 """Units in a window: the published choice of Chen et al. (2026)."""
 FEWEST_TEXTS = 20
-"""Texts of the population that a calibration by length takes at least."""
+"""Fewest texts of the population for a calibration by length."""
 _ROUNDING = 1e-12
 
 
@@ -35,17 +35,17 @@ class Differences:
     """The units of n texts that both models scored, text by text, from left to right."""
 
     text: Ints
-    """(u,) Which text a unit is in, ascending from 0."""
+    """(u,) Text of each unit, ascending from 0."""
     value: Floats
-    """(u,) Its log-probability under the target less that under the reference, in nats."""
+    """(u,) Log-probability under the target minus that under the reference, in nats."""
     n: int
-    """The number of texts."""
+    """Number of texts."""
     wrong: Bools | None = None
-    """(u,) True where the target's first guess is another token; None where nobody knows."""
+    """(u,) True where the target's first guess is another token; None where unknown."""
 
 
 def differences(target: Energies, reference: Energies) -> Differences:
-    """Return how much likelier every unit is to the target than to the reference.
+    """Return the log-likelihood ratio of target to reference of every unit.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def differences(target: Energies, reference: Energies) -> Differences:
 
 
 def ez_signal(found: Differences) -> Floats:
-    """Return the share that rises have of all changes where the target guesses wrong, (n,).
+    """Return the share of rises in all changes where the target guesses wrong, (n,).
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def ez_signal(found: Differences) -> Floats:
 
 
 def windows_signal(found: Differences, sizes: tuple[int, ...] = SIZES) -> Floats:
-    """Return the share of windows that are likelier to the target than to the reference, (n,).
+    """Return the share of windows that are likelier under the target than the reference, (n,).
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def _votes(found: Differences, size: int, length: Ints, whole: Bools) -> Floats:
 
 
 def _line(columns: Floats, values: Floats, rows: Bools) -> Floats:
-    """Return at every row the line that fits `values` at some."""
+    """Return the line fitted to `values` at some rows, evaluated at every row."""
     line = np.linalg.lstsq(columns[rows], values[rows], rcond=None)[0]
     fitted: Floats = columns @ line
     return fitted

@@ -42,7 +42,7 @@ def conditional_log_probabilities(
     progress: Progress | None = None,
     invocation: Mapping[str, Any] | None = None,
 ) -> Energies:
-    """Return the log-probability of the same tokens of texts, each text after the same prefix.
+    """Return the log-probability of the tokens of texts, each text after the same prefix.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def conditional_log_probabilities(
 
 
 def prefix_of(model: CausalModel, texts: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
-    """Return which other texts, in their order, leave room for the longest of the texts."""
+    """Return those of `others`, in their order, that fit before the longest of `texts`."""
     room = model.limit - max(len(one.ids) for one in model.tokenizer.encoded(texts))
     taken = []
     for other in others:
@@ -156,7 +156,7 @@ def prefix_apart(
 
 
 def _plain_and_people(side: Side) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the texts of a side as they are compared, and whose they are."""
+    """Return the normalised texts of a side, and their people."""
     return plain_texts(side.records.text), side.records.group or side.sample
 
 
@@ -189,7 +189,7 @@ def recall_signal(target: Energies, conditional: Energies) -> Floats:
 
 
 def _prepend_prefix(model: CausalModel, tokens: Tokens, prefix: Sequence[str]) -> Tokens:
-    """Return the texts with a prefix between the frame's beginning and the text."""
+    """Insert a prefix between the beginning of the frame and each text."""
     parts = [_content(model, text) for text in prefix]
     put: Ints = np.concatenate(parts) if parts else np.empty(0, np.int64)
     longest = int(tokens.lengths.max())

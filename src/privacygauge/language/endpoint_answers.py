@@ -27,14 +27,14 @@ _PARTS = 4
 
 @dataclass(frozen=True, eq=False)
 class ServerWork:
-    """The work of a run: asks a server about the texts of a task."""
+    """Work of a run: asks a server about the texts of a task."""
 
     model: EndpointModel
-    """The model."""
+    """Model behind the server."""
     texts: Sequence[str]
-    """The texts, each once."""
+    """Texts, without repeats."""
     width: int
-    """The most tokens of any of them."""
+    """Most tokens of any text."""
 
     def __call__(self, task: Task) -> Mapping[str, ArrayLike]:
         """Return the server's answers, one row per token, padded with NaN."""
@@ -50,7 +50,7 @@ class ServerWork:
 
 @dataclass(frozen=True, eq=False)
 class _Answered:
-    """The answers of a server in the place of a tokenizer."""
+    """Answers of a server, in the role of a tokenizer."""
 
     answers: Mapping[str, Answer]
     unknown_id: int | None = None

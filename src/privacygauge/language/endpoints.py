@@ -28,7 +28,7 @@ from privacygauge.language.model import Model, Source
 from privacygauge.language.tokenizer import EncodedText
 
 API_KEY = "PRIVACYGAUGE_API_KEY"
-"""The environment variable with the key that servers are sent."""
+"""Environment variable that holds the API key."""
 
 # Bytes.
 _LARGEST_ANSWER = 1 << 26
@@ -38,16 +38,16 @@ _WAIT = 0.5
 
 @dataclass(frozen=True)
 class EndpointModel:
-    """A causal model behind a server, known by the server's address and by its name there."""
+    """A causal model behind a server, identified by the server's address and its name there."""
 
     url: str
-    """The address below which ``/completions`` is, such as ``http://127.0.0.1:8000/v1``."""
+    """Base URL of ``/completions``, such as ``http://127.0.0.1:8000/v1``."""
     name: str
     """Name of the model on the server."""
     timeout: float = 60.0
     """Seconds to wait for an answer."""
     tries: int = 3
-    """How often a text is asked about, where the server does not answer or is busy."""
+    """Most attempts per text, where the server does not answer or is busy."""
 
     def __post_init__(self) -> None:
         try:
@@ -70,7 +70,7 @@ class EndpointModel:
 
     @cached_property
     def source(self) -> Source:
-        """Where it is; the server says nothing about its weights, so its name stands for them."""
+        """Source of the model: its address and name stand for the weights, which are hidden."""
         place = f"{self.url.rstrip('/')}/{self.name}"
         return Source(place, "its server", "float32", hashlib.sha256(place.encode()).hexdigest())
 
@@ -142,7 +142,7 @@ def _headers(parts: SplitResult) -> dict[str, str]:
 
 
 def _key() -> str:
-    """Return the key, which is read where it is sent, so that nothing keeps or shows it."""
+    """Return the key; it is read when it is sent, so that it is neither stored nor shown."""
     key = os.environ.get(API_KEY, "").strip()
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise InputError(f"{API_KEY} must be one word of printable ASCII characters")
@@ -157,7 +157,7 @@ def _is_here(host: str) -> bool:
 
 
 AnyModel = Model | EndpointModel
-"""A model that audits take."""
+"""Any model that audits take."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,13 +165,13 @@ class Answer:
     """Token log-probabilities of one text, as a server returned them."""
 
     encoded: EncodedText
-    """The text in the server's tokens."""
+    """Tokens of the text by the server's tokenizer."""
     log_probability: Floats
-    """(t,) Of every token in nats; NaN for one that has nothing to its left."""
+    """(t,) Log-probability of every token in nats; NaN without a token to its left."""
 
 
 def answer_of(said: Mapping[str, object], text: str) -> Answer:
-    """Return a completion with echo as tokens of `text` and their log-probabilities.
+    """Parse a completion with echo into tokens of `text` and their log-probabilities.
 
     Raises
     ------
@@ -207,7 +207,7 @@ def answer_of(said: Mapping[str, object], text: str) -> Answer:
 
 
 def _n_of_prompt(said: Mapping[str, object], names: Sequence[str], text: str) -> int:
-    """Return how many tokens are the prompt's; the model may have written one more."""
+    """Return the number of the prompt's tokens; the model may have written one more."""
     usage = said.get("usage")
     if isinstance(usage, dict) and isinstance(usage.get("prompt_tokens"), int):
         return int(usage["prompt_tokens"])
@@ -220,7 +220,7 @@ def _n_of_prompt(said: Mapping[str, object], names: Sequence[str], text: str) ->
 
 
 def _spelt(names: Sequence[str], text: str) -> list[tuple[int, int]] | None:
-    """Return where every token lies in a text; None where they do not spell it.
+    """Return start and stop of every token in a text; None where the tokens do not spell it.
 
     Tokens that are parts of a letter are shown as a replacement mark, as their bytes, or as
     nothing until the last of them, which is shown as the whole letter.
@@ -243,7 +243,7 @@ def _spelt(names: Sequence[str], text: str) -> list[tuple[int, int]] | None:
 
 
 def most_tokens_of_text(text: str) -> int:
-    """Return the most tokens of a text: one a byte, and one before them all."""
+    """Return the most tokens that a text can have: one per byte, and one before them all."""
     return 1 + len(text.encode())
 
 

@@ -1,4 +1,4 @@
-"""Which samples are found: features of the text against "detected" (Table 7)."""
+"""Features of the texts of detected samples (Table 7)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FEATURES: Mapping[str, tuple[int, ...]] = {
     "non-alphanumeric": (2,),
     "rarest tokens": (3, 4, 5),
 }
-"""The columns of `exposure_features` behind each of the paper's features (A) to (D)."""
+"""Columns of `exposure_features` behind each of the paper's features (A) to (D)."""
 
 ROWS = (
     ("digits",),
@@ -32,10 +32,10 @@ ROWS = (
     ("length", "non-alphanumeric", "rarest tokens"),
     ("digits", "length", "non-alphanumeric", "rarest tokens"),
 )
-"""The rows of Table 7."""
+"""Rows of Table 7."""
 
 Weights = Literal["none", "balanced"]
-"""``none`` as published; ``balanced`` weights detected and missed samples alike."""
+"""Class weights: ``none`` as published; ``balanced`` weights detected and missed samples alike."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,14 +45,14 @@ class FeatureFit:
     features: tuple[str, ...]
     """Names of `FEATURES`."""
     weights: Weights
-    """How the two kinds of samples were weighted."""
+    """Class weights of the fit."""
     train: Transcript
-    """Log-odds beside "detected", on the rows that were learnt from."""
+    """Log-odds and labels ("detected") of the training rows."""
     test: Transcript
-    """The same on other groups' rows."""
+    """Log-odds and labels of other groups' rows."""
 
     def decisions(self, part: Transcript) -> Decisions:
-        """Return the guesses at even odds on `train` or `test`, for precision and recall."""
+        """Return guesses at even odds on `train` or `test`, for precision and recall."""
         return Cut(0.0, "even odds of a logistic regression").decide(part)
 
 
@@ -114,7 +114,7 @@ def feature_study(
 def exposure_features(
     text: Sequence[str], tokens: Sequence[Sequence[str]], frequency: Mapping[str, int]
 ) -> Floats:
-    """Return six numbers a text: digits, length, other characters, three rarest tokens' counts.
+    """Return six numbers per text: digits, length, other characters, three rarest tokens' counts.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def exposure_features(
 
 
 def token_frequency(tokens: Sequence[Sequence[str]]) -> dict[str, int]:
-    """Return how often each token occurs in all texts together."""
+    """Return the number of times that each token occurs in all texts."""
     return dict(Counter(token for row in tokens for token in row))
 
 

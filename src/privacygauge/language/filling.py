@@ -53,9 +53,9 @@ class Span:
     kind: str
     """One of `KINDS`."""
     start: int
-    """Where it begins, in characters."""
+    """Start, in characters."""
     stop: int
-    """Where it ends."""
+    """End, in characters."""
 
 
 def identifiers(text: str) -> tuple[Span, ...]:
@@ -91,7 +91,7 @@ def _of_form(kind: str, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _names(text: str) -> Iterator[tuple[int, int]]:
-    """Yield capitalised words; those that follow each other directly are one name."""
+    """Yield capitalised words; adjacent ones are one name."""
     span = None
     for match in _WORD.finditer(text):
         word, before = match.group(), text[max(0, match.start() - 8) : match.start()]
@@ -112,7 +112,7 @@ def _names(text: str) -> Iterator[tuple[int, int]]:
 def by_identifier(
     scores: TextScores, models: Sequence[MaskedModel]
 ) -> tuple[TextScores, dict[str, tuple[int, int]]]:
-    """Return a row for each identifier of every text, and where it stands in the text.
+    """Return a row for each identifier of every text, and its span in the text.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def by_identifier(
 
 
 def hidden(texts: Sequence[str], spans: Ints, models: Sequence[MaskedModel]) -> list[Suffixes]:
-    """Return texts in each of which a span is hidden, once for each model.
+    """Return texts with one span hidden in each, once for each model.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def hidden(texts: Sequence[str], spans: Ints, models: Sequence[MaskedModel]) -> 
 
 
 def _fitting_spans(texts: Sequence[str], spans: Ints, models: Sequence[MaskedModel]) -> list[bool]:
-    """Return which spans have tokens, and no more than every model reads."""
+    """Return a mask of the spans that have tokens, no more than every model reads."""
     return [
         all(
             0 < len(_tokens_in_span(one, span)) <= model.limit - np.count_nonzero(one.framing)
@@ -234,14 +234,14 @@ def _fitting_spans(texts: Sequence[str], spans: Ints, models: Sequence[MaskedMod
 
 
 def _tokens_in_span(encoded: EncodedText, span: Ints) -> Ints:
-    """Return the places of the tokens that a span lies in."""
+    """Return the positions of the tokens in a span."""
     begins, ends = encoded.spans.T
     places: Ints = np.flatnonzero(~encoded.framing & (begins < span[1]) & (ends > span[0]))
     return places
 
 
 def _tokens_around(encoded: EncodedText, span: Ints, limit: int) -> tuple[Ints, int, int]:
-    """Return the tokens of a text around a span, as many as fit, and where the span is."""
+    """Return as many tokens around a span as fit, and the position of the span among them."""
     places = _tokens_in_span(encoded, span)
     first = int(places[0])
     stop = int(places[-1]) + 1

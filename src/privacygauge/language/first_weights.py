@@ -1,4 +1,4 @@
-"""Language models that have learnt nothing yet: their shape, tokenizer and first weights."""
+"""Untrained language models: shape, tokenizer and initial weights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from privacygauge.language.loading import Kind
 from privacygauge.language.tokens import checked_keys
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-"""The tokens that are not a text, in the order of their ids."""
+"""Special tokens, in the order of their ids."""
 ENDS = ("<s>", "</s>")
 """Special tokens of a causal model: before every text, and after it."""
 
@@ -95,7 +95,7 @@ def trained_word_pieces(texts: Sequence[str], vocabulary: int, limit: int) -> An
 
 
 def trained_byte_pairs(texts: Sequence[str], vocabulary: int, limit: int) -> Any:
-    """Return a tokenizer of byte pairs whose vocabulary comes from `texts` alone.
+    """Return a byte-pair tokenizer whose vocabulary comes from `texts` alone.
 
     Returns
     -------
@@ -160,15 +160,15 @@ class Shape:
     """Architecture of a model that is trained from scratch."""
 
     kind: Kind
-    """A BERT with word pieces in lower case, or a GPT-2 with pieces of bytes."""
+    """Kind: a BERT with word pieces in lower case, or a GPT-2 with byte pairs."""
     layers: int
-    """The number of layers, at least 1."""
+    """Number of layers, at least 1."""
     hidden: int
-    """Its width, at least 1; 64 numbers a head of attention, one head for less."""
+    """Hidden width, at least 1; one attention head per 64, at least one."""
     vocabulary: int
-    """The most tokens."""
+    """Most tokens of the vocabulary."""
     context: int
-    """The most tokens that it reads at once, its frame included."""
+    """Most tokens read at once, frame included."""
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -186,16 +186,16 @@ class Shape:
 
     @property
     def heads(self) -> int:
-        """The number of heads of attention."""
+        """Number of attention heads."""
         return max(1, self.hidden // _TOKENS_A_HEAD)
 
     def tokenizer(self, texts: Sequence[str]) -> Any:
-        """Return the tokenizer of transformers whose vocabulary comes from `texts` alone."""
+        """Return a transformers tokenizer whose vocabulary comes from `texts` alone."""
         trained = trained_word_pieces if self.kind == "masked" else trained_byte_pairs
         return trained(texts, self.vocabulary, self.context)
 
     def module(self, tokenizer: Any, seed: int) -> Any:
-        """Return the torch module, whose weights follow from the seed alone."""
+        """Return the torch module; its weights depend on the seed alone."""
         import torch
 
         made = _bert if self.kind == "masked" else _gpt2

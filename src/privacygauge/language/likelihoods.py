@@ -1,4 +1,4 @@
-"""How likely texts are under language models: the entrance to everything in this package."""
+"""Log-likelihoods of texts under language models: the entry point of this package."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ WORDS = (
 
 @dataclass(frozen=True)
 class Pair:
-    """The energies of the same texts, under the same masks, by a target and by a reference."""
+    """Energies of the same texts under the same masks, by a target and by a reference."""
 
     target: Energies
-    """By the model that is audited."""
+    """Energies under the audited model."""
     reference: Energies
-    """By a model that has not seen the members."""
+    """Energies under a model that has not seen the members."""
     notes: tuple[str, ...]
     """Notes for the reader of the numbers, one sentence each."""
 
@@ -96,7 +96,7 @@ def pair_log_probabilities(
     progress: Progress | None = None,
     invocation: Mapping[str, Any] | None = None,
 ) -> Pair:
-    """Return the log-probabilities of the same units of the same texts by two models.
+    """Return the log-probabilities of the same units of the same texts under two models.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def read_texts(
 
 
 def _windows(models: Sequence[Model], tokens: Tokens) -> tuple[WindowedTexts, dict[str, Any]]:
-    """Return texts as windows that are no longer than any of the models reads."""
+    """Cut texts into windows that fit into every model's context."""
     if models[0].source.windows.cut:
         return cut_into_windows(tokens, sys.maxsize, None, 0.0), {}
     limit = min(model.limit for model in models)
@@ -198,7 +198,7 @@ def _positions_to_score(
 
 
 def first_unit(models: Sequence[Model], tokens: Sequence[Tokens]) -> int:
-    """Return the first unit that causal models can score: 1 where one has nothing to its left."""
+    """Return the first unit that causal models can score: 1 where one needs a token before it."""
     return int(
         any(
             not getattr(model, "scores_first", False) and (its.units[its.starts[:-1]] >= 0).any()

@@ -1,4 +1,4 @@
-"""Models from a folder of this machine: never from a hub, never from a pickle, never in part.
+"""Models from a local folder: never from a hub, never from a pickle, never incomplete.
 
 A folder holds a whole model, or a PEFT adapter: few weights, to be put onto a base model that stays
 as it is.
@@ -39,7 +39,7 @@ def quiet_transformers() -> Iterator[None]:
 
 
 ADAPTER = "adapter_config.json"
-"""The settings of a PEFT adapter."""
+"""Settings file of a PEFT adapter."""
 
 _PICKLES = ("pytorch_model*.bin", "*.pt", "*.pth", "*.ckpt")
 # Settings that say where a model comes from; they do not change its output.
@@ -120,7 +120,7 @@ def weights_sha256(folder: Path) -> str:
 
 
 def read_module(folder: Path, auto_class: str, **options: Any) -> Any:
-    """Return the torch module in a folder, its weights as they are, ready to be asked.
+    """Return the torch module in a folder, its weights as they are, in evaluation mode.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def damage_error() -> type[Exception]:
 
 
 def most_tokens(module: Any, wanted: int) -> int:
-    """Return the most tokens the model can read, frame included, and its tokenizer wants it to."""
+    """Return the most tokens that both the model and its tokenizer allow, frame included."""
     config = module.config
     known = [wanted] if wanted > 0 else []
     for name in ("max_position_embeddings", "n_positions"):
@@ -191,7 +191,7 @@ def most_tokens(module: Any, wanted: int) -> int:
 
 
 def _offset(module: Any) -> int:
-    """Return how many positions are reserved: RoBERTa's count from the one after its filling."""
+    """Return the number of reserved positions: RoBERTa's count from the padding index plus one."""
     import torch
 
     for name, part in module.named_modules():
@@ -205,7 +205,7 @@ _BASE = "base_model_name_or_path"
 
 
 def parts_of(path: str | Path, base: str | Path | None = None) -> tuple[Path, Path | None]:
-    """Return the folder of a whole model, and that of the adapter to be put onto it, if any.
+    """Return the folder of a whole model, and that of the adapter to add to it, if any.
 
     Parameters
     ----------
@@ -251,7 +251,7 @@ def parts_of(path: str | Path, base: str | Path | None = None) -> tuple[Path, Pa
 
 
 def add_adapter(module: Any, folder: Path) -> Any:
-    """Return a module with the adapter of a folder in it, in the module's own class.
+    """Add the adapter in a folder to a module; the module keeps its class.
 
     Adapter and weights stay apart: in few bits, merged weights would lose most of the adapter.
     """
@@ -275,7 +275,7 @@ def add_adapter(module: Any, folder: Path) -> Any:
 
 
 def sha256_of(folder: Path, adapter: Path | None) -> str:
-    """Return the checksum of a model's weights and settings, those of its adapter included."""
+    """Return the SHA-256 of a model's weights and settings, those of its adapter included."""
     whole = weights_sha256(folder)
     if adapter is None:
         return whole
@@ -302,7 +302,7 @@ def _object(path: Path, what: str) -> dict[str, Any]:
 
 
 Kind = Literal["masked", "causal"]
-"""The kinds of language model; an encoder-decoder is asked as a causal one, for its decoder."""
+"""Kinds of language models; an encoder-decoder counts as causal, by its decoder."""
 
 _HEADS: Mapping[Kind, tuple[str, ...]] = {
     "masked": ("ForMaskedLM", "ForPreTraining"),
@@ -335,7 +335,7 @@ def model_kind(path: str | Path, base: str | Path | None = None) -> Kind:
 
 
 def known_kind(path: str | Path, base: str | Path | None = None) -> Kind | None:
-    """Return the same, or None for a model of neither kind.
+    """Return the kind as `model_kind` does, or None for a model of neither kind.
 
     Raises
     ------
@@ -352,7 +352,7 @@ def kind_of(heads: Sequence[str]) -> Kind | None:
 
 
 def _find_kind(settings: Mapping[str, Any]) -> tuple[Kind | None, list[str]]:
-    """Return the kind of a model by its settings, and the classes it was saved as."""
+    """Return the kind of a model by its settings, and the classes that it was saved as."""
     heads = settings.get("architectures") or []
     heads = [str(name) for name in heads] if isinstance(heads, list) else []
     # The decoder reads from left to right.

@@ -1,4 +1,4 @@
-"""Which positions of a text are masked, in every copy of it that a model is shown."""
+"""Masks: the positions hidden in every copy of a text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Unit = Literal["token", "word"]
 
 @dataclass(frozen=True)
 class MaskPlan:
-    """How texts are masked; the masks of a text are a function of this and of the text alone.
+    """Rule for masking texts; the masks of a text depend on this and on the text alone.
 
     Examples
     --------
@@ -36,12 +36,12 @@ class MaskPlan:
     permutations, so that every unit is masked equally often, give or take one. `single`: every
     unit once, alone (the normalised energy). `exhaustive`: every subset once."""
     n_masks: int = 10
-    """K, the number of masks a text, at least 1; for `exhaustive` the most there may be. Not used
-    by `single`."""
+    """K, the number of masks per text, at least 1; for `exhaustive` the most allowed. Not used by
+    `single`."""
     fraction: float = 0.15
     """The share of a text's units in one mask, rounded up, in (0, 1]. Not used by `single`."""
     seed: int = 0
-    """Non-negative."""
+    """Seed of the masks, non-negative."""
     unit: Unit = "token"
     """Unit that is masked and scored as a whole: a token, or a word with all of its tokens."""
 
@@ -59,7 +59,7 @@ class MaskPlan:
         non_negative(self.seed)
 
     def n_masked(self, n_units: int) -> int:
-        """Return l, how many units are in one mask of a text of `n_units`."""
+        """Return l, the number of units in one mask of a text of `n_units`."""
         if self.pattern == "single":
             return 1
         # 0.07 * 100 is a little more than 7, and means 7.
@@ -93,7 +93,7 @@ class MaskPlan:
         return frozen(_DRAW[self.pattern](n_units, size, self.n_masks, rng))
 
     def describe(self) -> dict[str, Any]:
-        """Return everything that the masks depend on beside the texts, as JSON values."""
+        """Return everything other than the texts that the masks depend on, as JSON values."""
         shared = {"pattern": self.pattern, "unit": self.unit, "mask seed": self.seed}
         if self.pattern == "single":
             return shared

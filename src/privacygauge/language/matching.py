@@ -1,4 +1,4 @@
-"""The attack after members and non-members were made alike in reference energy."""
+"""The attack after members and non-members are matched on reference energy."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate import rates
 
 SMALLEST = 20
-"""Members and non-members that matching needs, groups counted."""
+"""Fewest members, and fewest non-members, that matching needs; groups are counted."""
 MOST_BINS = 100
-"""More bins than these change nothing that an interval would notice."""
+"""Most bins; more would not visibly change an interval."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,32 +24,32 @@ class MatchedAttack:
     """The area under an attack's ROC curve before and after matching on reference energy."""
 
     transcript: Transcript
-    """The attack's scores, as they are judged without matching."""
+    """Scores of the attack, without matching."""
     weight: Floats
     """(m,) Weight of each row after matching; 0 in a bin with one side only."""
     before: float
-    """Area under the ROC curve without weights."""
+    """AUC without weights."""
     after: Estimate
-    """Area under the ROC curve with the weights: the attack's, among samples of equal difficulty
-    to a model that saw none of them."""
+    """AUC with the weights: that of the attack among samples of equal difficulty to a model that
+    saw none of them."""
     fall: Estimate
     """AUC before minus AUC after matching: the part due to a shift between members and non-members;
     near 0 without one."""
     n_bins: int
-    """Bins of reference energy."""
+    """Number of bins of reference energy."""
     kept: float
-    """The share of the rows in bins with both sides."""
+    """Share of the rows in bins with both sides."""
 
     @property
     def fires(self) -> bool:
-        """Whether matching changes the area significantly, in either direction."""
+        """True where matching changes the AUC significantly, in either direction."""
         return self.fall.excludes(0.0)
 
 
 def matched_attack(
     transcript: Transcript, reference: Floats, level: float = 0.95
 ) -> MatchedAttack | Skipped:
-    """Return the attack among members and non-members that are alike in reference energy.
+    """Evaluate the attack among members and non-members that are alike in reference energy.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def matched_attack(
 
 @dataclass(frozen=True, eq=False)
 class _Shares:
-    """How many rows of each side every bin holds."""
+    """Number of rows of each side in every bin."""
 
     bins: Ints
     inside: Floats
@@ -163,7 +163,7 @@ class _Shares:
 
 @dataclass(frozen=True, eq=False)
 class _Area:
-    """A weighted area under the ROC curve, and how every row bends it."""
+    """A weighted AUC, and the influence of every row on it."""
 
     value: float
     gap: Floats

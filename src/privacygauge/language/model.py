@@ -43,38 +43,38 @@ _ROWS_AT_ONCE = 128
 
 @dataclass(frozen=True)
 class Source:
-    """Where a model lies and how it is to be run: enough to read it again elsewhere, once."""
+    """Source of a model and how to run it: enough to load it again in another process."""
 
     path: str
-    """Its folder."""
+    """Folder of the model."""
     device: str
     """A torch device, such as ``"cpu"`` or ``"cuda:0"``."""
     precision: Precision
     """Precision of the computation; log-probabilities are computed from its logits in float32."""
     weights: str
-    """The sha256 of the weights and of the settings."""
+    """SHA-256 of the weights and the settings."""
     windows: Windows = WHOLE
-    """How it reads texts."""
+    """Windows in which it reads texts."""
     stored: str = "float32"
     """Precision in which the weights were saved."""
     base: str | None = None
-    """The folder of its base, where `path` holds a PEFT adapter."""
+    """Folder of the base model, where `path` holds a PEFT adapter."""
     in_memory: bool = False
     """True for a model given as an object; `path` is then the name of its class."""
 
 
 @dataclass(frozen=True, eq=False)
 class MaskedModel:
-    """A masked language model, ready to be asked for the tokens behind its masks."""
+    """A masked language model, ready to score masked tokens."""
 
     source: Source
-    """Where it lies."""
+    """Source of the model."""
     tokenizer: Tokenizer
     """Its tokenizer, which has a mask token."""
     limit: int
-    """The most tokens it reads at once, frame included."""
+    """Most tokens read at once, frame included."""
     module: Any
-    """The torch module."""
+    """Torch module."""
     head: Head | None
     """Output head, for logits at selected positions only; None where the whole model must run."""
 
@@ -121,26 +121,26 @@ class MaskedModel:
 
 @dataclass(frozen=True, eq=False)
 class CausalModel:
-    """A language model that reads from left to right, ready to be asked for every next token.
+    """A language model that reads from left to right, ready to score every next token.
 
     Of an encoder-decoder it is the decoder, which continues an empty source.
     """
 
     source: Source
-    """Where it lies."""
+    """Source of the model."""
     tokenizer: Tokenizer
     """Its tokenizer."""
     limit: int
-    """The most tokens it reads at once."""
+    """Most tokens read at once."""
     module: Any
-    """The torch module."""
+    """Torch module."""
     empty_source: tuple[int, ...] = ()
     """Token ids that the encoder reads; () for a model without an encoder."""
 
     answers = ("log_probability", "mean", "sd", "highest")
     """Names of the values returned for every token."""
     mask_id = None
-    """It hides nothing."""
+    """None: nothing is masked."""
 
     @property
     def scores_first(self) -> bool:
@@ -180,7 +180,7 @@ class CausalModel:
             return dict(zip(self.answers, columns, strict=True))
 
     def _decoded(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the inputs as those of a decoder, behind the token that it begins with."""
+        """Return the decoder's inputs, after its start token."""
         import torch
 
         ids = inputs["input_ids"]
@@ -201,7 +201,7 @@ def load_masked(
     windows: Windows = WHOLE,
     base: str | Path | None = None,
 ) -> MaskedModel:
-    """Return the masked language model in a folder of this machine.
+    """Load the masked language model in a local folder.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def load_causal(
     windows: Windows = WHOLE,
     base: str | Path | None = None,
 ) -> CausalModel:
-    """Return the causal or encoder-decoder language model in a folder of this machine.
+    """Load the causal or encoder-decoder language model in a local folder.
 
     Raises
     ------
@@ -316,7 +316,7 @@ def _read_weights(
 
 
 def empty_source(tokenizer: Tokenizer, module: Any) -> tuple[int, ...]:
-    """Return the frame around no text, a source that says nothing; () without an encoder."""
+    """Return the frame around an empty text, as input of an encoder; () without an encoder."""
     if not getattr(module.config, "is_encoder_decoder", False):
         return ()
     return tuple(tokenizer.encoded([""])[0].ids.tolist()) or (module.config.eos_token_id,)
@@ -329,7 +329,7 @@ def limit_of(module: Any, tokenizer: Tokenizer, windows: Windows) -> int:
 
 
 def check_vocabulary(module: Any, tokenizer: Tokenizer, folder: str | Path) -> None:
-    """Raise where the tokenizer knows tokens that the model does not."""
+    """Raise where the tokenizer has tokens that the model does not."""
     if tokenizer.n_tokens > module.config.vocab_size:
         raise InputError(
             f"the tokenizer in {folder} must belong to the model, got {tokenizer.n_tokens:,} "
@@ -338,7 +338,7 @@ def check_vocabulary(module: Any, tokenizer: Tokenizer, folder: str | Path) -> N
 
 
 def _in_a_folder(source: Source) -> Source:
-    """Return a source that another process can read."""
+    """Return a source from which another process can load the model."""
     if source.in_memory:
         raise InputError(
             "a model that is in memory is asked in this process alone: leave n_jobs out, or save "
@@ -349,7 +349,7 @@ def _in_a_folder(source: Source) -> Source:
 
 @functools.lru_cache(maxsize=2)
 def _reload_in_worker(load: Callable[..., Model], source: Source) -> Model:
-    """Return a model in a worker: read once there, and not sent along with every task."""
+    """Load a model in a worker, once per process: it is not sent along with every task."""
     how = {name: getattr(source, name) for name in ("device", "precision", "windows", "base")}
     model = load(source.path, **how)
     if model.source.weights != source.weights:
@@ -365,7 +365,7 @@ def _place_module(
     windows: Windows,
     stored: str,
 ) -> Source:
-    """Move `module` to its device, and return how it is run there."""
+    """Move `module` to its device; return the precision and device it runs with."""
     if device != "auto" and precision not in ("int8", "int4"):
         move_to_device(module, device)
     taken = settle_precision(module, precision, device, most_tokens(module, 48))

@@ -1,4 +1,4 @@
-"""Texts that are equal but for a few words, such as notes that were copied forward."""
+"""Near copies: texts that are equal but for a few words, such as notes copied forward."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import numpy as np
 from privacygauge.core.checks import Ints
 
 ALIKE = 0.7
-"""Shared words and neighbouring pairs of words, of all that two texts have: from here on they are
-near copies. A text of ten words with another one in its place has 0.73."""
+"""Jaccard similarity of words and neighbouring pairs of words from which two texts are near copies.
+A text of ten words with one of them replaced has 0.73."""
 _HASHES = 72
 """Min-hashes per text."""
 _LEAST = 32 / 72
-"""Share of equal min-hashes below which texts are not looked at: of pairs that are just alike, 1 in
-600,000."""
+"""Share of equal min-hashes below which texts are not compared; it misses 1 in 600,000 pairs that
+are just alike."""
 # Products of two numbers below it fit into 64 bits.
 _PRIME = (1 << 31) - 1
 
@@ -28,7 +28,7 @@ _WORD = re.compile(r"\w+")
 
 
 def components(texts: Sequence[str]) -> Ints:
-    """Return the number of each text's component: texts that near copies connect.
+    """Return the component of each text: near copies connect texts.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def components(texts: Sequence[str]) -> Ints:
 
 
 def connected_rows(*keys: Sequence[object] | Ints) -> Ints:
-    """Return the number of each row's component, (n,), where rows that share a key are connected.
+    """Return the component of each row, (n,): rows that share a key are connected.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def _shingles(text: str) -> frozenset[int]:
 
 
 def _sharing_rare(shingles: Sequence[frozenset[int]]) -> Iterator[list[int]]:
-    """Yield the texts that share one of their rarest shingles, several at least."""
+    """Yield groups of two or more texts that share one of their rarest shingles."""
     number = Counter(x for found in shingles for x in found)
     places: dict[int, list[int]] = defaultdict(list)
     for i, found in enumerate(shingles):
@@ -142,7 +142,7 @@ def _sharing_rare(shingles: Sequence[frozenset[int]]) -> Iterator[list[int]]:
 
 
 def _min_hashes(shingles: Sequence[frozenset[int]]) -> Ints:
-    """Return the min-hashes of texts, (n, 72): a share of them as the Jaccard index is equal."""
+    """Return min-hashes of texts, (n, 72); the share of equal ones estimates the Jaccard index."""
     # Always the same hashes: what is a copy must not depend on a seed.
     draw = np.random.default_rng(0)
     factor = draw.integers(1, _PRIME, _HASHES, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""From samples to patients: one row a person, compared on equally many texts."""
+"""From samples to patients: one row per person, compared on equally many texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from privacygauge.language.texts import number_names
 
 
 def by_patient(scores: TextScores) -> TextScores:
-    """Return one row a patient: members, non-members and population alike by the mean.
+    """Return one row per patient, the mean of the samples, for members, non-members and population.
 
     It assumes that patients of the two sides have equally many samples: the mean of few samples
     varies more, so that patients with few fill both tails. `even_sizes` sees to it.
@@ -120,7 +120,7 @@ def _patients_on_one_side(scores: TextScores) -> tuple[Bools, tuple[str, ...]]:
 def even_sizes(
     scores: TextScores, rng: np.random.Generator, level: float = 0.95, *, what: str = "texts"
 ) -> TextScores:
-    """Return the texts that patients are compared on: as many for the members as for the others.
+    """Return the texts on which patients are compared: as many for members as for non-members.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def even_sizes(
 
 
 def sizes_differ(first: Ints, second: Ints, level: float = 0.95) -> bool:
-    """Return whether two kinds of patients have different numbers of texts.
+    """Test whether two kinds of patients have different numbers of texts.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def sizes_differ(first: Ints, second: Ints, level: float = 0.95) -> bool:
 
 
 def _at_most(size: Ints, others: Ints, noise: Floats) -> Ints:
-    """Return the sizes, none above that at the same place among the others; ties by the noise."""
+    """Cap each size at that of the same rank among the others; noise breaks ties."""
     n = len(size)
     place = np.empty(n, np.int64)
     place[np.lexsort((noise, size))] = ((np.arange(n) + 0.5) / n * len(others)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Half the bits for the same energies, where that is really faster."""
+"""Lower precision for the same energies, where it is really faster."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SECONDS = 0.4
 
 
 def check_precision(precision: str, device: str) -> None:
-    """Raise where a model cannot be asked in a precision on a device."""
+    """Raise where a device does not support a precision."""
     import torch
 
     if precision not in (*PRECISIONS, "faster"):
@@ -73,7 +73,7 @@ def widen_weights(module: Any, asked: str, device: str) -> str:
 
 
 def move_to_device(module: Any, device: str) -> None:
-    """Bring a module to a device."""
+    """Move a module to a device."""
     import torch
 
     try:
@@ -83,7 +83,7 @@ def move_to_device(module: Any, device: str) -> None:
 
 
 def settle_precision(module: Any, asked: str, device: str, limit: int) -> Precision:
-    """Return the precision that a module is asked in, and bring its weights into it."""
+    """Return the precision in which a module is run, and convert its weights to it."""
     import torch
 
     found = stored_as(module) if asked == "own" else asked
@@ -118,7 +118,7 @@ def supports_bfloat16(device: str) -> bool:
 
 
 def faster_precision(model: Any, device: str, limit: int) -> Precision:
-    """Return the precision in which `model` passes a batch faster, by a trial of about a second.
+    """Return the precision in which `model` passes a batch faster, from a trial of about a second.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def faster_precision(model: Any, device: str, limit: int) -> Precision:
 
 
 def _seconds(body: Any, ids: Any) -> float:
-    """Return the shortest of several passes: whatever else the machine does only adds."""
+    """Return the shortest of several passes: other load on the machine only adds to it."""
     import torch
 
     taken: list[float] = []

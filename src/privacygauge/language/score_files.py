@@ -57,7 +57,7 @@ _WAY_OUT = (
 
 
 def as_text_scores(given: TextScoresLike, name: str = "scores") -> TextScores:
-    """Return energies from whatever holds them.
+    """Return energies from a file, a mapping or a frame.
 
     Parameters
     ----------
@@ -108,8 +108,9 @@ def load_text_scores(path: str | Path) -> TextScores:
     columns = _columns_of(frame)
     if is_csv(path):
         # Read once more as texts: pandas would make the number 7 of the id 007.
-        texts = csv_texts(path, [name for name in _NAMES if name in columns])
-        columns |= {name: texts[name].to_numpy(dtype=np.object_) for name in texts}
+        names = [name for name in _NAMES if name in columns]
+        texts = csv_texts(path, names)
+        columns |= {name: texts[name].to_numpy(dtype=np.object_) for name in names}
     return _scores_of(columns, path)
 
 
@@ -153,7 +154,7 @@ def _plain_numbers(values: Any, name: str) -> Any:
 
 
 def _bit(value: Any, name: str, row: int) -> bool:
-    """Return whether a word, or a number, means that a row is one of them."""
+    """Parse a yes-or-no value, written as a word or a number."""
     said = str(value).strip().lower()
     if said not in _YES and said not in _NO:
         shown = repr(value) if len(repr(value)) < 40 else f"a {type(value).__name__}"

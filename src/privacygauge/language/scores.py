@@ -25,11 +25,12 @@ from privacygauge.language.texts import (
 )
 
 LIKELIHOOD_RATIO = "likelihood-ratio"
-"""The attack of Mireshghallah et al. (2022)."""
+"""Name of the attack of Mireshghallah et al. (2022)."""
 LOSS = "loss"
-"""The baseline: the audited model's energy alone (Yeom et al. 2018)."""
+"""Name of the baseline: the audited model's energy alone (Yeom et al. 2018)."""
 REFERENCE = "reference"
-"""No attack: the reference model never saw a member, so it can tell a shift only."""
+"""Name of a control: the reference model never saw a member, so its energy can show only a
+shift."""
 
 _OF_ENERGIES = (LOSS, LIKELIHOOD_RATIO, REFERENCE)
 
@@ -55,11 +56,12 @@ def further_signals(given: Mapping[str, ArrayLike], n: int) -> dict[str, Floats]
 
 
 SHORT = (10, 20)
-"""Tokens of a short sample, both ends included (Mireshghallah et al. 2022, section 4.2)."""
+"""Range of tokens of a short sample, both ends included (Mireshghallah et al. 2022, section
+4.2)."""
 LONG = (21, 60)
-"""Tokens of a long sample; "more than 20" by section A.3.3, so that no sample is both."""
+"""Range of tokens of a long sample; "more than 20" by section A.3.3, so that no sample is both."""
 _ROUNDING = 1e-3
-"""The probability of a token may be computed as a little more than 1."""
+"""Largest probability above 1 that rounding can give."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,13 +79,13 @@ class TextScores:
     member: Bools
     """(n,) True where the sample was in the audited model's training data."""
     population: Bools
-    """(n,) True for the threshold's own samples: no members, and never judged."""
+    """(n,) True for the samples that thresholds are taken from: neither members nor judged."""
     energy_reference: Floats | None = None
     """(n,) Energy under the reference model, which saw none of the samples."""
     group: Texts | None = field(default=None, repr=False)
     """(n,) The patient (or note) of each sample: the independent unit of every interval."""
     length: Ints | None = None
-    """(n,) Tokens of each sample."""
+    """(n,) Length of each sample in tokens."""
     text: Texts | None = field(default=None, repr=False)
     """(n,) The samples themselves; never shown unless asked for."""
     notes: tuple[str, ...] = ()
@@ -91,10 +93,11 @@ class TextScores:
     further: Mapping[str, Floats] = field(default_factory=dict)
     """(n,) each: further signals by name, such as ``min-k``; higher means more likely a member."""
     copies: Ints | None = None
-    """(n,) Samples with the same number are copies of each other, nearly at least: one unit."""
+    """(n,) Number of the group of copies or near copies that a sample is in; a group is one
+    unit."""
     crossed: float = 0.0
-    """Share of the members or of the non-members, whichever is larger, that were left out since
-    the other side has them too, nearly at least."""
+    """Larger of the shares of members and of non-members that were left out because the other side
+    has a copy or near copy."""
 
     def __post_init__(self) -> None:
         target = checks.floats(self.energy_target, "energy_target")
@@ -277,11 +280,11 @@ def text_scores(
 
 
 _DIGITS = 1e-6
-"""Energies that are all whole multiples of this, or of more, may be equal by chance."""
+"""Energies that are all multiples of this, or of a larger number, may be equal by chance."""
 
 
 def _copies(overlap: Overlap, target: Floats, reference: Floats | None) -> Ints | None:
-    """Return which samples are copies, by their texts, or else by their energies; None for none.
+    """Return the groups of copies, by text or else by energy; None without any.
 
     Two models that give equal energies, to the last of many digits, have read equal texts. One
     model alone may give all its members one answer: that is a leak, and no copy.
@@ -326,7 +329,7 @@ def length_bucket(scores: TextScores, fewest: int, most: int) -> TextScores | Sk
 
 
 def _energies(values: ArrayLike, name: str, n: int | None = None) -> Floats:
-    """Return energies: minus log-probabilities of discrete tokens are never negative."""
+    """Check energies: minus log-probabilities of discrete tokens are never negative."""
     found = checks.floats(values, name, length=n)
     below = np.flatnonzero(found < -_ROUNDING)
     if below.size:

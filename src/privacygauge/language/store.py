@@ -46,10 +46,10 @@ _NAME_LENGTH = 24
 
 @dataclass(frozen=True)
 class AnswerStore:
-    """Where answers are kept, and how they are got."""
+    """Place and settings of stored answers."""
 
     run: str | Path | None = None
-    """The folder that holds them; by default they are not kept."""
+    """Folder of the answers; by default they are not kept."""
     n_jobs: int | None = None
     """As in `complete`."""
     progress: Progress | None = None
@@ -58,7 +58,7 @@ class AnswerStore:
     """As in `open_run`."""
 
     def part(self, number: int, n: int) -> AnswerStore:
-        """Return the same for one of n equal parts of the work, whose progress counts them all."""
+        """Return a store for one of n equal parts of the work; its progress counts all of them."""
         progress = self.progress
         if progress is None:
             return self
@@ -71,12 +71,12 @@ class AnswerStore:
 
 @dataclass(frozen=True, eq=False)
 class ModelWork:
-    """The work of a run: asks a model for the texts of a task."""
+    """Work of a run: scores the texts of a task with a model."""
 
     model: Model
-    """The model; another process reads it from its folder."""
+    """Model; another process loads it from its folder."""
     tokens: Tokens
-    """The texts, each once, sorted by length."""
+    """Texts, without repeats, sorted by length."""
     scored: ScoredPositions
     """Positions scored in them."""
 
@@ -122,7 +122,7 @@ def token_budget(model: Model) -> int:
 
 
 def texts_a_task(model: Model, n: int) -> int:
-    """Return how many of n texts are asked about and written together."""
+    """Return the number of texts, out of n, that are scored and written together."""
     return min(_TEXTS_A_TASK[_kind(model)], n)
 
 
@@ -186,7 +186,7 @@ def stored_answers(
 
 
 def compute_arrays(plan: Plan, work: Work, kept: AnswerStore) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a plan, which names a folder inside of the run's."""
+    """Return the arrays of a plan, stored in a folder within the run's."""
     with kept_or_scratch(kept.run) as folder:
         place = f"{folder.rstrip('/')}/{plan.fingerprint[:_NAME_LENGTH]}"
         opened = open_run(place, plan, invocation=kept.invocation)
@@ -195,7 +195,7 @@ def compute_arrays(plan: Plan, work: Work, kept: AnswerStore) -> dict[str, NDArr
 
 
 def distinct_texts(tokens: Tokens) -> tuple[Ints, Ints]:
-    """Return the rows of the different texts, sorted by length, and which of them each text is.
+    """Return the rows of the distinct texts, by length, and the place of each text among them.
 
     The order depends on the texts alone, so the same texts in another order are the same run.
     """
@@ -214,7 +214,7 @@ def energies_from(
     which: Ints,
     unit: Unit,
 ) -> Energies:
-    """Return the energies of texts from the answers about the different ones among them.
+    """Return the energies of texts from the answers for the distinct ones.
 
     Parameters
     ----------

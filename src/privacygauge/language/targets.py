@@ -1,4 +1,4 @@
-"""Several language models that were trained by coins: attacks on worlds, by text and by person."""
+"""Several language models trained on coin flips: attacks on worlds, by text and by person."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from privacygauge.core.game import rounds_of_models
 from privacygauge.errors import InputError
 
 LOG_LIKELIHOOD = "log-likelihood"
-"""The signal that models are compared by."""
+"""Signal by which models are compared."""
 
 
 def rounds_of_texts(
@@ -39,7 +39,7 @@ def rounds_of_texts(
     *,
     n_worlds: int | None = None,
 ) -> tuple[Round, ...]:
-    """Return rounds of k models on n texts: LiRA, RMIA and BaVarIA play them.
+    """Return rounds of k models on n texts, for LiRA, RMIA and BaVarIA.
 
     One half of the models are the adversary's own, and each of the rest is the target of a round.
 
@@ -166,13 +166,13 @@ class SeveralModels:
     """Results of attacks that compare several language models, some trained on each text."""
 
     n_worlds: int
-    """Models of the adversary's own."""
+    """Number of the adversary's own models."""
     n_targets: int
-    """Models that were attacked."""
+    """Number of attacked models."""
     texts: tuple[Evaluation, ...]
-    """Text by text, one an attack; intervals count patients."""
+    """Evaluations by text, one per attack; intervals count patients."""
     patients: tuple[Evaluation, ...]
-    """Patient by patient; empty where nobody has more than one text."""
+    """Evaluations by patient; empty where everyone has one text."""
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for every attack on texts and on patients, with intervals."""
@@ -208,7 +208,7 @@ def audit_targets(
     seed: int = 0,
     level: float = 0.95,
 ) -> SeveralModels:
-    """Return what LiRA, RMIA, BaVarIA and others find in k language models, by text and by patient.
+    """Play LiRA, RMIA, BaVarIA and others on k language models, by text and by patient.
 
     Parameters
     ----------

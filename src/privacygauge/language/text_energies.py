@@ -1,4 +1,4 @@
-"""From two models and the texts of each side to the energies that are judged."""
+"""From two models and the texts of each side to judged energies."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from privacygauge.runs.execute import Progress
 _FEWEST = 2
 
 Form = Literal["mean", "sum"]
-"""The form of an energy: nats a scored token, or nats a mask."""
+"""Form of an energy: nats per scored token, or nats per mask."""
 
 NO_REFERENCE = (
     "No reference model was given: only the loss attack was played, and three of the controls "
@@ -164,7 +164,7 @@ def _set_prefix_apart(
 
 
 def _too_short(models: Sequence[AnyModel], part: Side, plan: MaskPlan) -> Ints:
-    """Return the rows of the texts that hold nothing to score; () where too few would be left."""
+    """Return the rows of the texts with nothing to score; () where too few would be left."""
     texts = part.records.text
     known = [model for model in models if not isinstance(model, EndpointModel)]
     if not known:
@@ -284,7 +284,7 @@ def _notes(parts: Sequence[Side], answers: Sequence[_Answer]) -> list[str]:
 def _shares(
     progress: Progress | None, parts: Sequence[Side], n_models: int
 ) -> Iterator[Progress | None]:
-    """Yield a callback for every side, that counts the texts of all of them."""
+    """Yield a progress callback per side; each counts the texts of all sides."""
     done = 0
     n_all = n_models * sum(map(len, parts))
     for part in parts:
@@ -294,7 +294,7 @@ def _shares(
 
 
 def _in_turn(progress: Progress | None, n: int) -> tuple[Progress | None, Progress | None]:
-    """Return callbacks for n models, and for one that is asked after them."""
+    """Return callbacks for n models, and for one that runs after them."""
     if progress is None:
         return None, None
     return (

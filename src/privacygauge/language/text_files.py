@@ -26,27 +26,27 @@ from privacygauge.language.scores import TextScores, text_scores
 from privacygauge.language.texts import Texts, plain_texts, texts_of, texts_of_rows
 
 SAMPLES = ("sample", "id")
-"""Columns that may hold the ids of the texts; the first that is there counts."""
+"""Columns that may hold the ids of the texts; the first that exists is used."""
 GROUPS = (
     *("group", "patient", "patient_id", "person", "person_id", "subject_id", "user_id"),
     *("note", "note_id"),
 )
-"""Columns that may hold whom each text belongs to, in letters of either case; the first that is
-there counts."""
+"""Columns that may hold the person of each text, in upper or lower case; the first that exists is
+used."""
 
 _PLAIN = (".txt", ".txt.gz")
 
 
 @dataclass(frozen=True, eq=False)
 class TextRecords:
-    """Texts, and whose they are."""
+    """Texts, and their people."""
 
     text: Texts = field(repr=False)
-    """(n,) The texts, none of them empty."""
+    """(n,) Texts, none of them empty."""
     sample: Texts | None = field(default=None, repr=False)
-    """(n,) Their ids, all different; None where none were given."""
+    """(n,) Ids, all different; None where not given."""
     group: Texts | None = field(default=None, repr=False)
-    """(n,) The patient or note that each belongs to; None where none were given."""
+    """(n,) Patient or note of each text; None where not given."""
 
     def __post_init__(self) -> None:
         if isinstance(self.text, str) or len(self.text) == 0:
@@ -94,20 +94,20 @@ TextRecordsLike = TextRecords | str | Path | Sequence[str] | Mapping[str, Sequen
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of a file to read; by default those with a usual name."""
+    """Names of the columns of a file; by default the usual ones."""
 
     text: str = "text"
-    """The texts."""
+    """Column of the texts."""
     sample: str | None = None
-    """Their ids; by default, ``sample`` or ``id``."""
+    """Column of the ids; by default ``sample`` or ``id``."""
     group: str | None = None
-    """Whom they belong to; by default the first of `GROUPS` that is there."""
+    """Column of the person; by default the first of `GROUPS` that exists."""
 
 
 def as_texts(
     given: TextRecordsLike, columns: Columns | None = None, name: str = "texts"
 ) -> TextRecords:
-    """Return texts from whatever holds them.
+    """Return texts from a file, a sequence, a mapping or a frame.
 
     Parameters
     ----------
@@ -251,24 +251,24 @@ class Side:
     name: str
     """``member``, ``nonmember`` or ``population``."""
     records: TextRecords
-    """Its texts."""
+    """Texts of the side."""
 
     def __len__(self) -> int:
         return len(self.records)
 
     @property
     def sample(self) -> Texts:
-        """(n,) Ids: those given, or the side and the row."""
+        """(n,) Ids: those given, or side and row."""
         given = self.records.sample
         return given or tuple(f"{self.name}-{row}" for row in range(len(self)))
 
     def rows(self, rows: Ints) -> Side:
-        """Return some of the texts, known as before."""
+        """Return some of the texts, with their ids."""
         return Side(self.name, replace(self.records, sample=self.sample).rows(rows))
 
 
 def scores_of(sides: Sequence[Side], energy_target: Floats, **more: Any) -> TextScores:
-    """Return energies of all sides together, by name also those that are not of the texts."""
+    """Return the energies of all sides together; `more` are further columns of `text_scores`."""
     groups = [side.records.group for side in sides if side.records.group is not None]
     kind = np.repeat([side.name for side in sides], [len(side) for side in sides])
     return text_scores(
@@ -289,7 +289,7 @@ def sides_of(
     *,
     columns: Columns | None = None,
 ) -> list[Side]:
-    """Return the texts of every side that there is, read and checked beside each other.
+    """Return the texts of every side, read and checked against each other.
 
     Raises
     ------
@@ -323,7 +323,7 @@ def sides_of(
 
 
 def _check_ids(sides: Sequence[Side]) -> None:
-    """Raise where one id is of two texts: it would pass for one sample on both sides."""
+    """Raise where two texts have one id: they would pass for one sample on both sides."""
     seen: dict[str, tuple[str, str]] = {}
     for side in sides:
         for name, text in zip(side.sample, side.records.text, strict=True):

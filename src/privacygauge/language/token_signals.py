@@ -1,4 +1,4 @@
-"""All signals that token log-probabilities of causal models give, side by side."""
+"""All membership signals from the token log-probabilities of causal models."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from privacygauge.language.controls import FEWEST_GROUPS, N_FOLDS, ranks
 from privacygauge.language.energies import Energies
 
 LEARNED = "learned"
-"""A logistic regression on `token_features`."""
+"""Logistic regression on `token_features`."""
 
 QUANTILES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
 """Quantiles of each text's token log-probabilities, and of their differences to the reference."""
@@ -152,16 +152,16 @@ def _shape(text: Ints, value: Floats, n: int) -> Floats:
 
 
 DC_PDD = "dc-pdd"
-"""Probabilities beside frequencies (Zhang et al. 2024)."""
+"""Probabilities against token frequencies (Zhang et al. 2024)."""
 
 BOUND = 0.01
-"""The most that one token counts: the published value for English texts."""
+"""Bound on the contribution of one token: the published value for English texts."""
 
 
 def token_frequencies(
     energies: Energies, corpus: Energies, vocabulary: int, *, own: bool = False
 ) -> Floats:
-    """Return how often each scored token occurs in a corpus, (m,), as a share in (0, 1).
+    """Return the frequency of each scored token in a corpus, (m,), in (0, 1).
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def token_frequencies(
 
 
 def dc_pdd_signal(energies: Energies, frequency: Floats, bound: float = BOUND) -> Floats:
-    """Return the mean of token probabilities times how rare the tokens are, (n,).
+    """Return the mean over tokens of probability times rarity, (n,).
 
     Parameters
     ----------
@@ -242,13 +242,13 @@ class SideTokens:
     texts: Sequence[str]
     """(n,) The texts."""
     target: Energies
-    """By the audited model, which is causal."""
+    """Energies under the audited model, which is causal."""
     reference: Energies | None = None
-    """By a model that has not seen the members."""
+    """Energies under a model that has not seen the members."""
 
     @property
     def first(self) -> Floats:
-        """(n,) The likelihood ratio, or without a reference the loss; higher for members."""
+        """(n,) Likelihood ratio, or without a reference the loss; higher for members."""
         if self.reference is None:
             return loss_signal(self.target)
         return ratio_signal(self.target, self.reference)

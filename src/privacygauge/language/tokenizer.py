@@ -28,11 +28,11 @@ class EncodedText:
     """One text in tokens."""
 
     ids: Ints
-    """(t,) The vocabulary's numbers, those of the frame ([CLS], [SEP]) included."""
+    """(t,) Token ids, those of the frame ([CLS], [SEP]) included."""
     framing: Bools
-    """(t,) Which tokens the tokenizer has put around the text."""
+    """(t,) True for tokens that the tokenizer puts around the text."""
     spans: Ints
-    """(t, 2) Where every token begins and ends in the text, in characters."""
+    """(t, 2) Start and stop of every token in the text, in characters."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,17 +40,17 @@ class Tokenizer:
     """A fast tokenizer and the ids that scoring needs."""
 
     state: str
-    """The tokenizer as JSON, in the format of `tokenizer.json`."""
+    """Tokenizer as JSON, in the format of `tokenizer.json`."""
     mask_id: int | None
-    """The id of the mask token; None where there is none."""
+    """Id of the mask token; None without one."""
     pad_id: int
-    """The id to fill up rows with."""
+    """Id of the padding token."""
     unknown_id: int | None
     """Id of the unknown token; None where the vocabulary covers every text."""
     limit: int
-    """The most tokens of a text it wants to see, those of the frame included."""
+    """Most tokens of a text that the tokenizer allows, frame included."""
     literal: bool = False
-    """Whether special tokens that are written in a text are read as letters."""
+    """True where special tokens written in a text are read as letters."""
 
     @cached_property
     def _backend(self) -> Any:
@@ -73,7 +73,7 @@ class Tokenizer:
 
     @cached_property
     def is_cased(self) -> bool:
-        """Whether upper case and lower case are different to it."""
+        """True where it distinguishes upper and lower case."""
         given, lowered = self.encoded([_MIXED_CASE, _MIXED_CASE.lower()])
         return not np.array_equal(given.ids, lowered.ids)
 
@@ -86,11 +86,11 @@ class Tokenizer:
 
     @cached_property
     def n_tokens(self) -> int:
-        """One more than the largest id there is."""
+        """Largest token id plus one."""
         return int(max(self._backend.get_vocab().values())) + 1
 
     def encoded(self, texts: Sequence[str]) -> list[EncodedText]:
-        """Return every text in tokens, whole: nothing is cut off."""
+        """Return every text in tokens, untruncated."""
         return [
             EncodedText(
                 np.array(found.ids, np.int64),

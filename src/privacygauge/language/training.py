@@ -1,4 +1,4 @@
-"""Trains language models: a small reference of one's own, and a target for a test."""
+"""Training of language models: a small reference of one's own, and a target for a test."""
 
 from __future__ import annotations
 
@@ -50,18 +50,18 @@ _READ_AS: Mapping[Kind, str] = {
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """A model that was trained, and how that went."""
+    """A trained model, and the course of its training."""
 
     path: Path
-    """Its folder: config, weights as safetensors, tokenizer."""
+    """Folder: config, weights as safetensors, tokenizer."""
     losses: tuple[float, ...]
-    """Mean loss of every epoch, in nats a predicted token."""
+    """Mean loss of every epoch, in nats per predicted token."""
     n_texts: int
-    """Texts it was trained on."""
+    """Number of training texts."""
     n_tokens: int
-    """Tokens in these texts, without their frames."""
+    """Number of tokens in these texts, without their frames."""
     n_truncated: int
-    """Tokens that were cut off because the model cannot read that many."""
+    """Number of tokens cut off because they do not fit into the model's context."""
 
     def summary(self) -> str:
         """Return one sentence: the folder, the number of texts and tokens, and the loss."""
@@ -90,7 +90,7 @@ def train_reference(
     device: str = "cpu",
     progress: Progress | None = None,
 ) -> TrainedModel:
-    """Return a small BERT or GPT-2 trained from scratch on `texts` alone, tokenizer included.
+    """Train a small BERT or GPT-2 from scratch on `texts` alone, tokenizer included.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def train_further(
     device: str = "cpu",
     progress: Progress | None = None,
 ) -> TrainedModel:
-    """Return a language model trained further on `texts`, with the tokenizer it has.
+    """Train a language model further on `texts`, with its own tokenizer.
 
     Parameters
     ----------

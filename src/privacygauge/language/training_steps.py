@@ -20,13 +20,13 @@ from privacygauge.language.tokens import Tokens
 from privacygauge.runs.atomic import check_writable, write_all
 
 MASKED = 0.15
-"""The share of the tokens that is predicted (Devlin et al. 2019, section 3.1)."""
+"""Share of the tokens chosen for prediction (Devlin et al. 2019, section 3.1)."""
 HIDDEN = 0.8
 """Share of the chosen tokens that [MASK] replaces; half of the others become a random token."""
 REPLACED = 0.1
 """Share of the chosen tokens that a random token replaces."""
 NOT_SCORED = -100
-"""In the place of a token that is not to be predicted."""
+"""Label of a token that is not to be predicted."""
 
 # Rows of about equal length share a batch, without making the batches the same in every epoch.
 _BATCHES_SORTED_TOGETHER = 32
@@ -38,20 +38,20 @@ _LARGEST_GRADIENT = 1.0
 
 @dataclass(frozen=True)
 class Course:
-    """How a model is trained."""
+    """Settings of a training."""
 
     epochs: int
-    """How often every text is seen, at least 1."""
+    """Passes over the texts, at least 1."""
     batch: int
-    """Texts in a step, at least 1."""
+    """Texts per step, at least 1."""
     rate: float
-    """The largest learning rate, above 0: reached after 6% of the steps, 0 at the end."""
+    """Peak learning rate, above 0: reached after 6% of the steps, 0 at the end."""
     seed: int
-    """Order, masks and first weights derive from it."""
+    """Seed of order, masks and initial weights."""
     precision: Precision
     """Precision of the computation; the weights stay float32."""
     device: str
-    """A torch device."""
+    """Torch device."""
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch"):
@@ -75,25 +75,25 @@ class Vocabulary:
     """Properties of a tokenizer that training needs."""
 
     n_tokens: int
-    """How many tokens a random one is drawn from."""
+    """Number of token ids that a random token is drawn from."""
     mask_id: int | None
-    """Hides a token; None where every token is predicted from those to its left."""
+    """Id of the mask token; None where every token is predicted from those to its left."""
     pad_id: int
-    """Fills up rows."""
+    """Id of the padding token."""
 
 
 @dataclass(frozen=True, eq=False)
 class Learner:
-    """A model while it learns: a handle on torch objects that change with every step."""
+    """A model in training: a handle on torch objects that change with every step."""
 
     module: Any
-    """The torch module."""
+    """Torch module."""
     head: Head | None
     """Output head, for logits at selected positions only."""
     optimiser: Any
-    """Adam with weight decay apart from the gradient (Loshchilov & Hutter 2019)."""
+    """AdamW: Adam with decoupled weight decay (Loshchilov & Hutter 2019)."""
     course: Course
-    """How it learns."""
+    """Settings of the training."""
     vocabulary: Vocabulary
     """Vocabulary of the token ids that it reads."""
 
@@ -120,7 +120,7 @@ def learner_of(module: Any, vocabulary: Vocabulary, course: Course) -> Learner:
 
 
 def learn_epoch(learner: Learner, tokens: Tokens, epoch: int) -> float:
-    """Show the model every text once, and return the mean loss in nats a predicted token."""
+    """Train for one epoch; return the mean loss in nats per predicted token."""
     course = learner.course
     masks = stream(course.seed, "language training", "masks", epoch)
     n_steps = -(-len(tokens) // course.batch)
@@ -142,7 +142,7 @@ def learn_epoch(learner: Learner, tokens: Tokens, epoch: int) -> float:
 
 
 def step_rows(lengths: Ints, batch: int, epoch: int, seed: int) -> Iterator[Ints]:
-    """Yield the rows of every step of an epoch: each row once, in an order of the epoch's own."""
+    """Yield the rows of every step of an epoch: each row once, in an order of its own."""
     rng = stream(seed, "language training", "order", epoch)
     order = rng.permutation(len(lengths))
     parts: list[Ints] = []
@@ -155,7 +155,7 @@ def step_rows(lengths: Ints, batch: int, epoch: int, seed: int) -> Iterator[Ints
 
 
 def pad_rows(tokens: Tokens, rows: Ints, pad_id: int) -> tuple[Ints, Bools, Bools]:
-    """Return some texts as the rows of a step.
+    """Return some texts as the padded rows of a step.
 
     Returns
     -------
@@ -179,7 +179,7 @@ def pad_rows(tokens: Tokens, rows: Ints, pad_id: int) -> tuple[Ints, Bools, Bool
 def mask_tokens(
     ids: Ints, content: Bools, vocabulary: Vocabulary, rng: np.random.Generator
 ) -> tuple[Ints, Bools]:
-    """Return the rows as the model sees them, and which of their tokens it is to predict.
+    """Return the masked rows, and a mask of the tokens to predict.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def mask_tokens(
 
 
 def next_tokens(ids: Ints, inside: Bools) -> Ints:
-    """Return the token behind every token of the rows, (b, t); `NOT_SCORED` behind the last one.
+    """Return the token after every token of the rows, (b, t); `NOT_SCORED` after the last one.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def _finite(loss: float) -> float:
 
 
 DONE = "training.json"
-"""How a training went; written last."""
+"""File with the course of a finished training; written last."""
 UNFINISHED = "unfinished"
 """Folder of the checkpoints until the training ends."""
 
@@ -275,9 +275,9 @@ class Checkpoints:
     """Checkpoint of a training that has not ended: one file, replaced after every epoch."""
 
     folder: Path
-    """Where the file lies; removed at the end."""
+    """Folder of the file; removed at the end."""
     settings: str
-    """All that the result depends on, as JSON."""
+    """All settings that the result depends on, as JSON."""
 
     @property
     def _path(self) -> Path:
@@ -296,7 +296,7 @@ class Checkpoints:
         write_all(self.folder, {self._path.name: save(plain, said)})
 
     def take_up(self, learner: Learner) -> tuple[float, ...]:
-        """Bring the learner to where it was, and return the losses of the epochs that are done.
+        """Restore the learner; return the losses of the epochs that are done.
 
         Raises
         ------
@@ -333,7 +333,7 @@ class Checkpoints:
 
 
 def require_same(there: str, here: str, place: Path) -> None:
-    """Raise where two trainings differ, naming the first setting that does."""
+    """Raise where two trainings differ, naming the first setting that differs."""
     old = json.loads(there)
     new = json.loads(here)
     for name in sorted({*old, *new}):
@@ -345,7 +345,7 @@ def require_same(there: str, here: str, place: Path) -> None:
 
 
 def require_own(out: Path) -> None:
-    """Raise where the folder holds something that is not from here: nothing is written over."""
+    """Raise where the folder holds files of another origin: nothing is overwritten."""
     try:
         names = sorted(path.name for path in out.iterdir())
     except FileNotFoundError:

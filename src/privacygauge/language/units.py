@@ -46,22 +46,22 @@ from privacygauge.language.texts import Texts
 
 @dataclass(frozen=True)
 class ThresholdFinding:
-    """A threshold: the false-positive rate that it was chosen for, and the one that it has."""
+    """A threshold: the false-positive rate asked for, and the one realised."""
 
     attack: str
-    """Title of the attack that guesses by it."""
+    """Title of the attack that uses it."""
     kind: str
     """``population``, ``oracle`` or ``mean-train``."""
     asked: float | None
-    """The false-positive rate asked for; None for ``mean-train``, which asks for none."""
+    """False-positive rate asked for; None for ``mean-train``, which asks for none."""
     score: float
-    """The smallest score that is called a member; infinity where nobody is."""
+    """Smallest score that is called a member; infinity where there is none."""
     n: int
-    """Units that the threshold was taken from."""
+    """Number of units that the threshold was taken from."""
     realised: Estimate
-    """The false-positive rate on the judged non-members."""
+    """False-positive rate on the judged non-members."""
     kept: bool
-    """Whether asked and realised rate agree, as far as both sides can tell."""
+    """True where asked and realised rate agree, as far as both sides can tell."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,24 +71,24 @@ class UnitFindings:
     unit: str
     """``sample`` or ``patient``."""
     n_in: int
-    """Members among the units."""
+    """Number of members."""
     n_out: int
-    """Non-members among the judged units."""
+    """Number of judged non-members."""
     evaluations: tuple[Evaluation, ...]
-    """One an attack and threshold."""
+    """One evaluation per attack and threshold."""
     spoken: tuple[Evaluation, ...]
     """Evaluations that the verdict uses: an attack on the audited model alone counts where it goes
     beyond an attack on the reference model, which never saw the members."""
     headline: Headline
-    """The attack to speak of, of these; its interval allows for the choice among all."""
+    """Attack that the verdict names, one of these; its interval allows for the choice among all."""
     thresholds: tuple[ThresholdFinding, ...]
-    """One an evaluation, in their order."""
+    """One threshold per evaluation, in their order."""
     notes: tuple[str, ...] = ()
     """Notes for the reader about these units, one sentence each."""
 
     @property
     def signals(self) -> tuple[Evaluation, ...]:
-        """One evaluation a signal, named by the signal, and by the unit if that is not a sample.
+        """One evaluation per signal, named by the signal, and by the unit if that is not a sample.
 
         What concerns scores, such as the ROC curve, is the same for every threshold of a signal.
         """
@@ -110,19 +110,19 @@ class LengthFindings:
     most: int
     """Tokens of the longest sample."""
     n_in: int
-    """Members among the samples."""
+    """Number of members."""
     n_out: int
-    """Non-members among the judged samples."""
+    """Number of judged non-members."""
     evaluations: tuple[Evaluation, ...]
-    """One an attack and threshold."""
+    """One evaluation per attack and threshold."""
 
 
 @dataclass(frozen=True, eq=False)
 class PatientRows:
-    """One row for every judged patient: ids and scores, never texts."""
+    """One row per judged patient: ids and scores, never texts."""
 
     names: Texts = field(repr=False)
-    """(p,) The user's ids."""
+    """(p,) Ids, as the user gave them."""
     member: Bools
     """(p,) True for a member."""
     samples: Ints
@@ -132,13 +132,13 @@ class PatientRows:
 
     @property
     def order(self) -> Ints:
-        """(m,) Places of the members, highest score first."""
+        """(m,) Rows of the members, highest score first."""
         members = np.flatnonzero(self.member)
         return members[np.argsort(-self.score[members], kind="stable")]
 
 
 THRESHOLDS = ("population", "oracle", "mean-train")
-"""Where a threshold may come from."""
+"""Sources of a threshold."""
 
 
 Results = list[tuple[Play, Evaluation]]
@@ -183,11 +183,11 @@ class ThresholdOptions:
     """Options shared by samples, patients and samples of one range of lengths."""
 
     kinds: tuple[str, ...] | None
-    """Where thresholds come from; None for the default."""
+    """Sources of thresholds; None for the default."""
     fprs: tuple[float, ...]
-    """The false-positive rates that they are chosen for."""
+    """False-positive rates at which thresholds are chosen."""
     seed: int
-    """All random draws derive from it."""
+    """Seed of all random draws."""
     level: float
     """Level of every interval, in (0, 1)."""
 
@@ -209,12 +209,12 @@ def asked_for(
 
 @dataclass(frozen=True)
 class Suite:
-    """The attacks to play, and where each threshold comes from."""
+    """Attacks to play, and the source of each threshold."""
 
     attacks: tuple[EnergyAttack, ...]
-    """One a signal and threshold."""
+    """One attack per signal and threshold."""
     thresholds: tuple[Threshold, ...]
-    """One an attack."""
+    """One threshold per attack."""
     skipped: tuple[Skipped, ...]
     """Attacks that cannot be played."""
 
@@ -342,7 +342,7 @@ def findings_by_length(
 
 
 def best_signal(scores: TextScores) -> str:
-    """Return the signal that a record is ranked by: the likelihood ratio wherever there is one."""
+    """Return the signal that ranks records: the likelihood ratio, or the loss alone."""
     return LOSS if scores.energy_reference is None else LIKELIHOOD_RATIO
 
 

@@ -25,7 +25,7 @@ WORD = 64
 
 
 def sampled_subsets(n_features: int, n_queries: int, most: int, rng: np.random.Generator) -> Ints:
-    """Return different subsets of the attributes, each of the possible ones with equal chance.
+    """Draw distinct subsets of the attributes, uniformly.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def sampled_subsets(n_features: int, n_queries: int, most: int, rng: np.random.G
 
 
 def bits_of(subsets: ArrayLike) -> Masks:
-    """Return the bit masks of subsets that are given by their attributes.
+    """Return the bit masks of subsets given by their attributes.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def bits_of(subsets: ArrayLike) -> Masks:
 
 
 def bitmaps(rows: ArrayLike, target: ArrayLike, at_most: ArrayLike) -> Bitmaps:
-    """Return, for each attribute, the rows that meet the target's condition: one bit a row.
+    """Return, for each attribute, the rows that meet the target's condition: one bit per row.
 
     Parameters
     ----------
@@ -130,7 +130,12 @@ def bitmaps(rows: ArrayLike, target: ArrayLike, at_most: ArrayLike) -> Bitmaps:
         If the shapes do not fit or values are no numbers.
     """
     conditions = Conditions.of(rows, target, at_most)
-    return _pack_bitmaps(conditions.met().reshape(conditions.rows.shape))
+    met = conditions.met().reshape(conditions.rows.shape)
+    *sets, n_rows, n_features = met.shape
+    n_words = -(-n_rows // WORD)
+    bits = np.zeros((*sets, n_features, n_words * WORD), np.bool_)
+    bits[..., :n_rows] = np.swapaxes(met, -1, -2)
+    return np.packbits(bits, axis=-1, bitorder="little").view(np.uint64)
 
 
 def bitmap_query_counts(bitmaps: ArrayLike, subsets: ArrayLike) -> Counts:
@@ -186,17 +191,8 @@ def _bitmap_counts(bitmaps: Bitmaps, named: Ints) -> NDArray[Any]:
     return totals
 
 
-def _pack_bitmaps(met: NDArray[Any]) -> Bitmaps:
-    """Return bitmaps (..., F, w) of conditions (..., n, F)."""
-    *sets, n_rows, n_features = met.shape
-    n_words = -(-n_rows // WORD)
-    bits = np.zeros((*sets, n_features, n_words * WORD), np.bool_)
-    bits[..., :n_rows] = np.swapaxes(met, -1, -2)
-    return np.packbits(bits, axis=-1, bitorder="little").view(np.uint64)
-
-
 def _checked_subsets(subsets: ArrayLike, n_features: int) -> Ints:
-    """Return subsets (q, most) whose attributes exist."""
+    """Check that the attributes of subsets (q, most) exist; return the subsets."""
     array = np.asarray(subsets)
     if array.ndim != 2 or array.shape[1] < 1 or array.dtype.kind not in "iu":
         raise InputError(

@@ -43,7 +43,7 @@ class _Products:
     """Distances that are one inner product: those of categories, and the cosine."""
 
     points: Singles
-    """(n + padding, D) What is multiplied."""
+    """(n + padding, D) Points to multiply."""
     n: int
     """How many points there are."""
     offset: float
@@ -51,7 +51,7 @@ class _Products:
     width: int
     """The number of columns is a multiple of it."""
     error: np.float32
-    """Of every distance."""
+    """Error bound of every distance."""
     rare: csr_array
     """(n, R) Roots of weights where a point has a rare code, whose product is subtracted too."""
 
@@ -78,9 +78,9 @@ class _Norms:
     share: float
     """Weight of the numbers."""
     p: int
-    """Of the norm."""
+    """Order p of the norm."""
     error: np.float32
-    """Of every distance."""
+    """Error bound of every distance."""
 
     @property
     def width(self) -> int:
@@ -144,22 +144,17 @@ def rough_of(space: Space, width: int) -> Rough:
     if not isinstance(space.distance, Minkowski):
         raise InputError(f"distance must be Cosine or Minkowski, got {space.distance.name}")
     numbers = np.pad(space.numbers.astype(np.float32), ((0, padding), (0, 0)))
-    error = np.float32(_error_of_norms(space))
+    # Coordinates in [0, 1] are off by a unit of rounding. A norm changes by no more than the norm
+    # of the change, at most L units twice; its terms, sum and root lose at most L + 8 units of a
+    # norm of at most L. Then comes the weighted sum. Fourth powers of numbers below 1e-9 vanish,
+    # which is less than a unit.
+    length = space.numbers.shape[1]
+    units = length * (length + 12) + 8 * float(space.steps[-1]) + 4
+    error = np.float32(float(units * _UNIT))
     columns = np.ascontiguousarray(numbers.T)
     return _Norms(
         mismatches=matches, numbers=columns, share=space.share, p=space.distance.p, error=error
     )
-
-
-def _error_of_norms(space: Space) -> float:
-    """Return what rounding can do: to coordinates in 0..1, their norm, and the weighted sum.
-
-    A norm changes by no more than the norm of the change, at most L units of rounding twice;
-    its terms, sum and root lose at most L + 8 units of a norm of at most L. Fourth powers of
-    numbers below 1e-9 vanish, which is less than a unit.
-    """
-    length = space.numbers.shape[1]
-    return float((length * (length + 12) + 8 * float(space.steps[-1]) + 4) * _UNIT)
 
 
 def _one_hot(

@@ -1,4 +1,4 @@
-"""What a table's columns are: their kinds, and the values that may occur in them."""
+"""Schemas of tables: the kinds of columns, and the values that may occur in them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from privacygauge.core.checks import Bools, Floats
 from privacygauge.errors import InputError
 
 Kind = Literal["continuous", "integer", "categorical"]
-"""Of a column: numbers, whole numbers, or texts without an order."""
+"""Kind of a column: numbers, whole numbers, or texts without an order."""
 
 LARGEST_WHOLE = 2**53
 """Beyond it a whole number cannot be told from the next."""

@@ -1,4 +1,4 @@
-"""The table that utility is measured on, kept with a run: its report needs no generator."""
+"""The table for the utility, kept with a run, so that a report needs no generator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MASK = 2**64 - 1
 
 
 def utility_of(making: Making, label: str | None, run: str) -> Utility | Skipped:
-    """Return what one synthetic table is good for, learnt from records that are no target.
+    """Return the utility of one synthetic table, learnt from records that are not targets.
 
     The table is kept in the folder `run`.
     """
@@ -37,7 +37,7 @@ def utility_of(making: Making, label: str | None, run: str) -> Utility | Skipped
 
 
 def learnt_once(making: Making, learnt: Table, rng: np.random.Generator, run: str | Path) -> Table:
-    """Return a synthetic table of some records, made once and read from `run` afterwards.
+    """Return a synthetic table of some records; made once, and read from `run` afterwards.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Generators by what a user has: a name with options, an object, a function."""
+"""Generators from a user's argument: a name with options, an object or a function."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GENERATORS: Mapping[str, type[Any]] = {
     "identity": Identity,
     "silence": Silence,
 }
-"""The built-in generators, the last three of which are controls."""
+"""Built-in generators; the last three are controls."""
 
 
 def generator_named(
@@ -80,12 +80,12 @@ def generator_named(
 
 
 def is_named(text: str) -> bool:
-    """Return whether a text means a built-in generator; these win over modules of that name."""
+    """Return whether a text names a built-in generator; these win over modules of the same name."""
     return text.partition(":")[0] in GENERATORS
 
 
 def as_generator(thing: object, name: str = "") -> Generator:
-    """Return a generator of whatever makes synthetic tables.
+    """Return a generator from a name, an object or a function.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ MOST_VALUES = 20
 TRIED = 2_000
 """Synthetic records that attackers are compared on, half of which teach and half judge."""
 TREES = 16
-"""Of a forest; half of them where attackers are compared."""
+"""Trees in a forest; half as many where attackers are compared."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ ATTACKERS = (
 
 @dataclass(frozen=True, eq=False)
 class Guesses:
-    """What an attacker guesses of a column."""
+    """An attacker's guesses of a column."""
 
     attacker: str
     """Which was chosen."""
@@ -150,7 +150,7 @@ class Encoded:
 
 
 def best_guesses(known: Encoded, j: int, off: float, rng: np.random.Generator) -> Guesses:
-    """Return what the best attacker guesses of column j from all the others.
+    """Return the best attacker's guesses of column j from all the others.
 
     Which attacker is best, and whether a synthetic record that agrees in all other columns is
     believed before it, is decided by cross-fitting on synthetic records alone.

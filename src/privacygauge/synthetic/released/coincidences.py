@@ -21,15 +21,15 @@ from privacygauge.synthetic.released.tables import ReleasedTables
 from privacygauge.synthetic.released.unlikely import NEGLIGIBLE
 
 _DISTINCT = 0.95
-"""Of the people at least this share must have a value of their own."""
+"""Smallest share of the people that must have a value of their own."""
 _FEWEST = 100
 """Values on both sides together: among fewer nothing says how often values coincide."""
 _NUMBER = re.compile(r"\d")
 _WORD = re.compile(r"[^\W_]+")
 _DIGITS = 7
-"""Values of so many digits, and few letters, are numbers of phones or people."""
+"""Fewest digits, in the median, of numbers of phones or people; they have few letters."""
 _LAST = 9
-"""Of these the last digits are compared: a prefix is written or not."""
+"""Last digits that are compared: a prefix is sometimes written and sometimes not."""
 
 Values = NDArray[np.object_]
 
@@ -43,11 +43,11 @@ class SharedValues:
 
     column: str
     rows: Ints
-    """Of the real table."""
+    """Rows of the real table."""
     what: str
-    """What they have in common, in words."""
+    """Values in common, in words."""
     why: str
-    """What chance would do, in words."""
+    """Explanation of the coincidences that chance would cause, in words."""
     people: Estimate
     """Share of the real records that these are, counted."""
 
@@ -174,7 +174,7 @@ def _digits(texts: Values) -> Values:
 
 
 def _words(texts: Values) -> Values:
-    """Return the words of each text in alphabetical order, without what stands between them."""
+    """Return the words of each text in alphabetical order, without spaces and punctuation."""
     return np.array(
         [None if not text else " ".join(sorted(_WORD.findall(text))) for text in texts], object
     )

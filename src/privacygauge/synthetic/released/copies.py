@@ -131,9 +131,9 @@ def as_many(real: Table, holdout: Table, rng: np.random.Generator) -> tuple[Tabl
 
 
 SYNTHETIC_ROWS = "Synthetic rows that equal a real record"
-"""What the share of the synthetic rows that are real records is called."""
+"""Label of the share of the synthetic rows that are real records."""
 QUANTILES = (0.05, 0.5)
-"""Of the distances to the closest record."""
+"""Quantiles of the distances to the closest record."""
 
 
 def copy_facts(found: Copies, n: int, level: float, units: tuple[Ints, Ints]) -> tuple[Fact, ...]:
@@ -171,7 +171,7 @@ def copied_beyond(
 
 
 def copied_alone(found: LoneCopies, level: float) -> Estimate | None:
-    """Return how many records that occur once were copied, beyond what chance would copy.
+    """Return the share of records that occur once and were copied, beyond chance.
 
     None where fewer than ten do.
     """
@@ -181,7 +181,7 @@ def copied_alone(found: LoneCopies, level: float) -> Estimate | None:
 
 
 def rows_copied_alone(found: LoneCopies, level: float) -> Estimate | None:
-    """Return how many synthetic rows are records that occur once, beyond what chance would make.
+    """Return the share of synthetic rows that equal a record that occurs once, beyond chance.
 
     None where fewer than ten records do.
     """

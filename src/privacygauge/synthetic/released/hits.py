@@ -1,4 +1,4 @@
-"""How often an attack is tried, and what came of it, beside a control and a baseline: a risk."""
+"""Attempts of an attack and their successes, against a control and a baseline: a risk."""
 
 from __future__ import annotations
 
@@ -35,10 +35,9 @@ class Hits:
     control: Bools | None
     """(m,) The same attempts on the holdout; None where there is none."""
     baseline: Bools
-    """(b,) What is achieved on the real records without the synthetic table, or by the most
-    simple use of it."""
+    """(b,) Successes on the real records without the synthetic table, or by its simplest use."""
     meaning: str
-    """What an attempt is and when it succeeds, in a sentence."""
+    """Definition of an attempt and of its success, one sentence."""
     paired: bool = False
     """Whether entry i of the control is the same attempt as entry i of the attack."""
     attack_unit: Ints | None = None
@@ -50,7 +49,7 @@ class Hits:
     outlying: bool = False
     """Whether the attempts are on the most outlying records alone."""
     notes: tuple[str, ...] = ()
-    """What the reader of the result should know, one sentence each."""
+    """Notes for the reader of the result, one sentence each."""
 
     def __post_init__(self) -> None:
         for name in ("attack", "baseline"):
@@ -90,7 +89,7 @@ def correlation_of(hits: Hits) -> float:
 
 
 def risk_beyond_control(hits: Hits, level: float) -> Estimate | None:
-    """Return what the attack achieves beyond the control; None where there is no control."""
+    """Return the attack's success beyond the control; None where there is no control."""
     if hits.control is None:
         return None
     units = hits.attack_unit, hits.control_unit
@@ -124,14 +123,14 @@ def points_of(hits: Hits, level: float) -> Estimate | None:
 
 @dataclass(frozen=True)
 class ReleaseRisk:
-    """One of the regulator's three risks: what an attack achieves on the real records."""
+    """One of the regulator's three risks: the success of an attack on the real records."""
 
     name: str
     """singling-out, linkability or inference."""
     variant: str
     """Which of its forms, or which secret."""
     meaning: str
-    """What an attempt is and when it succeeds, in a sentence."""
+    """Definition of an attempt and of its success, one sentence."""
     attack: Estimate
     """Share of successes on the real records."""
     control: Estimate | None
@@ -144,7 +143,7 @@ class ReleaseRisk:
     outlying: bool = False
     """Whether the attempts are on the most outlying records alone."""
     notes: tuple[str, ...] = ()
-    """What the reader of the result should know, one sentence each."""
+    """Notes for the reader of the result, one sentence each."""
 
     @property
     def loses(self) -> bool:
@@ -153,7 +152,7 @@ class ReleaseRisk:
 
     @property
     def title(self) -> str:
-        """What it is called, such as ``inference (income)``; escape it before you show it."""
+        """Name, such as ``inference (income)``; escape it before display."""
         return f"{self.name} ({self.variant})" if self.variant else self.name
 
 
@@ -164,7 +163,7 @@ class WorstRisk:
     risk: ReleaseRisk
     """Which it is."""
     beyond: Estimate
-    """What the attack achieves beyond the control; the interval allows for all looks."""
+    """Success of the attack beyond the control; the interval allows for all looks."""
 
 
 def release_risk(hits: Hits, level: float, known: tuple[str, ...] = ()) -> ReleaseRisk:

@@ -43,14 +43,14 @@ _LARGEST = np.iinfo(np.uint16).max
 
 Singles = NDArray[np.float32]
 Places = NDArray[np.int32]
-"""Among the values of a column in order."""
+"""Positions among the sorted values of a column."""
 Weights = NDArray[np.uint16]
 """Whole numbers, whose sums do not depend on the order of the columns."""
 
 
 @dataclass(frozen=True, eq=False)
 class InCommon:
-    """Real records and the holdout, ranked together by what they have in common with the table.
+    """Real records and the holdout, ranked together by the values they share with the table.
 
     The rankings do not know which is which: where the synthetic table was made from neither, equal
     shares of both are among the first.
@@ -80,7 +80,7 @@ class InCommon:
 
 
 def ranked_in_common(released: ReleasedTables, rng: np.random.Generator) -> InCommon | Skipped:
-    """Return records ranked by what they have in common with a synthetic record.
+    """Rank records by the values they share with a synthetic record.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ class _Places:
         return cls(len(asked), first, last, np.isnan(values) if is_number else None)
 
     def add(self, score: Singles, rows: slice, worth: Singles) -> None:
-        """Add what each record and each synthetic one have in common to their scores, in place.
+        """Add the weight of the values shared with synthetic records to the scores, in place.
 
         Parameters
         ----------
@@ -318,13 +318,13 @@ class _Column:
     ends: list[int]
     """Where those of each code end; they begin where those of the one before end."""
     weight: Weights
-    """Of each code."""
+    """Weight of each code."""
     frequent: dict[int, Weights]
-    """For some codes what to add to every synthetic record."""
+    """For frequent codes, the addend for every synthetic record."""
 
     @classmethod
     def of(cls, asked: Ints, own: Ints, weight: Weights) -> _Column:
-        """Return a column of codes with what is looked up often."""
+        """Return a column of codes, with lookups for the frequent ones."""
         count = np.bincount(own, minlength=len(weight))
         often = np.flatnonzero(count > _FREQUENT * len(own)).tolist()
         return cls(
@@ -338,7 +338,7 @@ class _Column:
         )
 
     def add(self, score: Weights, record: int) -> None:
-        """Add to the synthetic records that agree with a record what that is worth, in place."""
+        """Add the weight of a record's code to the synthetic records that share it, in place."""
         code = self.asked[record]
         if code in self.frequent:
             np.add(score, self.frequent[code], out=score)

@@ -105,7 +105,7 @@ class _SecretGuesses:
     constant: Sequence[Bools]
     """Whether the value that is right most often is right."""
     meaning: str
-    """What an attempt is."""
+    """Definition of an attempt."""
 
 
 def _hits(
@@ -142,7 +142,14 @@ def _infer_column(
 ) -> _SecretGuesses:
     column = released.schema.columns[j]
     made = released.synthetic
-    off = _tolerance(released.real.values[:, j]) if column.is_number else 0.0
+    off = 0.0
+    if column.is_number:
+        real = released.real.values[:, j]
+        there = real[~np.isnan(real)]
+        if len(there):
+            # Quantiles, so that a single outlier does not widen the tolerance.
+            low, high = np.quantile(there, [0.05, 0.95])
+            off = float(TOLERANCE * (high - low))
     truth = [side.values[:, j] for side in asked]
     guess = best_guesses(known, j, off, rng)
     constant = most_often_right(made.values[:, j], off)
@@ -163,11 +170,3 @@ def most_often_right(values: Floats, off: float) -> float:
     first = np.searchsorted(there, there - off, side="left")
     last = np.searchsorted(there, there + off, side="right")
     return float(there[np.argmax(last - first)])
-
-
-def _tolerance(values: Floats) -> float:
-    there = values[~np.isnan(values)]
-    if not len(there):
-        return 0.0
-    low, high = np.quantile(there, [0.05, 0.95])
-    return float(TOLERANCE * (high - low))

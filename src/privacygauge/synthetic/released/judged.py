@@ -1,4 +1,4 @@
-"""Who is judged, what may be learnt from, and the signals that come of it."""
+"""The records judged in a released table, the records to learn from, and attacks by signals."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class JudgedRecords:
     reference: Table
     """The other part of the holdout."""
     synthetic: Table
-    """What was released."""
+    """The released synthetic table."""
     nonmember_rows: Ints
     """(m,) Rows of the non-members in the holdout."""
 
@@ -114,7 +114,7 @@ def cross_fitted(auc: Estimate) -> Estimate:
 
 
 def played_alone(found: Signals, unit: Ints, seed: int, level: float) -> tuple[Play, Evaluation]:
-    """Return what signals come to with thresholds from the other half, and how good that is."""
+    """Evaluate signals with thresholds chosen on the other half of the records."""
     score = np.concatenate([found.members, found.nonmembers])
     transcript = Transcript(score, np.arange(len(score)) < len(found.members), unit=unit)
     decisions = Split(seed=seed).decide(transcript)

@@ -1,4 +1,4 @@
-"""Linkability: whether the synthetic table helps to join what two sources know of a person.
+"""Linkability: whether the synthetic table helps to join two sources on the same people.
 
 The second risk of the opinion 05/2014 of the Article 29 Working Party: "the ability to link, at
 least, two records concerning the same data subject".
@@ -32,12 +32,12 @@ from privacygauge.synthetic.table import Table, require_columns
 CANDIDATES = FEWEST
 """People in a line, the right one included: no table has fewer."""
 FEWEST_COLUMNS = 3
-"""Of tables in which a record is looked for by all columns but one."""
+"""Fewest columns of a table in which a record is looked for by all columns but one."""
 
 
 @dataclass(frozen=True)
 class Halves:
-    """What one source knows, and what the other does; columns in neither are known to nobody."""
+    """Columns known to one source and to the other; nobody knows the rest."""
 
     one: tuple[str, ...]
     """Columns, at least one."""
@@ -84,7 +84,10 @@ def linkability(
         holdout people. Baseline: a candidate drawn at random. Of equally near ones the attacker
         draws one.
     """
-    tables = [_known_columns(table, halves) for table in released.tables().values()]
+    tables = list(released.tables().values())
+    if halves is not None:
+        known = (*halves.one, *halves.other)
+        tables = [_only(table, known, "halves") for table in tables]
     if len(tables[0].schema.columns) < 2:
         raise InputError("linkability needs at least two columns, got one")
     real, made, *others = tables
@@ -99,7 +102,11 @@ def linkability(
         for side, people in zip(sides, asked, strict=True)
     ]
     of_real, *of_others = released.people(asked)
-    found = _link_halves(made, lines, rng)
+    space = space_of(stack_tables(made, *lines), Minkowski(1))
+    ends = np.cumsum([len(made), *(len(line) for line in lines)])
+    among, *places = np.split(np.arange(len(space)), ends[:-1])
+    away = [nearest_points(space, rows, among).distance for rows in places]
+    found = [_first_is_least(one.reshape(-1, CANDIDATES), rng) for one in away]
     guess = rng.integers(CANDIDATES, size=len(found[0])) == 0
     variant = "random halves" if halves is None else "given halves"
     return Hits(
@@ -210,12 +217,6 @@ def _among(asked: NDArray[np.uint64], there: NDArray[np.uint64]) -> Bools:
     return found
 
 
-def _known_columns(table: Table, halves: Halves | None) -> Table:
-    if halves is None:
-        return table
-    return _only(table, (*halves.one, *halves.other), "halves")
-
-
 def _only(table: Table, names: Sequence[str], what: str) -> Table:
     """Return the records with the columns of these names."""
     require_columns(names, table.schema.names, what)
@@ -231,23 +232,12 @@ def _lines(
     # Steps of 1..n - 1 from a person never lead back to the same row.
     steps = np.array([1 + rng.choice(n - 1, candidates - 1, replace=False) for _ in people])
     line = np.column_stack([people, (people[:, None] + steps) % n])
-    shown = np.array([_half(width, halves, rng) for _ in people])
+    if halves is None:
+        shown = np.array([rng.permutation(width) < width // 2 for _ in people])
+    else:
+        shown = np.array([np.arange(width) < len(halves.one) for _ in people])
     joined = np.where(shown[:, None], table.values[people][:, None], table.values[line])
     return Table(table.schema, joined.reshape(-1, width))
-
-
-def _half(width: int, halves: Halves | None, rng: np.random.Generator) -> Bools:
-    if halves is not None:
-        return np.arange(width) < len(halves.one)
-    return rng.permutation(width) < width // 2
-
-
-def _link_halves(made: Table, lines: Sequence[Table], rng: np.random.Generator) -> list[Bools]:
-    space = space_of(stack_tables(made, *lines), Minkowski(1))
-    ends = np.cumsum([len(made), *(len(line) for line in lines)])
-    among, *asked = np.split(np.arange(len(space)), ends[:-1])
-    away = [nearest_points(space, rows, among).distance.reshape(-1, CANDIDATES) for rows in asked]
-    return [_first_is_least(found, rng) for found in away]
 
 
 def _first_is_least(away: Floats, rng: np.random.Generator) -> Bools:

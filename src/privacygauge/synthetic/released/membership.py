@@ -46,7 +46,7 @@ from privacygauge.synthetic.released.tables import (
 from privacygauge.synthetic.table import require_at_least
 
 MOST_CATEGORIES = 200
-"""Of a column; rarer ones are one category to the density ratio."""
+"""Most categories of a column; rarer ones are one category to the density ratio."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,9 @@ class DistanceRatio:
         """Return a signal of each record that is judged; 0 where both are equally far."""
         space = _space(seen, self.distance)
         away = _to_synthetic(seen, space)
-        usual = _to_reference(seen, space)
+        asked = np.arange(len(seen.real) + len(seen.nonmembers))
+        reference = np.arange(len(asked) + len(seen.synthetic), len(space))
+        usual = nearest_points(space, asked, reference).distance
         least = 0.001 * float(np.median(usual)) or float(np.finfo(np.float32).eps)
         found = np.log(usual + least) - np.log(away + least)
         return seen.signals(self.name, self.distance.title, found)
@@ -232,21 +234,14 @@ def _to_synthetic(seen: JudgedRecords, space: Space) -> Floats:
     return nearest_points(space, np.arange(begin), among).distance
 
 
-def _to_reference(seen: JudgedRecords, space: Space) -> Floats:
-    asked = np.arange(len(seen.real) + len(seen.nonmembers))
-    return nearest_points(
-        space, asked, np.arange(len(asked) + len(seen.synthetic), len(space))
-    ).distance
-
-
 @dataclass(frozen=True, eq=False)
 class Membership:
-    """What became of the membership attacks."""
+    """Results of the membership attacks."""
 
     played: tuple[tuple[Play, Evaluation], ...]
     """One an attack."""
     headline: Headline
-    """What the verdict speaks of."""
+    """Headline of the verdict."""
     blind: Evaluation
     """An attack that never sees the synthetic table."""
     skipped: tuple[Skipped, ...]

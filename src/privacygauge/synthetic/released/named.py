@@ -55,13 +55,13 @@ class TextColumn:
     holdout: Texts | None
     """(m,) Of the holdout; None where there is none."""
     is_free: bool
-    """Whether it is free text, of which parts may be copied."""
+    """True for free text, of which parts may be copied."""
     known: dict[str, dict[str | None, float]] = field(default_factory=dict, repr=False)
-    """By measure what texts have in common with synthetic ones: found out once for a text, and
-    shared by the columns of some rows."""
+    """Similarity to synthetic texts by measure and text; computed once and shared by all selections
+    of rows."""
 
     def in_common(self, texts: Texts, measure: Callable[[Texts, Texts], Floats]) -> Floats:
-        """Return (n,) what each text has in common with the synthetic ones, by a measure."""
+        """Return each text's similarity to the synthetic ones by a measure, (n,)."""
         known = self.known.setdefault(measure.__name__, {})
         asked = [text for text in dict.fromkeys(texts) if text not in known]
         if asked:
@@ -77,7 +77,7 @@ class TextColumn:
 
 @dataclass(frozen=True, eq=False)
 class Apart:
-    """What is left out of the comparison of records."""
+    """Columns left out of the comparison of records."""
 
     columns: tuple[str, ...]
     """All of them."""
@@ -153,7 +153,7 @@ _SAID = {
 
 
 def _kind(column: pd.Series[Any], sides: Sequence[pd.Series[Any]]) -> str:
-    """Return what a column is that is no attribute: text, name, number or person; else nothing."""
+    """Return the kind of a column that is not an attribute, or an empty text for one that is."""
     import pandas as pd
 
     there = column.dropna()
@@ -178,7 +178,10 @@ def _kind(column: pd.Series[Any], sides: Sequence[pd.Series[Any]]) -> str:
             return "text"
         if FEWEST <= n == len(column) and _all_differ(sides, levels):
             return "name"
-    return "person" if _names_people(sides, levels, n) else ""
+    # A person's values are on one side, though many rows share them there.
+    if len(sides) < 2 or not _LEVELS <= levels <= _SEVERAL * n:
+        return ""
+    return "" if set(sides[0].dropna()) & set(sides[1].dropna()) else "person"
 
 
 def _is_number(column: pd.Series[Any]) -> bool:
@@ -204,13 +207,6 @@ def _all_differ(sides: Sequence[pd.Series[Any]], levels: int) -> bool:
 def _is_dense(side: pd.Series[Any]) -> bool:
     there = side.dropna()
     return len(there) >= 2 and float(there.max() - there.min()) < _DENSE * len(there)
-
-
-def _names_people(sides: Sequence[pd.Series[Any]], levels: int, n: int) -> bool:
-    """Return whether no value is on both sides, although many are shared within a side."""
-    if len(sides) < 2 or not _LEVELS <= levels <= _SEVERAL * n:
-        return False
-    return not set(sides[0].dropna()) & set(sides[1].dropna())
 
 
 def _texts(column: pd.Series[Any]) -> Texts:

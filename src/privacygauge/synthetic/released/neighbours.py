@@ -104,7 +104,7 @@ class _Best:
     """(q,) Which it is of those to choose from; beyond the last where none was found."""
 
     def keep(self, rows: Ints, distance: Floats, place: Ints) -> None:
-        """Take what is nearer, or as near and first in the order given."""
+        """Keep a candidate that is nearer, or as near and earlier in the order given."""
         ours = self.distance[rows]
         first = self.place[rows]
         better = (distance < ours) | ((distance == ours) & (place < first))

@@ -28,7 +28,7 @@ _ROWS = 2_000
 
 @dataclass(frozen=True, eq=False)
 class SamePlace:
-    """What rows have in common with the real records at their places."""
+    """Agreement of rows with the real records at the same places."""
 
     hit: Bools
     """(k,) Whether a released row has most in common with the real record at its own place, among
@@ -57,7 +57,7 @@ class SamePlace:
 
 
 def same_place(released: ReleasedTables, rng: np.random.Generator) -> SamePlace | None:
-    """Return what released rows have in common with the real records at the same places.
+    """Return the agreement of released rows with the real records at the same places.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def same_place(released: ReleasedTables, rng: np.random.Generator) -> SamePlace 
 
 
 def _in_common(released: ReleasedTables, places: Ints, distances: Ints) -> Floats:
-    """Return (d, k) what the rows at some places have in common with real ones at distances."""
+    """Return the agreement (d, k) of rows at some places with real ones at distances from them."""
     n = min(len(released.real), len(released.synthetic))
     score = np.zeros((len(distances), len(places)))
     rows = (places + distances[:, None]) % n  # the line of a place near an end goes on at the other

@@ -20,13 +20,14 @@ from privacygauge.synthetic.released.tables import FEWEST, ReleasedTables, stack
 from privacygauge.synthetic.vulnerability import DIGITS, vulnerability_scores
 
 SHARE = 0.01
-"""Of the records, the most outlying, that are attacked apart from the others."""
+"""Share of the records, the most outlying, that are attacked apart from the others."""
 LEAST = 200
 """So many at least, of both tables together: fewer leave wide intervals."""
 MOST = 0.2
 """But no more than this share of all records."""
 NEIGHBOURS = 5
-"""Whose mean distance says how outlying a record is; those of the same person do not count."""
+"""Nearest neighbours in the mean distance that measures outlyingness; those of the same person do
+not count."""
 VARIANT = "most outlying records"
 """As reports call these forms of the risks."""
 

@@ -43,22 +43,22 @@ class SharedRecords:
 
 @dataclass(frozen=True, eq=False)
 class LoneCopies:
-    """Copies of real records that equal no other real one, and what chance would copy of them."""
+    """Copies of real records that equal no other, and the copies that chance would make."""
 
     copied: Bools
     """(u,) Whether each is in the synthetic table, or in n rows of it where it has more."""
     by_chance: Bools
-    """What the copies are compared with, whichever is copied most: the real records that equal
-    another one, (n,), the records (u,) that occur among the synthetic rows once every column is
-    shuffled, or the holdout records that are copied, (m,)."""
+    """Comparison for `copied`, whichever is copied most: the real records that equal another one,
+    (n,), the records (u,) that occur among the synthetic rows once every column is shuffled, or the
+    holdout records that are copied, (m,)."""
     rows: Bools
     """(s,) Whether each synthetic row equals one of these records."""
     row_kind: Ints
     """(s,) The same number for equal synthetic rows, which are one piece of evidence."""
     rows_by_chance: Bools
-    """What the rows are compared with, whichever is larger: the real records that equal another
-    one, (n,), the synthetic rows (s,) that would equal one of these records once every column is
-    shuffled, or those that equal a holdout record, scaled to as many as there are real ones."""
+    """Comparison for `rows`, whichever is larger: the real records that equal another one, (n,),
+    the synthetic rows (s,) that would equal one of these records once every column is shuffled, or
+    those that equal a holdout record, scaled to the number of real ones."""
 
 
 def find_shared_records(released: ReleasedTables) -> SharedRecords:
@@ -210,8 +210,8 @@ class People:
 
 
 FEWEST_PEOPLE = 20
-"""Fewer on a side are no control: nothing shows then whether their rows are of still fewer people,
-such as visits, and attacks that see what rows of one person have in common would look strong."""
+"""Fewest people per side. Fewer are not a control: their rows may belong to still fewer people,
+such as visits, and attacks that see the similarity of rows of one person would look strong."""
 _MOSTLY = 0.5
 """A holdout of which more people than this share have real records is not one of other people."""
 
@@ -237,7 +237,7 @@ def same_people(tables: ReleasedTables) -> People | None:
 def with_people(
     tables: ReleasedTables, unit: ArrayLike | None, holdout_unit: ArrayLike | None
 ) -> tuple[ReleasedTables, list[str]]:
-    """Return tables whose records name the person behind them, and what is to be said of it.
+    """Return tables whose records name the person behind them, and notes on it.
 
     Where neither is given, equal records are one person's if they also lie on one side, all but
     one in a hundred.

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core import checks, seeds
-from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
@@ -75,7 +74,7 @@ class CopiedRecord:
     """A real record that stands in the synthetic table although chance would not put it there."""
 
     row: int
-    """Of the real table as it was given."""
+    """Row of the real table as it was given."""
     name: str
     """Its id; the row where none was given."""
     expected: float
@@ -99,7 +98,7 @@ class HoldoutCopies:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Release:
-    """What was measured of a released table."""
+    """Measurements of a released table."""
 
     n_real: int
     """Records that the generator learnt from."""
@@ -110,7 +109,7 @@ class Release:
     evaluations: tuple[Evaluation, ...]
     """One for each membership attack; empty without a holdout."""
     headline: Headline | None
-    """What the verdict speaks of; None without a holdout."""
+    """Headline of the verdict; None without a holdout."""
     blind: Evaluation | None
     """An attack that never sees the synthetic table: where it succeeds, real records and holdout
     are different people, and the others' success is no evidence of a leak."""
@@ -121,9 +120,9 @@ class Release:
     closest: tuple[Fact, ...]
     """About distances to the closest record: no evidence of safety."""
     utility: Utility | Skipped
-    """What the synthetic table is good for."""
+    """Utility of the synthetic table."""
     corrected: CorrectedIntervals
-    """What the verdict chooses from."""
+    """Intervals that the verdict chooses from."""
     tried: AttemptCounts
     """How often each attack was tried."""
     overlap: Overlap | None = None
@@ -138,7 +137,7 @@ class Release:
     """Whether few real records stand out at the top of a membership attack's ranking, where they do
     not without the table, and the least that would have been shown; None without a holdout."""
     exposed: tuple[tuple[str, ExposedRecord], ...] = ()
-    """The ids of the most outlying real records, and what became of each."""
+    """The most outlying real records: ids, and results of the attacks on each."""
 
     @property
     def worst(self) -> WorstRisk | None:
@@ -171,7 +170,7 @@ def checked_names(
     show: Sequence[str],
     ids: ArrayLike | None,
 ) -> NDArray[Any] | None:
-    """Return the names of the real records, after what would fail only after hours of work.
+    """Return the ids of the real records; check first all that would fail only after hours of work.
 
     The options are those of `audit_released`; `show` names columns to print.
 
@@ -194,10 +193,10 @@ def checked_names(
 
 @dataclass(frozen=True, eq=False)
 class ReleaseMeasurement:
-    """A release, and what it was measured with."""
+    """A release, and the tables and attacks it was measured with."""
 
     release: Release
-    """What was measured."""
+    """The measurements."""
     tables: ReleasedTables
     """The tables, with a holdout that is a control or none."""
     played: Membership | None
@@ -209,7 +208,7 @@ class ReleaseMeasurement:
     names: NDArray[Any] | None
     """The names of the real records that are left."""
     skipped: tuple[Skipped, ...]
-    """What could not be tried beside the membership attacks."""
+    """Attempts that could not be made besides the membership attacks."""
 
 
 def measure_release(
@@ -280,6 +279,7 @@ def measure_release(
     copied = find_copies(tables, seeds.stream(seed, "copies"))
     order = same_place(given, seeds.stream(seed, "order"))
     closest = closest_records(tables, seeds.stream(seed, "closest"))
+    ids = rows if names is None else names
     # Bonferroni: the verdict speaks of whichever goes furthest, copies included.
     together = 1 - (1 - level) / (len(attacked.hits) + COPY_LOOKS)
     release = Release(
@@ -312,7 +312,7 @@ def measure_release(
         learnt=learnt,
         people=people,
         tried=often,
-        exposed=_exposed_by_id(attacked.exposed, rows if names is None else names),
+        exposed=tuple((str(ids[one.row]), one) for one in attacked.exposed),
     )
     left_out = (use.learnt,) if isinstance(use.learnt, Skipped) else ()
     skipped = (*attacked.skipped, *left_out)
@@ -327,9 +327,3 @@ def measure_release(
         names=names,
         skipped=skipped,
     )
-
-
-def _exposed_by_id(
-    found: Sequence[ExposedRecord], ids: Ints | NDArray[Any]
-) -> tuple[tuple[str, ExposedRecord], ...]:
-    return tuple((str(ids[one.row]), one) for one in found)

@@ -94,4 +94,5 @@ _MEASURES = (
     (longest_run_in_common, "words in a row"),
     (most_words_in_common, "rare words"),
 )
-"""What two texts have in common. Where single words were replaced, no long run is left."""
+"""Measures of the similarity of two texts. Where single words were replaced, no long run is
+left."""

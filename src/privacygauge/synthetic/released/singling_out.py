@@ -24,7 +24,7 @@ from privacygauge.synthetic.released.tables import ReleasedTables
 from privacygauge.synthetic.table import Table
 
 Form = Literal["values", "tails"]
-"""What a predicate asks of numbers: this very value, or one at least as far from the middle."""
+"""Form of a predicate on numbers: this very value, or one at least as far from the middle."""
 
 _TRIES = 20
 """Synthetic records that are looked at for each predicate that is wanted."""

@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MISSING = frozenset(("?", "-", ".", "", "missing", "unknown", "none", "n/a", "na", "nan", "null"))
-"""What a missing value is often called, in small letters."""
+"""Common spellings of a missing value, in lower case."""
 SMALL = 50
 """In a table of fewer records codes may differ from those of another one by chance."""
 DECIMALS = 9
 """Numbers of more decimals than these are not rounded."""
 OUTSIDE = "in no range"
-"""What a number is called that is in none of the ranges of a column."""
+"""Category of a number that is in none of the ranges of a column."""
+
 _NUMBER = r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
 _UNIT = r"(?:\s*[a-z]+)?"
 _RANGE = re.compile(
@@ -52,7 +53,7 @@ _PREFIXES = 0.9
 
 
 def as_written(real: Table, other: Table, name: str) -> tuple[Table, tuple[str, ...]]:
-    """Return another table with values spelt as in the real one, and what was read otherwise.
+    """Return another table with values spelt as in the real one, and notes on the changes.
 
     Categories that the real table does not have are taken for the one that differs in letter case,
     outer spaces or the form of a number alone, and for missing values where they say so. In a
@@ -83,7 +84,7 @@ def as_written(real: Table, other: Table, name: str) -> tuple[Table, tuple[str, 
 def coarsened_alike(
     frames: Mapping[str, pd.DataFrame], kept: Collection[str] = ()
 ) -> tuple[dict[str, pd.DataFrame], tuple[str, ...]]:
-    """Return frames with values as coarse as the synthetic table has them, and what was changed.
+    """Coarsen frames to the precision of the synthetic table; return notes on the changes.
 
     Where the synthetic table holds ranges (30-39) of numbers, the other tables' numbers are put in
     them; where it holds the beginnings of values (123** or 123 for 12345), the others' are cut;
@@ -190,7 +191,7 @@ def _in_periods(write: Callable[[date], str], column: pd.Series[Any]) -> pd.Seri
 
 
 def _period_of(texts: Collection[Any], real: pd.Series[Any]) -> Callable[[date], str] | None:
-    """Return what writes a date as texts do, most of which are periods of a real date, or None."""
+    """Return a formatter of dates for texts that are mostly periods of a real date, or None."""
     made = {_text(value) for value in texts}
     days = days_of(real)
     if days is None or not made:
@@ -214,12 +215,12 @@ def _quarter(form: str, day: date) -> str:
 
 @dataclass(frozen=True)
 class _Cut:
-    """How values were cut: what is kept of each, and what stands in place of the rest."""
+    """Cut of values: the length kept of each, and the mark in place of the rest."""
 
     length: int
     """Characters that are kept, or where it is negative, that are lost at the end."""
     mark: str
-    """What stands for each character that is lost; empty for nothing."""
+    """Mark for each character that is lost; empty for none."""
 
     def text_of(self, value: object) -> str:
         """Return a value as it reads once it is cut."""
@@ -323,10 +324,12 @@ def rounded_alike(made: Table, others: Sequence[Table]) -> tuple[list[Table], tu
 
 
 def _texts(real: Column, column: Column, codes: Floats) -> tuple[Column, Floats, str]:
-    """Return a column of categories as the real one spells them, and what was changed."""
+    """Return a column of categories as the real one spells them, and a note on the changes."""
     spelt = {_plain(text): text for text in real.categories}
     unique = len(spelt) == len(real.categories)
-    marks = {text for text in column.categories if _is_mark(text)} - set(real.categories)
+    marks = {text for text in column.categories if text.strip().casefold() in MISSING} - set(
+        real.categories
+    )
     renamed = {
         text: spelt[_plain(text)]
         for text in column.categories
@@ -367,7 +370,7 @@ def _numbers(real: Column, column: Column, values: Floats) -> tuple[Column, Floa
 
 
 def _plain(text: str) -> str:
-    """Return a category without what people write in one way or another."""
+    """Return a category in a canonical spelling."""
     plain = " ".join(text.split()).casefold()
     plain = {"true": "1", "false": "0"}.get(plain, plain)
     try:
@@ -375,10 +378,6 @@ def _plain(text: str) -> str:
     except ValueError:
         return plain
     return repr(number) if np.isfinite(number) else plain
-
-
-def _is_mark(text: str) -> bool:
-    return text.strip().casefold() in MISSING
 
 
 def _decimals(values: Floats) -> int | None:

@@ -45,7 +45,7 @@ from privacygauge.synthetic.released.texts import texts_copied
 from privacygauge.synthetic.released.unlikely import UnlikelyCopies
 
 FORMS: tuple[Form, ...] = ("values", "tails")
-"""Of predicates that single out."""
+"""Forms of predicates that single out."""
 N_OUTLYING = 3
 """Forms for the most outlying records: one of each risk."""
 N_NEARLY = 1 + len(IN_COMMON)
@@ -58,17 +58,17 @@ and at the order of the rows."""
 
 
 ORDERED = "Rows that their place joins to a person, beyond chance"
-"""What the share of the rows in the order of the real ones is called."""
+"""Label of the share of the rows that are in the order of the real ones."""
 SHARED = "Records that have {} in common with a synthetic one, beyond chance"
-"""What the share of the records is called that share values of a column with synthetic ones."""
+"""Label of the share of the records that share values of a column with synthetic ones."""
 
 
 @dataclass(frozen=True)
 class ExposedRecord:
-    """What became of one of the most outlying real records."""
+    """Results of the attacks on one of the most outlying real records."""
 
     row: int
-    """Of the real table."""
+    """Row of the real table."""
     score: float
     """Mean distance to the nearest other records, higher is more outlying."""
     singled_out: bool | None
@@ -78,17 +78,17 @@ class ExposedRecord:
     told: int
     """How many of its values were inferred."""
     secrets: int
-    """Of how many that were tried."""
+    """Number of secrets tried."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tries:
-    """What was tried."""
+    """Attempts of all attacks."""
 
     hits: tuple[Hits, ...]
     """One a form of a risk; those on the most outlying records last."""
     skipped: tuple[Skipped, ...]
-    """What could not be tried."""
+    """Attempts that could not be made."""
     exposed: tuple[ExposedRecord, ...]
     """The most outlying real records, the most outlying first; none where there are too few."""
     rankings: tuple[tuple[str, Transcript], ...]
@@ -171,7 +171,7 @@ def tries(
 
 
 def _exposed_records(rows: Outlying, kept: Ints, hits: Sequence[Hits]) -> tuple[ExposedRecord, ...]:
-    """Return what became of each of the most outlying real records."""
+    """Return the results of the attacks on each of the most outlying real records."""
     attack = {found.name: found.attack for found in hits if found.outlying}
     tried = rows.real[np.isin(rows.real, kept)].tolist()
     alone = dict(zip(tried, attack.get("singling-out", ()), strict=False))
@@ -204,23 +204,23 @@ class CorrectedIntervals:
     risks: tuple[Estimate | None, ...]
     """One a risk, in their order; None without a holdout."""
     copies: Estimate | None
-    """Of the real records: share copied beyond that of the holdout, as for a risk; None without
-    a holdout."""
+    """Share of the real records copied beyond that of the holdout, as for a risk; None without a
+    holdout."""
     inverted: tuple[str, ...] = ()
-    """The names of what gives away more about the holdout than about the real records; together
+    """Names of the attacks that find more about the holdout than about the real records; together
     with the membership attacks nothing is named by chance more often than the level allows."""
     alone: Estimate | None = None
-    """Of the real records that equal no other real one: share copied beyond what the real table
-    itself says that chance copies, which needs no holdout; None where there are too few."""
+    """Share of the real records that equal no other real one and were copied, beyond chance as
+    estimated from the real table, which needs no holdout; None where there are too few."""
 
     rows: Estimate | None = None
-    """Of the synthetic rows: share that equal a real record which occurs once, beyond chance as
-    for `alone`; few copies of many people may be all rows of a small table."""
+    """Share of the synthetic rows that equal a real record which occurs once, beyond chance as for
+    `alone`; few copies of many people may be all rows of a small table."""
     unlikely: Estimate | None = None
     """Copies that chance does not explain one by one: as a share of the real records or of the
     synthetic rows, whichever is larger; None where there are none."""
     order: Estimate | None = None
-    """Of the synthetic rows: share that their place joins to a real record, beyond chance, which
+    """Share of the synthetic rows that their place joins to a real record, beyond chance, which
     needs no holdout; None where the rows are not in the order of the real ones."""
     shared: tuple[SharedValues, ...] = ()
     """By column: real records whose values, or long parts of whose texts, are in the table though
@@ -230,7 +230,7 @@ class CorrectedIntervals:
 
     @property
     def needs_no_control(self) -> dict[str, Estimate]:
-        """What is known without a holdout, by what it is a share of."""
+        """Shares that need no holdout, by label."""
         found = {
             "Records of one kind copied, beyond chance": self.alone,
             "Synthetic rows that are real people, beyond chance": self.rows,
@@ -242,7 +242,7 @@ class CorrectedIntervals:
 
     @property
     def copied(self) -> Estimate | None:
-        """What shows copying most clearly, beside the holdout or by chance; None for neither."""
+        """The clearest evidence of copying, against the holdout or chance; None without any."""
         copied = (self.copies, self.alone, self.rows, self.unlikely)
         found = (x for x in copied if x is not None)
         return max(found, key=furthest_beyond, default=None)
@@ -263,7 +263,7 @@ class AttemptCounts:
     asked: float | None
     """The half-width that was wanted of attack minus control; None where attempts were."""
     reached: float
-    """What they give at most, at a level that allows for all looks."""
+    """Largest half-width that these attempts give, at a level that allows for all looks."""
 
     @property
     def said(self) -> str:
@@ -289,7 +289,7 @@ class AttemptCounts:
 
 @dataclass(frozen=True)
 class TableOptions:
-    """What was asked of the attempts."""
+    """Options of the attempts."""
 
     secrets: Sequence[str] | None
     attempts: int | None

@@ -35,7 +35,7 @@ NO_CONTROL = (
     "without records that the generator did not learn from, what the synthetic table gives away "
     "about people in general cannot be told from what it gives away about those in the real table"
 )
-"""What a reader must know where there are no such records."""
+"""Note for the reader where there are no such records."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class ReleasedTables:
     real: Table
     """The records that the generator learnt from: members."""
     synthetic: Table
-    """What was released."""
+    """The released synthetic table."""
     holdout: Table | None = None
     """Records of the same source that the generator did not learn from; None for none."""
     unit: Ints | None = None
@@ -59,7 +59,7 @@ class ReleasedTables:
     holdout_unit: Ints | None = None
     """(m,) The same for the holdout, with the same number for the same person."""
     read: tuple[str, ...] = ()
-    """What is read otherwise than it was written, or left out, a sentence each."""
+    """Notes on values read otherwise than written, or left out, one sentence each."""
     texts: tuple[TextColumn, ...] = ()
     """Columns of free text and of names, which are not in the tables."""
     apart: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ class ReleasedTables:
 
     @property
     def schema(self) -> Schema:
-        """What all tables have in common."""
+        """Schema shared by all tables."""
         return self.real.schema
 
     def tables(self) -> dict[str, Table]:
@@ -170,9 +170,13 @@ def read_together(
     given = {"real": real, "synthetic": synthetic, "holdout": holdout}
     contents = {name: _content(name, data) for name, data in given.items() if data is not None}
     require_columns(drop, [x for one in contents.values() for x in _names(one)], "drop")
-    named = _set_columns_apart(
-        {name: _without(one, drop) for name, one in contents.items()}, compared
-    )
+    left = {name: _without(one, drop) for name, one in contents.items()}
+    named = Apart((), (), None, ())
+    # A Table has attributes alone, since somebody encoded it.
+    if not any(isinstance(one, Table) for one in left.values()):
+        named = identifying_columns(
+            {name: one for name, one in left.items() if not isinstance(one, Table)}, compared
+        )
     drop = (*drop, *named.columns)
     people = {name: _people(named.person, one) for name, one in contents.items()}
     frames = {name: one for name, one in contents.items() if not isinstance(one, Table)}
@@ -187,7 +191,9 @@ def read_together(
     said: list[str] = []
     for name, content in contents.items():
         with _about(name):
-            table = _with_schema(first.schema, _without(content, drop))
+            further = _without(content, drop)
+            _check_columns("the table", _names(further), first.schema.names)
+            table = read_beside(further, first.schema)
         spelt, changes = as_written(first, table, name)
         found.append(spelt)
         said.extend(changes)
@@ -205,14 +211,6 @@ def read_together(
         apart=named.columns,
         people_named=named.person is not None,
     )
-
-
-def _set_columns_apart(contents: dict[str, Table | pd.DataFrame], compared: Sequence[str]) -> Apart:
-    """Return the columns that are no attributes; a Table has none, since somebody encoded it."""
-    frames = {name: one for name, one in contents.items() if not isinstance(one, Table)}
-    if len(frames) < len(contents):
-        return Apart((), (), None, ())
-    return identifying_columns(frames, compared)
 
 
 def _people(name: str | None, content: Table | pd.DataFrame) -> Ints | None:
@@ -253,12 +251,13 @@ def joined_schema(*schemas: Schema) -> Schema:
 def recode_table(table: Table, schema: Schema) -> Table:
     """Return a table's records under a schema that covers its own."""
     place = {name: j for j, name in enumerate(table.schema.names)}
-    columns = [
-        _recode_column(
-            table.schema.columns[place[column.name]], column, table.values[:, place[column.name]]
-        )
-        for column in schema.columns
-    ]
+    columns = []
+    for new in schema.columns:
+        old = table.schema.columns[place[new.name]]
+        values = table.values[:, place[new.name]]
+        if not old.is_number and old != new:
+            values = category_places(values.astype(np.int64), old.categories, new.categories)
+        columns.append(values)
     return Table(schema, np.column_stack(columns))
 
 
@@ -359,12 +358,6 @@ def _without(content: Table | pd.DataFrame, drop: Sequence[str]) -> Table | pd.D
     return content.loc[:, kept]
 
 
-def _with_schema(schema: Schema, content: Table | pd.DataFrame) -> Table:
-    """Return a table with the columns of a schema and their kinds, whatever its values."""
-    _check_columns("the table", _names(content), schema.names)
-    return read_beside(content, schema)
-
-
 def _check_columns(what: str, names: Sequence[str], required: Sequence[str]) -> None:
     absent = [name for name in required if name not in names]
     if absent:
@@ -402,12 +395,6 @@ def _join_columns(columns: Sequence[Column]) -> Column:
     low = min(column.low for column in columns if column.low is not None)
     high = max(column.high for column in columns if column.high is not None)
     return Column(first.name, kind, low, high, missing=missing, date=first.date)
-
-
-def _recode_column(old: Column, new: Column, values: Floats) -> Floats:
-    if old.is_number or old == new:
-        return values
-    return category_places(values.astype(np.int64), old.categories, new.categories)
 
 
 def tables_of(

@@ -18,7 +18,7 @@ from privacygauge.synthetic.released.tables import ReleasedTables
 
 _WORD = re.compile(r"\w+")
 _LENGTH = 3
-"""Words in a row."""
+"""Words of a run."""
 _RUN = 4
 """Words in a row, of which longer runs are made."""
 _RARE = 0.01

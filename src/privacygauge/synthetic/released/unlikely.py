@@ -26,7 +26,7 @@ NEGLIGIBLE = 1e-3
 _COLUMNS = 10
 """Columns by which a record is known: those whose values are rarest."""
 _CONTEXT = 3
-"""Columns, at most, whose values together may say what another column's value is."""
+"""Most columns whose values together may determine another column's value."""
 _PAIRS = 200
 """Pairs of records that must agree in a context before it says anything."""
 _AGREEING = 10
@@ -116,7 +116,7 @@ def unlikely_copies(released: ReleasedTables, twins: Bools, level: float) -> Unl
 def _count_unlikely(
     rows: Ints, chance: Floats, fresh: Ints, released: ReleasedTables, level: float
 ) -> UnlikelyCopies:
-    """Return copies with what share of both tables they are."""
+    """Return copies with their shares of both tables."""
     own, made = number_equal_records((released.real, released.synthetic))
     few = np.isin(made, own[rows])
     every = np.isin(made, own)

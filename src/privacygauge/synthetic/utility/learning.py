@@ -1,4 +1,4 @@
-"""What a classifier learns from a synthetic table, beside what it learns from the real one."""
+"""Machine-learning utility: classifiers trained on the synthetic and on the real table."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ MOST_LABELS = 4
 MOST_CATEGORIES = 20
 """A column of more categories is a label only where it is named."""
 FEWEST_OF_A_CLASS = 10
-"""Of a label's second most frequent category among the real records."""
+"""Fewest real records in the second most frequent category of a label."""
 MOST_TAUGHT = 3_000
 """Records that a forest is taught with at most."""
 MOST_TESTED = 5_000
 """Records that a forest is tested on at most."""
 TREES = 25
-"""Of a forest."""
+"""Trees in a forest."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ class LearningComparison:
     """Balanced accuracy of the forest taught with real records, in [0, 1]: the mean of the
     classes' recalls; chance is 1 / classes."""
     synthetic_accuracy: float
-    """Of the forest taught with synthetic records."""
+    """Balanced accuracy of the forest trained on synthetic records."""
     real_auc: float
     """Mean over the classes of the AUC of each against all others; chance is 1/2."""
     synthetic_auc: float
-    """Of the forest taught with synthetic records."""
+    """AUC of the forest trained on synthetic records."""
 
 
 def possible_labels(table: Table) -> tuple[str, ...]:
@@ -70,7 +70,7 @@ def possible_labels(table: Table) -> tuple[str, ...]:
 def compare_learning(
     taught: Table, synthetic: Table, tested: Table, label: str, rng: np.random.Generator
 ) -> LearningComparison:
-    """Return how well a label is told by what was learnt from each of two tables.
+    """Return how well forests trained on each of two tables predict a label.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def _quality(probabilities: Floats, truth: Ints) -> tuple[float, float]:
 def split_for_learning(
     real: Table, holdout: Table | None, rng: np.random.Generator, share: float = 0.3
 ) -> tuple[Table, Table, Sequence[str]]:
-    """Return real records to learn from, real records to test on, and what to know about them."""
+    """Return real records to train on, real records to test on, and notes for the reader."""
     if holdout is not None:
         return real, holdout, ()
     order = rng.permutation(len(real))

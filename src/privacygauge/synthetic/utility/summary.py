@@ -1,4 +1,4 @@
-"""The utility of a synthetic table: its marginals, its correlations, and what it teaches."""
+"""The utility of a synthetic table: its marginals, its correlations, and models trained on it."""
 
 from __future__ import annotations
 
@@ -168,8 +168,8 @@ class Utility:
     marginals: tuple[Marginals, ...]
     """Real against synthetic, for sets of 1, 2 and 3 columns."""
     holdout_marginals: tuple[Marginals, ...]
-    """Real against holdout, for the same sets: what a sample of other people comes to. Empty
-    without a holdout."""
+    """Real against holdout, for the same sets: the difference that sampling other people makes.
+    Empty without a holdout."""
     real_associations: Floats
     """(F, F) As `associations` returns them, of the real records."""
     synthetic_associations: Floats
@@ -179,7 +179,7 @@ class Utility:
     learnt: tuple[LearningComparison, ...] | Skipped
     """One a label."""
     notes: tuple[str, ...] = ()
-    """What the reader of the result should know, one sentence each."""
+    """Notes for the reader of the result, one sentence each."""
 
     def __post_init__(self) -> None:
         for name in ("real_associations", "synthetic_associations", "holdout_associations"):
@@ -309,7 +309,14 @@ def _learning_results(
     released: ReleasedTables, label: str | None, rng: np.random.Generator
 ) -> tuple[tuple[LearningComparison, ...] | Skipped, tuple[str, ...]]:
     taught, tested, notes = split_for_learning(released.real, released.holdout, rng)
-    labels = [label] if label is not None else list(_testable_labels(taught, tested))
+    labels = [] if label is None else [label]
+    if label is None and len(taught.schema.columns) > 1:
+        place = taught.schema.names.index
+        labels = [
+            name
+            for name in possible_labels(taught)
+            if len(np.unique(tested.values[:, place(name)])) > 1
+        ]
     if not labels:
         reason = "no categorical column has two classes of ten records or more, and another column"
         return Skipped("learning", reason), ()
@@ -317,18 +324,6 @@ def _learning_results(
     return tuple(
         compare_learning(taught, made, tested=tested, label=one, rng=rng) for one in labels
     ), tuple(notes)
-
-
-def _testable_labels(taught: Table, tested: Table) -> tuple[str, ...]:
-    """Return the columns that can be labels, and of which the test has two classes."""
-    if len(taught.schema.columns) < 2:
-        return ()
-    place = taught.schema.names.index
-    return tuple(
-        name
-        for name in possible_labels(taught)
-        if len(np.unique(tested.values[:, place(name)])) > 1
-    )
 
 
 def _differences(one: Floats, other: Floats) -> Floats:
