@@ -176,8 +176,7 @@ class _Search:
         self.most = max(_FEW, _SHARE * len(space))
 
     def compare(self, h: int, found: _Open) -> None:
-        """Compare open points with those that differ from them in h columns, and merge the
-        distances."""
+        """Compare open points with those that differ from them in h columns; merge distances."""
         sets = combinations(range(len(self._keys.codes)), h)
         place = np.full(len(self._space), -1)
         place[found.rows] = np.arange(len(found.rows))
@@ -222,8 +221,7 @@ class _Search:
     def _measured(
         self, found: _Open, asked: _OpenPoints, sets: Ints, block: tuple[Ints, Ints]
     ) -> tuple[Ints, Ints, Floats]:
-        """Return the open points with nearer others in a block, and the distances of the
-        nearest."""
+        """Return the open points with nearer others in a block, and the nearest distances."""
         first, count = block
         step = np.arange(asked.size[first].max())
         turn = np.arange(count.max())

@@ -101,8 +101,7 @@ def some_query_counts(masks: ArrayLike, subsets: ArrayLike, n_features: int) -> 
 
 
 def checked_masks(masks: ArrayLike, n_features: int) -> NDArray[Any]:
-    """Return the checked masks of a data set or of k data sets, whose 2^F counts fit into
-    memory."""
+    """Return the checked masks of one or k data sets, whose 2^F counts fit into memory."""
     if not 0 <= n_features <= MOST_FEATURES:
         raise InputError(
             f"n_features must be in 0..{MOST_FEATURES}, got {n_features}: "

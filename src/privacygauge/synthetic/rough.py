@@ -1,4 +1,4 @@
-"""Distances of many records to all others in single precision, with a bound of their error."""
+"""Approximate distances of records to all others, in single precision with an error bound."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ Singles = NDArray[np.float32]
 _CACHED = 2**18
 """Numbers that stay in the cache: 1 MB."""
 _FEW = 64
-"""A column of more codes has rare ones: those that fewer points have than one in so many."""
+"""A code of a larger column is rare where fewer than one in this many points have it."""
 _UNIT = 2.0**-24
-"""The largest relative error of rounding to single precision."""
+"""Largest relative error of rounding to single precision."""
 
 
 class Rough(Protocol):
-    """Distances, but for a constant, that are nearly right."""
+    """Approximate distances, up to a constant."""
 
     @property
     def width(self) -> int:
-        """The number of columns is a multiple of it."""
+        """Divisor of the number of columns."""
 
     @property
     def error(self) -> np.float32:
-        """No distance is farther from the exact one than this."""
+        """Bound on the distance from the exact values."""
 
     def distances(self, rows: Ints) -> Singles:
         """Return (r, n + padding) distances to all points, infinite in the padding."""
@@ -45,15 +45,15 @@ class _Products:
     points: Singles
     """(n + padding, D) Points to multiply."""
     n: int
-    """How many points there are."""
+    """Number of points."""
     offset: float
-    """To be added."""
+    """Offset added to the products."""
     width: int
-    """The number of columns is a multiple of it."""
+    """Divisor of the number of columns."""
     error: np.float32
     """Error bound of every distance."""
     rare: csr_array
-    """(n, R) Roots of weights where a point has a rare code, whose product is subtracted too."""
+    """(n, R) Roots of weights where a point has a rare code; their product is subtracted, too."""
 
     def distances(self, rows: Ints) -> Singles:
         """Return (r, n + padding) distances to all points, infinite in the padding."""
@@ -72,7 +72,7 @@ class _Norms:
     """Distances of categories as a product, and of numbers column by column."""
 
     mismatches: _Products
-    """How many categories differ."""
+    """Numbers of categories that differ."""
     numbers: Singles
     """(L, n + padding) Coordinates."""
     share: float
@@ -84,7 +84,7 @@ class _Norms:
 
     @property
     def width(self) -> int:
-        """The number of columns is a multiple of it."""
+        """Divisor of the number of columns."""
         return self.mismatches.width
 
     def distances(self, rows: Ints) -> Singles:
@@ -103,7 +103,7 @@ class _Norms:
         return found
 
     def _add(self, found: Singles, rows: Ints, total: Singles, gap: Singles) -> None:
-        """Make distances of numbers of mismatches, in place."""
+        """Turn numbers of mismatches into distances, in place."""
         total[:] = 0
         for column in self.numbers:
             np.subtract(column[rows][:, None], column, out=gap)
@@ -118,7 +118,7 @@ class _Norms:
 
 
 def rough_of(space: Space, width: int) -> Rough:
-    """Return rough distances between all points of a space.
+    """Return approximate distances between all points of a space.
 
     Those of categories alone are numbers of columns that differ, and exact.
     """
@@ -160,7 +160,7 @@ def rough_of(space: Space, width: int) -> Rough:
 def _one_hot(
     space: Space, n_rows: int, further: int = 0, one: float = 1.0
 ) -> tuple[Singles, csr_array]:
-    """Return (n_rows, C + further) ones where a code is there, and (n, R) the same of rare codes.
+    """Return one-hot codes (n_rows, C + further), and the same of rare codes (n, R).
 
     In a column of many codes those that few points have are rare: their ones take no more memory
     than there are points, and few pairs of points share one. Further columns are zeros.

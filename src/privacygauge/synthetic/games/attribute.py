@@ -74,8 +74,7 @@ class AuxiliaryData:
         require_pools(setting)
 
     def company(self, setting: Setting, target: int, side: str, place: int) -> Ints:
-        """Return rows of the adversary's pool for its tables, and of the other pool for the
-        rest."""
+        """Return rows of the adversary's pool for its tables, of the other pool for the rest."""
         row = setting.targets[target : target + 1]
         rng = seeds.stream(setting.seed, "attribute", "records", int(row[0]), side, place)
         return drawn_beside(setting, row, int(side == "test"), rng)[1:]

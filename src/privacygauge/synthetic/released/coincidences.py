@@ -1,4 +1,4 @@
-"""Values that next to nobody shares, such as e-mail addresses: how many of them are real ones.
+"""Values that almost nobody shares, such as e-mail addresses: how many were copied.
 
 A handful of copied addresses is far beyond chance where no two people have one in common, whatever
 share of the table they are. Different people show how often values coincide: the holdout's with the
@@ -23,7 +23,7 @@ from privacygauge.synthetic.released.unlikely import NEGLIGIBLE
 _DISTINCT = 0.95
 """Smallest share of the people that must have a value of their own."""
 _FEWEST = 100
-"""Values on both sides together: among fewer nothing says how often values coincide."""
+"""Fewest values on both sides together; fewer do not show how often values coincide."""
 _NUMBER = re.compile(r"\d")
 _WORD = re.compile(r"[^\W_]+")
 _DIGITS = 7
@@ -36,7 +36,7 @@ Values = NDArray[np.object_]
 
 @dataclass(frozen=True, eq=False)
 class SharedValues:
-    """Real records that have something in common with the synthetic table that chance explains not.
+    """Real records that share values with the synthetic table beyond chance.
 
     A value that next to nobody shares, or a long run of words.
     """
@@ -53,7 +53,7 @@ class SharedValues:
 
 
 def most_by_chance(met: int) -> float:
-    """Return how unlikely a split must be, given how many values of the holdout are met.
+    """Return the largest probability of a split that counts as evidence, by the holdout's matches.
 
     Synthetic values may be rounder than people's, or more frequent, and so coincide more often
     with anybody's: the holdout's must be met so much less often than the real ones. The split of
@@ -134,7 +134,7 @@ def shared_values(released: ReleasedTables, level: float) -> Iterator[SharedValu
 
 
 def _columns(released: ReleasedTables) -> Iterator[tuple[str, Values, Values, Values | None]]:
-    """Yield the names, and the values of real, synthetic and holdout records, None for missing."""
+    """Yield the names and values of real, synthetic and holdout records, None for missing."""
     for text in released.texts:
         forms = _digits if _are_numbers(text.real) else _words
         sides = (text.real, text.synthetic, text.holdout)
@@ -181,13 +181,13 @@ def _words(texts: Values) -> Values:
 
 
 def _of_people(values: Values, unit: Ints) -> Values:
-    """Return the values that are there, each once for a person."""
+    """Return the values that are not missing, each once per person."""
     pairs = {(value, owner) for value, owner in zip(values, unit.tolist(), strict=True)}
     return np.array([value for value, _ in pairs if value is not None], object)
 
 
 def _equal_pairs(sides: list[Values]) -> tuple[int, int]:
-    """Return how many pairs of different people's values are equal, and the number of pairs."""
+    """Return the number of equal pairs of different people's values, and that of all pairs."""
     equal = pairs = 0
     for values in sides:
         equal += len(values) - len(set(values))

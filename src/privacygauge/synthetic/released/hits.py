@@ -18,7 +18,7 @@ from privacygauge.evaluate.excess import excess
 
 @dataclass(frozen=True, eq=False)
 class Hits:
-    """Which attempts succeeded: on the real records, on others, and without the synthetic table.
+    """Successes of attempts: on the real records, on the holdout, and without the synthetic table.
 
     What an attack gives away about the real records is what it achieves on them beyond what it
     achieves on the control, people of the same kind whom the generator never saw: (attack -
@@ -27,27 +27,28 @@ class Hits:
     """
 
     name: str
-    """The attack: singling-out, linkability or inference."""
+    """Name of the attack: singling-out, linkability or inference."""
     variant: str
-    """Which of its forms, or which secret."""
+    """Variant of the attack, or the secret."""
     attack: Bools
     """(n,) Attempts on the real records."""
     control: Bools | None
-    """(m,) The same attempts on the holdout; None where there is none."""
+    """(m,) The same attempts on the holdout; None without a holdout."""
     baseline: Bools
     """(b,) Successes on the real records without the synthetic table, or by its simplest use."""
     meaning: str
     """Definition of an attempt and of its success, one sentence."""
     paired: bool = False
-    """Whether entry i of the control is the same attempt as entry i of the attack."""
+    """True where entry i of the control is the same attempt as entry i of the attack."""
     attack_unit: Ints | None = None
-    """(n,) Attempts of one unit are no more than one piece of evidence; None: each is one."""
+    """(n,) Unit of each attempt: attempts of one unit are one piece of evidence; None: each is
+    one."""
     control_unit: Ints | None = None
     """(m,) The same for the control."""
     baseline_unit: Ints | None = None
     """(b,) The same for the baseline."""
     outlying: bool = False
-    """Whether the attempts are on the most outlying records alone."""
+    """True where only the most outlying records are attacked."""
     notes: tuple[str, ...] = ()
     """Notes for the reader of the result, one sentence each."""
 
@@ -67,13 +68,13 @@ class Hits:
 
     @property
     def counts(self) -> dict[str, tuple[int, int]]:
-        """Successes and attempts of each that there is: attack, control, baseline."""
+        """Successes and attempts of attack, control and baseline, as far as they exist."""
         given = {"attack": self.attack, "control": self.control, "baseline": self.baseline}
         return {name: (int(hit.sum()), len(hit)) for name, hit in given.items() if hit is not None}
 
 
 def correlation_of(hits: Hits) -> float:
-    """Return the correlation that an interval has to allow for, in [-1, 0].
+    """Return the correlation that the interval has to allow for, in [-1, 0].
 
     Attempts that are easy or hard on both sides alike make an interval that ignores it too wide,
     which does no harm; those that succeed on one side or the other make it too narrow.
@@ -126,9 +127,9 @@ class ReleaseRisk:
     """One of the regulator's three risks: the success of an attack on the real records."""
 
     name: str
-    """singling-out, linkability or inference."""
+    """Name of the attack: singling-out, linkability or inference."""
     variant: str
-    """Which of its forms, or which secret."""
+    """Variant of the attack, or the secret."""
     meaning: str
     """Definition of an attempt and of its success, one sentence."""
     attack: Estimate
@@ -136,18 +137,18 @@ class ReleaseRisk:
     control: Estimate | None
     """Share of successes on people that the generator never saw; None without a holdout."""
     baseline: Estimate
-    """Share of successes without the synthetic table, or by the most simple use of it."""
+    """Share of successes without the synthetic table, or by its simplest use."""
     risk: Estimate | None
-    """(attack - control) / (1 - control), at most 1: 0 where the table gives away no more about
-    its people than about others; None without a holdout."""
+    """(attack - control) / (1 - control), at most 1: 0 where the table reveals no more about its
+    people than about others; None without a holdout."""
     outlying: bool = False
-    """Whether the attempts are on the most outlying records alone."""
+    """True where only the most outlying records are attacked."""
     notes: tuple[str, ...] = ()
     """Notes for the reader of the result, one sentence each."""
 
     @property
     def loses(self) -> bool:
-        """Whether the attack does worse than its baseline, so that it says little."""
+        """True where the attack does worse than its baseline, so that it shows little."""
         return self.attack.value < self.baseline.value
 
     @property
@@ -161,13 +162,13 @@ class WorstRisk:
     """The risk that goes furthest beyond its control."""
 
     risk: ReleaseRisk
-    """Which it is."""
+    """Name of the risk."""
     beyond: Estimate
     """Success of the attack beyond the control; the interval allows for all looks."""
 
 
 def release_risk(hits: Hits, level: float, known: tuple[str, ...] = ()) -> ReleaseRisk:
-    """Return attempts as a risk with intervals; notes that are known already are left out."""
+    """Return attempts as a risk with intervals; notes already known are left out."""
     control = None
     notes = [note for note in hits.notes if note not in known]
     if hits.control is not None:
@@ -192,7 +193,7 @@ def release_risk(hits: Hits, level: float, known: tuple[str, ...] = ()) -> Relea
 
 
 def furthest_beyond(beyond: Estimate) -> tuple[float, float]:
-    """Return the place of an estimate among others: the one that goes furthest beyond 0 is largest.
+    """Return a sort key of an estimate: the one furthest beyond 0 has the largest.
 
     By the lower end where it is above 0, and by how near the interval comes to that elsewhere: an
     attack that fails everywhere has a narrow interval around 0, and comes near nothing.
@@ -211,12 +212,12 @@ def furthest_beyond(beyond: Estimate) -> tuple[float, float]:
 
 
 HALF_WIDTH = 0.02
-"""Half of the width wanted for the interval of attack minus control, where nothing is said."""
+"""Default half-width of the interval of attack minus control."""
 
 
 @dataclass(frozen=True)
 class Attempts:
-    """How often each attack is tried on either side; fewer where a table has fewer records."""
+    """Number of attempts of each attack on either side; fewer where a table has fewer records."""
 
     real: int
     """On real records, at least 1."""
@@ -228,22 +229,22 @@ class Attempts:
         checks.at_least(1, attempts=least)
 
     def within(self, n: int) -> Attempts:
-        """Return as many attempts, or those that n records are good for: 500 or n."""
+        """Cap the attempts at 500, or at n where there are more records."""
         most = max(n, ATTEMPTS.real)
         return Attempts(min(self.real, most), min(self.holdout, most))
 
     @property
     def most(self) -> int:
-        """On both sides, where they share their attempts."""
+        """Return the larger number for both sides, where they share their attempts."""
         return max(self.real, self.holdout)
 
 
 ATTEMPTS = Attempts(500, 500)
-"""Where nothing is said."""
+"""Default numbers of attempts."""
 
 
 def widest(attempts: Attempts, level: float) -> float:
-    """Return half of the width of the interval of attack minus control, at a share of 1/2.
+    """Return the half-width of the interval of attack minus control, at a share of 1/2.
 
     Nowhere is it wider. Exact limits of either share lie within z sqrt(1 / 4n) + 1 / 2n of it.
 
@@ -258,7 +259,7 @@ def widest(attempts: Attempts, level: float) -> float:
 
 
 def enough_attempts(half_width: float, level: float, n_real: int, n_holdout: int) -> Attempts:
-    """Return the fewest attempts whose interval is not wider than wanted, whatever comes out.
+    """Return the fewest attempts whose interval is never wider than wanted.
 
     Parameters
     ----------

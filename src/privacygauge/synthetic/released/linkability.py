@@ -30,7 +30,7 @@ from privacygauge.synthetic.released.tables import (
 from privacygauge.synthetic.table import Table, require_columns
 
 CANDIDATES = FEWEST
-"""People in a line, the right one included: no table has fewer."""
+"""Candidates per person, the right one included: no table has fewer."""
 FEWEST_COLUMNS = 3
 """Fewest columns of a table in which a record is looked for by all columns but one."""
 
@@ -60,7 +60,7 @@ def linkability(
     attempts: Attempts = ATTEMPTS,
     rows: Outlying | None = None,
 ) -> Hits:
-    """Return how often the two halves of a person are joined by way of the synthetic table.
+    """Attempt to join the two halves of a person by means of the synthetic table.
 
     One source shows half of a person's columns; the other half stands in a line with those of
     other people of the same table. Each of them is joined to the first half in turn, and the one
@@ -130,7 +130,7 @@ def linkability(
 def part_copied(
     released: ReleasedTables, columns: Sequence[str], name: str, rng: np.random.Generator
 ) -> Hits:
-    """Return how often a part of a record stands in a synthetic record as it is.
+    """Attempt to find a part of each record, unchanged, in a synthetic record.
 
     A generator may copy what one source says of people and make up the rest: such a record equals
     no real one, and still is somebody's.
@@ -170,7 +170,7 @@ def part_copied(
 
 
 def nearly_copied(released: ReleasedTables, rng: np.random.Generator) -> Hits:
-    """Return how often a synthetic record equals a given one in all columns but at most one.
+    """Attempt to find synthetic records that equal a given one in all columns but at most one.
 
     So a copy is found though one of its values was drawn again, rounded, or names the record.
 
@@ -210,7 +210,7 @@ def nearly_copied(released: ReleasedTables, rng: np.random.Generator) -> Hits:
 
 
 def _among(asked: NDArray[np.uint64], there: NDArray[np.uint64]) -> Bools:
-    """Return (n,) whether any of the F sums of a record is one of a column's in another table."""
+    """Return (n,) whether any of a record's F sums occurs among those of another table."""
     found = np.zeros(asked.shape[1], np.bool_)
     for own, others in zip(asked, there, strict=True):
         found |= np.isin(own, others)
@@ -226,7 +226,7 @@ def _only(table: Table, names: Sequence[str], what: str) -> Table:
 def _lines(
     table: Table, halves: Halves | None, candidates: int, people: Ints, rng: np.random.Generator
 ) -> Table:
-    """Return the joined records of each person's line, the right one first."""
+    """Return the joined records of each person's candidates, the right one first."""
     n = len(table)
     width = len(table.schema.columns)
     # Steps of 1..n - 1 from a person never lead back to the same row.
@@ -241,7 +241,7 @@ def _lines(
 
 
 def _first_is_least(away: Floats, rng: np.random.Generator) -> Bools:
-    """Return for which rows the first is the least, ties broken at random."""
+    """Return for which rows the first entry is the smallest, ties broken at random."""
     least = away <= away.min(axis=1, keepdims=True) + 1e-12
     drawn = np.where(least, rng.random(away.shape), -1.0)
     return np.asarray(drawn.argmax(axis=1) == 0)

@@ -1,4 +1,4 @@
-"""Who stands on both sides: a holdout that holds real records, and copies of records of one kind.
+"""Records on both sides: real records in the holdout, and copies of unique records.
 
 People who share all values with somebody else occur in the real table, the holdout and a
 synthetic table alike, and nobody did anything wrong. How often that happens the real table says
@@ -33,7 +33,7 @@ from privacygauge.synthetic.table import Table
 
 @dataclass(frozen=True, eq=False)
 class SharedRecords:
-    """Which records occur a second time, equal in every column."""
+    """Records that occur a second time, equal in every column."""
 
     real: Bools
     """(n,) Real records that equal another real one, of another person."""
@@ -46,15 +46,15 @@ class LoneCopies:
     """Copies of real records that equal no other, and the copies that chance would make."""
 
     copied: Bools
-    """(u,) Whether each is in the synthetic table, or in n rows of it where it has more."""
+    """(u,) True where a record is in the synthetic table, or in n rows of it where it has more."""
     by_chance: Bools
     """Comparison for `copied`, whichever is copied most: the real records that equal another one,
     (n,), the records (u,) that occur among the synthetic rows once every column is shuffled, or the
     holdout records that are copied, (m,)."""
     rows: Bools
-    """(s,) Whether each synthetic row equals one of these records."""
+    """(s,) True where a synthetic row equals one of these records."""
     row_kind: Ints
-    """(s,) The same number for equal synthetic rows, which are one piece of evidence."""
+    """(s,) Number shared by equal synthetic rows, which are one piece of evidence."""
     rows_by_chance: Bools
     """Comparison for `rows`, whichever is larger: the real records that equal another one, (n,),
     the synthetic rows (s,) that would equal one of these records once every column is shuffled, or
@@ -62,7 +62,7 @@ class LoneCopies:
 
 
 def find_shared_records(released: ReleasedTables) -> SharedRecords:
-    """Return which real and which holdout records occur a second time among the real ones."""
+    """Find the real and the holdout records that occur again among the real ones."""
     real = _twins(released.real, released.units[0])
     if released.holdout is None:
         return SharedRecords(real, np.zeros(0, np.bool_))
@@ -70,7 +70,7 @@ def find_shared_records(released: ReleasedTables) -> SharedRecords:
 
 
 def release_of_rows(released: ReleasedTables, real: Ints, holdout: Ints | None) -> ReleasedTables:
-    """Return a release with some of the real records and of the holdout, and their people."""
+    """Return a release with some of the real and holdout records, and their people."""
     of_real, of_holdout = released.units
     kept = None if holdout is None or released.holdout is None else released.holdout[holdout]
     return replace(
@@ -87,7 +87,7 @@ def release_of_rows(released: ReleasedTables, real: Ints, holdout: Ints | None) 
 def lone_copies(
     released: ReleasedTables, twins: Bools, rng: np.random.Generator, others: Table | None = None
 ) -> LoneCopies:
-    """Return which real records that equal no other are copied, and how many chance would copy.
+    """Find copies of unique real records, and the number that chance would copy.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Texts of which long parts stand in the synthetic table: how unlikely that is, all in all.
+"""Long runs of words shared with the synthetic table, and their joint probability.
 
 A note that was copied between other words, or with some words replaced, equals no synthetic one.
 It still shares runs of words that nobody else would write. What different people share by chance

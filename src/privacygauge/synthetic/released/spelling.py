@@ -1,4 +1,4 @@
-"""Values that a table writes otherwise than the real one: an adversary reads them as the same."""
+"""Spellings: values written differently from the real table, read as an adversary would."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 MISSING = frozenset(("?", "-", ".", "", "missing", "unknown", "none", "n/a", "na", "nan", "null"))
 """Common spellings of a missing value, in lower case."""
 SMALL = 50
-"""In a table of fewer records codes may differ from those of another one by chance."""
+"""Fewest records; in a smaller table codes may differ from those of another one by chance."""
 DECIMALS = 9
-"""Numbers of more decimals than these are not rounded."""
+"""Most decimals of numbers that are rounded."""
 OUTSIDE = "in no range"
 """Category of a number that is in none of the ranges of a column."""
 
@@ -43,13 +43,13 @@ _RANGE = re.compile(
 )
 _MASKED = re.compile(r"(?P<kept>[^*#]*[^*#xX])(?P<marks>[*#]+|x+|X+)")
 _PERIODS = ("%Y", "%Y-%m", "%Y/%m", "%Y%m", "%m/%Y", "%m.%Y", "%b %Y", "%B %Y", "%b-%Y", "%G-W%V")
-"""How months, years and weeks are written in place of dates."""
+"""Formats of months, years and weeks in place of dates."""
 _QUARTERS = ("{year}Q{quarter}", "{year}-Q{quarter}", "{year} Q{quarter}", "Q{quarter} {year}")
-"""How quarters are."""
+"""Formats of quarters."""
 _SHORT = 3
-"""Values of so few characters are not taken for longer ones than others."""
+"""Fewest characters of a value that may be the beginning of another."""
 _PREFIXES = 0.9
-"""Values are taken for cut ones where at least this share of them begin a real value."""
+"""Smallest share of values that must begin a real value for them to count as cut."""
 
 
 def as_written(real: Table, other: Table, name: str) -> tuple[Table, tuple[str, ...]]:
@@ -133,16 +133,16 @@ def coarsened_alike(
 
 @dataclass(frozen=True)
 class _Ranges:
-    """Ranges of numbers that do not overlap, ascending."""
+    """Ranges of numbers, ascending, without overlap."""
 
     lows: tuple[float, ...]
     highs: tuple[float, ...]
     names: tuple[str, ...]
     after_low: bool
-    """Whether a range begins after its low end, as (30, 40] does."""
+    """True where a range excludes its low end, as (30, 40] does."""
 
     def name_of(self, number: float) -> str:
-        """Return the name of the range that a number is in; a gap of up to 1 is the lower one's."""
+        """Return the name of a number's range; a gap of up to 1 belongs to the lower one."""
         side: Literal["left", "right"] = "left" if self.after_low else "right"
         place = int(np.searchsorted(self.lows, number, side=side)) - 1
         if place < 0:
@@ -153,7 +153,7 @@ class _Ranges:
 
 
 def _ranges_of(texts: Collection[Any]) -> _Ranges | None:
-    """Return the ranges that texts name; None where one of them is not a range, or two overlap."""
+    """Parse texts as ranges; None where one of them is not a range, or two overlap."""
     matches = {str(text): _RANGE.fullmatch(str(text).strip()) for text in texts}
     found = []
     openings = set()
@@ -218,18 +218,18 @@ class _Cut:
     """Cut of values: the length kept of each, and the mark in place of the rest."""
 
     length: int
-    """Characters that are kept, or where it is negative, that are lost at the end."""
+    """Characters kept, or if negative, lost at the end."""
     mark: str
     """Mark for each character that is lost; empty for none."""
 
     def text_of(self, value: object) -> str:
-        """Return a value as it reads once it is cut."""
+        """Return a value as it reads after the cut."""
         text = _text(value)
         return text[: self.length] + self.mark * len(text[self.length :])
 
 
 def _cut_of(texts: Collection[Any], real: Collection[Any]) -> _Cut | None:
-    """Return how the real values were cut to give some texts; None where they were not."""
+    """Return the cut that turns real values into some texts; None without one."""
     made = [_text(value) for value in texts]
     known = [_text(value) for value in real]
     if not made or not known:
@@ -295,7 +295,7 @@ def require_common(real: Table, made: Table) -> None:
 
 
 def rounded_alike(made: Table, others: Sequence[Table]) -> tuple[list[Table], tuple[str, ...]]:
-    """Return tables with numbers rounded where the synthetic table has fewer decimals, and where.
+    """Round numbers where the synthetic table has fewer decimals; return notes on the columns.
 
     Parameters
     ----------
@@ -355,7 +355,7 @@ def _texts(real: Column, column: Column, codes: Floats) -> tuple[Column, Floats,
 
 
 def _numbers(real: Column, column: Column, values: Floats) -> tuple[Column, Floats, str]:
-    """Return a column of numbers, the one number that stands for missing values taken out."""
+    """Return a column of numbers, without the number that stands for missing values."""
     assert real.low is not None
     assert real.high is not None
     beyond = (values < real.low) | (values > real.high)
@@ -381,7 +381,7 @@ def _plain(text: str) -> str:
 
 
 def _decimals(values: Floats) -> int | None:
-    """Return how many decimals numbers have; None for more than `DECIMALS`."""
+    """Return the number of decimals; None for more than `DECIMALS`."""
     there = values[~np.isnan(values)]
     for n in range(DECIMALS + 1):
         if np.array_equal(np.round(there, n), there):

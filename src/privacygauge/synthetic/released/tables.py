@@ -1,4 +1,4 @@
-"""A released table beside the records it was made from and records it was not made from."""
+"""A released table, the records it was made from, and records it was not made from."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FEWEST = 10
-"""Fewer records in a table say nothing."""
+"""Fewest records in a table; fewer show nothing."""
 NO_CONTROL = (
     "without records that the generator did not learn from, what the synthetic table gives away "
     "about people in general cannot be told from what it gives away about those in the real table"
@@ -49,27 +49,27 @@ class ReleasedTables:
     """
 
     real: Table
-    """The records that the generator learnt from: members."""
+    """Records that the generator learnt from: members."""
     synthetic: Table
     """The released synthetic table."""
     holdout: Table | None = None
     """Records of the same source that the generator did not learn from; None for none."""
     unit: Ints | None = None
-    """(n,) The person behind each real record; None where each is a person of its own."""
+    """(n,) Person behind each real record; None where each record is one person's."""
     holdout_unit: Ints | None = None
-    """(m,) The same for the holdout, with the same number for the same person."""
+    """(m,) Person behind each holdout record, with the same number for the same person."""
     read: tuple[str, ...] = ()
     """Notes on values read otherwise than written, or left out, one sentence each."""
     texts: tuple[TextColumn, ...] = ()
     """Columns of free text and of names, which are not in the tables."""
     apart: tuple[str, ...] = ()
-    """All columns that were left out without being asked for."""
+    """Names of all columns that were left out without being asked for."""
     people_named: bool = False
-    """Whether `unit` and `holdout_unit` come from a column that was recognised by itself."""
+    """True where `unit` and `holdout_unit` come from a column that was recognised automatically."""
 
     @property
     def units(self) -> tuple[Ints, Ints]:
-        """The number of the person behind each real, and behind each holdout record."""
+        """Number of the person behind each real, and behind each holdout record."""
         n = len(self.real)
         m = 0 if self.holdout is None else len(self.holdout)
         real = np.arange(n) if self.unit is None else self.unit
@@ -96,17 +96,17 @@ class ReleasedTables:
         return self.real.schema
 
     def tables(self) -> dict[str, Table]:
-        """Return the tables that there are, by name."""
+        """Return the tables by name, those that there are."""
         given = {"real": self.real, "synthetic": self.synthetic, "holdout": self.holdout}
         return {name: table for name, table in given.items() if table is not None}
 
     def people(self, rows: Sequence[Ints]) -> list[Ints]:
-        """Return the number of the person behind each of some rows, of each table given."""
+        """Return the number of the person behind some rows of each table given."""
         return [unit[some] for unit, some in zip(self.units, rows, strict=False)]
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """A sentence for each thing that the reader of a result should know."""
+        """Notes for the reader of a result, one sentence each."""
         if self.holdout is None:
             return (NO_CONTROL,)
         shared = int(np.count_nonzero(occurs(self.holdout, self.real)))
@@ -129,7 +129,7 @@ def read_together(
     drop: Sequence[str] = (),
     compared: Sequence[str] = (),
 ) -> ReleasedTables:
-    """Return tables with one schema, which covers the values of all of them.
+    """Read tables with one schema, which covers the values of all of them.
 
     What a column is, the real table says: one of numbers there is one in the others. Ranges
     reach as far as those of all tables together, and categories are those of all of them, in the
@@ -228,7 +228,7 @@ def _people(name: str | None, content: Table | pd.DataFrame) -> Ints | None:
 
 
 def joined_schema(*schemas: Schema) -> Schema:
-    """Return the least schema that covers all values of all schemas given.
+    """Return the smallest schema that covers all values of the schemas given.
 
     The columns stand as in the first schema. Categories that differ are put in the order of their
     texts, whichever schema they come from: were those of the first one in front, the code of a
@@ -273,7 +273,7 @@ def stack_tables(*tables: Table) -> Table:
 
 
 def number_equal_records(tables: Sequence[Table]) -> tuple[Ints, ...]:
-    """Return a number for each record of each table: the same for records whose values are equal.
+    """Return a number per record of each table: equal records have equal numbers.
 
     A missing value equals a missing value.
     """
@@ -288,7 +288,7 @@ def number_equal_records(tables: Sequence[Table]) -> tuple[Ints, ...]:
 def sums_but_one(
     rng: np.random.Generator, columns: Sequence[int], *tables: Table
 ) -> list[NDArray[np.uint64]]:
-    """Return for each table (c, n) keys: equal where two records agree in all but one column.
+    """Return for each table keys (c, n): equal where two records agree in all but column c.
 
     They are sums of random numbers that stand for the values. In 64 bits sums of other values are
     equal once in 10^19 pairs.
@@ -316,18 +316,18 @@ def sums_but_one(
 
 
 def occurs(records: Table, among: Table) -> Bools:
-    """Return (n,) which records equal one of another table, in every column."""
+    """Return (n,) whether each record equals one of another table, in every column."""
     asked, there = number_equal_records((records, among))
     return np.isin(asked, there)
 
 
 def fill_missing(table: Table) -> Floats:
-    """Return the values with a number below all others of its column where one is missing."""
+    """Replace each missing value by a number below all others of its column."""
     return np.where(np.isnan(table.values), table.schema.limits[0] - 1.0, table.values)
 
 
 def draw_rows(n: int, most: int, rng: np.random.Generator) -> Ints:
-    """Return `most` of n rows at random, ascending; all of them where there are no more."""
+    """Draw `most` of n rows, ascending; all of them where there are no more."""
     if n <= most:
         return np.arange(n)
     return np.sort(rng.choice(n, most, replace=False))
@@ -335,7 +335,7 @@ def draw_rows(n: int, most: int, rng: np.random.Generator) -> Ints:
 
 @contextlib.contextmanager
 def _about(name: str) -> Iterator[None]:
-    """Say in errors which table they are about."""
+    """Name the table in the errors of a block."""
     try:
         yield
     except InputError as error:
@@ -405,7 +405,7 @@ def tables_of(
     columns: tuple[Sequence[str], Sequence[str], Sequence[str]],
     compared: Sequence[str] = (),
 ) -> ReleasedTables:
-    """Return the tables of an audit, read by one schema: that given, or one for all of them.
+    """Read the tables of an audit with one schema: the one given, or one for all of them.
 
     `columns` are those to take as numbers, as categories, and to leave out.
     """

@@ -16,48 +16,49 @@ from privacygauge.synthetic.released.tables import draw_rows, fill_missing
 from privacygauge.synthetic.table import Table, require_columns
 
 MOST_LABELS = 4
-"""Columns that are labels in turn where none is named."""
+"""Most columns that are labels in turn where none is named."""
 MOST_CATEGORIES = 20
-"""A column of more categories is a label only where it is named."""
+"""Most categories of a label that was not named."""
 FEWEST_OF_A_CLASS = 10
 """Fewest real records in the second most frequent category of a label."""
 MOST_TAUGHT = 3_000
-"""Records that a forest is taught with at most."""
+"""Most training records of a forest."""
 MOST_TESTED = 5_000
-"""Records that a forest is tested on at most."""
+"""Most test records of a forest."""
 TREES = 25
 """Trees in a forest."""
 
 
 @dataclass(frozen=True)
 class LearningComparison:
-    """How well forests do on the same real records, taught with real and with synthetic ones.
+    """Quality of forests on the same real records, trained on real and on synthetic ones.
 
     Of classes that the test records have none is left out: one that the synthetic table lacks
     counts as never told.
     """
 
     label: str
-    """The column that is told from all others."""
+    """Column that is predicted from all others."""
     classes: int
-    """How many of its categories the test records have."""
+    """Number of its categories among the test records."""
     n_taught: int
-    """Records that each of the two forests was taught with."""
+    """Training records of each forest."""
     n_tested: int
     """Real records that both are tested on."""
     real_accuracy: float
-    """Balanced accuracy of the forest taught with real records, in [0, 1]: the mean of the
-    classes' recalls; chance is 1 / classes."""
+    """Balanced accuracy of the forest trained on real records, in [0, 1]: the mean of the classes'
+    recalls; chance is 1 / classes."""
     synthetic_accuracy: float
     """Balanced accuracy of the forest trained on synthetic records."""
     real_auc: float
-    """Mean over the classes of the AUC of each against all others; chance is 1/2."""
+    """Mean over the classes of the AUC of each against all others, for the forest trained on real
+    records; chance is 1/2."""
     synthetic_auc: float
-    """AUC of the forest trained on synthetic records."""
+    """The same AUC of the forest trained on synthetic records."""
 
 
 def possible_labels(table: Table) -> tuple[str, ...]:
-    """Return up to four categorical columns that can be labels, those of fewest categories."""
+    """Return up to four categorical columns that can be labels, fewest categories first."""
     found: list[tuple[int, str]] = []
     for j, codes, size in zip(table.schema.categorical, table.codes.T, table.sizes, strict=True):
         counts = np.sort(np.bincount(codes, minlength=2))
@@ -124,7 +125,7 @@ def compare_learning(
 def _probabilities(
     table: Table, j: int, size: int, shown: Floats, rng: np.random.Generator
 ) -> Floats:
-    """Return (n, size) a forest's probabilities, 0 for a class that it was not taught."""
+    """Return a forest's probabilities (n, size), 0 for a class without training records."""
     from sklearn.ensemble import RandomForestClassifier
 
     forest = RandomForestClassifier(
