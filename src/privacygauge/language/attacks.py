@@ -200,7 +200,7 @@ def cut_at_share(values: Floats, share: float) -> float:
     values : ndarray of float, shape (n,)
         A signal of samples that are no members: higher means more like a member.
     share : float
-        In (0, 1).
+        Largest share of the values, in (0, 1).
 
     Returns
     -------

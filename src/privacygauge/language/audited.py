@@ -55,11 +55,11 @@ def bound_by_person(scores: TextScores, coins: Coins, seed: int, level: float) -
     Parameters
     ----------
     coins : Coins
-        That dealt the members and the non-members.
+        Coins that chose the members.
     seed : int
-        Draws which coins choose the number of guesses.
+        Seed that selects the coins on which the number of guesses is chosen.
     level : float
-        In (0, 1).
+        Level of the bound, in (0, 1).
 
     Raises
     ------
@@ -192,11 +192,11 @@ def audit_energies(
     scores : TextScores
     asked : Asked
     show : sequence of str
-        Of `SHOWN`: the contents of the records.
+        Contents to print, of `SHOWN`.
     coins : Coins, optional
-        Those that dealt members and non-members before the training.
+        Coins that chose the members before training.
     apart : tuple of str
-        What forbids a comparison, from `comparable`.
+        Reasons that forbid a comparison, from `comparable`.
 
     Raises
     ------

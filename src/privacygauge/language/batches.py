@@ -50,8 +50,8 @@ def masked_scored(tokens: Tokens, plan: MaskPlan, own: Bools | None = None) -> S
     tokens : Tokens
         Texts, or windows of them that have the key and the units of the whole text.
     own : array of bool, shape (m,), optional
-        Which tokens a window answers for; all by default. The masked ones beside them are hidden
-        too, and copies in which nothing of its own is masked are left out.
+        True for the tokens that a window scores; by default all. Further masked tokens are hidden
+        too, and copies in which none of its own tokens is masked are left out.
     """
     copies = []
     positions = []
@@ -91,7 +91,7 @@ def causal_scored(tokens: Tokens, first_unit: int, own: Bools | None = None) -> 
     first_unit : int
         1 where a text may begin with a token that has nothing to its left, else 0.
     own : array of bool, shape (m,), optional
-        Which tokens a window answers for; all by default.
+        True for the tokens that a window scores; by default all.
 
     Raises
     ------

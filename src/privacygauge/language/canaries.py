@@ -74,7 +74,7 @@ def made_canaries(
     n : int
         Canaries that coins decide about, at least 4.
     copies : int
-        How often each that is put in is to be trained on.
+        Number of times that each inserted canary occurs in the training data.
     compared : int
         Further canaries that are never trained on, at least 0.
     seed : int

@@ -44,7 +44,7 @@ def ratio_signal(target: Energies, reference: Energies) -> Floats:
     Parameters
     ----------
     target, reference : Energies
-        Of the same texts and units, as from `pair_log_probabilities`.
+        Energies of the same texts and units, as from `pair_log_probabilities`.
 
     Notes
     -----
@@ -101,7 +101,8 @@ def min_k_plus_signal(energies: Energies, share: float = SHARE) -> Floats:
     Parameters
     ----------
     energies : Energies
-        Of a causal model, with `mean` and `sd` of the log-probability over the vocabulary.
+        Energies under a causal model, with `mean` and `sd` of the log-probability over the
+        vocabulary.
 
     Raises
     ------

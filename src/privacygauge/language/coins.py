@@ -49,7 +49,7 @@ class Coins:
         Parameters
         ----------
         names : sequence of str, length n
-            Whose each row is.
+            Person of each row.
         member : ndarray of bool, shape (n,)
 
         Raises

@@ -108,7 +108,7 @@ def check_asked(
     Parameters
     ----------
     show : sequence of str
-        What to print beside samples: of `SHOWN`.
+        Columns to print beside samples, of `SHOWN`.
     energies : str or pathlib.Path, optional
         Where energies are to be kept.
     population : bool

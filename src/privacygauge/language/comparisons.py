@@ -50,7 +50,7 @@ def differences(target: Energies, reference: Energies) -> Differences:
     Parameters
     ----------
     target, reference : Energies
-        Of the same texts and units, as from `pair_log_probabilities`.
+        Energies of the same texts and units, as from `pair_log_probabilities`.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def ez_signal(found: Differences) -> Floats:
     Parameters
     ----------
     found : Differences
-        With `wrong`, of a causal model.
+        Differences of causal models, with `wrong`.
 
     Returns
     -------

@@ -49,7 +49,7 @@ def conditional_log_probabilities(
     model : CausalModel
     texts : sequence of str
     prefix : sequence of str
-        What every text is put after, in this order: known non-members.
+        Texts before every text, in this order: known non-members.
     reference : CausalModel, optional
         Where texts were scored by a pair of models, the other one: units are those of the pair.
     plan, run, n_jobs, progress, invocation
@@ -58,7 +58,7 @@ def conditional_log_probabilities(
     Returns
     -------
     Energies
-        With the rows that `token_log_probabilities` of the same texts has.
+        Energies with the same rows as those of `token_log_probabilities` of the texts.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def prefix_apart(
     Returns
     -------
     population : Side
-        What is left of it: none of a person with a text in the prefix, which would be compared
+        The rest of it: nobody with a text in the prefix, which would be compared
         with itself.
     prefix : tuple of str
         None of them a judged text, but for case and white space.
@@ -166,7 +166,8 @@ def recall_signal(target: Energies, conditional: Energies) -> Floats:
     Parameters
     ----------
     target, conditional : Energies
-        Of the same tokens, from `token_log_probabilities` and `conditional_log_probabilities`.
+        Energies of the same tokens, from `token_log_probabilities` and
+        `conditional_log_probabilities`.
 
     Returns
     -------

@@ -53,7 +53,7 @@ class Control:
         Parameters
         ----------
         auc : Estimate
-            Of the transcript, at `control_level`.
+            AUC of the transcript, at `control_level`.
         """
         if self.sides == "above":
             return auc.low > 0.5 or auc.high < FAR_BELOW
@@ -186,7 +186,7 @@ def blind_control(scores: TextScores, rng: np.random.Generator) -> Control | Ski
     Parameters
     ----------
     scores : TextScores
-        With the texts.
+        Scores with texts.
     rng : numpy.random.Generator
         Deals the groups into folds.
 
@@ -226,7 +226,7 @@ def blind_scores(text: Sequence[str], secret: Bools, fold: Ints) -> Floats:
     text : sequence of str, length m
     secret : ndarray of bool, shape (m,)
     fold : ndarray of int, shape (m,)
-        In 0..k-1, both sides in every fold; all texts of a group in one fold.
+        Fold in 0..k-1, both sides in every fold; all texts of a group in one fold.
 
     Returns
     -------
@@ -269,7 +269,7 @@ def matched_control(
     name : str
         The attack's signal.
     level : float
-        Of the intervals; `control_level` where all controls are to hold together.
+        Level of the intervals; `control_level` where all controls are to hold together.
     """
     if scores.energy_reference is None:
         return Skipped("matched attack", "needs energies of a reference model")
@@ -330,9 +330,9 @@ def unlearnt(target: Floats, reference: Floats, level: float) -> str | None:
     Parameters
     ----------
     target, reference : ndarray of float, shape (n,)
-        How likely both models find the members' texts; higher means likelier. Ties do not count.
+        Likelihood of the members' texts under both models, higher for likelier. Ties do not count.
     level : float
-        Of the interval of the share, in (0, 1).
+        Level of the interval of the share, in (0, 1).
 
     Returns
     -------

@@ -251,7 +251,7 @@ def judged_texts(
     sides : sequence of Side
         Members, then non-members.
     models : sequence of CausalModel, or of MaskedModel
-        Whose tokenizers say which texts are long enough, or which identifiers can be asked about.
+        Their tokenizers decide which texts are long enough, or which identifiers can be hidden.
     rng : numpy.random.Generator
         Draws which texts are compared where people have unequal numbers of them.
 
@@ -323,11 +323,12 @@ def measure_extraction(
     Parameters
     ----------
     target, reference : CausalModel or MaskedModel
-        Of one kind. The reference may be None: then nothing tells memory from common words.
-    judged : Judged
+        Two models of one kind. The reference may be None: then nothing tells memory from common
+        words.
+    judged : JudgedTexts
         Made with models of this kind.
     asked : Tries
-        With `edits` causal models are made to write, which takes far longer.
+        Criterion. With `edits`, causal models decode greedily, which takes far longer.
     run : str or pathlib.Path, optional
         A folder that keeps what the models answered, of these and of other texts: what was killed
         goes on there. By default nothing is kept.

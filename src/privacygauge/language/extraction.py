@@ -147,13 +147,13 @@ def suffix_likelihoods(model: Model, suffixes: Suffixes, how: Writing) -> Suffix
     model : CausalModel or MaskedModel
         A causal one is asked in one pass a text, a masked one in a pass for each hidden token.
     suffixes : Suffixes
-        In the tokens of this model.
+        Suffixes in the tokens of this model.
     how : Writing
-        How tokens are sampled.
+        Sampling settings.
 
     Returns
     -------
-    Written
+    SuffixLikelihoods
         Equal to what step by step writing gives: the probability of a sequence is the product of
         those of its tokens, each given the true ones before it. To a masked model those behind it
         are hidden. A token that stands for all that the vocabulary lacks is never the text's own.
@@ -213,7 +213,7 @@ def tries_needed(log_probability: ArrayLike, chance: float) -> Floats:
     Parameters
     ----------
     log_probability : array_like of float, shape (n,)
-        Of the text in one try, in nats, at most 0.
+        Log-probability of the text in one try, in nats, at most 0.
     chance : float
         p, in (0, 1).
 

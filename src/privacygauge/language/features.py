@@ -70,7 +70,7 @@ def feature_study(
     Parameters
     ----------
     columns : ndarray of float, shape (n, 6)
-        Of `exposure_features`.
+        Features from `exposure_features`.
     detected : ndarray of bool, shape (n,)
         Whether the attack guessed the member to be one; both kinds must occur.
     unit : ndarray of int, shape (n,)
@@ -122,7 +122,7 @@ def exposure_features(
     tokens : sequence of sequence of str, length n
         The tokens of each text, at least one each.
     frequency : mapping of str to int
-        How often each token occurs in the training data; 0 where it is absent.
+        Count of each token in the training data; 0 where it is absent.
 
     Returns
     -------

@@ -117,9 +117,9 @@ def by_identifier(
     Parameters
     ----------
     scores : TextScores
-        With texts.
+        Scores with texts.
     models : sequence of MaskedModel
-        Whose tokenizers say which identifiers they can be asked about.
+        Their tokenizers decide which identifiers can be hidden.
 
     Returns
     -------
@@ -178,7 +178,7 @@ def hidden(texts: Sequence[str], spans: Ints, models: Sequence[MaskedModel]) -> 
     ----------
     texts : sequence of str, length n
     spans : ndarray of int, shape (n, 2)
-        What is hidden, in characters.
+        Start and stop of the hidden span, in characters.
     models : sequence of MaskedModel
         Of a text that is longer than a model reads, it sees what is around the span. Each model
         is asked in its own tokens, and knows how many are hidden.

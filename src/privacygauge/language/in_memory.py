@@ -40,7 +40,7 @@ def model_of(
     tokenizer : transformers.PreTrainedTokenizerFast
         Its tokenizer.
     windows : Windows
-        How texts that are longer than the model reads are read.
+        Windows for texts that are longer than the model's context.
 
     Returns
     -------

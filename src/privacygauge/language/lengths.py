@@ -72,7 +72,7 @@ def compared_lengths(scores: TextScores, rng: np.random.Generator) -> Lengths | 
     ----------
     scores : TextScores
     rng : numpy.random.Generator
-        Draws what is left out; neither the order of the rows nor any score matters.
+        Draws the samples left out; neither the order of the rows nor any score matters.
 
     Returns
     -------
@@ -121,14 +121,14 @@ def comparable(scores: TextScores, rng: np.random.Generator) -> tuple[TextScores
     ----------
     scores : TextScores
     rng : numpy.random.Generator
-        Draws what is left out.
+        Draws the samples left out.
 
     Returns
     -------
     scores : TextScores
         Members and non-members of equal lengths; all where too few would be left.
     apart : tuple of str
-        For `Controls.apart`.
+        Reasons, for `Controls.apart`.
     """
     apart = ("copies",) if scores.crossed > MOSTLY else ()
     if unlike_units(scores) == "sides":

@@ -59,7 +59,7 @@ def token_log_probabilities(
         Each with at least one token; a text that occurs twice is computed once. Texts that are
         longer than the model reads are read as its `Windows` say.
     plan : MaskPlan, optional
-        How texts are masked; by default 10 balanced masks of 15%. A causal model takes its unit
+        Rule for masking texts; by default 10 balanced masks of 15%. A causal model takes its unit
         only.
     run : str or pathlib.Path, optional
         A folder that keeps the results, of this and of other models and texts. By default

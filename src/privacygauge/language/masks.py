@@ -71,7 +71,7 @@ class MaskPlan:
         Parameters
         ----------
         key : str
-            What the text is known by, the same for every model.
+            Key of the text, the same for every model.
         n_units : int
             T, the number of its units, at least 1.
 

@@ -58,7 +58,7 @@ def matched_attack(
     reference : ndarray of float, shape (m,)
         The reference model's energy of the same rows.
     level : float
-        Of both intervals, in (0, 1).
+        Level of both intervals, in (0, 1).
 
     Returns
     -------

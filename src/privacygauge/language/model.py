@@ -212,14 +212,14 @@ def load_masked(
         A torch device, default ``"cpu"``; ``"auto"`` spreads a model over all there are
         (transformers' `device_map`, which needs accelerate).
     precision : "float32", "bfloat16", "float16", "own", "int8", "int4" or "faster"
-        What the model computes in. "own" is what its weights were saved in, which takes the least
+        Precision of the computation. "own" is that of the saved weights, which takes the least
         memory; on a processor float16 is computed in float32, and the report says so. "int8" and
         "int4" need bitsandbytes and a GPU. "faster" tries float32 and bfloat16 for about a second
         where the device knows both, and may choose otherwise another time: a run that is to be
         continued needs one of the two by name. In bfloat16 a token's log-probability is off by
         about 0.003 nats and an energy by about 0.001 (a model of two layers on 1,000 sentences).
     windows : Windows
-        How texts that are longer than the model reads are read.
+        Windows for texts that are longer than the model's context.
     base : str or pathlib.Path, optional
         The folder of an adapter's base; by default the one that it names.
 

@@ -20,7 +20,7 @@ def by_patient(scores: TextScores) -> TextScores:
     Parameters
     ----------
     scores : TextScores
-        With groups.
+        Scores with groups.
 
     Returns
     -------
@@ -125,13 +125,13 @@ def even_sizes(
     Parameters
     ----------
     scores : TextScores
-        With groups, each of them on one side.
+        Scores with groups, each of them on one side.
     rng : numpy.random.Generator
         Draws the texts; the order of the rows does not matter.
     level : float
-        Of the tests of `sizes_differ`, in (0, 1).
+        Level of the tests of `sizes_differ`, in (0, 1).
     what : str
-        What the note calls the rows.
+        Name of the rows in the note.
 
     Returns
     -------
@@ -198,7 +198,7 @@ def sizes_differ(first: Ints, second: Ints, level: float = 0.95) -> bool:
     first, second : ndarray of int, shapes (n,) and (m,)
         Texts of every patient.
     level : float
-        In (0, 1): of patients that were dealt at random, at most ``1 - level`` seem to differ.
+        Level in (0, 1): of patients assigned at random, at most ``1 - level`` seem to differ.
 
     Notes
     -----

@@ -123,7 +123,7 @@ def faster_precision(model: Any, device: str, limit: int) -> Precision:
     Parameters
     ----------
     model : torch module
-        In float32, on the device; it is left as it is.
+        Module in float32, on the device; it is left unchanged.
     limit : int
         The most tokens it reads.
 

@@ -64,7 +64,7 @@ def as_text_scores(given: TextScoresLike, name: str = "scores") -> TextScores:
     given : TextScores, path, mapping of arrays, or data frame
         A file as in `load_text_scores`; a mapping or a pandas or polars frame with its columns.
     name : str
-        What error messages call it.
+        Name of the input in error messages.
     """
     if isinstance(given, TextScores):
         return given

@@ -153,11 +153,11 @@ def stored_answers(
     tokens : Tokens
         Texts or windows of them, sorted by length.
     settings : mapping
-        What `scored` depends on beside the tokens, as JSON values.
-    kept : Kept
+        All settings that `scored` depends on besides the tokens, as JSON values.
+    kept : AnswerStore
         Every worker holds the model once.
     seed : int
-        That of the masks.
+        Seed of the masks.
 
     Raises
     ------
@@ -218,14 +218,14 @@ def energies_from(
 
     Parameters
     ----------
-    windows : Windowed
+    windows : WindowedTexts
         The windows that were asked about.
     tokens : Tokens
         The different texts.
-    scored : Scored
-        What was asked about the windows.
+    scored : ScoredPositions
+        Positions scored in the windows.
     which : array of shape (n,)
-        For every text, which of the different ones it is.
+        Position of every text among the distinct ones.
     """
     answers, scored = whole(answers, windows, scored)
     sizes = np.diff(scored.starts)[which]

@@ -46,7 +46,7 @@ def rounds_of_texts(
     Parameters
     ----------
     log_likelihood : array_like, shape (k, n)
-        Of each text under each model, in nats: the energy with the other sign. RMIA takes it for
+        Log-likelihood of each text under each model, in nats: minus the energy. RMIA takes it for
         the logarithm of a probability, which log-likelihoods of whole texts are; its offline form
         needs ``a=1``, because any other slope is for probabilities near 1.
     inside : array_like of bool, shape (k, n)
@@ -220,7 +220,7 @@ def audit_targets(
     seed : int
         All random draws derive from it.
     level : float
-        Of every interval, in (0, 1).
+        Level of every interval, in (0, 1).
 
     Returns
     -------

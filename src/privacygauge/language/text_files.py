@@ -114,9 +114,9 @@ def as_texts(
     given : TextRecords, path, sequence or array of str, mapping of lists, or data frame
         A str is a path, read as by `load_texts`.
     columns : Columns, optional
-        Of a file, a mapping or a frame.
+        Columns of a file, a mapping or a frame.
     name : str
-        What error messages call it.
+        Name of the input in error messages.
 
     Examples
     --------

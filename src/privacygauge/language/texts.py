@@ -30,7 +30,7 @@ def texts_of(
     ----------
     values : sequence of str or number, length n
     name : str
-        What messages call them.
+        Name of the values in messages.
     empty : bool
         Whether a text may be empty: an id may not.
 

@@ -47,7 +47,7 @@ def token_features(target: Energies, reference: Energies | None = None) -> Float
     Parameters
     ----------
     target, reference : Energies
-        Of the same texts and units, the reference where there is one.
+        Energies of the same texts and units, the reference where there is one.
 
     Returns
     -------
@@ -77,12 +77,12 @@ def learned_signal(
     Parameters
     ----------
     features : ndarray of float, shape (n, d)
-        Of `token_features`.
+        Features from `token_features`.
     first : ndarray of float, shape (n,)
         A signal that needs no learning, such as the likelihood ratio: it ranks the people whom
         the first model learns from.
     member, population : ndarray of bool, shape (n,)
-        Who is a member, and which texts are not judged.
+        True for members, and for texts that are not judged.
     unit : ndarray of int, shape (n,)
         The person of each text: all texts of a person are judged by one model.
     rng : numpy.random.Generator
@@ -166,9 +166,9 @@ def token_frequencies(
     Parameters
     ----------
     energies : Energies
-        Whose tokens are asked about.
+        Energies with the tokens to count.
     corpus : Energies
-        Of texts that are not judged, by the same tokenizer: its scored tokens are counted.
+        Energies of texts that are not judged, by the same tokenizer: its scored tokens are counted.
     vocabulary : int
         V, the number of tokens that there are.
     own : bool
@@ -199,7 +199,7 @@ def dc_pdd_signal(energies: Energies, frequency: Floats, bound: float = BOUND) -
     ----------
     energies : Energies
     frequency : ndarray of float, shape (m,)
-        Of every scored token, from `token_frequencies`.
+        Frequency of every scored token, from `token_frequencies`.
     bound : float
         a, the most that a token counts, above 0.
 

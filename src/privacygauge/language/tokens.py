@@ -110,7 +110,7 @@ def tokens_of(
     limit : sequence of int
         The most tokens, frame included, that each of the models reads.
     unit : "token" or "word"
-        What is wanted. Words are taken where the tokens differ in any of the texts.
+        Unit wanted. Words are used where the tokens differ in any of the texts.
 
     Returns
     -------
@@ -221,7 +221,7 @@ def word_units(text: str, found: Sequence[EncodedText]) -> list[Ints]:
 
     Parameters
     ----------
-    found : sequence of Encoded
+    found : sequence of EncodedText
         The text by every tokenizer.
 
     Returns

@@ -108,13 +108,13 @@ def train_reference(
     context : int
         The most tokens that it reads at once, at least 4; longer texts are cut off.
     epochs, batch : int
-        How often every text is seen, and texts in a step.
+        Passes over the texts, and texts per step.
     rate : float
         The largest learning rate.
     seed : int
         First weights, order and masks derive from it.
     precision : "float32" or "bfloat16"
-        What it computes in while training; the weights stay float32.
+        Precision of the computation in training; the weights stay float32.
     device : str
         A torch device.
     progress : callable, optional
@@ -173,7 +173,7 @@ def train_further(
     path : str or pathlib.Path
         The folder of the model to begin with, masked or causal, which is left as it is.
     texts : sequence of str
-        What it is to learn, such as the members of a test.
+        Training texts, such as the members of a test.
     context : int, optional
         The most tokens that it reads at once in training; by default as many as it can.
     out, epochs, batch, rate, seed, precision, device, progress

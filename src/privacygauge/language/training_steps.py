@@ -185,7 +185,7 @@ def mask_tokens(
     ----------
     ids : array of int, shape (b, t)
     content : array of bool, shape (b, t)
-        What may be predicted: at least one token a row.
+        True for tokens that may be predicted: at least one per row.
 
     Returns
     -------

@@ -77,7 +77,7 @@ def cut_into_windows(
     limit : int
         The most tokens in a window, frame included.
     stride : int, optional
-        By how many tokens a window begins after the one before; half a window by default.
+        Tokens from the start of a window to the start of the next; by default half a window.
     shared : float
         The share of what two windows have in common that the earlier one answers for: 1 for
         causal models, so that every token has all the context there is to its left; 0.5 for
@@ -154,8 +154,8 @@ def whole(
 
     Parameters
     ----------
-    scored : Scored
-        What was asked about the windows.
+    scored : ScoredPositions
+        Positions scored in the windows.
 
     Returns
     -------

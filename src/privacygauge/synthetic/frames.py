@@ -54,9 +54,9 @@ def read_table(
     Parameters
     ----------
     data : Table, pandas or polars frame, str or Path
-        Of a file: CSV or Parquet with a header.
+        Records; a file is CSV or Parquet with a header.
     schema : Schema, optional
-        What the columns have to be; default: inferred.
+        Schema that the columns must have; by default inferred.
     continuous : sequence of str
         Columns to take as numbers, whatever they look like.
     categorical : sequence of str
@@ -132,7 +132,7 @@ def read_frame(
     separator : str, optional
         As in `read_table`.
     names : collection of str
-        Of a file, columns that name records or people, as in `read_content`.
+        Columns of a file that name records or people, as in `read_content`.
 
     Raises
     ------
@@ -297,8 +297,8 @@ def _numbers(column: pd.Series[Any], *, date: bool = False) -> Floats:
     found = coerced.to_numpy(dtype=np.float64, na_value=np.nan).copy()
     whole = column.dtype.kind in "iu" or pd.api.types.infer_dtype(column) == "integer"
     # Floats hold larger whole numbers only rounded, so that different ids would become one.
-    large = np.flatnonzero(np.abs(found) > LARGEST_WHOLE) if whole else ()
-    if len(large):
+    large = np.flatnonzero(np.abs(found) > LARGEST_WHOLE)
+    if whole and len(large):
         raise InputError(
             f"column {column.name!r} must hold whole numbers of at most 2**53, got "
             f"{column.iloc[large[0]]} in row {large[0]}: name the column categorical, or drop it"

@@ -129,13 +129,13 @@ def means_by_level(
     space : Space
         n points, distinct where there are no units.
     weight : ndarray of int, shape (n,)
-        How many records each stands for.
+        Number of records that each point stands for.
     k : int
         At least 1.
     left : ndarray of int, shape (m,)
         The points asked about.
     pool : Executor
-        Of threads.
+        Pool of threads.
     unit : ndarray of int, shape (n,), optional
         Points of a point's own unit are none of its others.
     """

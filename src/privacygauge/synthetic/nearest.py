@@ -65,7 +65,7 @@ def mean_distances(space: Space, k: int, unit: Ints | None = None) -> Floats:
     space : Space
         n points; equal ones are neighbours at distance 0.
     k : int
-        In 1..n - 1.
+        Number of neighbours, in 1..n - 1.
     unit : ndarray of int, shape (n,), optional
         The unit of each point: points of its own unit are none of its others, of which k are left.
 

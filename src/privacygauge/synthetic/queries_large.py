@@ -32,7 +32,7 @@ def sampled_subsets(n_features: int, n_queries: int, most: int, rng: np.random.G
     n_features : int
         F, at least 1.
     n_queries : int
-        How many subsets to draw, at least 1. Where there are fewer, all are returned.
+        Number of subsets to draw, at least 1. Where there are fewer, all are returned.
     most : int
         The largest size of a subset, in 1..F; F for any size.
     rng : Generator

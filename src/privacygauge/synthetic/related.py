@@ -60,7 +60,7 @@ class Related:
         people, rows, key
             As in `per_person`.
         schema : Schema, optional
-            Of the columns of `people` but for the key; default: inferred, as of `rows` always.
+            Schema of `people` without the key; by default inferred, as that of `rows` always is.
         continuous, categorical, drop : sequence of str
             As in `read_table`, of columns of either table.
 
@@ -204,7 +204,7 @@ def per_person(
     key : str
         The column that names the person, in both.
     schema : Schema, optional
-        Of the columns of `rows` but for the key, from the real table: what is a number there is
+        Schema of `rows` without the key, from the real table: what is a number there is
         one here. Default: inferred.
 
     Returns

@@ -137,13 +137,13 @@ def network_scores(
     Parameters
     ----------
     weights : dict of Tensor
-        Of m networks, as `initial` returns them.
+        Weights of m networks, as `initial` returns them.
     rows : Tensor of shape (b, top, F')
     there : Tensor of bool, shape (b, top)
         False for padding. Every table has at least one row.
     target : Tensor of shape (F',)
     masks : Masks
-        Of dropout.
+        Dropout masks.
 
     Notes
     -----

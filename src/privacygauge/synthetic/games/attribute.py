@@ -273,11 +273,11 @@ def play_attribute(
     targets : array_like of int, shape (r,)
         Rows of the table.
     column : str
-        Whose values are the secret.
+        Column whose values are the secret.
     values : sequence of float, optional
         As `Attribute.values`; default: `secret_values` the column.
     knowledge : Knowledge, optional
-        What the adversary knows: `AuxiliaryData` by default, or `ExactData`.
+        The adversary's knowledge: `AuxiliaryData` by default, or `ExactData`.
     sizes : Sizes, optional
         Default: 400 tables of the adversary's own and 200 in question for each target, of 1,000
         records or a sixth of a small table.
@@ -287,7 +287,7 @@ def play_attribute(
         As in `make_releases`; by default nothing is kept.
     seed : int
     level : float
-        Of each interval, in (0, 1).
+        Level of each interval, in (0, 1).
 
     Raises
     ------
@@ -318,13 +318,13 @@ def guessed_values(
     Parameters
     ----------
     making : Making
-        Of an `Attribute` game.
+        Making of an `Attribute` game.
     releases : Releases
         All of its synthetic tables.
     attacks : sequence of TableAttack, optional
         Default: those for many targets.
     level : float
-        Of each interval, in (0, 1).
+        Level of each interval, in (0, 1).
 
     Returns
     -------

@@ -143,7 +143,7 @@ def canary_scores(
     Parameters
     ----------
     setting : Setting
-        Whose targets are the canaries.
+        Setting whose targets are the canaries.
     tables : ndarray, shape (t, n, F)
         The synthetic table of each fit of `FewFits`.
     attacks : sequence of Untaught, optional

@@ -258,7 +258,7 @@ def game_named(name: str, knowledge: str | None = None) -> Game:
     ----------
     name : {"average", "specific", "shared"}
     knowledge : {"auxiliary", "exact", "synthetic"}, optional
-        By default exact in the specific game, auxiliary in the others.
+        The adversary's knowledge; by default exact in the specific game, auxiliary in the others.
     """
     there = [known for game, known in GAMES if game == name]
     if not there:

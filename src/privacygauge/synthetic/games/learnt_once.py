@@ -44,9 +44,9 @@ def learnt_once(making: Making, learnt: Table, rng: np.random.Generator, run: st
     making : Making
         Game, setting and generator.
     learnt : Table
-        What the generator learns from: drawn from the setting's seed.
+        Training records, drawn from the setting's seed.
     rng : numpy.random.Generator
-        Of PCG64, numpy's default. It goes on where the generator left it, in either case.
+        Must be PCG64, numpy's default. It goes on where the generator left it, in either case.
     run : str or Path
         Folder of the run, or a URL that fsspec knows.
 

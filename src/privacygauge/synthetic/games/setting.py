@@ -70,7 +70,7 @@ def enough_tests(half_width: float = HALF_WIDTH, level: float = 0.95) -> int:
     half_width : float
         Half of the interval's width, in (0, 0.5).
     level : float
-        In (0, 1).
+        Level of the interval, in (0, 1).
 
     Returns
     -------

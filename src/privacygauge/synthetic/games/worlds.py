@@ -98,9 +98,9 @@ def records_in_worlds(
     Parameters
     ----------
     names : sequence of str
-        What the q signals are called.
-    scored : sequence of sequence of Scored
-        For each signal, what it says about each record, in one order: as `Scores.of` gives it. A
+        Names of the q signals.
+    scored : sequence of sequence of ScoredTarget
+        For each signal, its scores of the records in one order, as `GameScores.of` yields them. A
         signal should learn nothing from who is inside, so that it means the same in all tables.
 
     Returns
@@ -164,13 +164,13 @@ class OnWorlds:
 
         Parameters
         ----------
-        scores : Scores
-            Of all of its signals, and maybe of further attacks.
+        scores : GameScores
+            Scores of all its signals, and perhaps of further attacks.
 
         Returns
         -------
-        list of Scored or Skipped
-            As `Scores.of` gives them; skipped where a signal or the attack itself was.
+        list of ScoredTarget or Skipped
+            As `GameScores.of` yields them; skipped where a signal or the attack itself was.
         """
         signals = []
         for signal in self.signals:

@@ -206,11 +206,11 @@ def log_densities(
     codes : ndarray of int, shape (n, F)
         Codes of the table that the probabilities are counted in.
     nodes : tuple of Node
-        Which attribute depends on which.
+        Tree of the attributes.
     sizes : tuple of int, length F
         Codes of each attribute.
     weight : float, default 1
-        How many records the prior of each table of counts is worth, above 0.
+        Weight of the prior of each table of counts, in records, above 0.
 
     Notes
     -----
@@ -235,13 +235,13 @@ def log_shares(codes: Ints, size: int, prior: Floats | None, weight: float) -> F
     Parameters
     ----------
     codes : ndarray of int, shape (n,)
-        In 0..size - 1.
+        Codes in 0..size - 1.
     size : int
-        How many codes there are.
+        Number of codes.
     prior : ndarray, shape (size,), or None
         Shares to draw towards; equal ones for None.
     weight : float
-        How many records the prior is worth, above 0.
+        Weight of the prior, in records, above 0.
     """
     towards = np.full(size, 1.0 / size) if prior is None else prior
     counts = np.bincount(codes, minlength=size)

@@ -74,7 +74,7 @@ def learn_cart(
     values : ndarray of float, shape (n, F)
         Numbers as they are, categories as codes.
     categorical : ndarray of bool, shape (F,)
-        Which columns are categories.
+        True for categorical columns.
     rng : numpy.random.Generator
         Breaks ties between splits.
     order : sequence of int, optional

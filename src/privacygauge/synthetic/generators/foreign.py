@@ -138,7 +138,7 @@ def code_origin(thing: object) -> Mapping[str, str]:
     Parameters
     ----------
     thing : function, class, partial, or object
-        Of an object, its class is the code.
+        Code; for an object, that of its class.
 
     Returns
     -------

@@ -49,13 +49,13 @@ def generator_named(
         One of `GENERATORS`, with options after a colon if need be; in a text the columns of
         ``order`` are parted by ``+``.
     epsilon : float, optional
-        Of privbayes, which needs it.
+        Privacy budget of privbayes, which needs it.
     degree, bins : int, optional
-        Of baynet and privbayes.
+        Options of baynet and privbayes.
     least : int, optional
-        Of synthpop.
+        Option of synthpop.
     order : sequence of str, optional
-        Of synthpop.
+        Option of synthpop.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def as_generator(thing: object, name: str = "") -> Generator:
         one (`adapters.FitSample`); or a function of a frame, a number of records and perhaps a
         seed that returns a frame (`adapters.Call`). For programs give a `command.Command`.
     name : str
-        What reports call it; default: its own name. Generators keep theirs.
+        Name, as reports print it; by default its own. Generators keep theirs.
 
     Raises
     ------

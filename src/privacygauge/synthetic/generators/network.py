@@ -332,7 +332,7 @@ def noisy_counts(
     codes, node, sizes
         As in `joint_counts`.
     budget : tuple of int and float
-        How many tables share how much epsilon.
+        Number of tables, and the epsilon that they share.
     rng : numpy.random.Generator
     """
     tables, epsilon = budget

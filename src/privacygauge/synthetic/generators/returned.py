@@ -48,9 +48,9 @@ def table_from(frame: object, schema: Schema, n: int, name: str) -> Table:
     schema : Schema
         The table's that the generator learnt from.
     n : int
-        How many records it was asked for.
+        Number of records that it was asked for.
     name : str
-        What messages call the generator.
+        Name of the generator in messages.
 
     Returns
     -------
@@ -197,7 +197,7 @@ def frame_of_csv(content: bytes, schema: Schema, name: str) -> pd.DataFrame:
     schema : Schema
         Says which columns hold numbers.
     name : str
-        What messages call the program.
+        Name of the program in messages.
 
     Raises
     ------

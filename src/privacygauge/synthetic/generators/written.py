@@ -26,7 +26,7 @@ def written_generator(text: str, run: Path | None = None) -> Generator:
     Parameters
     ----------
     text : str
-        Of a built-in generator, ``FILE.py:NAME`` or ``MODULE:NAME``, or ``command: PROGRAM ...``.
+        Built-in generator, ``FILE.py:NAME``, ``MODULE:NAME``, or ``command: PROGRAM ...``.
     run : Path, optional
         Folder of a finished run: code of the user's is not imported.
 

@@ -126,7 +126,7 @@ class Encoded:
     made : Table
         The synthetic table, which attackers learn from.
     asked : sequence of Table
-        Of the same schema; whose values are guessed.
+        Tables of the same schema whose values are guessed.
     columns : sequence of int
         The columns that are guessed.
     rng : numpy.random.Generator
@@ -225,7 +225,7 @@ class _Task:
         Parameters
         ----------
         rows : ndarray of int
-            Of the synthetic table, among which equals are looked for.
+            Rows of the synthetic table among which equals are looked for.
         keys : ndarray of uint64, shape (n,)
             Equal where two records agree in all other columns.
         """

@@ -75,10 +75,10 @@ def shared_values(released: ReleasedTables, level: float) -> Iterator[SharedValu
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
         As it was given.
     level : float
-        Of the share, which is counted: it says no more than this.
+        Level that the estimate carries; the share itself is counted.
 
     Notes
     -----

@@ -80,7 +80,7 @@ def find_copies(released: ReleasedTables, rng: np.random.Generator) -> Copies:
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
     rng : numpy.random.Generator
         Draws as many real as holdout records where there are more of one.
     """
@@ -106,7 +106,7 @@ def closest_records(released: ReleasedTables, rng: np.random.Generator) -> Close
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
     rng : numpy.random.Generator
         Draws as many real as holdout records where there are more of one: the more records, the
         nearer the closest.

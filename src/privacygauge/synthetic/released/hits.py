@@ -267,7 +267,7 @@ def enough_attempts(half_width: float, level: float, n_real: int, n_holdout: int
         Half of the width of the interval of attack minus control, in (0, 0.5): 0.02 are two
         percentage points.
     level : float
-        Of the interval, in (0, 1).
+        Level of the interval, in (0, 1).
     n_real, n_holdout : int
         Records, at least 1: no record is attacked twice.
 

@@ -85,7 +85,7 @@ def ranked_in_common(released: ReleasedTables, rng: np.random.Generator) -> InCo
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
     rng : numpy.random.Generator
         Draws equal shares of both tables where all are too many.
 
@@ -123,7 +123,7 @@ def most_in_common(
     ----------
     found : InCommon
     notes : tuple of str
-        What the reader should know of the tables.
+        Notes for the reader on the tables.
     rng : numpy.random.Generator
         Draws the baseline.
 
@@ -159,7 +159,7 @@ def rarest_in_common(records: Table, made: Table) -> Ints:
     Parameters
     ----------
     records, made : Table
-        Of one schema; a missing value agrees with a missing one.
+        Tables of one schema; a missing value agrees with a missing one.
     """
     weighed = [
         _weigh_codes(asked, own, made.values.shape[1])
@@ -184,7 +184,7 @@ def nearest_in_common(records: Table, made: Table) -> Floats:
     Parameters
     ----------
     records, made : Table
-        Of one schema; a missing value agrees with a missing one alone.
+        Tables of one schema; a missing value agrees with a missing one alone.
     """
     return np.asarray(nearest_of_each(records, (made,))[0])
 
@@ -198,7 +198,7 @@ def nearest_of_each(records: Table, tables: Sequence[Table]) -> Floats:
     ----------
     records : Table
     tables : sequence of Table, length t
-        Of the same schema, none of them empty.
+        Tables of the same schema, none of them empty.
     """
     others = stack_tables(*tables)
     begins = np.cumsum([0, *map(len, tables)])[:-1]
@@ -252,7 +252,7 @@ class _Places:
         rows : slice
             The r records.
         worth : ndarray of float
-            Of so many values between two, both included; 0 for none.
+            Weight by the number of values between two, both included; 0 for none.
         """
         first = self.first[: self.n][rows]
         last = self.last[: self.n][rows]

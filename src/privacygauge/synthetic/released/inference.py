@@ -43,7 +43,7 @@ def inference(
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
     rng : numpy.random.Generator
     secrets : sequence of str, optional
         Columns; all in turn by default, 20 at random where there are more.

@@ -68,7 +68,7 @@ def linkability(
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
     rng : numpy.random.Generator
     halves : Halves, optional
         By default another random half of the columns for each person.
@@ -137,11 +137,11 @@ def part_copied(
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
     columns : sequence of str
         The part, at least one column.
     name : str
-        Of the part, such as ``people``.
+        Name of the part, such as ``people``.
     rng : numpy.random.Generator
 
     Returns
@@ -176,8 +176,8 @@ def nearly_copied(released: ReleasedTables, rng: np.random.Generator) -> Hits:
 
     Parameters
     ----------
-    released : Released
-        Of `FEWEST_COLUMNS` or more.
+    released : ReleasedTables
+        Release with at least `FEWEST_COLUMNS` columns.
     rng : numpy.random.Generator
 
     Returns

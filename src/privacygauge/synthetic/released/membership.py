@@ -201,7 +201,7 @@ def membership_signals(
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
     rng : numpy.random.Generator
         Draws which half of the holdout is judged.
 
@@ -311,7 +311,7 @@ def questions_of(
     Parameters
     ----------
     played : Membership
-        Of the judged records.
+        Results on the judged records.
     rankings : sequence of (str, Transcript)
         Titles and scores of all records, which learn nothing from the holdout; none where there
         are too few columns.

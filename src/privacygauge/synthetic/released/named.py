@@ -95,7 +95,7 @@ def identifying_columns(frames: Mapping[str, pd.DataFrame], kept: Sequence[str])
     Parameters
     ----------
     frames : mapping of str to pandas.DataFrame
-        By name: real, synthetic and perhaps holdout.
+        Frames by name: real, synthetic and perhaps holdout.
     kept : sequence of str
         Columns that somebody asked for: these are attributes.
 

@@ -154,7 +154,7 @@ def _equal_sized_blocks(size: Ints, length: int) -> Iterator[Ints]:
     Parameters
     ----------
     size : ndarray of int, shape (m,)
-        How many candidates each point has; those without any are left out.
+        Number of candidates of each point; those without any are left out.
     length : int
         Numbers that a candidate takes.
     """

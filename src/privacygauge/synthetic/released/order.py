@@ -60,7 +60,7 @@ def same_place(released: ReleasedTables, rng: np.random.Generator) -> SamePlace 
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
         Its tables in the order of the files.
     rng : numpy.random.Generator
         Draws the places, the candidates, and among ties.
@@ -122,7 +122,7 @@ def _least_errors(
     Parameters
     ----------
     own : ndarray of float, shape (k,)
-        What rows have in common with the records at their places.
+        Agreement of rows with the records at their places.
     others : ndarray of float, shape (d, k)
         The same at other distances.
     distances : ndarray of int, shape (d,)

@@ -95,7 +95,7 @@ def singled_out(
     ----------
     forms : sequence of Hits
         From `singling_out`, at least one.
-    released : Released
+    released : ReleasedTables
         All records.
     kept : sequence of ndarray of int
         The rows of each table that the predicates were tried on; the others are no attempts.

@@ -91,7 +91,7 @@ def lone_copies(
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
         Its holdout is not looked at.
     twins : ndarray of bool, shape (n,)
         The real records that equal another real one, from `find_shared_records`.

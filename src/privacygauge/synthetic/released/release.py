@@ -225,11 +225,11 @@ def measure_release(
 
     Parameters
     ----------
-    tables : Released
-        With the people behind its records.
-    asked : AskedOfTable
+    tables : ReleasedTables
+        Release with the people behind its records.
+    asked : TableOptions
     names : ndarray, shape (n,), optional
-        Of the real records; their rows otherwise.
+        Ids of the real records; by default their rows.
     label, parts, seed, progress
         As in `audit_released`.
     """

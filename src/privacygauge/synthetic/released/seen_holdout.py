@@ -34,7 +34,7 @@ def seen_nearly(released: ReleasedTables, rng: np.random.Generator) -> Ints:
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
     rng : numpy.random.Generator
         Draws equal numbers of synthetic rows and real records, and breaks ties.
 

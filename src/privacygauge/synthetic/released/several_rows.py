@@ -33,9 +33,9 @@ def constant_columns(values: Floats, member: Bools) -> tuple[int, ...] | None:
     Parameters
     ----------
     values : ndarray, shape (n, F)
-        Of the real records and the holdout; a missing value equals a missing one.
+        Values of the real records and the holdout; a missing value equals a missing one.
     member : ndarray of bool, shape (n,)
-        Which are real.
+        True for real records.
 
     Notes
     -----

@@ -29,12 +29,12 @@ def shared_runs(
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
         As it was given.
     rng : numpy.random.Generator
         Draws as many texts of each table where one is compared with another.
     level : float
-        Of the share, which is counted: it says no more than this.
+        Level that the estimate carries; the share itself is counted.
 
     Notes
     -----

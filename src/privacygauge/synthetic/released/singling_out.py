@@ -126,7 +126,7 @@ def isolating(
         Fewer are returned where they are hard to find.
     rng : numpy.random.Generator
     form : {"values", "tails"}
-        Of conditions on numbers: equal to the record's, or at least as far from the median.
+        Form of conditions on numbers: equal to the record's, or at least as far from the median.
     most : int, default 4
         Columns of a predicate.
     """
@@ -170,10 +170,10 @@ def singling_out(
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
     rng : numpy.random.Generator
     form : {"values", "tails"}
-        Of conditions on numbers, as in `isolating`.
+        Form of conditions on numbers, as in `isolating`.
     attempts : Attempts, default 500
         Predicates: as many as on the side that is tried more often.
     most : int, default 4

@@ -63,9 +63,9 @@ def as_written(real: Table, other: Table, name: str) -> tuple[Table, tuple[str, 
     Parameters
     ----------
     real, other : Table
-        Of the same columns, in any order, and of the same kinds.
+        Tables with the same columns, in any order, and of the same kinds.
     name : str
-        What sentences call the other table.
+        Name of the other table in notes.
     """
     known = {column.name: column for column in real.schema.columns}
     columns = []
@@ -93,7 +93,7 @@ def coarsened_alike(
     Parameters
     ----------
     frames : mapping of str to pandas.DataFrame
-        By name: real, synthetic and perhaps holdout.
+        Frames by name: real, synthetic and perhaps holdout.
     kept : collection of str
         Columns that are left as they are.
     """

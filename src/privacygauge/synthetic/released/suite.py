@@ -109,11 +109,11 @@ def tries(
 
     Parameters
     ----------
-    tables : Released
+    tables : ReleasedTables
     secrets : sequence of str, optional
         As in `inference`.
     attempts : Attempts
-        On random records; the most outlying ones are all attacked.
+        Attempts on random records; the most outlying ones are all attacked.
     seed : int
         Each form draws from a generator of its own.
     parts : mapping of str to sequence of str, optional

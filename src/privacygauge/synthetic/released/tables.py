@@ -144,7 +144,7 @@ def read_together(
     holdout : Table, pandas or polars frame, str or Path, optional
         Records of the same source that the generator did not learn from.
     schema : Schema, optional
-        Of the real table; default: inferred.
+        Schema of the real table; by default inferred.
     continuous, categorical : sequence of str
         Columns to take as numbers or as categories, whatever they look like.
     drop : sequence of str
@@ -300,7 +300,7 @@ def sums_but_one(
     columns : sequence of int, length c
         The column that is left out, of each row of keys.
     tables : Table
-        Of one schema; a missing value equals a missing value.
+        Tables of one schema; a missing value equals a missing value.
     """
     values = np.concatenate([table.values for table in tables])
     numbers: dict[int, NDArray[np.uint64]] = {}

@@ -39,7 +39,7 @@ def texts_copied(
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
     rng : numpy.random.Generator
         Draws the baseline.
 

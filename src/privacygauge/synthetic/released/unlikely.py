@@ -63,12 +63,12 @@ def unlikely_copies(released: ReleasedTables, twins: Bools, level: float) -> Unl
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
         As it was given: its holdout may overlap, or may have been seen by the generator.
     twins : ndarray of bool, shape (n,)
         The real records that equal another real one, of another person, from `shared`.
     level : float
-        Of the comparison with unlikely twins, where there are any.
+        Level of the comparison with unlikely twins, where there are any.
 
     Notes
     -----

@@ -265,7 +265,7 @@ def utility(
     Parameters
     ----------
     real, synthetic : Table
-        Of one schema, as `read_together` makes them.
+        Tables of one schema, as `read_together` returns them.
     holdout : Table, optional
         Further records of the same source. They say how far two samples of people are apart, and
         are what the forests are tested on; without them three tenths of the real records are.
