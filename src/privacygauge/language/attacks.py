@@ -198,7 +198,7 @@ def cut_at_share(values: Floats, share: float) -> float:
     Parameters
     ----------
     values : ndarray of float, shape (n,)
-        A signal of samples that are no members: higher means more like a member.
+        Signal of samples that are not members; higher means more likely a member.
     share : float
         Largest share of the values, in (0, 1).
 

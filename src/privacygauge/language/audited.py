@@ -64,7 +64,7 @@ def bound_by_person(scores: TextScores, coins: Coins, seed: int, level: float) -
     Raises
     ------
     InputError
-        If somebody is not on the side that the coins dealt.
+        If a person is not on the side that the coins chose.
 
     Notes
     -----

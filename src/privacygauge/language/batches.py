@@ -162,7 +162,7 @@ def pass_groups(
     Parameters
     ----------
     tokens : Tokens
-        Sorted by length, so that a group needs little filling.
+        Sorted by length, so that a group needs little padding.
     texts : range
         The texts to cover, in order.
     budget : int

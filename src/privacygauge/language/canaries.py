@@ -70,7 +70,7 @@ def made_canaries(
     ----------
     template : str
         A text with at least one of ``{digits:9}``, ``{letters:5}`` and ``{name}``, each of which
-        is drawn again for every canary: so many digits, so many small letters, a made-up name.
+        is drawn again for every canary: that many digits or lower-case letters, or a made-up name.
     n : int
         Canaries that coins decide about, at least 4.
     copies : int

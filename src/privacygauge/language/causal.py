@@ -1,6 +1,6 @@
 """Membership signals from a causal model's token log-probabilities.
 
-Every signal is (n,), one value a text, and higher means more likely a member. All of them come
+Every signal is (n,), one value per text, and higher means more likely a member. All of them come
 from one pass over the texts; see `token_log_probabilities`.
 """
 

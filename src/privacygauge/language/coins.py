@@ -55,7 +55,7 @@ class Coins:
         Raises
         ------
         InputError
-            If somebody is not on the side that the coins dealt.
+            If a person is not on the side that the coins chose.
         """
         for name, inside in zip(names, member.tolist(), strict=True):
             side = self.people.get(name, ("nobody",))[0]
@@ -78,7 +78,7 @@ class Coins:
         Raises
         ------
         InputError
-            One line: which side is not as it was dealt, and the way out.
+            One line: the side that the coins did not choose, and the way out.
         """
         for side, records in given.items():
             if digest(records) != self.sides.get(side):

@@ -135,7 +135,7 @@ def judged_texts(
 ) -> tuple[list[TextRecords], Coins | None]:
     """Return the texts of each side, and the coins if they assigned these texts.
 
-    They are read before a model is: bad ones are told at once.
+    They are read before a model is loaded, so that bad ones are reported at once.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """Membership signals that compare a target with a reference token by token.
 
-Every signal is (n,), one value a text, and higher means more likely a member. With ``d_i`` the
+Every signal is (n,), one value per text, and higher means more likely a member. With ``d_i`` the
 log-probability of unit i under the target less that under the reference, the likelihood ratio is
 the mean of all d_i; these look at some of them, or at no more than their signs. They need no pass
 beyond those of the likelihood ratio.
@@ -176,7 +176,7 @@ def length_calibrated(signal: Floats, length: Ints, population: Bools) -> Floats
     distance = np.abs(away)
     typical = float(distance[population].mean())
     if typical <= _ROUNDING * float(np.abs(signal).max()):
-        # All on a line: what is left is rounding.
+        # All points are on the line: the rest is rounding.
         return np.zeros_like(signal)
     spread = np.maximum(_line(columns, distance, population), typical / 10)
     calibrated: Floats = away / spread

@@ -126,7 +126,7 @@ def endpoint_energies(
         texts, [_Answered(answers) for answers in told], [sys.maxsize] * len(models), unit
     )
     logs = [np.concatenate([answers[text].log_probability for text in texts]) for answers in told]
-    # Of a text's first token nothing is known, where no other stands before it.
+    # A text's first token has no log-probability where no other token precedes it.
     first = int(any(np.isnan(x[its.units >= 0]).any() for x, its in zip(logs, tokens, strict=True)))
     found = []
     for its, said in zip(tokens, logs, strict=True):

@@ -57,7 +57,7 @@ class EndpointModel:
         except ValueError:
             usable = False
         if not usable or parts.username or parts.query or parts.fragment:
-            # What stands there may be a key.
+            # That part of the address may be a key.
             got = "" if set(self.url) & set("@?#") else f", got {self.url!r}"
             raise InputError(
                 "the address of a server must be like http://127.0.0.1:8000/v1, a key in the "
@@ -84,7 +84,7 @@ class EndpointModel:
         """
         asked = {
             **{"model": self.name, "prompt": text, "echo": True, "logprobs": 1},
-            # Not every server takes 0; what it writes itself is left out below.
+            # Not every server takes 0; its own tokens are dropped below.
             **{"max_tokens": 1, "temperature": 0},
         }
         said = self._asked(json.dumps(asked).encode())
@@ -193,7 +193,7 @@ def answer_of(said: Mapping[str, object], text: str) -> Answer:
         raise ValueError("the tokens of the prompt have no log-probabilities")
     if n > most_tokens_of_text(text):
         raise ValueError("there are more tokens than bytes")
-    # What stands before the text, such as <s>, is the frame.
+    # Tokens before the text, such as <s>, are the frame.
     front = 0
     spans = _spelt(names, text)
     if spans is None:

@@ -127,7 +127,7 @@ def exposure_features(
     Returns
     -------
     ndarray of float, shape (n, 6)
-        The number of digits; of tokens; of characters that are no letters, digits or white space;
+        The number of digits; of tokens; of characters other than letters, digits and white space;
         and the frequencies of the three rarest tokens, rarest first. A text of fewer than three
         tokens repeats its most frequent one.
 

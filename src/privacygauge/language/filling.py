@@ -125,7 +125,8 @@ def by_identifier(
     -------
     TextScores
         Known by the text's id and the identifier's place. The group is that of the text, or the
-        text itself. What occurs in a text twice is left out: whoever hides one shows the other.
+        text itself. A string that occurs twice in a text is left out: the other occurrence would
+        show it.
     dict of str to (int, int)
         Id of the row to where the identifier begins and ends, in characters.
 

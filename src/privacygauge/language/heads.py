@@ -80,7 +80,7 @@ def _agrees(model: Any, head: Head, inputs: dict[str, Any], inside: Any, expecte
     try:
         found = head(model.base_model(**inputs).last_hidden_state[inside])
     except (TypeError, AttributeError, RuntimeError):
-        # Modules of these names that want something else are no head of this kind.
+        # Modules of these names that take other inputs are not a head of this kind.
         return False
     if found.shape != expected.shape:
         return False

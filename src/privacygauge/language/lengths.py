@@ -157,7 +157,7 @@ def unlike_units(scores: TextScores) -> Literal["sides", "models"] | None:
     on that of the length is near 1 or near 0. Where lengths are not known, or too much alike,
     energies are sums if they are above all that a mean can be, and far above those of the other
     model, or of the other side where there is one model alone. That a model has learnt its
-    members by heart is no reason to take it for one of another unit.
+    members by heart is not a reason to take it for one of another unit.
     """
     energies = {"target": scores.energy_target, "reference": scores.energy_reference}
     length = text_lengths(scores)
@@ -262,7 +262,7 @@ def _ratio(inside: Ints, outside: Ints) -> float:
     def left(ratio: float) -> float:
         return float(np.minimum(inside, ratio * outside).sum())
 
-    # With a ratio of r, n members stand beside n / r others: the variance is as of n / (1 + r).
+    # With a ratio of r, n members face n / r others: the variance is that of n / (1 + r).
     worth = [left(ratio) / (1 + ratio) for ratio in tried]
     return float(tried[int(np.argmax(worth))])
 

@@ -74,13 +74,13 @@ def token_log_probabilities(
     Returns
     -------
     Energies
-        One row a token and copy. The same texts give the same bytes on the same machine, however
+        One row per token and copy. The same texts give the same bytes on the same machine, however
         often a run is stopped; beside other texts, float32 numbers may differ by about 1e-5.
 
     Raises
     ------
     InputError
-        If a text is empty or no text, or the pattern does not fit.
+        If a text is empty or not a text, or the pattern does not fit.
     """
     return _ask_models([model], texts, plan, AnswerStore(run, n_jobs, progress, invocation))[0]
 

@@ -78,7 +78,7 @@ class MaskPlan:
         Returns
         -------
         array of shape (k, l)
-            Ascending positions in 0..T-1, one row a mask. `balanced` gives every subset once
+            Ascending positions in 0..T-1, one row per mask. `balanced` gives every subset once
             where there are at most K of them: that is the whole energy, for fewer passes.
 
         Raises
@@ -113,7 +113,7 @@ def _balanced_masks(n: int, size: int, k: int, rng: np.random.Generator) -> Ints
         if len(left) >= size:
             mask[:], left = left[:size], left[size:]
             continue
-        # What is left of one permutation is used up before the next one goes on, so that no unit
+        # The rest of one permutation is used up before the next one goes on, so that no unit
         # is ever two ahead of another; the next one first gives those not in the block yet.
         following = _permutation(n, rng)
         fresh = following[~np.isin(following, left)][: size - len(left)]

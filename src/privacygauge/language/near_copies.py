@@ -45,7 +45,7 @@ def components(texts: Sequence[str]) -> Ints:
     is compared with `ALIKE`. Texts that are alike share one of the rarest of their words and pairs,
     a share ``1 - ALIKE`` of them and one more (Chaudhuri, Ganti & Kaushik 2006): only those are
     compared, so that a template with its slots filled is not compared with all others. Most pairs
-    of these are told apart by min-hashes (Broder 1997). A text is compared with the first of each
+    of these are ruled out by min-hashes (Broder 1997). A text is compared with the first of each
     kind that shares what is rare.
 
     Examples
@@ -60,7 +60,7 @@ def components(texts: Sequence[str]) -> Ints:
     array([0, 1, 0])
     """
     places: dict[str, int] = {}
-    # Equal texts are looked at once.
+    # Equal texts are compared once.
     first = np.array([places.setdefault(text, row) for row, text in enumerate(texts)], np.int64)
     different = np.unique(first)
     shingles = [_shingles(texts[row]) for row in different.tolist()]
@@ -72,10 +72,11 @@ def components(texts: Sequence[str]) -> Ints:
         for i in some:
             similar = (signs[kinds[:n_kinds]] == signs[i]).mean(axis=1) > _LEAST
             for kind in kinds[:n_kinds][similar].tolist():
-                if _root(parent, i) == _root(parent, kind) or _are_near_copies(
-                    shingles[i], shingles[kind]
-                ):
-                    _join(parent, i, kind)
+                a = _root(parent, i)
+                b = _root(parent, kind)
+                # Texts that are connected already need no comparison.
+                if a == b or _are_near_copies(shingles[i], shingles[kind]):
+                    parent[max(a, b)] = min(a, b)
                     break
             else:
                 kinds[n_kinds] = i
@@ -143,7 +144,7 @@ def _sharing_rare(shingles: Sequence[frozenset[int]]) -> Iterator[list[int]]:
 
 def _min_hashes(shingles: Sequence[frozenset[int]]) -> Ints:
     """Return min-hashes of texts, (n, 72); the share of equal ones estimates the Jaccard index."""
-    # Always the same hashes: what is a copy must not depend on a seed.
+    # Always the same hashes: copies must not depend on a seed.
     draw = np.random.default_rng(0)
     factor = draw.integers(1, _PRIME, _HASHES, dtype=np.int64)
     shift = draw.integers(0, _PRIME, _HASHES, dtype=np.int64)
@@ -164,9 +165,3 @@ def _root(parent: Ints, i: int) -> int:
         parent[i] = parent[parent[i]]
         i = int(parent[i])
     return i
-
-
-def _join(parent: Ints, i: int, j: int) -> None:
-    a = _root(parent, i)
-    b = _root(parent, j)
-    parent[max(a, b)] = min(a, b)

@@ -139,7 +139,7 @@ def even_sizes(
         All texts where the numbers of texts do not differ between members and non-members, as
         published. Otherwise members and non-members are put in the order of their numbers of
         texts, and each keeps as many, drawn at random, as the patient at the same place of the
-        other side has, if these are fewer. A population that has more texts a patient than the
+        other side has, if these are fewer. A population that has more texts per patient than the
         judged is cut likewise. Nobody is left out; a note says how many texts are.
 
     Raises

@@ -87,7 +87,7 @@ def load_text_scores(path: str | Path) -> TextScores:
     Parameters
     ----------
     path : str or pathlib.Path
-        ``.jsonl`` (also ``.jsonl.gz``; one object a line, UTF-8), ``.csv`` or ``.parquet`` with
+        ``.jsonl`` (also ``.jsonl.gz``; one object per line, UTF-8), ``.csv`` or ``.parquet`` with
         the columns ``sample``, ``energy_target`` and ``member`` (1 or 0, or words such as yes and
         no, train and test), and optionally ``group``, ``energy_reference``, ``population`` (in
         the same words), ``length``, ``text`` and
@@ -149,7 +149,7 @@ def _plain_numbers(values: Any, name: str) -> Any:
         return values
     if name in _BITS and any(isinstance(value, str) for value in values):
         return np.array([_bit(value, name, row) for row, value in enumerate(values)])
-    # Looked at one by one: numpy makes texts of all values where one is a text.
+    # One by one: numpy converts all values to text where one is a text.
     return np.array([_number(value, name, row) for row, value in enumerate(values)])
 
 
@@ -220,7 +220,7 @@ def energies_frame(scores: TextScores) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row a sample: ``sample``, ``group``, ``energy_target``, ``energy_reference``,
+        One row per sample: ``sample``, ``group``, ``energy_target``, ``energy_reference``,
         ``member``, ``population`` and ``length``, as far as they are known, and ``signal_NAME``
         of every further signal.
     """

@@ -68,7 +68,7 @@ _ROUNDING = 1e-3
 class TextScores:
     """The energies of n samples under the audited model and under a reference model.
 
-    Build it with `text_scores`, which leaves out what is on both sides.
+    Build it with `text_scores`, which leaves out samples on both sides.
     """
 
     sample: Texts = field(repr=False)
@@ -164,7 +164,7 @@ class TextScores:
         Parameters
         ----------
         rows : ndarray of bool, shape (n,)
-            True for what stays: at least a member and a non-member.
+            True for samples that stay: at least a member and a non-member.
         """
         kept = np.flatnonzero(rows)
         return dataclasses.replace(

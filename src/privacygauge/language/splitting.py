@@ -123,7 +123,7 @@ assigned in proportion."""
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Texts, dealt into sides by person."""
+    """Texts, split into sides by person."""
 
     sides: Mapping[str, TextRecords]
     """Texts by side; an empty side is absent."""
@@ -149,7 +149,7 @@ def split_texts(
     Parameters
     ----------
     texts : TextRecords, path, sequence, mapping or data frame
-        As in `as_texts`. Where nobody says whose a text is, it is a person's of its own.
+        As in `as_texts`. A text without a known person counts as a person of its own.
     population, reference : float
         Shares of the people whose texts thresholds are taken from, and whose texts a reference
         model is trained on; each in [0, 1), together below 1. Of all others a fair coin decides

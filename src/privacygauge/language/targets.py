@@ -52,7 +52,7 @@ def rounds_of_texts(
     inside : array_like of bool, shape (k, n)
         True where the model was trained on the text; `coin_flips` draws it.
     patient : array_like, shape (n,), optional
-        Whom each text is about: the unit of every interval. Each text is a unit of its own
+        Person of each text: the unit of every interval. Each text is a unit of its own
         by default.
     n_worlds : int, optional
         So many first models are the adversary's own, and the rest are targets; half of them

@@ -38,7 +38,7 @@ from privacygauge.language.token_signals import SideTokens, token_signals
 from privacygauge.language.tokens import n_units_of
 from privacygauge.runs.execute import Progress
 
-# An audit of fewer texts a side says nothing.
+# An audit of fewer texts per side shows nothing.
 _FEWEST = 2
 
 Form = Literal["mean", "sum"]
@@ -119,7 +119,7 @@ def text_energies(
     if before is not None:
         before()
     if not isinstance(target, MaskedModel):
-        # What a causal model answers depends on no seed.
+        # A causal model's answers depend on no seed.
         asked = replace(asked, seed=0)
     shares = _shares(progress, parts, len(models) + bool(prefix))
     answers = [
@@ -189,7 +189,7 @@ def _unit_of(models: Sequence[AnyModel], part: Side, plan: MaskPlan) -> str:
     try:
         tokens, unit = read_texts(known, part.records.text, plan.unit)
         if isinstance(models[0], MaskedModel):
-            # Of the longest text there are the most masks: too many are told before any is asked.
+            # The longest text has the most masks: too many are refused before a model runs.
             plan.masks("", int(tokens[0].n_units.max()))
         return unit
     except InputError as error:

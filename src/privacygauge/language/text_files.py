@@ -150,7 +150,7 @@ def load_texts(path: str | Path, columns: Columns | None = None) -> TextRecords:
     Parameters
     ----------
     path : str or pathlib.Path
-        ``.jsonl`` (also ``.jsonl.gz``; one object a line), ``.csv`` or ``.parquet`` with a column
+        ``.jsonl`` (also ``.jsonl.gz``; one object per line), ``.csv`` or ``.parquet`` with a column
         of texts and optionally of ids and of groups, or ``.txt`` (also ``.txt.gz``; one text a
         line, blank lines left out). UTF-8. Ids and groups are texts: ``007`` is not ``7``.
     columns : Columns, optional

@@ -138,7 +138,7 @@ def tokenizer_of(found: Any, name: str) -> Tokenizer:
     Raises
     ------
     InputError
-        If it cannot say where in the text its tokens lie; `name` is what the message calls it.
+        If it cannot give its tokens' places in the text; `name` is its name in the message.
     """
     backend = getattr(found, "backend_tokenizer", None)
     if backend is None:

@@ -102,7 +102,7 @@ def train_reference(
     kind : "masked" or "causal"
         A BERT with word pieces in lower case, or a GPT-2 with pieces of bytes.
     layers, hidden : int
-        Its size; 64 numbers a head of attention, one head for less.
+        Its size; one attention head per 64 hidden units, at least one.
     vocabulary : int
         The most tokens.
     context : int
@@ -128,7 +128,7 @@ def train_reference(
     Raises
     ------
     InputError
-        If a text or a number breaks its rule, or the folder holds something else.
+        If a text or a number is invalid, or the folder has other files.
 
     Notes
     -----

@@ -162,7 +162,7 @@ def pad_rows(tokens: Tokens, rows: Ints, pad_id: int) -> tuple[Ints, Bools, Bool
     ids : array of int, shape (b, t)
         Filled up on the right.
     inside : array of bool, shape (b, t)
-        True where there is no filling.
+        True where there is no padding.
     content : array of bool, shape (b, t)
         True where there is neither filling nor frame.
     """
@@ -215,7 +215,7 @@ def next_tokens(ids: Ints, inside: Bools) -> Ints:
     ----------
     ids : array of int, shape (b, t)
     inside : array of bool, shape (b, t)
-        True where there is no filling.
+        True where there is no padding.
 
     Notes
     -----
@@ -235,7 +235,7 @@ def _step(learner: Learner, shown: Ints, inside: Bools, labels: Ints, rate: floa
     inputs = {
         "input_ids": torch.as_tensor(shown, device=device),
         "attention_mask": torch.as_tensor(inside.astype(np.int64), device=device),
-        # A causal model keeps what it would need to write on.
+        # A causal model would otherwise keep its cache for generation.
         **({"use_cache": False} if learner.vocabulary.mask_id is None else {}),
     }
     wanted = torch.as_tensor(labels, device=device)

@@ -46,7 +46,7 @@ def masks(rows: ArrayLike, target: ArrayLike, at_most: ArrayLike) -> Masks:
     Raises
     ------
     InputError
-        If the shapes do not fit, values are no numbers, or there are more than 32 attributes.
+        If the shapes do not fit, values are not numbers, or there are more than 32 attributes.
 
     Notes
     -----

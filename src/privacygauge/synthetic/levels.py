@@ -127,7 +127,7 @@ def means_by_level(
     Parameters
     ----------
     space : Space
-        n points, distinct where there are no units.
+        n points; without units they are distinct.
     weight : ndarray of int, shape (n,)
         Number of records that each point stands for.
     k : int
@@ -170,7 +170,7 @@ class _Search:
         self._unit = None if unit is None else np.append(unit, -1)
         self._copies = copies if copies.max(initial=1) > 1 else None
         self._keys = Keys(space)
-        # One point more, far from all, for what is beyond the end of a group.
+        # A further point, far from all, stands for positions beyond the end of a group.
         self._columns = np.pad(space.numbers.T, ((0, 0), (0, 1)), constant_values=np.inf)
         self._codes = np.pad(self._keys.codes, ((0, 0), (0, 1)), constant_values=-1)
         self.most = max(_FEW, _SHARE * len(space))

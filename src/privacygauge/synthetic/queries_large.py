@@ -1,7 +1,7 @@
 """Counting queries on a target record with many attributes: a sample, counted on bitmaps.
 
 With more than about 20 attributes the 2^F queries are too many. A bitmap keeps, for each
-condition on the target, one bit a row; a query is the AND of a few bitmaps, and its answer the
+condition on the target, one bit per row; a query is the AND of a few bitmaps, and its answer the
 number of bits that are left.
 """
 
@@ -127,10 +127,10 @@ def bitmaps(rows: ArrayLike, target: ArrayLike, at_most: ArrayLike) -> Bitmaps:
     Raises
     ------
     InputError
-        If the shapes do not fit or values are no numbers.
+        If the shapes do not fit or values are not numbers.
     """
     conditions = Conditions.of(rows, target, at_most)
-    met = conditions.met().reshape(conditions.rows.shape)
+    met: NDArray[Any] = conditions.met().reshape(conditions.rows.shape)
     *sets, n_rows, n_features = met.shape
     n_words = -(-n_rows // WORD)
     bits = np.zeros((*sets, n_features, n_words * WORD), np.bool_)
@@ -157,7 +157,7 @@ def bitmap_query_counts(bitmaps: ArrayLike, subsets: ArrayLike) -> Counts:
     Raises
     ------
     InputError
-        If the shapes do not fit, the bitmaps are no uint64, or an attribute is out of range.
+        If the shapes do not fit, the bitmaps are not uint64, or an attribute is out of range.
 
     Notes
     -----

@@ -140,7 +140,7 @@ class Related:
 
 
 def _summaries(schema: Schema, largest: int) -> Iterator[Column]:
-    """Return the columns that `per_person` adds, with all their possible values."""
+    """Yield the columns that `per_person` adds, with all their possible values."""
     yield Column("rows", "integer", 0, largest)
     for column in schema.columns:
         for part in ("least", "mean", "largest") if column.is_number else ():
@@ -210,7 +210,7 @@ def per_person(
     Returns
     -------
     tuple of pandas.DataFrame and Schema
-        n rows: the columns of `people`, then ``rows`` (how many a person has), of each column of
+        n rows: the columns of `people`, then ``rows`` (the number per person), of each column of
         numbers (dates are days) ``NAME least``, ``NAME mean`` and ``NAME largest``, and of each
         column of categories ``NAME most frequent`` (of equally frequent ones the first in the
         schema) and ``NAME kinds`` (how many different ones). Missing where a person has no value.

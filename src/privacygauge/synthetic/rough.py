@@ -132,7 +132,7 @@ def rough_of(space: Space, width: int) -> Rough:
         np.multiply(
             space.numbers, np.sqrt(space.share), out=both[:n, -length:], casting="same_kind"
         )
-        # At most so many terms of the sum are not zero, none is negative, and they add up to 1.
+        # At most n_cat + length terms are above zero, none is below, and their sum is 1.
         error = np.float32((n_cat + length + 8) * _UNIT)
         return _Products(points=both, n=n, offset=0.0, width=width, error=error, rare=rare)
     points, rare = _one_hot(space, n + padding)

@@ -1,6 +1,6 @@
 """Selection of records to attack: at random, or by a rule for vulnerable ones.
 
-Each way is a value that is called with a table, how many records are wanted, and a generator.
+Each rule is called with a table, a number of records and a random generator.
 """
 
 from __future__ import annotations

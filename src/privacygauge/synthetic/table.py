@@ -29,7 +29,7 @@ class Table:
     Raises
     ------
     InputError
-        If the shape is wrong, or a value is outside of what the schema allows.
+        If the shape is wrong, or a value is outside the schema's domain.
     """
 
     schema: Schema

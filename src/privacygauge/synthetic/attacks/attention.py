@@ -58,7 +58,7 @@ class TargetAttention:
     - A table with fewer unique rows is padded, and the padding has no weight in the softmax.
     - The paper names no optimiser: `AttentionTraining` has ours. Dropout is on the hidden units of
     both
-      networks, with one mask a table.
+      networks, with one mask per table.
 
     Several networks are trained, each without two of equally large parts of the adversary's
     tables: on one of them it stops early, the other it scores. Released tables get the mean of

@@ -168,16 +168,13 @@ class MarginalRatio:
 
         expected = logs(view.known.values[None])
         own = logs(view.shadows) - expected
-        scores = self._cross_fitted(own, view.inside, rng)
-        return Answer(scores, (logs(view.released) - expected) @ _weights(own, view.inside))
-
-    def _cross_fitted(self, ratios: Features, inside: Bools, rng: np.random.Generator) -> Floats:
-        fold = stratified_folds(inside, self.folds, rng)
-        found = np.zeros(len(inside))
+        # Cross-fitted: the score of an own table comes from weights that the table did not set.
+        fold = stratified_folds(view.inside, self.folds, rng)
+        scores = np.zeros(len(view.inside))
         for k in range(self.folds):
             out = fold == k
-            found[out] = ratios[out] @ _weights(ratios[~out], inside[~out])
-        return found
+            scores[out] = own[out] @ _weights(own[~out], view.inside[~out])
+        return Answer(scores, (logs(view.released) - expected) @ _weights(own, view.inside))
 
 
 def _weights(ratios: Features, inside: Bools) -> Floats:

@@ -126,7 +126,7 @@ class FewFits(Game):
         return setting.table[np.sort(np.concatenate([chosen, others]))]
 
     def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
-        """Return the one block of a target, without tables of the adversary's own."""
+        """Yield the one block of a target, without tables of the adversary's own."""
         secret = self.coins(setting)[:, target]
         yield Block(slice(0), np.zeros(0, np.bool_), slice(0, len(secret)), secret)
 
@@ -201,7 +201,7 @@ def fits_arranged(
     canaries, select
         As in `audit_few_fits`.
     sizes : tuple of int
-        Fits; records that are learnt from, None for as many as are no canaries; records of a
+        Fits; records that are learnt from, None for all that are not canaries; records of a
         synthetic table.
     seed : int
     owner : ndarray of int, shape (N,), optional

@@ -146,7 +146,7 @@ class OneByOne(Game, Protocol):
         return setting.table[with_target(setting, rows, row=row, inside=inside, rng=rng)]
 
     def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
-        """Return the one block of a target."""
+        """Yield the one block of a target."""
         start = target * tables_a_target(setting)
         middle = start + setting.sizes.shadows
         end = start + tables_a_target(setting)

@@ -98,22 +98,21 @@ class Scoring:
     def _answers(
         self, target: int, read: Callable[[int, int], Tables]
     ) -> list[list[Answer] | Skipped]:
-        """Yield each attack's answers, one per block; only one block's tables are in memory."""
+        """Return each attack's answers, one per block; only one block's tables are in memory."""
+        setting = self.making.setting
+        row = int(setting.targets[target])
         found: list[list[Answer] | Skipped] = [[] for _ in self.attacks]
-        for number, block in enumerate(self.making.game.blocks(self.making.setting, target)):
+        for number, block in enumerate(self.making.game.blocks(setting, target)):
             view = self._view(block, target, read)
             for j, attack in enumerate(self.attacks):
                 so_far = found[j]
                 if isinstance(so_far, Skipped):
                     continue
-                answer = attack.score(view, self._stream(attack, target, number))
+                # Derived by role, so that a further attack changes no other's numbers.
+                role = ("attack", attack.name, attack.variant, row, number)
+                answer = attack.score(view, seeds.stream(setting.seed, *role))
                 found[j] = answer if isinstance(answer, Skipped) else [*so_far, answer]
         return found
-
-    def _stream(self, attack: TableAttack, target: int, block: int) -> np.random.Generator:
-        setting = self.making.setting
-        row = int(setting.targets[target])
-        return seeds.stream(setting.seed, "attack", attack.name, attack.variant, row, block)
 
     def _view(self, block: Block, target: int, read: Callable[[int, int], Tables]) -> View:
         setting = self.making.setting

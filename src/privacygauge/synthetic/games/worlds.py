@@ -48,7 +48,7 @@ class RecordsInWorlds:
             object.__setattr__(self, name, checks.frozen(getattr(self, name)))
 
     def rounds(self) -> Iterator[Round]:
-        """Return a round per table in question: the records are its targets.
+        """Yield a round per table in question: the records are its targets.
 
         The unit of a row is the table, so that intervals count each table once. `play` needs
         records of both kinds in every round; `OnWorlds` is judged record by record instead.
@@ -58,7 +58,7 @@ class RecordsInWorlds:
             yield Round(shown, secret, np.arange(len(secret)), table)
 
     def own_observations(self) -> Iterator[Observation]:
-        """Return an observation per own table of the adversary, with the others as its worlds.
+        """Yield an observation per own table of the adversary, with the others as its worlds.
 
         A table of the other kind is left out beside it: where exactly half of the tables hold a
         record, the number of those that are left would give the bit away.

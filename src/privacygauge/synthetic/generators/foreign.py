@@ -29,7 +29,7 @@ from privacygauge.synthetic.generators.returned import one_line
 SEEDS = ("seed", "random_state")
 """Names of arguments that take a seed."""
 
-# The global random states are one a process.
+# A process has one set of global random states.
 _ALONE = threading.RLock()
 
 

@@ -22,7 +22,7 @@ from privacygauge.synthetic.table import Table
 class OfTables:
     """Gives a generator all rows of a data set's people; returns one record per person.
 
-    So that all that a person has in either table is in or out together.
+    All rows of a person, in either table, are thus in or out together.
     """
 
     made_by: Call | FitSample

@@ -159,11 +159,11 @@ def best_guesses(known: Encoded, j: int, off: float, rng: np.random.Generator) -
     Parameters
     ----------
     known : Encoded
-        The synthetic table, and whose values are guessed; their column j is not looked at.
+        The synthetic table, and the tables whose values are guessed; their column j is ignored.
     j : int
         The column.
     off : float
-        A guess is right that is off by at most so much.
+        Tolerance: a guess off by at most this is right.
     rng : numpy.random.Generator
         Seeds the attackers, and draws the records they are compared on.
     """

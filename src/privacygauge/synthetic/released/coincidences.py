@@ -95,7 +95,7 @@ def shared_values(released: ReleasedTables, level: float) -> Iterator[SharedValu
         everyone = np.concatenate(once)
         if len(everyone) >= _FEWEST and len(set(everyone)) >= _DISTINCT * len(everyone):
             columns.append((name, real, made, holdout, once))
-    # Which columns these are, the people say alone: the others are no looks.
+    # The real people alone decide on these columns, so that the others do not count as looks.
     for name, real, made, holdout, once in columns:
         known = set(made) - {None}
         n = len(once[0])

@@ -55,7 +55,7 @@ class Copies:
 class ClosestRecords:
     """Distances of each synthetic row to the closest real record, and to the closest other one.
 
-    It is no evidence of safety (`NO_EVIDENCE`), and says little of a leak: see the attacks.
+    It is not evidence of safety (`NO_EVIDENCE`), and weak evidence of a leak: see the attacks.
     """
 
     to_real: Floats

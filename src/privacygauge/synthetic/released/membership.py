@@ -321,7 +321,7 @@ def questions_of(
     Notes
     -----
     Both kinds of rankings have half of the error for few records each. What stands out without
-    the table as well is no copy in it.
+    the table as well is not a copy in it.
     """
     each = 1 - SHARE / 2 * (1 - level)
     attacks = [(one.title, play.transcript) for play, one in played.played]

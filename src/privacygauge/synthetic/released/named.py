@@ -1,7 +1,7 @@
 """Columns that are not attributes: names of records or people, and free text.
 
-How alike two records are says nothing of a column in which each has another value: it makes all
-records equally far apart. So such columns are left out of the comparison, and looked at alone.
+A column in which every record has a different value does not help to compare records: it makes
+all of them equally far apart. Such columns are left out of the comparison, and examined alone.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def identifying_columns(frames: Mapping[str, pd.DataFrame], kept: Sequence[str])
 
     Notes
     -----
-    The real table and the holdout are looked at together, so that what a column is taken for does
+    The real table and the holdout are examined together, so that what a column is taken for does
     not depend on which rows are on which side. Nothing is left out where fewer than two columns
     would remain.
     """

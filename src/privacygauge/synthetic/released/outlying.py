@@ -98,7 +98,7 @@ def singled_out(
     released : ReleasedTables
         All records.
     kept : sequence of ndarray of int
-        The rows of each table that the predicates were tried on; the others are no attempts.
+        Rows of each table on which the predicates were tried; the others do not count as attempts.
     rows : Outlying
     """
     asked = [some[np.isin(some, those)] for some, those in zip(rows.sides, kept, strict=True)]

@@ -92,7 +92,7 @@ def lone_copies(
     Parameters
     ----------
     released : ReleasedTables
-        Its holdout is not looked at.
+        Its holdout is ignored.
     twins : ndarray of bool, shape (n,)
         The real records that equal another real one, from `find_shared_records`.
     rng : numpy.random.Generator
@@ -151,7 +151,7 @@ SURE = 0.999
 
 @dataclass(frozen=True)
 class Overlap:
-    """Holdout records that stand in the real table, more of them than chance explains."""
+    """Holdout records that are in the real table, more of them than chance explains."""
 
     n_holdout: int
     """Records of the holdout as it was given."""
@@ -205,7 +205,7 @@ class People:
 
     @property
     def few(self) -> bool:
-        """Whether there are too few people on a side, rather than the same ones on both."""
+        """True where a side has too few people, rather than the sides the same ones."""
         return min(self.n_real, self.n_holdout) < FEWEST_PEOPLE
 
 
@@ -217,7 +217,7 @@ _MOSTLY = 0.5
 
 
 def same_people(tables: ReleasedTables) -> People | None:
-    """Return why the holdout's people are no control; None where they are other people, and enough.
+    """Return why the holdout's people are not a control; None where they are.
 
     Numbers of which each has one record on a side may be row numbers, which start again in each
     file: that they are on both sides says nothing.

@@ -131,7 +131,7 @@ def read_together(
 ) -> ReleasedTables:
     """Read tables with one schema, which covers the values of all of them.
 
-    What a column is, the real table says: one of numbers there is one in the others. Ranges
+    The real table decides on the kind of a column: numbers there are numbers in the others. Ranges
     reach as far as those of all tables together, and categories are those of all of them, in the
     order of their texts: no code says from which table a record is. Values that are spelt
     otherwise are read as the real table's (`as_written`), and numbers are compared with the

@@ -100,7 +100,7 @@ def unlikely_copies(released: ReleasedTables, twins: Bools, level: float) -> Unl
     doubles = np.flatnonzero(twins) if (of_lone <= least).any() else np.zeros(0, np.int64)
     by_twins = np.isin(np.arange(n), doubles[expected(doubles) <= least])
     if by_twins.any():
-        # Of as many rows as there are records, since twins were met among so many.
+        # Of as many rows as there are records, since twins were counted among that many.
         hit = np.isin(np.arange(n), lone[odd]) & np.isin(there[:n], wanted[:n])
         fresh = fresh[:0]
         of_fresh = of_fresh[:0]
@@ -144,7 +144,7 @@ def log_chance(records: Table, rows: Ints, others: Table, *, above: float = 0.0)
     """Return the log probability that one more person equals each of some records.
 
     Equal records are one where it is learnt: that whole records have twins says nothing of how
-    one column depends on others, and is looked at apart.
+    one column depends on others, and is examined apart.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def log_chance(records: Table, rows: Ints, others: Table, *, above: float = 0.0)
     rows : ndarray of int, shape (k,)
         Whom to return it for; they and their equals are left out where it is learnt.
     others : Table
-        Further records of the same columns, such as what a generator makes of its own, which may
+        Further records of the same columns, such as those a generator makes up, which may
         make some values more often than the source has them.
     above : float
         Where the values by themselves make a record more likely than this, contexts are not asked.

@@ -34,7 +34,7 @@ class LearningComparison:
     """Quality of forests on the same real records, trained on real and on synthetic ones.
 
     Of classes that the test records have none is left out: one that the synthetic table lacks
-    counts as never told.
+    counts as never predicted.
     """
 
     label: str
@@ -88,7 +88,7 @@ def compare_learning(
     Raises
     ------
     InputError
-        If the label is no categorical column, or all test records are of one class.
+        If the label is not a categorical column, or all test records are of one class.
     """
     names = taught.schema.names
     require_columns([label], names, "label")

@@ -206,7 +206,7 @@ class Utility:
     def to_frame(self) -> pd.DataFrame:
         """Return one row per measure: measure, label, synthetic, reference.
 
-        The reference is what real records come to: the holdout's distances, or what a forest
+        The reference is the value for real records: the holdout's distances, or what a forest
         learns from real records; missing where there is none.
         """
         import pandas as pd
