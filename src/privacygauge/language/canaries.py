@@ -30,6 +30,7 @@ INSERT = "insert.jsonl"
 
 _TRIES = 100
 """Attempts to draw a text that no other canary has."""
+# Places of a template, such as {digits:9}, and the characters drawn there.
 _PLACE = re.compile(r"\{([^{}]*)\}")
 _LETTERS = {"digits": string.digits, "letters": string.ascii_lowercase}
 

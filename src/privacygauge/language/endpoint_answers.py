@@ -20,6 +20,7 @@ from privacygauge.language.tokenizer import EncodedText
 from privacygauge.language.tokens import checked_keys, tokens_of
 from privacygauge.runs.plan import ArraySpec, Plan, Task
 
+# Few texts per task: each is a request, and a killed run loses the task at work.
 _TEXTS_A_TASK = 8
 # Stored per token: id, start, stop and log-probability.
 _PARTS = 4

@@ -44,6 +44,7 @@ ADAPTER = "adapter_config.json"
 _PICKLES = ("pytorch_model*.bin", "*.pt", "*.pth", "*.ckpt")
 # Settings that say where a model comes from; they do not change its output.
 _ORIGIN = ("_name_or_path", "transformers_version", "torch_dtype", "dtype")
+# Kinds of models in messages, by the class of transformers that loads them.
 _TAKEN_FROM = {
     "AutoModelForMaskedLM": "masked",
     "AutoModelForCausalLM": "causal",
@@ -200,6 +201,7 @@ def _offset(module: Any) -> int:
     return 0
 
 
+# Of a PEFT adapter: the file of its weights, and the setting that names its base model.
 _WEIGHTS = "adapter_model.safetensors"
 _BASE = "base_model_name_or_path"
 

@@ -41,6 +41,7 @@ TextScoresLike = TextScores | str | Path | Mapping[str, Sequence[object]] | Fram
 SIGNAL = "signal_"
 """Prefix of the columns of further signals, such as ``signal_min-k``."""
 
+# Columns of a file, and the words that stand for the values of the yes-or-no ones, in lower case.
 _REQUIRED = ("sample", "energy_target", "member")
 _NAMES = ("sample", "group", "text")
 _NUMBERS = ("energy_target", "energy_reference", "member", "population", "length")

@@ -30,6 +30,7 @@ from privacygauge.synthetic.table import Table, require_columns
 if TYPE_CHECKING:
     import pandas as pd
 
+# Answers of pandas.api.types.infer_dtype.
 _NUMBERS = ("integer", "floating", "decimal", "mixed-integer-float")
 _MIXED = ("mixed", "mixed-integer")
 

@@ -9,6 +9,7 @@ import numpy as np
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.synthetic.distance import Space
 
+# Larger keys could overflow 64 bits.
 _LARGEST_KEY = 2**62
 _FEW = 1 / 4
 """Share of all rows; where more are asked about, all rows are sorted without a filter."""

@@ -22,7 +22,7 @@ MOST_FEATURES = 24
 """Most attributes; all subsets of more would need more than 32 MB per data set."""
 
 LONGEST_STRIDE = 4
-"""In words of 8 bytes; measured."""
+"""Longest stride, in words of 8 bytes, that is faster than short rows; measured."""
 
 
 def all_query_counts(masks: ArrayLike, n_features: int) -> Counts:

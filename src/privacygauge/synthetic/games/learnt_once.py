@@ -15,6 +15,7 @@ from privacygauge.synthetic.games.releases import Making, release_settings
 from privacygauge.synthetic.table import Table
 from privacygauge.synthetic.utility import Utility, utility
 
+# The state of PCG64 in 64-bit words: two numbers of 128 bits, a flag and a buffered number.
 _WORDS = 6
 _MASK = 2**64 - 1
 

@@ -28,6 +28,7 @@ MOST_BYTES = 2**26
 the time limit."""
 _MOST_BYTES_A_FIELD = 1_000
 _LOOK_EVERY_SECONDS = 0.2
+# Bytes at the end of standard error in which its last line is looked for.
 _TAIL_BYTES = 4_096
 
 

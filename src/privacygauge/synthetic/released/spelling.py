@@ -31,6 +31,7 @@ DECIMALS = 9
 OUTSIDE = "in no range"
 """Category of a number that is in none of the ranges of a column."""
 
+# Ranges of numbers in tables: 30-39, [30, 40), under 30, over 60, 60+; also in German.
 _NUMBER = r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
 _UNIT = r"(?:\s*[a-z]+)?"
 _RANGE = re.compile(
@@ -41,6 +42,7 @@ _RANGE = re.compile(
     rf"|(?P<least>{_NUMBER})\s*(?:\+|and over|and older|or more|plus)",
     re.IGNORECASE,
 )
+# Values whose end is masked: 123**, 123xx.
 _MASKED = re.compile(r"(?P<kept>[^*#]*[^*#xX])(?P<marks>[*#]+|x+|X+)")
 _PERIODS = ("%Y", "%Y-%m", "%Y/%m", "%Y%m", "%m/%Y", "%m.%Y", "%b %Y", "%B %Y", "%b-%Y", "%G-W%V")
 """Formats of months, years and weeks in place of dates."""
