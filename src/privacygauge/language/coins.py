@@ -36,7 +36,7 @@ class Coins:
     seed: int
     """Seed of the coins."""
     source: str
-    """SHA-256 of the coins and sides."""
+    """SHA-256 of all texts and people before the split."""
     sides: Mapping[str, str]
     """SHA-256 of each side's texts and people, whatever their order and format."""
     people: Mapping[str, tuple[str, int]] = field(repr=False)

@@ -72,7 +72,7 @@ _ANY = GeneratorInput(None, {"table": Schema((Column("x", "continuous", 0.0, 1.0
 
 @dataclass(frozen=True)
 class FitSample:
-    """Generator with fit(frame) and sample(n); the object is made anew for every table.
+    """Generator with fit(frame) and sample(n); each table gets a new object.
 
     Instead of ``sample``, or with other names of its argument: ``sample(num_rows=n)`` as in SDV 2,
     ``generate(count=n)`` as in synthcity. What comes back is a frame, or has ``dataframe()``.

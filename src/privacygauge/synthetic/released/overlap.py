@@ -205,7 +205,7 @@ class People:
 
     @property
     def few(self) -> bool:
-        """True where a side has too few people, rather than the sides the same ones."""
+        """True where a side has too few people; False where people are on both sides."""
         return min(self.n_real, self.n_holdout) < FEWEST_PEOPLE
 
 
@@ -213,7 +213,7 @@ FEWEST_PEOPLE = 20
 """Fewest people per side. Fewer are not a control: their rows may belong to still fewer people,
 such as visits, and attacks that see the similarity of rows of one person would look strong."""
 _MOSTLY = 0.5
-"""A holdout of which more people than this share have real records is not one of other people."""
+"""Largest share of the holdout's people with real records for it to count as other people."""
 
 
 def same_people(tables: ReleasedTables) -> People | None:
