@@ -213,7 +213,8 @@ def cut_at_share(values: Floats, share: float) -> float:
     Notes
     -----
     Mireshghallah et al. (2022), section 2.4. ``(k + 1) / (n + 1)`` bounds the rate on new samples
-    for the k that are let in, so a small population makes the rate on others uncertain.
+    for the k that reach the threshold, so with a small population the rate on other samples is
+    uncertain.
 
     Examples
     --------

@@ -68,9 +68,9 @@ def bound_by_person(scores: TextScores, coins: Coins, seed: int, level: float) -
 
     Notes
     -----
-    The guess about a coin is the mean of the signal over all texts that it decided about: the
-    likelihood ratio, or the loss without a reference. Steinke, Nasr & Jagielski (2023), theorem
-    5.2, at delta 0: of adding or removing all texts of a coin.
+    The guess about a coin is the mean of the signal over all texts that it decides: the likelihood
+    ratio, or the loss without a reference. Steinke, Nasr & Jagielski (2023), theorem 5.2, at delta
+    0, for adding or removing all texts of a coin.
     """
     rows = np.flatnonzero(scores.judged)
     names = scores.group or scores.sample
@@ -278,15 +278,16 @@ def exposed_few(scores: TextScores, asked: ThresholdOptions) -> Tail | None:
 
     Notes
     -----
-    A person counts with the most suspicious text, and once more with the mean of all texts. What
-    was learnt from these bits does not take part, and neither does the audited model's energy
-    alone beside a reference, since texts that are easy to both models would be at its top.
+    A person counts by the most suspicious text, and again by the mean of all texts. Signals learnt
+    from these bits are left out, and beside a reference the audited model's energy alone, since
+    texts that are easy for both models would be at its top.
 
-    A population that is like the non-members joins them: five of eighty members cannot be shown
-    among as many others alone, and can be beside further ones. The judged alone then have to agree.
+    A population that is like the non-members joins them: five of eighty members may stand out
+    against a large group although they cannot among as many non-members alone. The judged rows
+    alone must then agree.
 
-    Where nobody knows how long texts are, the top is compared with the bottom, where no memory puts
-    anybody: means of shorter texts vary more, at both ends.
+    Where lengths are unknown, the top is compared with the bottom, which memorisation does not
+    fill: means of shorter texts vary more, at both ends.
     """
     rng = seeds.stream(asked.seed, "language", "top ranks")
     level = 1 - SHARE * (1 - asked.level)
@@ -315,8 +316,8 @@ def exposed_few(scores: TextScores, asked: ThresholdOptions) -> Tail | None:
 def at_both_ends(scores: TextScores, name: str, asked: ThresholdOptions) -> bool:
     """Return whether members are in excess at the bottom of an attack's ranking.
 
-    What was memorised is at the top. Who is at the bottom too, without being below the others on
-    the whole, is of another kind: shorter texts, say, whose means vary more.
+    Memorised texts are at the top. People who are also at the bottom, without being below the
+    others overall, differ in another way: in shorter texts, say, whose means vary more.
     """
     if name == LEARNED or tied(signal(scores, name)[scores.judged]):
         return False
@@ -387,7 +388,7 @@ def _like_nonmembers(scores: TextScores, values: Mapping[str, Floats]) -> bool:
 def _beyond_bottom(scores: TextScores, values: Floats, found: Tail) -> bool:
     """Return whether more members are at the top of a ranking than at its bottom.
 
-    A bottom within one standard error of chance sets no bar.
+    A bottom within one standard error of chance does not count.
     """
     rows = scores.judged
     _, person = np.unique(scores.unit[rows], return_inverse=True)

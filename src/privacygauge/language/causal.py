@@ -90,7 +90,7 @@ def min_k_signal(energies: Energies, share: float = SHARE) -> Floats:
 
     Notes
     -----
-    Shi et al. (2024), Min-K% Prob: a text that was not seen holds a few tokens that surprise.
+    Shi et al. (2024), Min-K% Prob: an unseen text has a few surprising tokens.
     """
     return _mean_of_lowest(energies, energies.log_probability, share)
 
@@ -112,8 +112,8 @@ def min_k_plus_signal(energies: Energies, share: float = SHARE) -> Floats:
     Notes
     -----
     Zhang et al. (2025), Min-K%++: ``(log p - mean) / sd`` for every token, with mean and standard
-    deviation over the model's own next-token distribution. A token the model was certain
-    of (sd 0) has no other to compare with, and counts as 0, the mean.
+    deviation over the model's own next-token distribution. Where the model is certain of a token
+    (sd 0), there is nothing to compare with, and it counts as 0, the mean.
     """
     if not {"mean", "sd"} <= set(energies.further):
         raise InputError(

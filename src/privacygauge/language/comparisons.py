@@ -1,9 +1,9 @@
 """Membership signals that compare a target with a reference token by token.
 
 Every signal is (n,), one value per text, and higher means more likely a member. With ``d_i`` the
-log-probability of unit i under the target less that under the reference, the likelihood ratio is
-the mean of all d_i; these look at some of them, or at no more than their signs. They need no pass
-beyond those of the likelihood ratio.
+log-probability of unit i under the target minus that under the reference, the likelihood ratio is
+the mean of all d_i; these signals use some of them, or only their signs. They need no pass beyond
+those of the likelihood ratio.
 """
 
 from __future__ import annotations
@@ -131,8 +131,8 @@ def windows_signal(found: Differences, sizes: tuple[int, ...] = SIZES) -> Floats
     Notes
     -----
     Chen et al. (2026), WBC: the mean over sizes w of the share of the T - w + 1 windows of
-    neighbouring units in which the sum of d_i is above 0. A window counts the same however far
-    above it is, so that few units of large differences cannot outweigh many small ones.
+    neighbouring units in which the sum of d_i is above 0. Windows count the same however far above
+    0 they are, so that a few units of large differences cannot outweigh many small ones.
     """
     if not sizes or min(sizes) < 1:
         raise InputError(f"sizes must be one or more numbers of at least 1, got {sizes}")

@@ -111,7 +111,7 @@ def prefix_apart(
     Returns
     -------
     population : Side
-        The rest of it: nobody with a text in the prefix, which would be compared
+        The rest of the population: nobody with a text in the prefix, which would be compared
         with itself.
     prefix : tuple of str
         None of them a judged text, but for case and white space.

@@ -231,9 +231,9 @@ def blind_scores(text: Sequence[str], secret: Bools, fold: Ints) -> Floats:
     Returns
     -------
     ndarray of float, shape (m,)
-        The share of the texts in the same fold that look less like a member's, in (0, 1): folds
-        are learnt apart, and only the order inside one means something. 1/2 in fold 0, which has
-        none before it and is only learnt from.
+        The share of the texts in the same fold that look less like a member's, in (0, 1): each
+        fold has its own model, and only the order within a fold is meaningful. 1/2 in fold 0,
+        which has no earlier fold and is only learnt from.
 
     Notes
     -----
@@ -337,8 +337,8 @@ def unlearnt(target: Floats, reference: Floats, level: float) -> str | None:
     Returns
     -------
     str or None
-        None where less than half of the texts is not significantly what the target expects better,
-        or there are fewer than 10.
+        None with fewer than 10 texts, or unless significantly less than half of them are likelier
+        under the target.
     """
     different = target != reference
     likelier = target[different] > reference[different]

@@ -1,8 +1,8 @@
 """Models behind a server that speaks the completions format of OpenAI and gives log-probabilities.
 
-Such a server, vLLM for one, is sent every text as a prompt with ``echo`` and ``logprobs``, and
-answers how likely each of the text's own tokens was. Nothing says which weights it computes with:
-what it answered is kept by its address and the model's name there.
+Such a server, for example vLLM, is sent every text as a prompt with ``echo`` and ``logprobs``, and
+returns the log-probability of each of the text's tokens. It does not show its weights, so answers
+are stored by its address and the model's name there.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Extraction: the likelihood of a text's suffix given its prefix, without sampling.
 
-A text is cut in two. Whoever knows its prefix lets the model write on; the probability that the
-model then writes the suffix follows from a single pass over the whole text. A masked model fills
-in what is hidden between the two ends of a text, token by token from left to right.
+A text is cut in two. An attacker who knows its prefix lets the model continue it; the probability
+that the continuation is the suffix follows from a single pass over the whole text. A masked model
+fills in the hidden part between the two ends of a text, token by token from left to right.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def suffixes_of(
     Returns
     -------
     list of Suffixes, "token" or "word"
-        And what prefix and suffix are counted in: words where the tokenizers differ.
+        And the unit of prefix and suffix: words where the tokenizers differ.
     """
     found, unit = _tokens(texts, models)
     if int(found[0].n_units.min()) < 2:
@@ -154,9 +154,9 @@ def suffix_likelihoods(model: Model, suffixes: Suffixes, how: Writing) -> Suffix
     Returns
     -------
     SuffixLikelihoods
-        Equal to what step by step writing gives: the probability of a sequence is the product of
-        those of its tokens, each given the true ones before it. To a masked model those behind it
-        are hidden. A token that stands for all that the vocabulary lacks is never the text's own.
+        Equal to the result of sampling step by step: the probability of a sequence is the product
+        of those of its tokens, each given the true ones before it. From a masked model those behind
+        it are hidden. An unknown token never equals the text's own.
 
     Notes
     -----
@@ -188,7 +188,8 @@ def suffix_likelihoods(model: Model, suffixes: Suffixes, how: Writing) -> Suffix
 def _steps(suffixes: Suffixes, model: Model) -> tuple[ScoredPositions, Bools]:
     """Return the scored positions, and a mask of those that predict the next token.
 
-    A masked model is shown a copy for each token of a suffix, which hides it and all behind it.
+    A masked model reads a copy for each token of a suffix, with that token and all later ones
+    hidden.
     """
     size = suffixes.stop - suffixes.start
     one = isinstance(model, CausalModel)

@@ -90,9 +90,9 @@ def feature_study(
     Notes
     -----
     Mireshghallah et al. (2022), section 4.4, Table 7: precision and recall at even odds without
-    weights. There a feature that moves the odds a little predicts "missed" for all samples, which
-    the paper prints as 0.0 and 0.0: the AUC of the same fit says whether it tells anything.
-    Features are standardised by the rows learnt from; the penalty is scikit-learn's default.
+    weights. A feature that moves the odds a little then predicts "missed" for all samples, which
+    the paper prints as 0.0 and 0.0: the AUC of the same fit shows whether it is informative.
+    Features are standardised on the training rows; the penalty is scikit-learn's default.
     """
     columns = np.asarray(columns, np.float64)
     detected = checks.bools(detected, "detected", length=len(columns))

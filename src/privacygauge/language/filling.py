@@ -64,8 +64,8 @@ def identifiers(text: str) -> tuple[Span, ...]:
     Returns
     -------
     tuple of Span
-        By form alone, so some are none and some are missed: a number may be a dose. A word with
-        a capital letter counts as a name, unless it begins a sentence or has no small letters.
+        Found by form alone, with false positives and misses: a number may be a dose. A word with a
+        capital letter counts as a name, unless it begins a sentence or is all capitals.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Lengths of texts: known without a model, hence no evidence; texts are compared at equal lengths.
 
-The energy of a text is a mean over its tokens, which varies more where they are few, and long
-texts are easier to every model.
+The energy of a text is a mean over its tokens; it varies more where they are few, and long texts
+are easier for every model.
 """
 
 from __future__ import annotations
@@ -81,10 +81,10 @@ def compared_lengths(scores: TextScores, rng: np.random.Generator) -> Lengths | 
 
     Notes
     -----
-    Texts fall in bins of a tenth of their logarithm. In every bin as many are left out at random
-    as it takes for the same ratio of members to non-members everywhere; the ratio is the one that
-    leaves the smallest variance of a difference of means. Given the lengths, which stay is drawn
-    apart from what the models say, so that without a leak both sides are exchangeable.
+    Texts fall in bins by length, a tenth in the logarithm wide. In every bin samples are left out
+    at random until the ratio of members to non-members is the same everywhere; the ratio is the one
+    that minimises the variance of a difference of means. Given the lengths, the choice does not
+    depend on the models' answers, so that without a leak both sides are exchangeable.
     """
     length = text_lengths(scores)
     if length is None:
@@ -153,11 +153,11 @@ def unlike_units(scores: TextScores) -> Literal["sides", "models"] | None:
 
     Notes
     -----
-    Sums grow with the length of a text, and means do not: the slope of the logarithm of the energy
-    on that of the length is near 1 or near 0. Where lengths are not known, or too much alike,
-    energies are sums if they are above all that a mean can be, and far above those of the other
-    model, or of the other side where there is one model alone. That a model has learnt its
-    members by heart is not a reason to take it for one of another unit.
+    Sums grow with the length of a text, and means do not: the slope of log energy on log length is
+    near 1 or near 0. Where lengths are unknown, or too similar, energies are sums if they are above
+    the largest possible mean, and far above those of the other model, or of the other side where
+    there is only one model. A model that has memorised its members is not taken for one of another
+    unit.
     """
     energies = {"target": scores.energy_target, "reference": scores.energy_reference}
     length = text_lengths(scores)

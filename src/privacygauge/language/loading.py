@@ -1,7 +1,7 @@
 """Models from a local folder: never from a hub, never from a pickle, never incomplete.
 
-A folder holds a whole model, or a PEFT adapter: few weights, to be put onto a base model that stays
-as it is.
+A folder holds a whole model, or a PEFT adapter: a few weights, added to a base model that stays
+unchanged.
 """
 
 from __future__ import annotations

@@ -74,9 +74,9 @@ def matched_attack(
     Intervals: the infinitesimal jackknife over groups, weights included, with Student's quantile;
     that of `after` on the logit scale.
 
-    Assumes that inside a bin, members and non-members differ in nothing but membership. What the
-    reference energy does not show (a topic that both models find equally hard) stays: matching
-    can only take away, and its silence proves nothing.
+    Assumes that within a bin, members and non-members differ only in membership. A difference that
+    the reference energy does not show (a topic that both models find equally hard) remains:
+    matching can only remove a difference, and its silence proves nothing.
     """
     checks.level(level)
     reference = checks.floats(reference, "reference", length=len(transcript))

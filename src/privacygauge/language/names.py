@@ -31,7 +31,7 @@ def made_up_names(n: int, rng: np.random.Generator) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        Such as ``Nevanid Kelomagard``: of no language, so that no living person is meant.
+        Such as ``Nevanid Kelomagard``: from no language, so that no living person is meant.
 
     Examples
     --------

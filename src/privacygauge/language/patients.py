@@ -14,8 +14,8 @@ from privacygauge.language.texts import number_names
 def by_patient(scores: TextScores) -> TextScores:
     """Return one row per patient, the mean of the samples, for members, non-members and population.
 
-    It assumes that patients of the two sides have equally many samples: the mean of few samples
-    varies more, so that patients with few fill both tails. `even_sizes` sees to it.
+    Assumes that patients of the two sides have equally many samples: the mean of few samples varies
+    more, so that patients with few fill both tails. `even_sizes` equalises them.
 
     Parameters
     ----------

@@ -287,7 +287,7 @@ def _copies(overlap: Overlap, target: Floats, reference: Floats | None) -> Ints 
     """Return the groups of copies, by text or else by energy; None without any.
 
     Two models that give equal energies, to the last of many digits, have read equal texts. One
-    model alone may give all its members one answer: that is a leak, and no copy.
+    model alone may give all its members the same answer: that is a leak, not a copy.
     """
     found = overlap.copies
     if found is None and reference is not None:

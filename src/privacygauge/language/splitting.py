@@ -168,10 +168,10 @@ def split_texts(
 
     Notes
     -----
-    People who share a text, or nearly (`near_duplicates`), are dealt as one. Population and
-    reference are dealt in proportion among people with similar numbers of texts. Of those who are
-    judged, everybody has an independent coin, which is balanced on average only: lower bounds on
-    epsilon from one training hold for independent coins, and not for sides of equal size.
+    People who share a text, or nearly (`near_duplicates`), are assigned together. Population and
+    reference are assigned in proportion among people with similar numbers of texts. Each judged
+    person has an independent coin, balanced on average only: lower bounds on epsilon from one
+    training hold for independent coins, and not for sides of equal size.
     """
     seeds.non_negative(seed)
     for name, share in (("population", population), ("reference", reference)):

@@ -1,8 +1,8 @@
 """Token log-probabilities stored on disk: a later audit reads those that an earlier one computed.
 
-In the folder of a run, every model has a folder of its own, named by all that its answers depend
-on: its weights, its tokenizer, the masks and the texts. So several targets with one reference ask
-the reference once, and a run that was stopped goes on where it was.
+In the folder of a run, every model has its own folder, named by everything that its answers depend
+on: its weights, its tokenizer, the masks and the texts. Several targets with one reference thus run
+the reference once, and a stopped run resumes where it was.
 """
 
 from __future__ import annotations

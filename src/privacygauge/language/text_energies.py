@@ -96,7 +96,7 @@ def text_energies(
     -------
     TextScores
         Ids are those given, or the side and the row, such as ``member-0``. Lengths are in tokens,
-        or in words where the tokenizers differ. Of a causal model with the signals of
+        or in words where the tokenizers differ. For a causal model, with the signals of
         `token_signals`.
     """
     if form not in ("mean", "sum"):

@@ -122,8 +122,8 @@ def find_overlap(
     Returns
     -------
     Overlap
-        What is both a member's and a non-member's, or nearly, stays on neither side; what is
-        judged does not stay in the population.
+        A sample that is both a member's and a non-member's, or nearly, stays on neither side; a
+        judged sample does not stay in the population.
 
     Raises
     ------

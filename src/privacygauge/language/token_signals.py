@@ -52,9 +52,9 @@ def token_features(target: Energies, reference: Energies | None = None) -> Float
     Returns
     -------
     ndarray of float, shape (n, d)
-        Mean, standard deviation and `QUANTILES` of the log-probabilities of the units, and where
-        there is a reference those of the differences. How many units there are is known without
-        the model, and no feature.
+        Mean, standard deviation and `QUANTILES` of the log-probabilities of the units, and with a
+        reference those of the differences. The number of units is known without the model, and is
+        therefore not a feature.
     """
     text, _, value = target.of_unit()
     rows = [(text, value)]
@@ -97,10 +97,10 @@ def learned_signal(
 
     Notes
     -----
-    Ours. Logistic regression, both sides weighted alike. Every fold of the people is scored by a
-    model of the folds BEFORE it, the first by `first`, and the population by a model of all: given
-    earlier folds a fold's scores are those of a fixed function, so that without a leak members
-    and non-members are exchangeable and intervals hold. Common cross-validation does not have that
+    Ours. Logistic regression, both sides weighted alike. Every fold of people is scored by a model
+    of the folds BEFORE it, the first by `first`, and the population by a model of all folds: given
+    earlier folds, a fold's scores are those of a fixed function, so that without a leak members and
+    non-members are exchangeable and intervals hold. Common cross-validation lacks this property
     (`blind_scores`).
     """
     judged = ~population
@@ -260,9 +260,9 @@ def signals_alone(side: SideTokens) -> dict[str, Floats]:
     Returns
     -------
     dict of str to ndarray
-        ``zlib``, ``min-k`` and ``min-k++``; with a reference ``ez-mia`` and ``wbc``. Without
-        ``min-k++`` and ``ez-mia`` for a model behind a server: what else it might have said, it
-        does not tell.
+        ``zlib``, ``min-k`` and ``min-k++``; with a reference ``ez-mia`` and ``wbc``. A model behind
+        a server lacks ``min-k++`` and ``ez-mia``, since it does not return other tokens'
+        probabilities.
     """
     found = {ZLIB: zlib_signal(side.target, side.texts), MIN_K: min_k_signal(side.target)}
     if side.target.further:

@@ -115,8 +115,7 @@ def tokens_of(
     Returns
     -------
     list of Tokens, "token" or "word"
-        One Tokens a tokenizer, equal in texts, in units and in where they are cut off; and what
-        the units are.
+        One Tokens per tokenizer, with equal texts, units and truncation; and the unit.
 
     Raises
     ------
@@ -228,7 +227,7 @@ def word_units(text: str, found: Sequence[EncodedText]) -> list[Ints]:
     -------
     list of (t,) arrays
         For every tokenizer the number of the word, from 0; -1 for the frame, for blanks, and for
-        what another tokenizer has no token for. Words that share a token count as one.
+        words of which another tokenizer has no token. Words that share a token count as one.
     """
     word_at = np.full(len(text), _NONE)
     n_words = 0

@@ -160,11 +160,11 @@ def pad_rows(tokens: Tokens, rows: Ints, pad_id: int) -> tuple[Ints, Bools, Bool
     Returns
     -------
     ids : array of int, shape (b, t)
-        Filled up on the right.
+        Padded on the right.
     inside : array of bool, shape (b, t)
         True where there is no padding.
     content : array of bool, shape (b, t)
-        True where there is neither filling nor frame.
+        True where there is neither padding nor frame.
     """
     width = int(tokens.lengths[rows].max())
     ids = np.full((len(rows), width), pad_id, np.int64)

@@ -90,7 +90,7 @@ class UnitFindings:
     def signals(self) -> tuple[Evaluation, ...]:
         """One evaluation per signal, named by the signal, and by the unit if that is not a sample.
 
-        What concerns scores, such as the ROC curve, is the same for every threshold of a signal.
+        Results on scores, such as the ROC curve, are the same for every threshold of a signal.
         """
         variant = "" if self.unit == "sample" else f"by {self.unit}"
         found: dict[str, Evaluation] = {}
@@ -368,9 +368,9 @@ def _play_attacks(scores: TextScores, suite: Suite, asked: ThresholdOptions) -> 
 def _beyond_reference(scores: TextScores, played: Results, level: float) -> Results:
     """Return the attacks that go beyond a reference model, which cannot know the members.
 
-    A likelihood ratio has the reference's answers taken off already, so that there is always one.
-    A placebo within one standard error of chance sets no bar. Who takes the sides for each other
-    goes beyond a placebo on the other side of chance.
+    A likelihood ratio already subtracts the reference's answers, so at least one attack is always
+    left. A placebo within one standard error of chance does not count. An attack with inverted
+    direction is compared with a placebo on the other side of chance.
     """
     if scores.energy_reference is None:
         return played

@@ -1,6 +1,6 @@
 """Conditions of a target on the rows of tables, as bit masks.
 
-A condition an attribute: "equals the target's value", or "is at most the target's value".
+One condition per attribute: "equals the target's value", or "is at most the target's value".
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def masks(rows: ArrayLike, target: ArrayLike, at_most: ArrayLike) -> Masks:
     Returns
     -------
     ndarray of uint32, shape (n,) or (k, n)
-        Bit j is set where ``rows[..., j] <= target[j]`` (or ``==``). What is not a number meets
-        no condition, on either side.
+        Bit j is set where ``rows[..., j] <= target[j]`` (or ``==``). NaN meets no condition, on
+        either side.
 
     Raises
     ------

@@ -48,8 +48,8 @@ class Cosine:
     The cosine of one-hot categories is the share of columns that agree. That of numbers
     compares directions, not lengths: (0.1, 0.2) and (0.2, 0.4) are at distance 0, so that a
     single column of numbers tells apart only whether a number is the column's least. The paper
-    leaves open what the cosine with a vector of zeros is (every number the least of its
-    column): here two such vectors are alike, and unlike any other.
+    leaves open the cosine with a vector of zeros (every number the least of its column): here two
+    such vectors are alike, and unlike any other.
     """
 
     name = "cosine"

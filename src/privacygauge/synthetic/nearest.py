@@ -1,9 +1,9 @@
 """Exact mean distances to the nearest other records, for all records at once.
 
-A search in three steps, each exact, each for the records that the one before leaves open:
-equal records are counted; records are compared with those that agree in all categories, in all
-but one, and so on; and what is left is compared with every distinct record in single precision,
-whose candidates are measured again in double precision.
+A search in three exact steps, each for the records that the one before leaves open: equal records
+are counted; records are compared with those that agree in all categories, in all but one, and so
+on; and the rest are compared with every distinct record in single precision, whose candidates are
+measured again in double precision.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def _candidates(
 ) -> _Pairs:
     """Return all candidates for the k nearest of each point, and its own copies.
 
-    `own` are places among `rows` and points that are none of its others.
+    `own` are pairs of a place among `rows` and a point that does not count as another.
     """
     found = rough.distances(rows)
     found[own] = np.inf

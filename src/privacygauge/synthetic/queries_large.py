@@ -122,7 +122,7 @@ def bitmaps(rows: ArrayLike, target: ArrayLike, at_most: ArrayLike) -> Bitmaps:
     Returns
     -------
     ndarray of uint64, shape (F, w) or (k, F, w)
-        w = ceil(n / 64) words an attribute. Bits beyond row n are 0.
+        w = ceil(n / 64) words per attribute. Bits beyond row n are 0.
 
     Raises
     ------
@@ -151,8 +151,8 @@ def bitmap_query_counts(bitmaps: ArrayLike, subsets: ArrayLike) -> Counts:
     Returns
     -------
     ndarray of shape (q,) or (k, q)
-        How many rows meet all conditions of each query; int16 for up to 511 words (32,704 rows)
-        and int32 above.
+        Number of rows that meet all conditions of each query; int16 for up to 511 words (32,704
+        rows) and int32 above.
 
     Raises
     ------

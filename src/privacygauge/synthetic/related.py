@@ -104,8 +104,8 @@ class Related:
     def table(self) -> Table:
         """Return one record per person (see `per_person`), with the person's number.
 
-        Its ranges and categories are those of both tables, so that a synthetic person may have
-        whatever rows there may be, or none.
+        Its ranges and categories are those of both tables, so that a synthetic person may have any
+        rows, or none.
         """
         n = len(self.people)
         largest = int(np.bincount(self.owner, minlength=n).max())

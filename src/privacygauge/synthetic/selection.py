@@ -57,9 +57,9 @@ class Random:
 class RareValue:
     """Records with a rare category or a large number, drawn at random (Stadler et al. 2022).
 
-    Meeus et al. 2023, section 5.2, leave open what a rare category is. Here it is one of the
-    rarest, that together with those as rare or rarer hold at most `tail` of the records: what a
-    number above the (1 - tail) quantile is. A missing number counts as a category.
+    Meeus et al. 2023, section 5.2, leave open when a category is rare. Here it is if it and all
+    those as rare or rarer hold together at most `tail` of the records, just like numbers above the
+    (1 - tail) quantile. A missing number counts as a category.
     """
 
     tail: float = 0.05

@@ -127,8 +127,8 @@ def _decode_column(column: Column, found: Floats) -> NDArray[Any]:
 def column_advice(table: Table) -> tuple[str, ...]:
     """Return a note on each column that should be left out or checked.
 
-    A column in which every record has a value of its own names the records: it says nothing
-    about how alike two of them are.
+    A column with a different value in every record identifies the records: it does not show how
+    similar two of them are.
     """
     found = []
     if len(table.schema.columns) == 1:

@@ -46,7 +46,7 @@ class TargetAttention:
     network embeds rows and target; the target's query weighs the rows' values by a softmax over
     their keys; a second network turns the sum into a score.
 
-    What differs from the paper, or is left open there:
+    Differences from the paper, and choices that it leaves open:
 
     - Line 11 of the algorithm multiplies the query by values, and never uses the keys: keys are
       meant, and are used.
@@ -57,12 +57,11 @@ class TargetAttention:
       differs from its neighbours, and tables that hold it are not told apart.
     - A table with fewer unique rows is padded, and the padding has no weight in the softmax.
     - The paper names no optimiser: `AttentionTraining` has ours. Dropout is on the hidden units of
-    both
-      networks, with one mask per table.
+      both networks, with one mask per table.
 
-    Several networks are trained, each without two of equally large parts of the adversary's
-    tables: on one of them it stops early, the other it scores. Released tables get the mean of
-    the networks' scores.
+    Several networks are trained, each without two of equally large parts of the adversary's tables:
+    one part stops it early, and it scores the other. Released tables get the mean of the networks'
+    scores.
     """
 
     top: int = 100
@@ -121,8 +120,8 @@ class TargetAttention:
 class Encoding:
     """Encoding of records as numbers: one-hot categories, numbers scaled to [0, 1].
 
-    A missing number is 0, and 1 in a column of its own, which every column of numbers has that
-    may be missing.
+    A missing number is 0, with a 1 in an indicator column, which every numeric column that may miss
+    values has.
     """
 
     schema: Schema

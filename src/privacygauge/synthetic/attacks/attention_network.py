@@ -176,8 +176,8 @@ def train(
 ) -> tuple[Floats, Floats]:
     """Train the networks; return the scores of the own tables (m, s) and of the others (m, t).
 
-    Network i learns from all parts but i and i + 1, and is taken from the pass after which the
-    cross-entropy on part i + 1 was least. Part i it never sees.
+    Network i learns from all parts but i and i + 1, and is kept as it was after the pass with the
+    lowest cross-entropy on part i + 1. It never sees part i.
     """
     import torch
 

@@ -20,9 +20,9 @@ class ClosestDistance:
     """Minus the target's mean distance to the k nearest synthetic records.
 
     The distance is that of the vulnerability score (Meeus et al. 2023, equations 1 to 5), but
-    numbers are scaled over the schema's range, the same for all tables. Nothing is learnt, so
-    that the own scores are plain values. It finds copies and little else: that it fails is no
-    evidence of safety.
+    numbers are scaled over the schema's range, the same for all tables. Nothing is learnt, so that
+    the own scores need no cross-fitting. It finds copies and little else: a failure is not evidence
+    of safety.
 
     Raises
     ------

@@ -36,9 +36,9 @@ class DensityRatio:
     that has the most mutual information in the known records. Numbers are in equally wide bins
     over the schema's range, and half a record is added to every cell.
 
-    Nothing is learnt from labels, so that the own scores are plain values. The known records'
-    term is the same for all tables of one target: it changes no AUC of one, and is there so that
-    targets can be compared.
+    Nothing is learnt from labels, so that the own scores need no cross-fitting. The known records'
+    term is the same for all tables of one target: it does not change a target's AUC, but makes
+    targets comparable.
 
     Raises
     ------

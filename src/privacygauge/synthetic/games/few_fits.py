@@ -1,8 +1,8 @@
 """Many canaries in a few fits, or in a single one: a game for slow generators.
 
-Every canary is in or out by a fair coin of its own, in each fit again, and no table is made but
-those in question. Attacks learn nothing: they compare the released table with the records that are
-no canaries.
+Every canary is in or out by a fair coin of its own, in each fit again, and only the tables in
+question are made. Attacks do not train: they compare the released table with the records that are
+not canaries.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ def untaught(schema: Schema) -> tuple[Untaught, ...]:
 class FewFits(Game):
     """Each target is in each fit by a fair coin of its own; other records fill up the fits.
 
-    The places are filled in one order, the same in all fits: turning one coin replaces the
-    records of one person, and changes nothing else. So the bound of one run is on the epsilon of
-    replacing a record, and fits, which have coins of their own, add their canaries up.
+    The places are filled in one order, the same in all fits: turning one coin replaces the records
+    of one person, and changes nothing else. So the bound of one run is on the epsilon of replacing
+    a record; fits have separate coins, and their canaries add up.
     """
 
     name = "few fits"

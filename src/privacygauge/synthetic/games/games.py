@@ -40,8 +40,8 @@ SHARE = 6
 class Average(OneByOne):
     """Average game: a fresh data set for every table, with the target or another record.
 
-    The game of Meeus et al. (2023), section 2.3: what it says holds on average over the data
-    sets that a record may be in. The adversary knows records of the same source (auxiliary data).
+    The game of Meeus et al. (2023), section 2.3: its results hold on average over the data sets
+    that a record may be in. The adversary knows records of the same source (auxiliary data).
     """
 
     name = "average"
@@ -57,10 +57,10 @@ class Average(OneByOne):
 class Specific(OneByOne):
     """One data set per target: only the generator's own randomness differs between tables.
 
-    What it says holds for this data set, where the average game may hide that a record is at
-    risk in it (Guepin et al. 2024, "Lost in the Averages"). With exact knowledge the adversary
-    has all records of the data set but the one in question, which is what differential privacy
-    promises against; with auxiliary knowledge its own tables are those of the average game.
+    Its results hold for this data set, where the average game may hide that a record is at risk in
+    it (Guepin et al. 2024, "Lost in the Averages"). With exact knowledge the adversary has all
+    records of the data set but the one in question, as in the promise of differential privacy; with
+    auxiliary knowledge its own tables are those of the average game.
     """
 
     knowledge: Literal["exact", "auxiliary"] = "exact"
@@ -119,9 +119,9 @@ class Specific(OneByOne):
 class Shared(Game):
     """One pool of tables for all targets; a fair coin decides whether each is in a table.
 
-    A table is made from the targets whose coins say so, filled up with other records, so that
-    every record of a table can be audited for the cost of one. Coins are independent: the number
-    of tables that hold a target tells nothing about the next one.
+    A table is made from the targets whose coins put them in, filled up with other records, so that
+    every record of a table can be audited for the cost of one. Coins are independent: the number of
+    tables with one target is uninformative about another.
     """
 
     name = "shared"

@@ -64,8 +64,8 @@ class Making:
     def seconds_a_table(self) -> float:
         """Return the seconds per table on one core: the shorter of two trials if they are short.
 
-        The first also loads what it is made with. The second table stands for all: where the
-        adversary has the released table alone, it is made from the first.
+        The first trial also loads the generator's libraries. The second stands for all tables:
+        where the adversary has only the released table, it is made from the first.
         """
         began = time.perf_counter()
         self.table(1)

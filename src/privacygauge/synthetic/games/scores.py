@@ -228,7 +228,7 @@ def score_releases(
 def _lengths(game: Game, setting: Setting) -> tuple[int, int]:
     """Return the numbers of scores per target: of the adversary's own tables, and in question.
 
-    Every target of a game has as many.
+    All targets of a game have equally many.
     """
     blocks = tuple(game.blocks(setting, 0))
     return sum(len(b.inside) for b in blocks), sum(len(b.secret) for b in blocks)
@@ -253,7 +253,7 @@ def _decode_notes(said: NDArray[np.uint8]) -> tuple[str | None, tuple[str, ...]]
 def scores_in(folder: str, attacks: Sequence[TableAttack]) -> str:
     """Return the folder of the scores of these attacks, a different one for other attacks.
 
-    So the same tables, which cost most, serve another call with other attacks.
+    The same tables, which cost most, thus serve another call with other attacks.
     """
     wanted = [repr(attack) for attack in attacks]
     place = f"{folder}/scores"

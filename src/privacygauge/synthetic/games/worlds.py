@@ -134,9 +134,9 @@ def _columns(values: list[list[Floats]]) -> Floats:
 class OnWorlds:
     """Attack on worlds, such as LiRA, played on the records of a game on tables.
 
-    Its signals are the scores of attacks on tables that learn nothing themselves: several are
-    several queries about a record. They are played on their own as well, so that the report shows
-    what the worlds add. No further table is made.
+    Its signals are the scores of attacks on tables that do not train: several are several queries
+    about a record. They are played on their own as well, so that the report shows the gain from the
+    worlds. No further table is made.
     """
 
     attack: Attack

@@ -1,8 +1,8 @@
 """The user's own generators: objects with fit and sample, and functions of a frame.
 
-SDV, synthcity and others come in this way; PrivacyGauge itself needs none of them. What such code
-returns is checked by `returned.table_from`; `command.Command` runs any other program.
-How their randomness is fixed, and where that fails, stands in `foreign`.
+SDV, synthcity and others come in this way; PrivacyGauge itself needs none of them. The output of
+such code is checked by `returned.table_from`; `command.Command` runs any other program. `foreign`
+fixes their randomness, and says where it cannot.
 """
 
 from __future__ import annotations
@@ -224,7 +224,8 @@ def _make_instance(make: Any, seed: int, given: GeneratorInput) -> Any:
 def asks_for_metadata(make: Any) -> bool:
     """Return whether an SDV class, or a function that makes an object, takes metadata.
 
-    A function does so whose first argument is called metadata, and that needs no other but a seed.
+    A function takes metadata if its first argument is called metadata, and no other than a seed is
+    required.
     """
     known = list(parameters_of(make))
     if code_origin(make)["name"].startswith("sdv."):

@@ -128,8 +128,8 @@ def _first_and_count(low: float, high: float) -> tuple[int, int]:
 class QuantileBins:
     """Bins of each column at quantiles of its numbers.
 
-    A number is in bin i where i of the edges are below it, so that the first bin reaches down
-    and the last up without end. A missing number is in a bin of its own, the last.
+    A number with i edges below it is in bin i, so that the first and the last bin are unbounded. A
+    missing number is in a bin of its own, the last.
     """
 
     edges: tuple[Floats | None, ...]

@@ -1,10 +1,9 @@
 """Running the user's code: seeded, with separate output and named errors.
 
-Whatever a ``seed`` or ``random_state`` argument is offered to gets a number. As many libraries
-draw from the global states of numpy, random and torch (where it is loaded) instead, these are
-seeded with the same number around every call and restored after it. So one such call is made at a
-time in a process. Code that seeds itself from the clock, or TensorFlow, is out of reach: what it
-gives cannot be made again.
+Every ``seed`` or ``random_state`` argument gets a number. As many libraries draw instead from the
+global states of numpy, random and torch (where it is loaded), these are seeded with the same number
+around every call and restored after it; a process therefore makes one such call at a time. Code
+that seeds itself from the clock, or TensorFlow, is out of reach: its results cannot be reproduced.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ def takes(function: Callable[..., Any], n_positional: int) -> bool:
 def theirs(name: str, seed: int) -> Iterator[None]:
     """Run the user's code with global random states seeded; its exceptions become an InputError.
 
-    What it prints goes to standard error, so that results on standard output stay whole.
+    Its output goes to standard error, so that results on standard output stay whole.
     """
     try:
         with _ALONE, _seeded_globals(seed), contextlib.redirect_stdout(sys.stderr):

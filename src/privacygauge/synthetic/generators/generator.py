@@ -62,8 +62,8 @@ class BayNet(_Chosen):
 class PrivBayes(_Chosen):
     """Bayesian network under differential privacy (Zhang et al. 2017).
 
-    The privacy of every record holds as far as the schema (categories, ranges) and the number of
-    records are public: a schema that was inferred from the records is not.
+    The guarantee holds if the schema (categories, ranges) and the number of records are public: a
+    schema inferred from the records is not.
     """
 
     epsilon: float

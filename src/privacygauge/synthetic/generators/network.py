@@ -257,9 +257,9 @@ def learn_privbayes(
     Half of epsilon pays for the structure: F - 1 choices by the exponential mechanism, with the
     sensitivity of mutual information (lemma 4.2 there). Half pays for the F - degree tables of
     counts of an attribute with its parents: Laplace noise of scale 2 (F - degree) / (epsilon / 2)
-    in each cell, as a record that is replaced changes two cells of each table by 1. What is below
-    0 becomes 0. The first attributes, those with fewer parents, are read off the first table.
-    Combinations of parents without weight get every category alike.
+    in each cell, as replacing a record changes two cells of each table by 1. Negative counts become
+    0. The first attributes, those with fewer parents, are read off the first table. Combinations of
+    parents without weight get a uniform distribution.
     """
     if not epsilon > 0:
         raise InputError(f"epsilon must be above 0, got {epsilon}")
@@ -343,7 +343,7 @@ def noisy_counts(
 def _from_first(counts: Floats, first: Node, node: Node, sizes: tuple[int, ...]) -> Floats:
     """Return the counts of an early node, summed from the table of the first full one.
 
-    The parents of that one are all attributes before it.
+    All attributes before that one are its parents.
     """
     axes = (*first.parents, first.attribute)
     whole = counts.reshape([sizes[a] for a in axes])

@@ -35,11 +35,11 @@ _MOST = 0.01
 def table_from(frame: object, schema: Schema, n: int, name: str) -> Table:
     """Return a generator's output as a table of the schema.
 
-    Numbers beyond the schema's range become its nearer end, and `Table.clipped` counts them.
-    Numbers that miss the range, or a whole number, by float rounding alone (`ROUNDING`) are put
-    right without a word. Nothing else is mended: a value that is missing, infinite or a fraction
-    where none may be, or a category that the schema does not have, is refused. Learning from the
-    table cannot yield such a category.
+    Numbers beyond the schema's range are moved to its nearer end, and `Table.clipped` counts them.
+    Numbers that miss the range, or a whole number, by float rounding alone (`ROUNDING`) are
+    corrected silently. Nothing else is corrected: a missing or infinite value, or a fraction where
+    none may be, or a category that the schema lacks, is refused. Training on the table cannot yield
+    such a category.
 
     Parameters
     ----------

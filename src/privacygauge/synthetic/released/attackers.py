@@ -1,8 +1,8 @@
 """Attackers who learn a column from the synthetic table, and guess it for people.
 
-A single nearest neighbour repeats what one synthetic record says, and loses to a constant guess
-wherever a column is hard to tell. Trees learn from all records, and fully grown ones still repeat
-a record that was copied.
+A single nearest neighbour repeats one synthetic record, and loses to a constant guess wherever a
+column is hard to predict. Trees learn from all records, and fully grown ones still repeat a record
+that was copied.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ class _Answers:
     def of(cls, column: Floats, off: float) -> _Answers:
         """Return the most frequent values of a column.
 
-        Of numbers with a tolerance: of those that are right most often within a cell of its
-        width, so that a value that many have is guessed itself.
+        For numbers with a tolerance: those that are most often right within a cell of its width, so
+        that a value that many share is guessed itself.
         """
         values, counts = np.unique(column, return_counts=True)
         if off and len(values) > MOST_VALUES:
@@ -153,8 +153,8 @@ class Encoded:
 def best_guesses(known: Encoded, j: int, off: float, rng: np.random.Generator) -> Guesses:
     """Return the best attacker's guesses of column j from all the others.
 
-    Which attacker is best, and whether a synthetic record that agrees in all other columns is
-    believed before it, is decided by cross-fitting on synthetic records alone.
+    The best attacker is chosen by cross-fitting on synthetic records alone, and so is whether a
+    synthetic record that agrees in all other columns is believed first.
 
     Parameters
     ----------
@@ -280,8 +280,8 @@ def _choose_attacker(
 def _first_as_good(right: Bools) -> int:
     """Return the first attacker that the best one leads by no more than chance may explain.
 
-    Its accuracy is within one standard error of the best one's. Where little can be told, exact
-    comparison would often choose a constant, which repeats no copy.
+    Its accuracy is within one standard error of the best one's. Where a column is hard to predict,
+    exact comparison would often choose a constant, which repeats no copy.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Values that almost nobody shares, such as e-mail addresses: how many were copied.
 
-A handful of copied addresses is far beyond chance where no two people have one in common, whatever
-share of the table they are. Different people show how often values coincide: the holdout's with the
+A handful of copied addresses is far beyond chance where no two people share one, whatever their
+share of the table. Different people show how often values coincide: the holdout's with the
 synthetic ones, and those of real records and the holdout among each other.
 """
 
@@ -38,7 +38,7 @@ Values = NDArray[np.object_]
 class SharedValues:
     """Real records that share values with the synthetic table beyond chance.
 
-    A value that next to nobody shares, or a long run of words.
+    Such as a value that almost nobody shares, or a long run of words.
     """
 
     column: str

@@ -35,7 +35,7 @@ NO_EVIDENCE = (
 class Copies:
     """Rows that occur on both sides, equal in every column.
 
-    Records that many people share are copied without a leak: so real records are counted beside
+    Records that many people share are copied without a leak: so real records are compared with
     holdout records, and synthetic rows are looked up among equally many of both.
     """
 

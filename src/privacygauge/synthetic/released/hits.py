@@ -20,10 +20,10 @@ from privacygauge.evaluate.excess import excess
 class Hits:
     """Successes of attempts: on the real records, on the holdout, and without the synthetic table.
 
-    What an attack gives away about the real records is what it achieves on them beyond what it
-    achieves on the control, people of the same kind whom the generator never saw: (attack -
-    control) / (1 - control). The attempts are the units of an interval that holds for these
-    tables; they share them, so it says nothing of another run of the generator.
+    The leak about the real records is the attack's success on them beyond that on the control,
+    people of the same kind whom the generator never saw: (attack - control) / (1 - control). The
+    interval's units are the attempts, and it holds for these tables; they share them, so it says
+    nothing about another run of the generator.
     """
 
     name: str
@@ -77,7 +77,7 @@ def correlation_of(hits: Hits) -> float:
     """Return the correlation that the interval has to allow for, in [-1, 0].
 
     Attempts that are easy or hard on both sides alike make an interval that ignores it too wide,
-    which does no harm; those that succeed on one side or the other make it too narrow.
+    which is harmless; those that succeed on one side or the other make it too narrow.
     """
     if not hits.paired or hits.control is None:
         return 0.0

@@ -1,7 +1,7 @@
 """Records that share rare values with one synthetic record, in whichever columns.
 
-A copy of which some values were drawn again, rounded or left out keeps the others. That many agree
-says little where they are frequent, and much where they are rare.
+A copy of which some values were drawn again, rounded or left out keeps the others. Shared values
+mean little where they are frequent, and much where they are rare.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ Weights = NDArray[np.uint16]
 class InCommon:
     """Real records and the holdout, ranked together by the values they share with the table.
 
-    The rankings do not know which is which: where the synthetic table was made from neither, equal
+    The rankings do not know the sides: where the synthetic table was made from neither, equal
     shares of both are among the first.
     """
 

@@ -38,8 +38,8 @@ def inference(
 ) -> tuple[Hits, ...]:
     """Return, for each secret column, the successes of guessing it from all other columns.
 
-    The attacker is taught by the synthetic table alone: a forest, a pruned one, or a constant,
-    whichever is right most often about synthetic records that it was not taught (`attackers`).
+    The attacker learns from the synthetic table alone: a forest, a pruned one, or a constant,
+    whichever is most often right about synthetic records that it was not trained on (`attackers`).
 
     Parameters
     ----------

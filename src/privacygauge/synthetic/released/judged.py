@@ -97,9 +97,9 @@ def split_holdout(released: ReleasedTables, rng: np.random.Generator) -> JudgedR
 def cross_fitted(auc: Estimate) -> Estimate:
     """Return the AUC with an interval that holds for scores learnt on the records themselves.
 
-    Both halves taught the forest that scored the other one. What they have in common by chance
-    shows in both, so together they may tell no more than one of them: the interval is that of
-    half as many records.
+    Both halves trained the forest that scored the other one. Chance similarities between them show
+    in both, so together they may carry no more evidence than one: the interval is that of half as
+    many records.
     """
     if not 0.0 < auc.value < 1.0:
         return auc

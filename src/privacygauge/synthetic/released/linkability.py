@@ -132,8 +132,8 @@ def part_copied(
 ) -> Hits:
     """Attempt to find a part of each record, unchanged, in a synthetic record.
 
-    A generator may copy what one source says of people and make up the rest: such a record equals
-    no real one, and still is somebody's.
+    A generator may copy one source's part of a record and make up the rest: such a record equals no
+    real one, and is still somebody's.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def part_copied(
 def nearly_copied(released: ReleasedTables, rng: np.random.Generator) -> Hits:
     """Attempt to find synthetic records that equal a given one in all columns but at most one.
 
-    So a copy is found though one of its values was drawn again, rounded, or names the record.
+    It thus finds a copy of which one value was drawn again or rounded, or names the record.
 
     Parameters
     ----------

@@ -68,9 +68,9 @@ class ClosestDistance:
 class DistanceRatio:
     """Log distance to the nearest reference record minus that to the nearest synthetic one.
 
-    A record far from everybody is far from the synthetic records too, member or not: the
-    reference says how far is far for it. To both distances a thousandth of the reference's median
-    is added, so that copies do not count without bound.
+    A record far from everybody is far from the synthetic records too, member or not: the reference
+    gives the scale. A thousandth of the reference's median is added to both distances, so that
+    copies do not count without bound.
     """
 
     distance: Distance = field(default_factory=Cosine)
@@ -167,10 +167,10 @@ class ValueRatio:
 def blind(seen: JudgedRecords, rng: np.random.Generator, unit: Ints | None = None) -> Signals:
     """Return the signals of a forest that never sees the synthetic table.
 
-    It is taught to tell real records from judged holdout records, and asked about records that
-    it was not taught. Where both come from one source it cannot: where it can, the membership
-    attacks may succeed without any leak, because members and non-members are different people.
-    All records of a unit are in the same half.
+    It is trained to tell real records from judged holdout records, and applied to records that it
+    was not trained on. If both come from one source it cannot: where it can, the membership attacks
+    may succeed without any leak, because members and non-members are different people. All records
+    of a unit are in the same half.
     """
     from sklearn.ensemble import RandomForestClassifier
 

@@ -1,7 +1,7 @@
 """Order of released rows: where it is that of the real rows, a place names a person.
 
-Who keeps the order of a list knows whose row each one is: however little of a record is left in
-its row, the place joins them.
+An adversary who keeps the order of a list knows the person of each row: however little of a record
+is left in its row, the place joins them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The most outlying records, which a generator exposes first (Meeus et al. 2023).
 
-Real records and the holdout are ranked together, whoever is which: so the most outlying of the
+Real records and the holdout are ranked together, regardless of side: so the most outlying of the
 holdout are a control for the most outlying real ones, however many records either table has.
 """
 

@@ -1,9 +1,9 @@
 """Records on both sides: real records in the holdout, and copies of unique records.
 
-People who share all values with somebody else occur in the real table, the holdout and a
-synthetic table alike, and nobody did anything wrong. How often that happens the real table says
-itself: by the share of its records that equal another one of it. What goes beyond that share is
-an overlap, or a copy; without the records of an overlap the holdout is a control.
+People who share all values with somebody else occur in the real table, the holdout and a synthetic
+table alike, without any error. The real table itself shows how often that happens: by the share of
+its records that equal another one in it. An excess beyond that share is an overlap, or a copy;
+without the records of an overlap the holdout is a control.
 """
 
 from __future__ import annotations

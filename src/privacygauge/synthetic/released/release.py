@@ -86,7 +86,7 @@ class CopiedRecord:
 class HoldoutCopies:
     """Holdout records in the synthetic table, exactly or nearly, beyond chance.
 
-    The generator saw them: so the holdout is not a control.
+    The generator saw them, so the holdout is not a control.
     """
 
     n_holdout: int

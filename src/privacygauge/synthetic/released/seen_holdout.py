@@ -1,8 +1,7 @@
 """Detection of a generator that saw the holdout, by near copies of its records.
 
-Copies as they are prove it one by one, see `unlikely`; copies with noise do not. But people whom
-the generator never saw have rare values in common with synthetic rows no more often than with
-other people.
+Exact copies prove it one by one, see `unlikely`; copies with noise do not. But people whom the
+generator never saw share rare values with synthetic rows no more often than with other people.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ def constant_columns(values: Floats, member: Bools) -> tuple[int, ...] | None:
 
     Notes
     -----
-    Somebody's birthday, sex and town are the same in all of their rows, and all of these are on
-    one side, if people were dealt to the sides. Rows of different people that agree by chance are
+    A person's birthday, sex and town are the same in all of their rows, and all of these are on one
+    side, if people were assigned to the sides. Rows of different people that agree by chance are
     as often on both. Of all sets of up to three columns whose groups of equal rows keep to one
     side, far beyond chance, that with the most rows in such groups is returned.
     """

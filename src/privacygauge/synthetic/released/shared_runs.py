@@ -1,9 +1,9 @@
 """Long runs of words shared with the synthetic table, and their joint probability.
 
-A note that was copied between other words, or with some words replaced, equals no synthetic one.
-It still shares runs of words that nobody else would write. What different people share by chance
-the tables say themselves: the holdout's texts with the synthetic ones, and texts of the real table
-with the holdout's, or with each other.
+A note that was copied between other words, or with some words replaced, equals no synthetic one. It
+still shares runs of words that nobody else would write. The tables themselves show the runs that
+different people share by chance: the holdout's texts with the synthetic ones, and texts of the real
+table with the holdout's, or with each other.
 """
 
 from __future__ import annotations

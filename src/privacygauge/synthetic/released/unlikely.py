@@ -1,7 +1,7 @@
 """Copies that chance does not explain, one by one: the probability of meeting a record again.
 
-A share of copies needs many of them before it is beyond chance. One copy is proof by itself where
-the record is so rare that nobody else of the same kind would equal it, however many are drawn.
+A share of copies needs many of them to be beyond chance. One copy is proof by itself where the
+record is so rare that nobody else of the same kind would equal it, however many are drawn.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ TREES = 25
 class LearningComparison:
     """Quality of forests on the same real records, trained on real and on synthetic ones.
 
-    Of classes that the test records have none is left out: one that the synthetic table lacks
-    counts as never predicted.
+    No class of the test records is left out: one that the synthetic table lacks counts as never
+    predicted.
     """
 
     label: str
