@@ -1,1 +1,1 @@
-"""Language models: how likely texts are under a model, and what that tells about training."""
+"""Language models: the likelihood of texts under a model, and membership inference from it."""

@@ -1,4 +1,4 @@
-"""The attacks on a language model: a signal of its energies, and a way to choose its threshold."""
+"""Attacks on a language model: a signal of the energies, and a way to choose its threshold."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def signal(scores: TextScores, name: str) -> Floats:
 
 
 def energy_round(scores: TextScores) -> Round:
-    """Return the judged samples as a round of the game: what an attack sees, and the secret.
+    """Return the judged samples as one round of the game: the signals, and the secret.
 
     The target of each row is its group, so that every interval counts groups, not samples.
     """
@@ -85,13 +85,13 @@ def energy_round(scores: TextScores) -> Round:
 
 
 def energy_transcript(scores: TextScores, name: str) -> Transcript:
-    """Return the judged samples' values of one signal beside their secrets, by group."""
+    """Return the judged samples' values of one signal with their secrets, by group."""
     rows = scores.judged
     return Transcript(signal(scores, name)[rows], scores.member[rows], scores.unit[rows])
 
 
 FPRS = (0.1, 0.01)
-"""The false-positive rates of the published tables."""
+"""False-positive rates of the published tables."""
 
 
 class Threshold(Protocol):
@@ -103,7 +103,7 @@ class Threshold(Protocol):
 
     @property
     def label(self) -> str:
-        """The name with what sets it apart, for tables."""
+        """Name for tables, with the setting that tells it apart from others of its name."""
 
     def cut(self, scores: TextScores, name: str) -> Cut:
         """Return the rule for the signal called `name`."""
@@ -111,25 +111,25 @@ class Threshold(Protocol):
 
 @dataclass(frozen=True)
 class _AtShare:
-    """At a share of some samples."""
+    """A threshold that a given share of some samples reaches."""
 
     fpr: float = 0.1
-    """The share of them that may be guessed to be members, in (0, 1)."""
+    """Share of these samples that may be guessed to be members, in (0, 1)."""
     name: str = ""
-    """What tables call it."""
+    """Name, as tables print it."""
 
     def __post_init__(self) -> None:
         checks.level(self.fpr, "fpr")
 
     @property
     def label(self) -> str:
-        """Such as ``population, FPR 10%``."""
+        """Name with the rate, such as ``population, FPR 10%``."""
         return f"{self.name}, FPR {_percent(self.fpr)}"
 
 
 @dataclass(frozen=True)
 class PopulationThreshold(_AtShare):
-    """At a share of the population: samples that were not trained on and are not judged."""
+    """Threshold from the population: samples that were not trained on and are not judged."""
 
     name: str = "population"
 
@@ -153,7 +153,7 @@ class PopulationThreshold(_AtShare):
 
 @dataclass(frozen=True)
 class OracleThreshold(_AtShare):
-    """At a share of the judged non-members: no attacker has it, the published numbers do."""
+    """Threshold from the judged non-members: unavailable to attackers, but used in publications."""
 
     name: str = "oracle"
 
@@ -170,14 +170,14 @@ class OracleThreshold(_AtShare):
 
 @dataclass(frozen=True)
 class MeanTrainThreshold:
-    """At the mean of the members' own values, which whoever trained the model may publish."""
+    """Threshold at the mean of the members' own values, which the model's trainer may publish."""
 
     name: str = "mean-train"
-    """What tables call it."""
+    """Name, as tables print it."""
 
     @property
     def label(self) -> str:
-        """The name: there is one form only."""
+        """Name; there is only one form."""
         return self.name
 
     def cut(self, scores: TextScores, name: str) -> Cut:
@@ -198,9 +198,9 @@ def cut_at_share(values: Floats, share: float) -> float:
     Parameters
     ----------
     values : ndarray of float, shape (n,)
-        A signal of samples that are no members: higher means more like a member.
+        Signal of samples that are not members; higher means more likely a member.
     share : float
-        In (0, 1).
+        Largest share of the values, in (0, 1).
 
     Returns
     -------
@@ -213,7 +213,8 @@ def cut_at_share(values: Floats, share: float) -> float:
     Notes
     -----
     Mireshghallah et al. (2022), section 2.4. ``(k + 1) / (n + 1)`` bounds the rate on new samples
-    for the k that are let in, so a small population makes the rate on others uncertain.
+    for the k that reach the threshold, so with a small population the rate on other samples is
+    uncertain.
 
     Examples
     --------
@@ -243,11 +244,11 @@ class EnergyAttack:
     """Guess "member" where a signal reaches a threshold that was chosen beforehand."""
 
     signal: str
-    """Which signal of the observation, such as ``loss`` or ``likelihood-ratio``."""
+    """Name of a signal of the observation, such as ``loss`` or ``likelihood-ratio``."""
     cut: Cut
-    """The threshold and where it comes from."""
+    """Threshold, and its source."""
     variant: str
-    """The kind of threshold, such as ``population, FPR 10%``."""
+    """Kind of threshold, such as ``population, FPR 10%``."""
     thresholds: str = "global"
     """One threshold serves all samples."""
 
@@ -274,7 +275,7 @@ class EnergyAttack:
 def energy_attacks(
     scores: TextScores, thresholds: Sequence[Threshold]
 ) -> tuple[EnergyAttack | Skipped, ...]:
-    """Return the likelihood ratio, the loss and all further signals, with each threshold.
+    """Return an attack per signal (likelihood ratio, loss, further ones) and threshold.
 
     The likelihood ratio is skipped where there is no reference model.
 

@@ -1,4 +1,4 @@
-"""What the energies of texts give away about a language model's training data, as a value."""
+"""Findings of an audit of text energies: membership in a language model's training data."""
 
 from __future__ import annotations
 
@@ -50,27 +50,27 @@ from privacygauge.language.units import (
 
 
 def bound_by_person(scores: TextScores, coins: Coins, seed: int, level: float) -> PrivacyBound:
-    """Return the lower bound on epsilon of one person that a single training shows.
+    """Return the lower bound on epsilon, per person, from a single training run.
 
     Parameters
     ----------
     coins : Coins
-        That dealt the members and the non-members.
+        Coins that chose the members.
     seed : int
-        Draws which coins choose the number of guesses.
+        Seed that selects the coins on which the number of guesses is chosen.
     level : float
-        In (0, 1).
+        Level of the bound, in (0, 1).
 
     Raises
     ------
     InputError
-        If somebody is not on the side that the coins dealt.
+        If a person is not on the side that the coins chose.
 
     Notes
     -----
-    The guess about a coin is the mean of the signal over all texts that it decided about: the
-    likelihood ratio, or the loss without a reference. Steinke, Nasr & Jagielski (2023), theorem
-    5.2, at delta 0: of adding or removing all texts of a coin.
+    The guess about a coin is the mean of the signal over all texts that it decides: the likelihood
+    ratio, or the loss without a reference. Steinke, Nasr & Jagielski (2023), theorem 5.2, at delta
+    0, for adding or removing all texts of a coin.
     """
     rows = np.flatnonzero(scores.judged)
     names = scores.group or scores.sample
@@ -82,83 +82,84 @@ def bound_by_person(scores: TextScores, coins: Coins, seed: int, level: float) -
 
 
 SHOWN = ("text", "length")
-"""What may be printed beside the samples most at risk."""
+"""Columns that may be printed beside the samples most at risk."""
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedEnergies:
-    """What the scores of the judged samples were made of."""
+    """Energies and attack scores of the judged samples."""
 
     target: Floats
     """(n,) Energy under the audited model; lower means more likely."""
     reference: Floats | None
     """(n,) Energy under the reference model."""
     group: Texts | None = field(repr=False)
-    """(n,) The patient of each sample."""
+    """(n,) Patient of each sample."""
     signal: str
-    """Which signal the score of a record is: ``likelihood-ratio``, or ``loss`` without a
-    reference model."""
+    """Signal that scores the records: ``likelihood-ratio``, or ``loss`` without a reference
+    model."""
     score: Floats
     """(n,) That signal; higher means more likely a member."""
 
 
 @dataclass(frozen=True, eq=False)
 class EnergyFindings:
-    """What attacks and controls found between members and non-members."""
+    """Findings of attacks and controls on the energies of members and non-members."""
 
     samples: UnitFindings
-    """Sample by sample."""
+    """Findings by sample."""
     patients: UnitFindings | Skipped
-    """Patient by patient."""
+    """Findings by patient."""
     lengths: tuple[LengthFindings, ...]
-    """Short and long samples apart."""
+    """Findings on short and on long samples."""
     controls: Controls
-    """Whether members and non-members differ in more than membership."""
+    """Tests of whether members and non-members differ in more than membership."""
     records: Records
-    """One row for every judged sample."""
+    """One row per judged sample."""
     energies: JudgedEnergies
-    """Of the same rows."""
+    """Energies and scores of the same rows."""
     rows: PatientRows | None
-    """One row for every judged patient; None without a patient level."""
+    """One row per judged patient; None without a patient level."""
     one_run: PrivacyBound | None
-    """Lower bound on epsilon of one person; None where no coins were dealt before training."""
+    """Lower bound on epsilon of one person; None where coins were not tossed before training."""
     questions: Questions
-    """Whether few people are exposed, though most are not, and the least that would have shown."""
+    """Whether a few people are exposed although most are not, and the smallest leak that would have
+    shown."""
     blunt: tuple[str, ...]
-    """Why finding nothing would say nothing: ``units`` where target and reference are not in the
-    same unit; ``unlearnt`` where the target finds members far less likely than the reference;
-    ``patients`` where most patients have texts on both sides."""
+    """Reasons why a null result would mean nothing: ``units`` where target and reference use
+    different units; ``unlearnt`` where members are far less likely under the target than under the
+    reference; ``patients`` where most patients have texts on both sides."""
 
     @property
     def evaluations(self) -> tuple[Evaluation, ...]:
-        """The attacks, sample by sample."""
+        """Evaluations of the attacks by sample."""
         return self.samples.evaluations
 
     @property
     def headline(self) -> Headline:
-        """What to speak of, sample by sample."""
+        """Headline at the level of samples."""
         return self.samples.headline
 
     @property
     def units(self) -> tuple[UnitFindings, ...]:
-        """What was played: samples, and patients where there are some."""
+        """Findings by kind of unit: samples, and patients where texts are grouped."""
         return (self.samples, *(() if isinstance(self.patients, Skipped) else (self.patients,)))
 
     @property
     def turned(self) -> list[InvertedAttack]:
-        """The attacks that take members for non-members, and go further than all others."""
+        """Attacks that take members for non-members by more than any other attack finds members."""
         best = max(unit.headline.auc.low for unit in self.units)
         inverted = (x for unit in self.units for x in unit.headline.inverted)
         return [x for x in inverted if 1 - x.auc.high > max(best, 0.5)]
 
 
 FAR_WORSE = 1.5
-"""Times the reference's energy that a target's is in the median of the members, where it was hardly
-trained on these texts in this form."""
+"""Ratio of the target's to the reference's energy, in the members' median, above which the target
+was hardly trained on these texts in this form."""
 
 
 def blunt_reasons(scores: TextScores, level: float) -> tuple[str, ...]:
-    """Return why finding nothing would say nothing of these energies; see `Audited.blunt`."""
+    """Return the reasons why a null result would mean nothing; see `EnergyFindings.blunt`."""
     reference = scores.energy_reference
     if scores.group is not None:
         people = [np.unique(scores.unit[side]) for side in (scores.member, scores.nonmember)]
@@ -184,18 +185,18 @@ def audit_energies(
     coins: Coins | None = None,
     apart: tuple[str, ...] = (),
 ) -> tuple[EnergyFindings, tuple[Skipped, ...]]:
-    """Return what attacks and controls found, and which of them could not be played.
+    """Play attacks and controls on the energies; return the findings and the attacks skipped.
 
     Parameters
     ----------
     scores : TextScores
     asked : Asked
     show : sequence of str
-        Of `SHOWN`: the contents of the records.
+        Contents to print, of `SHOWN`.
     coins : Coins, optional
-        Those that dealt members and non-members before the training.
+        Coins that chose the members before training.
     apart : tuple of str
-        What forbids a comparison, from `comparable`.
+        Reasons that forbid a comparison, from `comparable`.
 
     Raises
     ------
@@ -230,22 +231,22 @@ def audit_energies(
 
 
 FEWEST = 20
-"""Units on a side: fewer have no top."""
+"""Fewest units per side for a test of the top."""
 
 BOTTOM = 4
-"""The exact test of the bottom errs with at most this part of what the level allows."""
+"""The exact test of the bottom takes at most 1 / BOTTOM of the error that the level allows."""
 
 _ALIKE = 0.9
-"""Level of the tests that a population is like the non-members, together."""
+"""Joint level of the tests that a population is like the non-members."""
 
 _CONFIRMED = 0.9
-"""Level at which the judged alone have to show what they show beside a population."""
+"""Level that the judged rows alone must reach before a test beside the population counts."""
 
 
 def answer_questions_of_texts(
     scores: TextScores, each: float, asked: ThresholdOptions
 ) -> Questions:
-    """Return whether few people are exposed, and the least that the audit would have shown.
+    """Return whether a few people are exposed, and the smallest leak that would have shown.
 
     Parameters
     ----------
@@ -268,7 +269,7 @@ def answer_questions_of_texts(
 
 
 def exposed_few(scores: TextScores, asked: ThresholdOptions) -> Tail | None:
-    """Return whether more people are at the top of what attacks rank by than chance explains.
+    """Test whether more people are at the top of the attacks' rankings than chance explains.
 
     Returns
     -------
@@ -277,15 +278,16 @@ def exposed_few(scores: TextScores, asked: ThresholdOptions) -> Tail | None:
 
     Notes
     -----
-    A person counts with the most suspicious text, and once more with the mean of all texts. What
-    was learnt from these bits does not take part, and neither does the audited model's energy
-    alone beside a reference, since texts that are easy to both models would be at its top.
+    A person counts by the most suspicious text, and again by the mean of all texts. Signals learnt
+    from these bits are left out, and beside a reference the audited model's energy alone, since
+    texts that are easy for both models would be at its top.
 
-    A population that is like the non-members joins them: five of eighty members cannot be shown
-    among as many others alone, and can be beside further ones. The judged alone then have to agree.
+    A population that is like the non-members joins them: five of eighty members may stand out
+    against a large group although they cannot among as many non-members alone. The judged rows
+    alone must then agree.
 
-    Where nobody knows how long texts are, the top is compared with the bottom, where no memory puts
-    anybody: means of shorter texts vary more, at both ends.
+    Where lengths are unknown, the top is compared with the bottom, which memorisation does not
+    fill: means of shorter texts vary more, at both ends.
     """
     rng = seeds.stream(asked.seed, "language", "top ranks")
     level = 1 - SHARE * (1 - asked.level)
@@ -306,15 +308,16 @@ def exposed_few(scores: TextScores, asked: ThresholdOptions) -> Tail | None:
         elif not alone.shown:
             found = replace(beside, exposed=0)
     if found.shown and known_lengths(scores) is None:
-        return found if _beyond_bottom(scores, values[found.attack], found) else _unshown(found)
+        beyond = _beyond_bottom(scores, values[found.attack], found)
+        return found if beyond else replace(found, exposed=0)
     return found
 
 
 def at_both_ends(scores: TextScores, name: str, asked: ThresholdOptions) -> bool:
     """Return whether members are in excess at the bottom of an attack's ranking.
 
-    What was memorised is at the top. Who is at the bottom too, without being below the others on
-    the whole, is of another kind: shorter texts, say, whose means vary more.
+    Memorised texts are at the top. People who are also at the bottom, without being below the
+    others overall, differ in another way: in shorter texts, say, whose means vary more.
     """
     if name == LEARNED or tied(signal(scores, name)[scores.judged]):
         return False
@@ -324,12 +327,8 @@ def at_both_ends(scores: TextScores, name: str, asked: ThresholdOptions) -> bool
     return found is not None and found.p_value <= (1 - asked.level) / BOTTOM
 
 
-def _unshown(found: Tail) -> Tail:
-    return replace(found, exposed=0)
-
-
 def _ranking_signals(scores: TextScores) -> dict[str, Floats]:
-    """Return what people are ranked by, (n,) each, by name."""
+    """Return the signals that people are ranked by, (n,) each, by name."""
     without = [REFERENCE, LEARNED]
     if scores.energy_reference is not None:
         without.append(LOSS)
@@ -368,7 +367,7 @@ def _transcripts(
 
 
 def _like_nonmembers(scores: TextScores, values: Mapping[str, Floats]) -> bool:
-    """Return whether nothing tells the population from the non-members."""
+    """Return whether no signal tells the population from the non-members."""
     population = scores.population
     if checks.n_distinct(scores.unit[population]) < FEWEST:
         return False
@@ -389,7 +388,7 @@ def _like_nonmembers(scores: TextScores, values: Mapping[str, Floats]) -> bool:
 def _beyond_bottom(scores: TextScores, values: Floats, found: Tail) -> bool:
     """Return whether more members are at the top of a ranking than at its bottom.
 
-    A bottom within one standard error of chance sets no bar.
+    A bottom within one standard error of chance does not count.
     """
     rows = scores.judged
     _, person = np.unique(scores.unit[rows], return_inverse=True)

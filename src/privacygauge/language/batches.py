@@ -1,4 +1,4 @@
-"""Which copies of which texts a model sees at once, and what is read off every copy."""
+"""Batches for a forward pass: which masked copies of texts go in, and which positions count."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from privacygauge.language.tokens import Tokens
 
 @dataclass(frozen=True, eq=False)
 class ScoredPositions:
-    """The tokens whose probability is wanted, text by text, copy by copy, from left to right."""
+    """Positions to score, text by text, copy by copy, from left to right."""
 
     starts: Ints
-    """(n + 1,) Where the rows of every text begin, and where the last one's end."""
+    """(n + 1,) First row of every text, and the end of the last one."""
     copy: Ints
-    """(m,) Which of the masked copies of its text a row belongs to, from 0, ascending."""
+    """(m,) Masked copy of the text that a row belongs to, from 0, ascending."""
     position: Ints
-    """(m,) Where the token stands in its text, the frame included, from 0."""
+    """(m,) Position of the token in its text, frame included, from 0."""
     unit: Ints
-    """(m,) Which unit of its text the token belongs to, from 0."""
+    """(m,) Unit of the text that the token belongs to, from 0."""
     n_copies: Ints
-    """(n,) The number of copies of every text that a model is shown: K, less those without rows."""
+    """(n,) Number of copies of every text that a model reads: K, less those without rows."""
 
     def __post_init__(self) -> None:
         for name in ("starts", "copy", "position", "unit", "n_copies"):
@@ -34,24 +34,24 @@ class ScoredPositions:
 
     @property
     def width(self) -> int:
-        """The most rows of any text."""
+        """Most rows of any text."""
         return int(np.diff(self.starts).max(initial=1))
 
     def of(self, text: int) -> slice:
-        """Return where the rows of a text are."""
+        """Return the rows of a text."""
         return slice(int(self.starts[text]), int(self.starts[text + 1]))
 
 
 def masked_scored(tokens: Tokens, plan: MaskPlan, own: Bools | None = None) -> ScoredPositions:
-    """Return what is scored under `plan`: every masked token of every copy.
+    """Return the scored positions under `plan`: every masked token of every copy.
 
     Parameters
     ----------
     tokens : Tokens
         Texts, or windows of them that have the key and the units of the whole text.
     own : array of bool, shape (m,), optional
-        Which tokens a window answers for; all by default. The masked ones beside them are hidden
-        too, and copies in which nothing of its own is masked are left out.
+        True for the tokens that a window scores; by default all. Further masked tokens are hidden
+        too, and copies in which none of its own tokens is masked are left out.
     """
     copies = []
     positions = []
@@ -73,7 +73,7 @@ def masked_scored(tokens: Tokens, plan: MaskPlan, own: Bools | None = None) -> S
 
 
 def _hidden_tokens(masks: Ints, units: Ints) -> Bools:
-    """Return which tokens (t,) of some units every mask (k, l) hides, (k, t)."""
+    """Return a mask (k, t) of the tokens of `units` (t,) that each of `masks` (k, l) hides."""
     known = units[units >= 0]
     first, last = (int(known.min()), int(known.max())) if len(known) else (0, 0)
     copy, place = np.nonzero((masks >= first) & (masks <= last))
@@ -84,14 +84,14 @@ def _hidden_tokens(masks: Ints, units: Ints) -> Bools:
 
 
 def causal_scored(tokens: Tokens, first_unit: int, own: Bools | None = None) -> ScoredPositions:
-    """Return what a causal model can score in one pass: the tokens of all units but the first ones.
+    """Return the positions that a causal model scores: all but those of the first units.
 
     Parameters
     ----------
     first_unit : int
         1 where a text may begin with a token that has nothing to its left, else 0.
     own : array of bool, shape (m,), optional
-        Which tokens a window answers for; all by default.
+        True for the tokens that a window scores; by default all.
 
     Raises
     ------
@@ -128,18 +128,18 @@ def _join_batches(
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Rows of tokens for one pass, and where in them what is scored stands."""
+    """Rows of tokens for one pass, and the positions scored in them."""
 
     ids: Ints
-    """(rows, width) What the model sees, filled up on the right."""
+    """(rows, width) Token ids, padded on the right."""
     lengths: Ints
-    """(rows,) How much of every row is no filling."""
+    """(rows,) Length of every row without padding."""
     row: Ints
-    """(m,) The row of every token that is scored."""
+    """(m,) Row of every scored token."""
     position: Ints
-    """(m,) Its place in the row."""
+    """(m,) Position in the row."""
     token: Ints
-    """(m,) The token itself, which `ids` may hide."""
+    """(m,) Id of the token, which `ids` may hide."""
 
 
 @dataclass(frozen=True)
@@ -147,9 +147,9 @@ class Copies:
     """The copies ``start:stop`` of a text."""
 
     text: int
-    """Which text."""
+    """Number of the text."""
     start: int
-    """The first copy."""
+    """First copy."""
     stop: int
     """One more than the last copy."""
 
@@ -157,12 +157,12 @@ class Copies:
 def pass_groups(
     tokens: Tokens, scored: ScoredPositions, texts: range, budget: int
 ) -> Iterator[list[Copies]]:
-    """Yield what goes into a pass together, the last group too.
+    """Yield groups of copies that fit into one pass each, the last group included.
 
     Parameters
     ----------
     tokens : Tokens
-        Sorted by length, so that a group needs little filling.
+        Sorted by length, so that a group needs little padding.
     texts : range
         The texts to cover, in order.
     budget : int
@@ -202,7 +202,7 @@ def batch_of(
     pad_id: int,
     mask_id: int | None,
 ) -> Batch:
-    """Return a group as the rows of one pass; with a mask token, what is scored is hidden."""
+    """Return a group as the rows of one pass; with a mask token, scored tokens are hidden."""
     widths = [int(tokens.lengths[part.text]) for part in group]
     n_rows = [part.stop - part.start for part in group]
     ids = np.full((sum(n_rows), max(widths)), pad_id, np.int64)

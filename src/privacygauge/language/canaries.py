@@ -1,4 +1,4 @@
-"""Canaries: texts that are made to be looked for, before a training, and what it made of them."""
+"""Canaries: random texts inserted into training data, and how well a model memorised them."""
 
 from __future__ import annotations
 
@@ -24,31 +24,33 @@ from privacygauge.language.texts import Texts
 from privacygauge.runs.atomic import check_writable, write_all
 
 FILE = "canaries.json"
+"""File of all canaries with their coins; never to be trained on."""
 INSERT = "insert.jsonl"
-"""All canaries with their coins, which nothing may be trained on, and those to be trained on."""
+"""File of the inserted canaries, to be added to the training data."""
 
 _TRIES = 100
 """Attempts to draw a text that no other canary has."""
+# Places of a template, such as {digits:9}, and the characters drawn there.
 _PLACE = re.compile(r"\{([^{}]*)\}")
 _LETTERS = {"digits": string.digits, "letters": string.ascii_lowercase}
 
 
 @dataclass(frozen=True, eq=False)
 class MadeCanaries:
-    """Canaries of one form, and what coins decided about them."""
+    """Canaries of one template, with the coins that decided which were inserted."""
 
     template: str
-    """Their form."""
+    """Form of the texts, with places for what is drawn."""
     seed: int
-    """Of the coins and of all that was drawn."""
+    """Seed of the coins and of the drawn texts."""
     copies: int
-    """How often each that is put in is to be trained on, at least 1."""
+    """Number of times that each inserted canary occurs in the training data, at least 1."""
     text: Texts = field(repr=False)
     """(n,) The canaries, all different."""
     inside: Bools
-    """(n,) True where a fair coin of its own puts it into the training set."""
+    """(n,) True where a fair coin of its own inserts the canary."""
     compared: Texts = field(default=(), repr=False)
-    """Further canaries that are never trained on, to rank the others among."""
+    """Further canaries, never inserted, among which the others are ranked."""
 
     def __post_init__(self) -> None:
         inside = checks.bools(self.inside, "inside", length=len(self.text))
@@ -63,17 +65,17 @@ class MadeCanaries:
 def made_canaries(
     template: str, n: int, *, copies: int = 1, compared: int = 1000, seed: int = 0
 ) -> MadeCanaries:
-    """Return canaries of a form, and a fair coin for each.
+    """Draw canaries from a template, and a fair coin for each.
 
     Parameters
     ----------
     template : str
         A text with at least one of ``{digits:9}``, ``{letters:5}`` and ``{name}``, each of which
-        is drawn again for every canary: so many digits, so many small letters, a made-up name.
+        is drawn again for every canary: that many digits or lower-case letters, or a made-up name.
     n : int
         Canaries that coins decide about, at least 4.
     copies : int
-        How often each that is put in is to be trained on.
+        Number of times that each inserted canary occurs in the training data.
     compared : int
         Further canaries that are never trained on, at least 0.
     seed : int
@@ -112,7 +114,7 @@ def made_canaries(
 
 
 def write_canaries(folder: str | Path, made: MadeCanaries) -> None:
-    """Write what is to be trained on, shuffled, and beside it the canaries with their coins.
+    """Write the texts to train on, shuffled, and beside them all canaries with their coins.
 
     Raises
     ------
@@ -197,7 +199,7 @@ def _distinct_texts(drawn: Iterator[str], n: int) -> Texts:
 
 
 def _drawn_from(template: str) -> Callable[[np.random.Generator], str]:
-    """Return what draws a text of a form."""
+    """Return a function that draws a text from a template."""
     places = _PLACE.findall(template)
     if not places:
         raise InputError(

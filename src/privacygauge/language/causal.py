@@ -1,6 +1,6 @@
-"""What a causal model's token log-probabilities say about membership: one signal a way to look.
+"""Membership signals from a causal model's token log-probabilities.
 
-Every signal is (n,), one value a text, and higher means more likely a member. All of them come
+Every signal is (n,), one value per text, and higher means more likely a member. All of them come
 from one pass over the texts; see `token_log_probabilities`.
 """
 
@@ -17,14 +17,15 @@ from privacygauge.language.attacks import statistic
 from privacygauge.language.energies import Energies
 
 ZLIB = "zlib"
-"""The loss beside the text's compressed length (Carlini et al. 2021)."""
+"""Loss over the text's compressed length (Carlini et al. 2021)."""
 MIN_K = "min-k"
-"""The mean of the least likely tokens (Shi et al. 2024)."""
+"""Mean of the least likely tokens (Shi et al. 2024)."""
 MIN_K_PLUS = "min-k++"
-"""The same, every token standardised by what else the model might have said (Zhang et al. 2025)."""
+"""Min-K% after each token's log-probability is standardised over the vocabulary (Zhang et al.
+2025)."""
 
 SHARE = 0.2
-"""k, the share of the tokens that min-k looks at: the value that its authors recommend."""
+"""k, the share of tokens in Min-K%, in (0, 1): the value that its authors recommend."""
 
 
 def loss_signal(energies: Energies) -> Floats:
@@ -38,12 +39,12 @@ def loss_signal(energies: Energies) -> Floats:
 
 
 def ratio_signal(target: Energies, reference: Energies) -> Floats:
-    """Return how much likelier every text is to the target than to the reference, (n,), in nats.
+    """Return the log-likelihood ratio of target to reference of every text, (n,), in nats.
 
     Parameters
     ----------
     target, reference : Energies
-        Of the same texts and units, as from `pair_log_probabilities`.
+        Energies of the same texts and units, as from `pair_log_probabilities`.
 
     Notes
     -----
@@ -59,7 +60,7 @@ def ratio_signal(target: Energies, reference: Energies) -> Floats:
 
 
 def zlib_signal(energies: Energies, texts: Sequence[str]) -> Floats:
-    """Return minus the loss in nats a token over the bytes of the compressed text, (n,).
+    """Return minus the loss in nats per token over the bytes of the compressed text, (n,).
 
     Parameters
     ----------
@@ -89,7 +90,7 @@ def min_k_signal(energies: Energies, share: float = SHARE) -> Floats:
 
     Notes
     -----
-    Shi et al. (2024), Min-K% Prob: a text that was not seen holds a few tokens that surprise.
+    Shi et al. (2024), Min-K% Prob: an unseen text has a few surprising tokens.
     """
     return _mean_of_lowest(energies, energies.log_probability, share)
 
@@ -100,7 +101,8 @@ def min_k_plus_signal(energies: Energies, share: float = SHARE) -> Floats:
     Parameters
     ----------
     energies : Energies
-        Of a causal model, with `mean` and `sd` of the log-probability over the vocabulary.
+        Energies under a causal model, with `mean` and `sd` of the log-probability over the
+        vocabulary.
 
     Raises
     ------
@@ -110,8 +112,8 @@ def min_k_plus_signal(energies: Energies, share: float = SHARE) -> Floats:
     Notes
     -----
     Zhang et al. (2025), Min-K%++: ``(log p - mean) / sd`` for every token, with mean and standard
-    deviation over the model's own next-token distribution. A token the model was certain
-    of (sd 0) has no other to compare with, and counts as 0, the mean.
+    deviation over the model's own next-token distribution. Where the model is certain of a token
+    (sd 0), there is nothing to compare with, and it counts as 0, the mean.
     """
     if not {"mean", "sd"} <= set(energies.further):
         raise InputError(

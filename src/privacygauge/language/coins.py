@@ -1,4 +1,4 @@
-"""The coins of a test on disk: who was dealt where, so that a later audit can trust the sides."""
+"""The coins of a test on disk: each person's side, so that a later audit can trust the sides."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from privacygauge.runs.atomic import check_writable
 from privacygauge.runs.results import write_results
 
 FILE = "coins.json"
-"""Name of the file, beside the texts that were dealt."""
+"""Name of the file, next to the texts of the sides."""
 
 NAMES = {
     "member": "members.jsonl",
@@ -26,22 +26,22 @@ NAMES = {
     "population": "population.jsonl",
     "reference": "reference.jsonl",
 }
-"""The file of each side."""
+"""File name of each side."""
 
 
 @dataclass(frozen=True)
 class Coins:
-    """Fair coins that were tossed before a model was trained, and what they dealt."""
+    """Fair coins tossed before a model was trained, and the sides that they assigned."""
 
     seed: int
-    """That the coins came from."""
+    """Seed of the coins."""
     source: str
-    """SHA-256 of what was dealt."""
+    """SHA-256 of all texts and people before the split."""
     sides: Mapping[str, str]
-    """Side to the SHA-256 of its texts and people, whatever their order and format."""
+    """SHA-256 of each side's texts and people, whatever their order and format."""
     people: Mapping[str, tuple[str, int]] = field(repr=False)
-    """Person (or text, where nobody says whose it is) to the side and the number of the coin,
-    which people with nearly the same texts share."""
+    """Side and number of the coin of each person (or text, where people are unknown); people with
+    nearly the same texts share a coin."""
 
     def numbers(self, names: Sequence[str], member: Bools) -> Ints:
         """Return the number of each judged row's coin, (n,).
@@ -49,13 +49,13 @@ class Coins:
         Parameters
         ----------
         names : sequence of str, length n
-            Whose each row is.
+            Person of each row.
         member : ndarray of bool, shape (n,)
 
         Raises
         ------
         InputError
-            If somebody is not on the side that the coins dealt.
+            If a person is not on the side that the coins chose.
         """
         for name, inside in zip(names, member.tolist(), strict=True):
             side = self.people.get(name, ("nobody",))[0]
@@ -67,7 +67,7 @@ class Coins:
         return np.array([self.people[name][1] for name in names], np.int64)
 
     def require(self, given: Mapping[str, TextRecords]) -> None:
-        """Raise unless these are the texts that the coins dealt.
+        """Raise unless the coins assigned these texts to their sides.
 
         Parameters
         ----------
@@ -78,7 +78,7 @@ class Coins:
         Raises
         ------
         InputError
-            One line: which side is not as it was dealt, and the way out.
+            One line: the side that the coins did not choose, and the way out.
         """
         for side, records in given.items():
             if digest(records) != self.sides.get(side):
@@ -89,14 +89,14 @@ class Coins:
 
 
 def digest(records: TextRecords) -> str:
-    """Return the SHA-256 of texts with whom they belong to, whatever their order."""
+    """Return the SHA-256 of texts and their people, independent of their order."""
     rows = zip(records.group or [""] * len(records), records.text, strict=True)
     lines = sorted(json.dumps(row) for row in rows)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def people_of(records: TextRecords) -> Texts:
-    """Return whom each text belongs to: its group, or itself."""
+    """Return the person of each text: its group, or the text itself."""
     return records.group or records.sample or tuple(f"text-{row}" for row in range(len(records)))
 
 
@@ -106,7 +106,7 @@ def write_sides(
     coins: Coins,
     targets: Mapping[str, TextRecords] | None = None,
 ) -> None:
-    """Write a file of texts for every side, and the coins last: they say that all is there.
+    """Write a file of texts per side, and the coins last: their file marks the folder as complete.
 
     Parameters
     ----------

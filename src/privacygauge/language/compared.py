@@ -1,4 +1,4 @@
-"""A target and its reference: loaded together, checked before they are asked, named in a report."""
+"""A target and its reference: loaded together, checked before use, and named in a report."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def compared_models(
     load: Callable[..., _M],
     base: str | Path | None = None,
 ) -> list[_M]:
-    """Return the target and, where there is one, the reference; those given as folders loaded.
+    """Return the target and, if given, the reference; folders are loaded.
 
     Parameters
     ----------
@@ -103,12 +103,12 @@ def _require_different(found: Sequence[object]) -> None:
 def check_asked(
     asked: ThresholdOptions, show: Sequence[str], energies: str | Path | None, population: bool
 ) -> None:
-    """Raise where what was asked for cannot be done, whatever the models say.
+    """Check the options that can be checked before any model is run.
 
     Parameters
     ----------
     show : sequence of str
-        What to print beside samples: of `SHOWN`.
+        Columns to print beside samples, of `SHOWN`.
     energies : str or pathlib.Path, optional
         Where energies are to be kept.
     population : bool
@@ -133,9 +133,9 @@ def judged_texts(
     columns: Columns | None,
     coins: Coins | str | Path | None,
 ) -> tuple[list[TextRecords], Coins | None]:
-    """Return the texts of each side and the coins, if they dealt these texts.
+    """Return the texts of each side, and the coins if they assigned these texts.
 
-    They are read before a model is: bad ones are told at once.
+    They are read before a model is loaded, so that bad ones are reported at once.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def judged_texts(
 
 
 def origin_of(models: Sequence[AnyModel]) -> dict[str, str]:
-    """Return what the models are known by, and what they were asked in, by name."""
+    """Return the models' names and the settings that they ran with, by label."""
     first = models[0].source
     packages = versions("torch", "transformers")
     return {
@@ -168,7 +168,7 @@ def origin_of(models: Sequence[AnyModel]) -> dict[str, str]:
 
 
 def _model_name(model: AnyModel) -> str:
-    """Return what a model is known by: its weights, or where its server is."""
+    """Return a model's identity: the hash of its weights, or the address of its server."""
     if isinstance(model, EndpointModel):
         return f"{model.name} at {model.url}, whose weights cannot be hashed"
     return f"{Path(model.source.path).name} sha256:{model.source.weights}"

@@ -1,9 +1,9 @@
-"""A target beside a reference, token by token: one signal a way to compare them.
+"""Membership signals that compare a target with a reference token by token.
 
-Every signal is (n,), one value a text, and higher means more likely a member. With ``d_i`` the
-log-probability of unit i under the target less that under the reference, the likelihood ratio is
-the mean of all d_i; these look at some of them, or at no more than their signs. They need no pass
-beyond those of the likelihood ratio.
+Every signal is (n,), one value per text, and higher means more likely a member. With ``d_i`` the
+log-probability of unit i under the target minus that under the reference, the likelihood ratio is
+the mean of all d_i; these signals use some of them, or only their signs. They need no pass beyond
+those of the likelihood ratio.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from privacygauge.errors import InputError
 from privacygauge.language.energies import Energies
 
 EZ = "ez-mia"
-"""Rises against falls where the target's first guess is wrong (Ilić et al. 2026)."""
+"""Rises against falls at tokens where the target's first guess is wrong (Ilić et al. 2026)."""
 WINDOWS = "wbc"
 """Votes of windows of many sizes (Chen et al. 2026)."""
 BY_LENGTH = "length-calibrated"
-"""How unusual the likelihood ratio is among texts of such a length."""
+"""Likelihood ratio, calibrated by length."""
 
 SIZES = (2, 3, 4, 6, 9, 13, 18, 25, 32, 40)
 """Units in a window: the published choice of Chen et al. (2026)."""
 FEWEST_TEXTS = 20
-"""Texts of the population that a calibration by length takes at least."""
+"""Fewest texts of the population for a calibration by length."""
 _ROUNDING = 1e-12
 
 
@@ -35,22 +35,22 @@ class Differences:
     """The units of n texts that both models scored, text by text, from left to right."""
 
     text: Ints
-    """(u,) Which text a unit is in, ascending from 0."""
+    """(u,) Text of each unit, ascending from 0."""
     value: Floats
-    """(u,) Its log-probability under the target less that under the reference, in nats."""
+    """(u,) Log-probability under the target minus that under the reference, in nats."""
     n: int
-    """The number of texts."""
+    """Number of texts."""
     wrong: Bools | None = None
-    """(u,) True where the target's first guess is another token; None where nobody knows."""
+    """(u,) True where the target's first guess is another token; None where unknown."""
 
 
 def differences(target: Energies, reference: Energies) -> Differences:
-    """Return how much likelier every unit is to the target than to the reference.
+    """Return the log-likelihood ratio of target to reference of every unit.
 
     Parameters
     ----------
     target, reference : Energies
-        Of the same texts and units, as from `pair_log_probabilities`.
+        Energies of the same texts and units, as from `pair_log_probabilities`.
 
     Raises
     ------
@@ -76,12 +76,12 @@ def differences(target: Energies, reference: Energies) -> Differences:
 
 
 def ez_signal(found: Differences) -> Floats:
-    """Return the share that rises have of all changes where the target guesses wrong, (n,).
+    """Return the share of rises in all changes where the target guesses wrong, (n,).
 
     Parameters
     ----------
     found : Differences
-        With `wrong`, of a causal model.
+        Differences of causal models, with `wrong`.
 
     Returns
     -------
@@ -115,7 +115,7 @@ def ez_signal(found: Differences) -> Floats:
 
 
 def windows_signal(found: Differences, sizes: tuple[int, ...] = SIZES) -> Floats:
-    """Return the share of windows that are likelier to the target than to the reference, (n,).
+    """Return the share of windows that are likelier under the target than the reference, (n,).
 
     Parameters
     ----------
@@ -131,8 +131,8 @@ def windows_signal(found: Differences, sizes: tuple[int, ...] = SIZES) -> Floats
     Notes
     -----
     Chen et al. (2026), WBC: the mean over sizes w of the share of the T - w + 1 windows of
-    neighbouring units in which the sum of d_i is above 0. A window counts the same however far
-    above it is, so that few units of large differences cannot outweigh many small ones.
+    neighbouring units in which the sum of d_i is above 0. Windows count the same however far above
+    0 they are, so that a few units of large differences cannot outweigh many small ones.
     """
     if not sizes or min(sizes) < 1:
         raise InputError(f"sizes must be one or more numbers of at least 1, got {sizes}")
@@ -143,7 +143,7 @@ def windows_signal(found: Differences, sizes: tuple[int, ...] = SIZES) -> Floats
 
 
 def length_calibrated(signal: Floats, length: Ints, population: Bools) -> Floats:
-    """Return how far a signal is from what texts of such a length have, in their deviations, (n,).
+    """Return each signal's deviation from texts of its length, in standard deviations, (n,).
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def length_calibrated(signal: Floats, length: Ints, population: Bools) -> Floats
     distance = np.abs(away)
     typical = float(distance[population].mean())
     if typical <= _ROUNDING * float(np.abs(signal).max()):
-        # All on a line: what is left is rounding.
+        # All points are on the line: the rest is rounding.
         return np.zeros_like(signal)
     spread = np.maximum(_line(columns, distance, population), typical / 10)
     calibrated: Floats = away / spread
@@ -205,7 +205,7 @@ def _votes(found: Differences, size: int, length: Ints, whole: Bools) -> Floats:
 
 
 def _line(columns: Floats, values: Floats, rows: Bools) -> Floats:
-    """Return at every row the line that fits `values` at some."""
+    """Return the line fitted to `values` at some rows, evaluated at every row."""
     line = np.linalg.lstsq(columns[rows], values[rows], rcond=None)[0]
     fitted: Floats = columns @ line
     return fitted

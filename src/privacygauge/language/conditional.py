@@ -1,4 +1,4 @@
-"""How likely texts are after other texts: what a prefix of non-members changes (ReCaLL)."""
+"""Conditional log-probabilities of texts after a prefix of non-members (ReCaLL)."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def conditional_log_probabilities(
     progress: Progress | None = None,
     invocation: Mapping[str, Any] | None = None,
 ) -> Energies:
-    """Return the log-probability of the same tokens of texts, each text after the same prefix.
+    """Return the log-probability of the tokens of texts, each text after the same prefix.
 
     Parameters
     ----------
     model : CausalModel
     texts : sequence of str
     prefix : sequence of str
-        What every text is put after, in this order: known non-members.
+        Texts before every text, in this order: known non-members.
     reference : CausalModel, optional
         Where texts were scored by a pair of models, the other one: units are those of the pair.
     plan, run, n_jobs, progress, invocation
@@ -58,7 +58,7 @@ def conditional_log_probabilities(
     Returns
     -------
     Energies
-        With the rows that `token_log_probabilities` of the same texts has.
+        Energies with the same rows as those of `token_log_probabilities` of the texts.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def conditional_log_probabilities(
 
 
 def prefix_of(model: CausalModel, texts: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
-    """Return which other texts, in their order, leave room for the longest of the texts."""
+    """Return those of `others`, in their order, that fit before the longest of `texts`."""
     room = model.limit - max(len(one.ids) for one in model.tokenizer.encoded(texts))
     taken = []
     for other in others:
@@ -111,7 +111,7 @@ def prefix_apart(
     Returns
     -------
     population : Side
-        What is left of it: none of a person with a text in the prefix, which would be compared
+        The rest of the population: nobody with a text in the prefix, which would be compared
         with itself.
     prefix : tuple of str
         None of them a judged text, but for case and white space.
@@ -156,7 +156,7 @@ def prefix_apart(
 
 
 def _plain_and_people(side: Side) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the texts of a side as they are compared, and whose they are."""
+    """Return the normalised texts of a side, and their people."""
     return plain_texts(side.records.text), side.records.group or side.sample
 
 
@@ -166,7 +166,8 @@ def recall_signal(target: Energies, conditional: Energies) -> Floats:
     Parameters
     ----------
     target, conditional : Energies
-        Of the same tokens, from `token_log_probabilities` and `conditional_log_probabilities`.
+        Energies of the same tokens, from `token_log_probabilities` and
+        `conditional_log_probabilities`.
 
     Returns
     -------
@@ -189,7 +190,7 @@ def recall_signal(target: Energies, conditional: Energies) -> Floats:
 
 
 def _prepend_prefix(model: CausalModel, tokens: Tokens, prefix: Sequence[str]) -> Tokens:
-    """Return the texts with a prefix between the frame's beginning and the text."""
+    """Insert a prefix between the beginning of the frame and each text."""
     parts = [_content(model, text) for text in prefix]
     put: Ints = np.concatenate(parts) if parts else np.empty(0, np.int64)
     longest = int(tokens.lengths.max())

@@ -1,4 +1,4 @@
-"""Is the test honest? What tells members from non-members without the audited model."""
+"""Controls: tests that tell members from non-members without the audited model."""
 
 from __future__ import annotations
 
@@ -21,27 +21,28 @@ from privacygauge.language.scores import LIKELIHOOD_RATIO, REFERENCE, TextScores
 from privacygauge.language.units import best_signal
 
 N_CONTROLS = 5
-"""Reference energy and its spread, blind classifier, matched attack, numbers of texts."""
+"""Number of controls: reference energy and its spread, blind classifier, matched attack, numbers of
+texts."""
 FAR_BELOW = 0.45
-"""Area of the blind classifier: texts of one side then have twins on the other."""
+"""AUC of the blind classifier below which texts of one side have near copies on the other."""
 FEWEST_GROUPS = 20
-"""Groups of members and of non-members that the blind classifier needs."""
+"""Fewest groups of members, and of non-members, for the blind classifier."""
 N_FOLDS = 5
-"""Parts of the groups: each is scored by a model of those before it."""
+"""Folds of the groups: each is scored by a model of those before it."""
 N_WORDS = 1 << 14
 """Columns of the bag of words, which words share by their hash."""
 
 
 @dataclass(frozen=True, eq=False)
 class Control:
-    """Scores that know nothing of the audited model: their AUC is 1/2 if the test is honest."""
+    """Scores without access to the audited model: their AUC is 1/2 if the test is honest."""
 
     name: str
     """``reference``, ``spread``, ``blind`` or ``sizes``."""
     transcript: Transcript
     """The scores beside the secrets, by group."""
     meaning: str
-    """What it says if it fires, in a sentence."""
+    """Interpretation if the control fires, one sentence."""
     sides: Literal["both", "above"] = "both"
     """``both`` where an area below 1/2 is a difference as well; ``above`` where it has to be below
     `FAR_BELOW`, as of a classifier that is a little worse than chance on people it has not seen."""
@@ -52,7 +53,7 @@ class Control:
         Parameters
         ----------
         auc : Estimate
-            Of the transcript, at `control_level`.
+            AUC of the transcript, at `control_level`.
         """
         if self.sides == "above":
             return auc.low > 0.5 or auc.high < FAR_BELOW
@@ -61,46 +62,47 @@ class Control:
 
 @dataclass(frozen=True)
 class ControlFinding:
-    """How well something tells members from non-members that never saw the audited model."""
+    """Result of a control: how well it tells members from non-members."""
 
     name: str
     """``reference``, ``spread``, ``blind`` or ``sizes``."""
     auc: Estimate
-    """Its area under the ROC curve; the intervals of all controls hold together."""
+    """AUC; the intervals of all controls hold jointly."""
     fires: bool
-    """Whether it tells them apart significantly."""
+    """True where it tells members from non-members significantly."""
     meaning: str
-    """What it says if it fires, in a sentence."""
+    """Interpretation if the control fires, one sentence."""
 
 
 @dataclass(frozen=True, eq=False)
 class Controls:
-    """Is the test honest? None of these sees what was memorised."""
+    """Controls of an audit; none of them sees the audited model."""
 
     reference: ControlFinding | Skipped
-    """The reference model's energy alone, which saw no member."""
+    """AUC of the reference model's energy alone; that model saw no member."""
     blind: ControlFinding | Skipped
-    """A classifier that sees the words and no model."""
+    """Classifier of the words, without any model."""
     matched: MatchedAttack | Skipped
     """The attack after members and non-members were made alike in reference energy."""
     sizes: ControlFinding | Skipped
-    """The number of a patient's texts alone."""
+    """AUC of the number of a patient's texts alone."""
     spread: ControlFinding | Skipped
-    """How far the reference model's energy is from the middle, on either side."""
+    """AUC of the reference energy's distance from the median."""
     apart: tuple[str, ...] = ()
-    """What shows without a test that the sides cannot be compared: ``lengths`` where too few texts
-    are equally long, ``copies`` where most of a side is on the other side too, nearly at least,
-    ``ends`` where members are in excess at the bottom of what the strongest attack ranks."""
+    """Reasons, found without a test, why the sides cannot be compared: ``lengths`` where too few
+    texts are equally long, ``copies`` where most texts of a side have a copy or near copy on the
+    other, ``ends`` where members are also in excess at the bottom of the strongest attack's
+    ranking."""
 
     @property
     def fired(self) -> tuple[str, ...]:
-        """The names of all controls that tell members from non-members."""
+        """Names of all controls that tell members from non-members."""
         unequal = not isinstance(self.sizes, Skipped) and self.sizes.fires
         return (*self.void, *(("sizes",) if unequal else ()))
 
     @property
     def void(self) -> tuple[str, ...]:
-        """The names of those after which no number is evidence: all but ``sizes``.
+        """Names of the fired controls that invalidate all numbers: all but ``sizes``.
 
         The attack on patients compares equally many texts, and the intervals of samples count
         patients, so that unequal numbers of texts are allowed for.
@@ -109,7 +111,7 @@ class Controls:
 
     @property
     def played(self) -> tuple[tuple[str, ControlFinding | MatchedAttack], ...]:
-        """The controls of the texts themselves that could be played, by name."""
+        """Controls played on the texts themselves, by name."""
         every = (
             ("reference", self.reference),
             ("spread", self.spread),
@@ -120,7 +122,7 @@ class Controls:
 
 
 def control_level(level: float = 0.95) -> float:
-    """Return the level of each control's interval, so that all of them hold together at `level`.
+    """Return the level of each control's interval at which all of them hold jointly at `level`.
 
     Bonferroni's: a test without any shift fires some control with probability at most
     ``1 - level``, however the controls depend on each other.
@@ -131,7 +133,7 @@ def control_level(level: float = 0.95) -> float:
 def controls_of(
     scores: TextScores, seed: int, level: float, apart: tuple[str, ...] = ()
 ) -> Controls:
-    """Return all controls; their intervals hold together at `level`."""
+    """Play all controls; their intervals hold jointly at `level`."""
     each = control_level(level)
     blind = blind_control(scores, seeds.stream(seed, "language", "blind control"))
     return Controls(
@@ -145,7 +147,7 @@ def controls_of(
 
 
 def spread_control(scores: TextScores) -> Control | Skipped:
-    """Return how far the judged samples' reference energies are from their middle, as scores.
+    """Return the distances of the judged samples' reference energies from their median, as scores.
 
     Short texts have means over few tokens, which lie further out: unequal lengths show here even
     where no length is known.
@@ -167,7 +169,7 @@ def spread_control(scores: TextScores) -> Control | Skipped:
 
 
 def reference_control(scores: TextScores) -> Control | Skipped:
-    """Return the judged samples' reference energies as scores: they never saw a member."""
+    """Return the judged samples' reference energies as scores; the reference saw no member."""
     if scores.energy_reference is None:
         return Skipped("reference control", "needs energies of a reference model")
     return Control(
@@ -179,12 +181,12 @@ def reference_control(scores: TextScores) -> Control | Skipped:
 
 
 def blind_control(scores: TextScores, rng: np.random.Generator) -> Control | Skipped:
-    """Return the scores of a classifier that sees the words and no model.
+    """Return the scores of a classifier of the words, without any model.
 
     Parameters
     ----------
     scores : TextScores
-        With the texts.
+        Scores with texts.
     rng : numpy.random.Generator
         Deals the groups into folds.
 
@@ -224,14 +226,14 @@ def blind_scores(text: Sequence[str], secret: Bools, fold: Ints) -> Floats:
     text : sequence of str, length m
     secret : ndarray of bool, shape (m,)
     fold : ndarray of int, shape (m,)
-        In 0..k-1, both sides in every fold; all texts of a group in one fold.
+        Fold in 0..k-1, both sides in every fold; all texts of a group in one fold.
 
     Returns
     -------
     ndarray of float, shape (m,)
-        The share of the texts in the same fold that look less like a member's, in (0, 1): folds
-        are learnt apart, and only the order inside one means something. 1/2 in fold 0, which has
-        none before it and is only learnt from.
+        The share of the texts in the same fold that look less like a member's, in (0, 1): each
+        fold has its own model, and only the order within a fold is meaningful. 1/2 in fold 0,
+        which has no earlier fold and is only learnt from.
 
     Notes
     -----
@@ -267,7 +269,7 @@ def matched_control(
     name : str
         The attack's signal.
     level : float
-        Of the intervals; `control_level` where all controls are to hold together.
+        Level of the intervals; `control_level` where all controls are to hold together.
     """
     if scores.energy_reference is None:
         return Skipped("matched attack", "needs energies of a reference model")
@@ -276,7 +278,7 @@ def matched_control(
 
 
 def sizes_control(scores: TextScores) -> Control | Skipped:
-    """Return the number of judged texts of every patient as scores, without what is in them.
+    """Return a control that scores each patient by the number of judged texts alone.
 
     Patients with members and non-members among their texts are left out.
     """
@@ -312,7 +314,7 @@ def _typical(size: Ints) -> str:
 
 
 def ranks(values: Floats) -> Floats:
-    """Return the share of the values that each is above, in (0, 1), half of itself included."""
+    """Return the share of the values below each value, in (0, 1), ties as halves."""
     from scipy.stats import rankdata
 
     shares: Floats = (rankdata(values) - 0.5) / len(values)
@@ -323,20 +325,20 @@ _FEWEST = 10
 
 
 def unlearnt(target: Floats, reference: Floats, level: float) -> str | None:
-    """Return a warning where the reference, which saw no member, expects most of them better.
+    """Return a warning where most members are likelier under the reference, which saw none of them.
 
     Parameters
     ----------
     target, reference : ndarray of float, shape (n,)
-        How likely both models find the members' texts; higher means likelier. Ties do not count.
+        Likelihood of the members' texts under both models, higher for likelier. Ties do not count.
     level : float
-        Of the interval of the share, in (0, 1).
+        Level of the interval of the share, in (0, 1).
 
     Returns
     -------
     str or None
-        None where less than half of the texts is not significantly what the target expects better,
-        or there are fewer than 10.
+        None with fewer than 10 texts, or unless significantly less than half of them are likelier
+        under the target.
     """
     different = target != reference
     likelier = target[different] > reference[different]

@@ -1,4 +1,4 @@
-"""What models behind servers answered: kept on disk, and the energies made of it."""
+"""Answers of models behind servers: stored on disk, and turned into energies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from privacygauge.core.versions import own_version
 from privacygauge.language.batches import causal_scored
@@ -20,24 +20,25 @@ from privacygauge.language.tokenizer import EncodedText
 from privacygauge.language.tokens import checked_keys, tokens_of
 from privacygauge.runs.plan import ArraySpec, Plan, Task
 
+# Few texts per task: each is a request, and a killed run loses the task at work.
 _TEXTS_A_TASK = 8
-# What is kept of a token: its number, where it begins and ends, its log-probability.
+# Stored per token: id, start, stop and log-probability.
 _PARTS = 4
 
 
 @dataclass(frozen=True, eq=False)
 class ServerWork:
-    """The work of a run: asks a server about the texts of a task."""
+    """Work of a run: asks a server about the texts of a task."""
 
     model: EndpointModel
-    """The model."""
+    """Model behind the server."""
     texts: Sequence[str]
-    """The texts, each once."""
+    """Texts, without repeats."""
     width: int
-    """The most tokens of any of them."""
+    """Most tokens of any text."""
 
     def __call__(self, task: Task) -> Mapping[str, ArrayLike]:
-        """Return what the server answers, a row a token, filled up with NaN."""
+        """Return the server's answers, one row per token, padded with NaN."""
         found = np.full((task.n_units, self.width, _PARTS), np.nan)
         for row, text in zip(found, self.texts[task.start : task.stop], strict=True):
             answer = self.model.answer(text)
@@ -48,18 +49,9 @@ class ServerWork:
         return {"answer": found}
 
 
-def _decode_answer(row: NDArray[np.float64]) -> Answer:
-    """Return an answer as it was before it was kept."""
-    known = row[~np.isnan(row[:, 0])]
-    ids = known[:, 0].astype(np.int64)
-    spans = known[:, 1:3].astype(np.int64)
-    # A token of the text ends behind its beginning; what stands before the text has no place.
-    return Answer(EncodedText(ids, spans[:, 1] == 0, spans), known[:, 3])
-
-
 @dataclass(frozen=True, eq=False)
 class _Answered:
-    """The answers of a server in the place of a tokenizer."""
+    """Answers of a server, in the role of a tokenizer."""
 
     answers: Mapping[str, Answer]
     unknown_id: int | None = None
@@ -71,7 +63,7 @@ class _Answered:
 def server_answers(
     model: EndpointModel, texts: Sequence[str], kept: AnswerStore
 ) -> dict[str, Answer]:
-    """Return what a server says about every text, asking once, and only what is not stored.
+    """Return the server's log-probabilities for every text; only texts not stored yet are sent.
 
     Answers are stored by the server's address, the model's name and the texts.
 
@@ -102,7 +94,14 @@ def server_answers(
         },
     )
     rows = compute_arrays(plan, ServerWork(model, asked, width), kept)
-    return dict(zip(asked, map(_decode_answer, rows["answer"]), strict=True))
+    answers = {}
+    for text, row in zip(asked, rows["answer"], strict=True):
+        known = row[~np.isnan(row[:, 0])]
+        ids = known[:, 0].astype(np.int64)
+        spans = known[:, 1:3].astype(np.int64)
+        # Tokens before the text have an empty span at 0; those of the text end behind 0.
+        answers[text] = Answer(EncodedText(ids, spans[:, 1] == 0, spans), known[:, 3])
+    return answers
 
 
 def endpoint_energies(
@@ -128,7 +127,7 @@ def endpoint_energies(
         texts, [_Answered(answers) for answers in told], [sys.maxsize] * len(models), unit
     )
     logs = [np.concatenate([answers[text].log_probability for text in texts]) for answers in told]
-    # Of a text's first token nothing is known, where no other stands before it.
+    # A text's first token has no log-probability where no other token precedes it.
     first = int(any(np.isnan(x[its.units >= 0]).any() for x, its in zip(logs, tokens, strict=True)))
     found = []
     for its, said in zip(tokens, logs, strict=True):

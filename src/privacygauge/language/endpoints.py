@@ -1,8 +1,8 @@
 """Models behind a server that speaks the completions format of OpenAI and gives log-probabilities.
 
-Such a server, vLLM for one, is sent every text as a prompt with ``echo`` and ``logprobs``, and
-answers how likely each of the text's own tokens was. Nothing says which weights it computes with:
-what it answered is kept by its address and the model's name there.
+Such a server, for example vLLM, is sent every text as a prompt with ``echo`` and ``logprobs``, and
+returns the log-probability of each of the text's tokens. It does not show its weights, so answers
+are stored by its address and the model's name there.
 """
 
 from __future__ import annotations
@@ -28,24 +28,26 @@ from privacygauge.language.model import Model, Source
 from privacygauge.language.tokenizer import EncodedText
 
 API_KEY = "PRIVACYGAUGE_API_KEY"
-"""The environment variable with the key that servers are sent."""
+"""Environment variable that holds the API key."""
 
+# Bytes.
 _LARGEST_ANSWER = 1 << 26
+# Seconds before the second try; twice as long before each further one.
 _WAIT = 0.5
 
 
 @dataclass(frozen=True)
 class EndpointModel:
-    """A causal model behind a server, known by the server's address and by its name there."""
+    """A causal model behind a server, identified by the server's address and its name there."""
 
     url: str
-    """The address below which ``/completions`` is, such as ``http://127.0.0.1:8000/v1``."""
+    """Base URL of ``/completions``, such as ``http://127.0.0.1:8000/v1``."""
     name: str
-    """What the server calls the model."""
+    """Name of the model on the server."""
     timeout: float = 60.0
     """Seconds to wait for an answer."""
     tries: int = 3
-    """How often a text is asked about, where the server does not answer or is busy."""
+    """Most attempts per text, where the server does not answer or is busy."""
 
     def __post_init__(self) -> None:
         try:
@@ -55,7 +57,7 @@ class EndpointModel:
         except ValueError:
             usable = False
         if not usable or parts.username or parts.query or parts.fragment:
-            # What stands there may be a key.
+            # That part of the address may be a key.
             got = "" if set(self.url) & set("@?#") else f", got {self.url!r}"
             raise InputError(
                 "the address of a server must be like http://127.0.0.1:8000/v1, a key in the "
@@ -68,12 +70,12 @@ class EndpointModel:
 
     @cached_property
     def source(self) -> Source:
-        """Where it is; the server says nothing about its weights, so its name stands for them."""
+        """Source of the model: its address and name stand for the weights, which are hidden."""
         place = f"{self.url.rstrip('/')}/{self.name}"
         return Source(place, "its server", "float32", hashlib.sha256(place.encode()).hexdigest())
 
     def answer(self, text: str) -> Answer:
-        """Return what the server says about one text.
+        """Return the server's log-probabilities for one text.
 
         Raises
         ------
@@ -82,7 +84,7 @@ class EndpointModel:
         """
         asked = {
             **{"model": self.name, "prompt": text, "echo": True, "logprobs": 1},
-            # Not every server takes 0; what it writes itself is left out below.
+            # Not every server takes 0; its own tokens are dropped below.
             **{"max_tokens": 1, "temperature": 0},
         }
         said = self._asked(json.dumps(asked).encode())
@@ -126,7 +128,7 @@ class EndpointModel:
 
 
 def _headers(parts: SplitResult) -> dict[str, str]:
-    """Return what is said beside a question; with the key, where nobody can read it on its way."""
+    """Return the headers of a request; the key is sent only over https or to this machine."""
     said = {"Content-Type": "application/json"}
     key = _key()
     if not key:
@@ -140,17 +142,11 @@ def _headers(parts: SplitResult) -> dict[str, str]:
 
 
 def _key() -> str:
-    """Return the key, which is read where it is sent, so that nothing keeps or shows it."""
+    """Return the key; it is read when it is sent, so that it is neither stored nor shown."""
     key = os.environ.get(API_KEY, "").strip()
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise InputError(f"{API_KEY} must be one word of printable ASCII characters")
     return key
-
-
-def _redact_key(told: str) -> str:
-    """Return what a server said, without the key."""
-    key = _key()
-    return told.replace(key, "***") if key else told
 
 
 def _is_here(host: str) -> bool:
@@ -161,21 +157,21 @@ def _is_here(host: str) -> bool:
 
 
 AnyModel = Model | EndpointModel
-"""A model that audits take."""
+"""Any model that audits take."""
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a server said about the tokens of one text."""
+    """Token log-probabilities of one text, as a server returned them."""
 
     encoded: EncodedText
-    """The text in the server's tokens."""
+    """Tokens of the text by the server's tokenizer."""
     log_probability: Floats
-    """(t,) Of every token in nats; NaN for one that has nothing to its left."""
+    """(t,) Log-probability of every token in nats; NaN without a token to its left."""
 
 
 def answer_of(said: Mapping[str, object], text: str) -> Answer:
-    """Return a completion with echo as tokens of `text` and their log-probabilities.
+    """Parse a completion with echo into tokens of `text` and their log-probabilities.
 
     Raises
     ------
@@ -197,7 +193,7 @@ def answer_of(said: Mapping[str, object], text: str) -> Answer:
         raise ValueError("the tokens of the prompt have no log-probabilities")
     if n > most_tokens_of_text(text):
         raise ValueError("there are more tokens than bytes")
-    # What stands before the text, such as <s>, is the frame.
+    # Tokens before the text, such as <s>, are the frame.
     front = 0
     spans = _spelt(names, text)
     if spans is None:
@@ -211,7 +207,7 @@ def answer_of(said: Mapping[str, object], text: str) -> Answer:
 
 
 def _n_of_prompt(said: Mapping[str, object], names: Sequence[str], text: str) -> int:
-    """Return how many tokens are the prompt's; the model may have written one more."""
+    """Return the number of the prompt's tokens; the model may have written one more."""
     usage = said.get("usage")
     if isinstance(usage, dict) and isinstance(usage.get("prompt_tokens"), int):
         return int(usage["prompt_tokens"])
@@ -224,7 +220,7 @@ def _n_of_prompt(said: Mapping[str, object], names: Sequence[str], text: str) ->
 
 
 def _spelt(names: Sequence[str], text: str) -> list[tuple[int, int]] | None:
-    """Return where every token lies in a text; None where they do not spell it.
+    """Return start and stop of every token in a text; None where the tokens do not spell it.
 
     Tokens that are parts of a letter are shown as a replacement mark, as their bytes, or as
     nothing until the last of them, which is shown as the whole letter.
@@ -247,7 +243,7 @@ def _spelt(names: Sequence[str], text: str) -> list[tuple[int, int]] | None:
 
 
 def most_tokens_of_text(text: str) -> int:
-    """Return the most tokens of a text: one a byte, and one before them all."""
+    """Return the most tokens that a text can have: one per byte, and one before them all."""
     return 1 + len(text.encode())
 
 
@@ -260,10 +256,12 @@ def _object(content: bytes) -> Mapping[str, object]:
 
 
 def _reason(content: bytes) -> str:
-    """Return the first line of what a server says about an error."""
+    """Return the first line of a server's error message."""
     said = _object(content)
     inner = said.get("error", said)
     message = inner.get("message") if isinstance(inner, dict) else inner
-    # Some servers say which key they were sent.
-    told = _redact_key(str(message or "").strip())
+    told = str(message or "").strip()
+    if key := _key():
+        # Some servers say which key they were sent.
+        told = told.replace(key, "***")
     return (told.splitlines() or ["it does not say why"])[0][:200]

@@ -13,43 +13,43 @@ from privacygauge.errors import InputError
 from privacygauge.language.masks import Unit
 
 ROUNDING = 1e-3
-"""A log-probability, a difference of two float32 numbers, may come out so much above 0."""
+"""Largest log-probability above 0 that rounding can give: it is a difference of float32 numbers."""
 
 
 @dataclass(frozen=True, eq=False)
 class Energies:
-    """What a model says about every scored token of every text, and the energies made of it.
+    """Log-probabilities of every scored token of every text, and the energies made of them.
 
     One row is one token in one masked copy of its text (or in the one pass of a causal model).
     """
 
     log_probability: Floats
-    """(m,) The log-probability of the token in nats, at most 0."""
+    """(m,) Log-probability of the token in nats, at most 0."""
     text: Ints
-    """(m,) Which text it is in, ascending from 0."""
+    """(m,) Text of the token, ascending from 0."""
     copy: Ints
-    """(m,) Which copy of the text, from 0."""
+    """(m,) Copy of the text, from 0."""
     unit: Ints
-    """(m,) Which unit of the text the token belongs to, from 0."""
+    """(m,) Unit of the text that the token belongs to, from 0."""
     position: Ints
-    """(m,) Where the token stands in its text, the frame included, from 0."""
+    """(m,) Position of the token in its text, frame included, from 0."""
     lengths: Ints
-    """(n,) T, the number of units of every text that the models read."""
+    """(n,) T, the number of units read of every text."""
     n_truncated: Ints
-    """(n,) How many tokens of every text were cut off."""
+    """(n,) Number of tokens cut off from every text."""
     n_unknown: Ints
-    """(n,) How many tokens of every text the vocabulary does not hold."""
+    """(n,) Number of unknown tokens of every text."""
     units: Unit = "token"
-    """What a unit is."""
+    """Unit that is masked and scored: a token or a word."""
     n_read: Ints | None = None
-    """(n,) How many tokens of every text were read, its frame left out; None if unknown."""
+    """(n,) Number of tokens read of every text, without its frame; None if unknown."""
     n_windows: Ints | None = None
-    """(n,) In how many windows they were read; None if unknown."""
+    """(n,) Number of windows of every text; None if unknown."""
     further: Mapping[str, Floats] = field(default_factory=dict)
-    """(m,) each: `mean`, `sd` and `highest` of the log-probability over the vocabulary, of causal
+    """(m,) each: `mean`, `sd` and `highest` log-probability over the vocabulary, for causal
     models."""
     token: Ints | None = None
-    """(m,) Which token it is, a number of the tokenizer's; None where nobody knows."""
+    """(m,) Token id; None if unknown."""
 
     def __post_init__(self) -> None:
         log_probability = np.asarray(self.log_probability, np.float64)
@@ -78,7 +78,7 @@ class Energies:
         return len(self.lengths)
 
     def mean(self) -> Floats:
-        """Return the energy of every text in its mean form: nats a scored unit, lower is likelier.
+        """Return the mean form of every text's energy: nats per scored unit, lower is likelier.
 
         Returns
         -------
@@ -90,7 +90,7 @@ class Energies:
         return -self._total() / self._n_masked()
 
     def sum(self) -> Floats:
-        """Return the energy of every text in its sum form: nats a mask, lower is likelier.
+        """Return the energy of every text in its sum form: nats per mask, lower is likelier.
 
         Returns
         -------
@@ -101,7 +101,7 @@ class Energies:
         return -self._total() / self._n_copies()
 
     def pseudo_log_likelihood(self) -> Floats:
-        """Return the sum (n,) of every unit's log-probability where each was masked once.
+        """Return the pseudo-log-likelihood (n,): the sum over units, each masked once, in nats.
 
         Raises
         ------
@@ -134,7 +134,7 @@ class Energies:
         return keys[:, 0], keys[:, 1], totals / n_copies
 
     def long_texts(self) -> tuple[str, ...]:
-        """Return a sentence about the texts that a model cannot read at once; () without any."""
+        """Return a note on the texts that do not fit into the model's context; () without any."""
         if self.n_read is None or self.n_windows is None:
             return ()
         n_cut = int(np.count_nonzero(self.n_truncated))
@@ -154,7 +154,7 @@ class Energies:
         )
 
     def rows(self, text: int) -> slice:
-        """Return where the rows of one text are."""
+        """Return the rows of one text."""
         return slice(*np.searchsorted(self.text, [text, text + 1]).tolist())
 
     def _total(self) -> Floats:
@@ -163,18 +163,14 @@ class Energies:
         )
 
     def _n_masked(self) -> Ints:
-        """Return how many units were scored, once a copy."""
-        return np.bincount(self.text[~_continues_unit(self)], minlength=len(self))
+        """Return the number of scored units, summed over copies, (n,)."""
+        # A row that goes on with the unit of the row before, in the same copy, is not counted.
+        same = np.zeros(len(self.text), np.bool_)
+        parts = (self.text, self.copy, self.unit)
+        same[1:] = np.logical_and.reduce([np.diff(part) == 0 for part in parts])
+        return np.bincount(self.text[~same], minlength=len(self))
 
     def _n_copies(self) -> Ints:
         first = np.ones(len(self.text), np.bool_)
         first[1:] = (np.diff(self.text) != 0) | (np.diff(self.copy) != 0)
         return np.bincount(self.text[first], minlength=len(self))
-
-
-def _continues_unit(energies: Energies) -> checks.Bools:
-    """Return which rows continue the unit of the row before, in the same copy."""
-    same = np.zeros(len(energies.text), np.bool_)
-    parts = (energies.text, energies.copy, energies.unit)
-    same[1:] = np.logical_and.reduce([np.diff(part) == 0 for part in parts])
-    return same

@@ -1,4 +1,4 @@
-"""Whose texts a model can be made to write, beside people whom it never saw."""
+"""Results of an extraction: members' texts that a model reproduces, against unseen people's."""
 
 from __future__ import annotations
 
@@ -36,17 +36,19 @@ from privacygauge.language.texts import Texts
 from privacygauge.runs.execute import Progress
 
 SAMPLED = "sampled"
+"""Way to extract: at least once in some number of samples."""
 VERBATIM = "verbatim"
+"""Way to extract: by greedy decoding, token by token."""
 NEAR = "near verbatim"
-"""Ways to extract: within some tries, by the likeliest tokens, and by those but for a few edits."""
+"""Way to extract: by greedy decoding, but for a few token edits."""
 
 _GRID = (1, 10, 100, 1_000, 10_000, 100_000, 1_000_000)
-"""Numbers of tries that are looked at beside those asked for."""
+"""Numbers of tries that are reported besides the one asked for."""
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedTexts:
-    """The texts of members and non-members, and whose they are."""
+    """Texts of members and non-members, and their people."""
 
     sample: Texts = field(repr=False)
     """(n,) Ids."""
@@ -55,39 +57,41 @@ class JudgedTexts:
     member: Bools
     """(n,) True where the target was trained on the text."""
     person: Texts = field(repr=False)
-    """(n,) Whose each text is; its own id where nobody says."""
+    """(n,) Person of each text; its own id where unknown."""
     unit: Ints
-    """(n,) The number of the person, from 0."""
+    """(n,) Number of the person, from 0."""
     compared: Bools
-    """(n,) Which texts both sides are compared on: as many of a member as of a non-member."""
+    """(n,) True for the texts on which the sides are compared: as many per member as per
+    non-member."""
     notes: tuple[str, ...] = ()
-    """What the reader of the numbers should know, a sentence each."""
+    """Notes for the reader of the numbers, one sentence each."""
     identifier: Ints | None = None
-    """(n, 2) What a masked model is to fill in of each text, in characters; a text is here once
-    for each of its identifiers. None for causal models, which write on."""
+    """(n, 2) Start and stop, in characters, of the identifier that a masked model fills in; a text
+    appears once for each of its identifiers. None for causal models, which continue a prefix."""
 
     @cached_property
     def inside(self) -> Bools:
-        """(p,) Which people are members."""
+        """(p,) True for people who are members."""
         found: Bools = np.bincount(self.unit, self.member) > 0
         return found
 
     def people(self, hit: Bools) -> Bools:
-        """Return which people (p,) have a text that is true in `hit` (n,)."""
+        """Return a mask (p,) of people with a text that is true in `hit` (n,)."""
         found: Bools = np.bincount(self.unit, hit, len(self.inside)) > 0
         return found
 
 
 @dataclass(frozen=True)
 class Tries:
-    """When a text counts as extracted."""
+    """Criterion for a text to count as extracted."""
 
     tries: int = 1000
-    """n, how often the model is made to write after each prefix; at least 1."""
+    """n, the number of samples after each prefix; at least 1."""
     chance: float = 0.5
-    """p, the probability of the suffix among them, in (0, 1)."""
+    """p, the probability that the suffix is among them, in (0, 1)."""
     edits: int = 0
-    """Token edits at which the likeliest tokens still count as near verbatim; 0: none."""
+    """Most token edits at which greedy decoding counts as near verbatim; 0: near verbatim is not
+    measured."""
 
     def __post_init__(self) -> None:
         for name, least in (("tries", 1), ("edits", 0)):
@@ -99,43 +103,43 @@ class Tries:
 
 @dataclass(frozen=True, eq=False)
 class Extracted:
-    """What can be extracted of n texts from a target, and from a reference that never saw them."""
+    """Extraction of n texts from a target, and from a reference that never saw them."""
 
     judged: JudgedTexts
-    """The texts."""
+    """Texts of members and non-members."""
     how: Writing
-    """How they were cut, and how the models were made to write."""
+    """How texts are cut, and how tokens are sampled."""
     asked: Tries
-    """When a text counts as extracted."""
+    """Criterion for a text to count as extracted."""
     unit: Unit
-    """What prefixes and suffixes are counted in."""
+    """Unit in which prefixes and suffixes are counted."""
     n_suffix: Ints
     """(n,) Units of each suffix."""
     spans: Ints
-    """(n, 2) Where each suffix begins and ends in its text, in characters."""
+    """(n, 2) Start and stop of each suffix in its text, in characters."""
     target: SuffixLikelihoods
-    """By the audited model."""
+    """Likelihoods under the audited model."""
     reference: SuffixLikelihoods | None = None
-    """By a model that was not trained on the texts."""
+    """Likelihoods under a model that was not trained on the texts."""
     target_edits: Ints | None = None
-    """(n,) Token edits between the suffix and the target's likeliest tokens, where asked for."""
+    """(n,) Token edits between the suffix and the target's greedy decoding, where asked for."""
     reference_edits: Ints | None = None
     """(n,) The same of the reference."""
 
     def by(self, model: SuffixLikelihoods | None, tries: float) -> Bools:
-        """Return which texts a model gives within so many tries, (n,); none without a model."""
+        """Return which texts (n,) a model gives within some tries; none without a model."""
         if model is None:
             return np.zeros(len(self.judged.text), np.bool_)
         found: Bools = model.tries(self.asked.chance) <= tries
         return found
 
     def within(self, tries: float) -> Bools:
-        """Return which texts the target gives within so many tries and the reference does not."""
+        """Return a mask of texts that the target gives within some tries, but not the reference."""
         return self.by(self.target, tries) & ~self.by(self.reference, tries)
 
     @cached_property
     def hits(self) -> Mapping[str, Bools]:
-        """Way of extraction to the texts (n,) that the target gives and the reference does not."""
+        """Masks (n,) of texts given by the target, but not the reference, by way of extraction."""
         model = self.target
         other = self.reference
         found = {SAMPLED: self.within(self.asked.tries), VERBATIM: model.verbatim.copy()}
@@ -154,16 +158,16 @@ class Extracted:
         return proportion(people[side], None, level)
 
     def rates(self, hit: Bools, level: float) -> BothSides:
-        """Return the shares of both sides and their difference, on equally many texts a person."""
+        """Return both sides' shares and their difference, on equally many texts per person."""
         people = self.judged.people(hit & self.judged.compared)
         [found] = both_sides({"": people}, self.judged.inside, np.arange(len(people)), level)
         return found
 
     def seen_by_reference(self, level: float) -> BothSides | None:
-        """Return the shares of both sides with a text that the reference gives, if it is no judge.
+        """Return the shares with a text that the reference gives, if it is not a valid judge.
 
-        It is none where it gives the members' texts to more people than the others': it was
-        trained on them, or the sides differ, and what it gives too is not common text.
+        It is not one where it gives texts of more members than non-members: then it was trained on
+        them, or the sides differ, and a text that it gives, too, need not be common text.
         """
         given = self.rates(self.by(self.reference, self.asked.tries), level)
         return given if given.difference.low > 0 else None
@@ -178,12 +182,12 @@ class Extracted:
 
     @property
     def grid(self) -> tuple[int, ...]:
-        """Numbers of tries to look at, with the one that was asked for."""
+        """Numbers of tries to report, with the one that was asked for."""
         return tuple(sorted({*_GRID, self.asked.tries}))
 
     @cached_property
     def first(self) -> Ints:
-        """The members' texts that were extracted, those that need fewest tries first."""
+        """Rows of the members' extracted texts, those that need the fewest tries first."""
         rows = np.flatnonzero(self.hits[SAMPLED] & self.judged.member)
         return rows[np.argsort(-self.target.log_probability[rows], kind="stable")]
 
@@ -193,7 +197,7 @@ class Extracted:
         return self.judged.text[row][start:stop]
 
     def found_in(self, row: int) -> tuple[Span, ...]:
-        """Return the identifiers that the suffix of a text holds and its prefix does not."""
+        """Return the identifiers in the suffix of a text that its prefix does not have."""
         text = self.judged.text[row]
         start, stop = self.spans[row].tolist()
         inside = (s for s in identifiers(text) if start <= s.start and s.stop <= stop)
@@ -201,7 +205,7 @@ class Extracted:
 
     @cached_property
     def contents(self) -> tuple[Content, ...]:
-        """What the members' extracted texts hold, kind by kind."""
+        """Counts of each kind of identifier in the members' extracted texts."""
         rows = self.first.tolist()
         each = {row: self.found_in(row) for row in rows}
         n = max(1, sum(len(self.suffix(row)) for row in rows))
@@ -225,16 +229,16 @@ class Extracted:
 
 @dataclass(frozen=True)
 class Content:
-    """How much of what was extracted is of one kind."""
+    """Amount of one kind of identifier among the extracted texts."""
 
     kind: str
     """One of `KINDS`."""
     spans: int
-    """How many there are, but for those that the prefix holds already."""
+    """Number of identifiers, without those that the prefix holds already."""
     people: int
-    """In the texts of how many people."""
+    """Number of people whose texts have them."""
     share: float
-    """The share of the extracted characters, in [0, 1]."""
+    """Share of the extracted characters, in [0, 1]."""
 
 
 def judged_texts(
@@ -247,7 +251,7 @@ def judged_texts(
     sides : sequence of Side
         Members, then non-members.
     models : sequence of CausalModel, or of MaskedModel
-        Whose tokenizers say which texts are long enough, or which identifiers can be asked about.
+        Their tokenizers decide which texts are long enough, or which identifiers can be hidden.
     rng : numpy.random.Generator
         Draws which texts are compared where people have unequal numbers of them.
 
@@ -314,16 +318,17 @@ def measure_extraction(
     run: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Extracted:
-    """Return what can be extracted of texts from a target and from a reference.
+    """Measure how well texts can be extracted from a target and from a reference.
 
     Parameters
     ----------
     target, reference : CausalModel or MaskedModel
-        Of one kind. The reference may be None: then nothing tells memory from common words.
-    judged : Judged
+        Two models of one kind. The reference may be None: then nothing tells memory from common
+        words.
+    judged : JudgedTexts
         Made with models of this kind.
     asked : Tries
-        With `edits` causal models are made to write, which takes far longer.
+        Criterion. With `edits`, causal models decode greedily, which takes far longer.
     run : str or pathlib.Path, optional
         A folder that keeps what the models answered, of these and of other texts: what was killed
         goes on there. By default nothing is kept.
@@ -366,7 +371,7 @@ def measure_extraction(
 
 
 def _never(model: Model, suffixes: Suffixes) -> Iterator[str]:
-    """Yield a sentence about the texts whose suffix holds what the vocabulary lacks."""
+    """Yield a note on the texts whose suffix has tokens that the vocabulary lacks."""
     unknown = model.tokenizer.unknown_id
     n = sum(bool((suffixes.of(row)[1] == unknown).any()) for row in range(len(suffixes)))
     what = ("identifier", "filled in") if isinstance(model, MaskedModel) else ("text", "written")

@@ -1,8 +1,8 @@
-"""What a model can be made to write: how likely the rest of a text is, without writing.
+"""Extraction: the likelihood of a text's suffix given its prefix, without sampling.
 
-A text is cut in two. Whoever knows its prefix lets the model write on; the probability that the
-model then writes the suffix follows from a single pass over the whole text. A masked model fills
-in what is hidden between the two ends of a text, token by token from left to right.
+A text is cut in two. An attacker who knows its prefix lets the model continue it; the probability
+that the continuation is the suffix follows from a single pass over the whole text. A masked model
+fills in the hidden part between the two ends of a text, token by token from left to right.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from privacygauge.language.store import distinct_texts, token_budget
 from privacygauge.language.tokens import Tokens, tokens_of
 
 LEAST = 8
-"""The fewest tokens of a text that is cut in two: the rest of a shorter one is soon guessed."""
+"""Fewest tokens of a text that is cut in two: the rest of a shorter one is soon guessed."""
 
 _ROWS_AT_ONCE = 128
-"""Logits of so many tokens at a time: few enough to stay near the processor."""
+"""Tokens whose logits are computed at once: few enough to stay in the processor's caches."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,13 @@ class Writing:
     """How texts are cut for a causal model, and how tokens are sampled."""
 
     prefix: int = 50
-    """Tokens that are given; of a short text at most half. Not used by masked models."""
+    """Tokens of the prefix; of a short text at most half. Not used by masked models."""
     suffix: int = 50
-    """Tokens that are to be written; fewer where the text ends. Not used by masked models."""
+    """Tokens of the suffix; fewer where the text ends. Not used by masked models."""
     temperature: float = 1.0
-    """Logits are divided by it before tokens are sampled; above 0."""
+    """Sampling temperature, above 0."""
     top_k: int = 40
-    """Tokens are sampled from so many, the likeliest; 0 for the whole vocabulary."""
+    """Tokens are sampled from the `top_k` likeliest; 0 for the whole vocabulary."""
 
     def __post_init__(self) -> None:
         for name, least in (("prefix", 1), ("suffix", 1), ("top_k", 0)):
@@ -54,22 +54,22 @@ class Writing:
             raise InputError(f"temperature must be above 0 and finite, got {self.temperature}")
 
     def describe(self) -> str:
-        """Return how tokens are sampled, in words."""
+        """Return the sampling settings in words."""
         among = f"the {self.top_k} likeliest tokens" if self.top_k else "the whole vocabulary"
         return f"temperature {self.temperature:g}, {among}"
 
 
 @dataclass(frozen=True, eq=False)
 class Suffixes:
-    """Texts in the tokens of one model, and the stretch of each that is to be written."""
+    """Texts in the tokens of one model, and the suffix of each."""
 
     tokens: Tokens
-    """The prefix, with what the tokenizer puts before it, and the suffix; for a masked model what
-    follows, too."""
+    """Prefix, with the tokens that the tokenizer puts before it, and suffix; for a masked model the
+    text after it, too."""
     start: Ints
-    """(n,) Where the suffix of every text begins, in tokens from 0."""
+    """(n,) First token of every suffix, from 0."""
     stop: Ints
-    """(n,) Where it ends; for a causal model the end of the text."""
+    """(n,) End of the suffix; for a causal model the end of the text."""
     n_prefix: Ints
     """(n,) Units of every prefix, at least 1."""
     n_suffix: Ints
@@ -85,32 +85,33 @@ class Suffixes:
 
     @cached_property
     def sha256(self) -> str:
-        """The checksum of texts and tokens, and of where they are cut."""
+        """SHA-256 of texts, tokens and suffixes."""
         cut = np.ascontiguousarray([self.start, self.stop], "<i8")
         return hashlib.sha256(self.tokens.sha256.encode() + cut.tobytes()).hexdigest()
 
     def of(self, text: int) -> tuple[Ints, Ints]:
-        """Return the ids before the suffix of a text, and those of the suffix."""
+        """Return the token ids before the suffix of a text, and those of the suffix."""
         ids, _ = self.tokens.of(text)
         return ids[: self.start[text]], ids[self.start[text] : self.stop[text]]
 
 
 @dataclass(frozen=True, eq=False)
 class SuffixLikelihoods:
-    """What one model writes after the prefixes of n texts."""
+    """Likelihoods under one model of the suffixes of n texts, given their prefixes."""
 
     log_probability: Floats
-    """(n,) That of writing the whole suffix, in nats; minus infinity where it cannot be sampled."""
+    """(n,) Log-probability of the whole suffix, in nats; minus infinity where it cannot be
+    sampled."""
     verbatim: Bools
-    """(n,) Whether the likeliest token, chosen at every step, is that of the suffix."""
+    """(n,) True where greedy decoding gives the suffix."""
 
     def tries(self, chance: float) -> Floats:
-        """Return the tries (n,) after which each suffix was written with a probability `chance`."""
+        """Return the tries (n,) after which each suffix is written with a probability `chance`."""
         return tries_needed(self.log_probability, chance)
 
 
 def long_enough(texts: Sequence[str], models: Sequence[CausalModel]) -> Bools:
-    """Return which texts have at least `LEAST` units, (n,)."""
+    """Return a mask of the texts with at least `LEAST` units, (n,)."""
     found: Bools = _tokens(texts, models)[0][0].n_units >= LEAST
     return found
 
@@ -118,7 +119,7 @@ def long_enough(texts: Sequence[str], models: Sequence[CausalModel]) -> Bools:
 def suffixes_of(
     texts: Sequence[str], models: Sequence[CausalModel], how: Writing
 ) -> tuple[list[Suffixes], Unit]:
-    """Return texts cut in two, once for each model and at the same place for all.
+    """Cut texts in two, once for each model and at the same place for all.
 
     Parameters
     ----------
@@ -130,7 +131,7 @@ def suffixes_of(
     Returns
     -------
     list of Suffixes, "token" or "word"
-        And what prefix and suffix are counted in: words where the tokenizers differ.
+        And the unit of prefix and suffix: words where the tokenizers differ.
     """
     found, unit = _tokens(texts, models)
     if int(found[0].n_units.min()) < 2:
@@ -139,23 +140,23 @@ def suffixes_of(
 
 
 def suffix_likelihoods(model: Model, suffixes: Suffixes, how: Writing) -> SuffixLikelihoods:
-    """Return how likely a model writes each suffix, or fills it in, without writing.
+    """Return the likelihood of each suffix, by continuation or by filling in, without sampling.
 
     Parameters
     ----------
     model : CausalModel or MaskedModel
         A causal one is asked in one pass a text, a masked one in a pass for each hidden token.
     suffixes : Suffixes
-        In the tokens of this model.
+        Suffixes in the tokens of this model.
     how : Writing
-        How tokens are sampled.
+        Sampling settings.
 
     Returns
     -------
-    Written
-        Equal to what step by step writing gives: the probability of a sequence is the product of
-        those of its tokens, each given the true ones before it. To a masked model those behind it
-        are hidden. A token that stands for all that the vocabulary lacks is never the text's own.
+    SuffixLikelihoods
+        Equal to the result of sampling step by step: the probability of a sequence is the product
+        of those of its tokens, each given the true ones before it. From a masked model those behind
+        it are hidden. An unknown token never equals the text's own.
 
     Notes
     -----
@@ -185,9 +186,10 @@ def suffix_likelihoods(model: Model, suffixes: Suffixes, how: Writing) -> Suffix
 
 
 def _steps(suffixes: Suffixes, model: Model) -> tuple[ScoredPositions, Bools]:
-    """Return what is scored, and which of it are the tokens that come next.
+    """Return the scored positions, and a mask of those that predict the next token.
 
-    A masked model is shown a copy for each token of a suffix, which hides it and all behind it.
+    A masked model reads a copy for each token of a suffix, with that token and all later ones
+    hidden.
     """
     size = suffixes.stop - suffixes.start
     one = isinstance(model, CausalModel)
@@ -207,12 +209,12 @@ def _steps(suffixes: Suffixes, model: Model) -> tuple[ScoredPositions, Bools]:
 
 
 def tries_needed(log_probability: ArrayLike, chance: float) -> Floats:
-    """Return how often one has to try for a text to come with a probability of `chance`.
+    """Return the number of tries for a text to occur with a probability of `chance`.
 
     Parameters
     ----------
     log_probability : array_like of float, shape (n,)
-        Of the text in one try, in nats, at most 0.
+        Log-probability of the text in one try, in nats, at most 0.
     chance : float
         p, in (0, 1).
 
@@ -241,7 +243,7 @@ def tries_needed(log_probability: ArrayLike, chance: float) -> Floats:
 
 
 def edits(model: CausalModel, suffixes: Suffixes) -> Ints:
-    """Return the token edits between each suffix and what the model writes greedily, (n,).
+    """Return the token edits between each suffix and the model's greedy continuation, (n,).
 
     Parameters
     ----------
@@ -267,7 +269,7 @@ def edits(model: CausalModel, suffixes: Suffixes) -> Ints:
 
 
 def greedy(model: CausalModel, ids: Ints, n: int) -> Ints:
-    """Return the n likeliest tokens (m, n) after prefixes (m, t), each chosen at its step."""
+    """Return n tokens (m, n) of greedy decoding after prefixes (m, t)."""
     import torch
 
     with torch.inference_mode():

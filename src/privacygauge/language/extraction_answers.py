@@ -1,4 +1,4 @@
-"""What models write of texts, kept on disk: a killed extraction goes on where it was."""
+"""Suffix likelihoods of texts, stored on disk: a killed extraction resumes where it stopped."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from privacygauge.runs.plan import ArraySpec, Plan, Task
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """The work of a run: how likely a model writes the suffixes of a task."""
+    """Work of a run: likelihoods of the suffixes of a task."""
 
     model: Model
-    """The model."""
+    """Model that is asked."""
     suffixes: Suffixes
-    """The texts, each once, sorted by length."""
+    """Texts, without repeats, sorted by length."""
     how: Writing
-    """How tokens are sampled."""
+    """Sampling settings."""
 
     def __call__(self, task: Task) -> Mapping[str, ArrayLike]:
-        """Return what `suffix_likelihoods` says of these texts."""
+        """Return the `suffix_likelihoods` of the task's texts."""
         some = self.suffixes.rows(np.arange(task.start, task.stop))
         found = suffix_likelihoods(self.model, some, self.how)
         return {"log_probability": found.log_probability, "verbatim": found.verbatim}
@@ -48,15 +48,15 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class Editing:
-    """The work of a run: how far what a model writes is from the suffixes of a task."""
+    """Work of a run: token edits between a model's continuations and the suffixes of a task."""
 
     model: CausalModel
-    """The model."""
+    """Model that is asked."""
     suffixes: Suffixes
-    """The texts, each once, sorted by length."""
+    """Texts, without repeats, sorted by length."""
 
     def __call__(self, task: Task) -> Mapping[str, ArrayLike]:
-        """Return the `edits` of these texts."""
+        """Return the `edits` of the task's texts."""
         some = self.suffixes.rows(np.arange(task.start, task.stop))
         return {"edits": edits(self.model, some)}
 
@@ -64,7 +64,7 @@ class Editing:
 def kept_written(
     model: Model, suffixes: Suffixes, how: Writing, kept: AnswerStore
 ) -> SuffixLikelihoods:
-    """Return `suffix_likelihoods` of all texts, asking only about those that are not stored.
+    """Return `suffix_likelihoods` of all texts; only those not stored are computed.
 
     The progress counts a text once that occurs twice.
     """
@@ -79,7 +79,7 @@ def kept_written(
 
 
 def kept_edits(model: CausalModel, suffixes: Suffixes, kept: AnswerStore) -> Ints:
-    """Return `edits` of all texts, (n,), writing only those whose answers are not stored."""
+    """Return `edits` of all texts, (n,); only those not stored are computed."""
     once, which = _once(suffixes)
     found = _compute_arrays(Editing(model, once), {"edits": "int64"}, {}, kept)
     return np.asarray(found["edits"][which], np.int64)
@@ -96,7 +96,7 @@ def _compute_arrays(
     settings: Mapping[str, float],
     kept: AnswerStore,
 ) -> dict[str, NDArray[Any]]:
-    """Return the arrays, one value a text."""
+    """Return the arrays, one value per text."""
     n = len(work.suffixes)
     plan = Plan(
         name="language",

@@ -1,4 +1,4 @@
-"""Which samples are found: features of the text against "detected" (Table 7)."""
+"""Features of the texts of detected samples (Table 7)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FEATURES: Mapping[str, tuple[int, ...]] = {
     "non-alphanumeric": (2,),
     "rarest tokens": (3, 4, 5),
 }
-"""The columns of `exposure_features` behind each of the paper's features (A) to (D)."""
+"""Columns of `exposure_features` behind each of the paper's features (A) to (D)."""
 
 ROWS = (
     ("digits",),
@@ -32,10 +32,10 @@ ROWS = (
     ("length", "non-alphanumeric", "rarest tokens"),
     ("digits", "length", "non-alphanumeric", "rarest tokens"),
 )
-"""The rows of Table 7."""
+"""Rows of Table 7."""
 
 Weights = Literal["none", "balanced"]
-"""``none`` as published; ``balanced`` weights detected and missed samples alike."""
+"""Class weights: ``none`` as published; ``balanced`` weights detected and missed samples alike."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,14 +45,14 @@ class FeatureFit:
     features: tuple[str, ...]
     """Names of `FEATURES`."""
     weights: Weights
-    """How the two kinds of samples were weighted."""
+    """Class weights of the fit."""
     train: Transcript
-    """Log-odds beside "detected", on the rows that were learnt from."""
+    """Log-odds and labels ("detected") of the training rows."""
     test: Transcript
-    """The same on other groups' rows."""
+    """Log-odds and labels of other groups' rows."""
 
     def decisions(self, part: Transcript) -> Decisions:
-        """Return the guesses at even odds on `train` or `test`, for precision and recall."""
+        """Return guesses at even odds on `train` or `test`, for precision and recall."""
         return Cut(0.0, "even odds of a logistic regression").decide(part)
 
 
@@ -70,7 +70,7 @@ def feature_study(
     Parameters
     ----------
     columns : ndarray of float, shape (n, 6)
-        Of `exposure_features`.
+        Features from `exposure_features`.
     detected : ndarray of bool, shape (n,)
         Whether the attack guessed the member to be one; both kinds must occur.
     unit : ndarray of int, shape (n,)
@@ -90,9 +90,9 @@ def feature_study(
     Notes
     -----
     Mireshghallah et al. (2022), section 4.4, Table 7: precision and recall at even odds without
-    weights. There a feature that moves the odds a little predicts "missed" for all samples, which
-    the paper prints as 0.0 and 0.0: the AUC of the same fit says whether it tells anything.
-    Features are standardised by the rows learnt from; the penalty is scikit-learn's default.
+    weights. A feature that moves the odds a little then predicts "missed" for all samples, which
+    the paper prints as 0.0 and 0.0: the AUC of the same fit shows whether it is informative.
+    Features are standardised on the training rows; the penalty is scikit-learn's default.
     """
     columns = np.asarray(columns, np.float64)
     detected = checks.bools(detected, "detected", length=len(columns))
@@ -114,7 +114,7 @@ def feature_study(
 def exposure_features(
     text: Sequence[str], tokens: Sequence[Sequence[str]], frequency: Mapping[str, int]
 ) -> Floats:
-    """Return six numbers a text: digits, length, other characters, three rarest tokens' counts.
+    """Return six numbers per text: digits, length, other characters, three rarest tokens' counts.
 
     Parameters
     ----------
@@ -122,12 +122,12 @@ def exposure_features(
     tokens : sequence of sequence of str, length n
         The tokens of each text, at least one each.
     frequency : mapping of str to int
-        How often each token occurs in the training data; 0 where it is absent.
+        Count of each token in the training data; 0 where it is absent.
 
     Returns
     -------
     ndarray of float, shape (n, 6)
-        The number of digits; of tokens; of characters that are no letters, digits or white space;
+        The number of digits; of tokens; of characters other than letters, digits and white space;
         and the frequencies of the three rarest tokens, rarest first. A text of fewer than three
         tokens repeats its most frequent one.
 
@@ -144,7 +144,7 @@ def exposure_features(
 
 
 def token_frequency(tokens: Sequence[Sequence[str]]) -> dict[str, int]:
-    """Return how often each token occurs in all texts together."""
+    """Return the number of times that each token occurs in all texts."""
     return dict(Counter(token for row in tokens for token in row))
 
 

@@ -1,4 +1,4 @@
-"""What in a text may say who somebody is, and what a masked model fills in where it is hidden."""
+"""Identifiers in texts (names, dates, numbers), and how a masked model fills them in."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from privacygauge.language.tokenizer import EncodedText
 from privacygauge.language.tokens import Tokens
 
 KINDS = ("e-mail", "date", "phone", "number", "name")
-"""In this order: what is found as one kind is not looked for as a later one."""
+"""Kinds of identifiers, in the order of the search: a stretch found as one kind is not searched for
+later kinds."""
 
+# Forms of identifiers in English texts; a date may also have its month in words.
 _MONTHS = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
     r"sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
@@ -36,34 +38,34 @@ _FORMS = {
 }
 _PATTERNS = {kind: re.compile(form) for kind, form in _FORMS.items()}
 _FEWEST_DIGITS = 7
-"""Of a phone number."""
+"""Fewest digits of a phone number."""
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 _BEGINS = re.compile(r"(?:^|[.!?:]\s+|\n\s*)[\"'(]*$")
-"""What stands before the first word of a sentence."""
+"""Text before the first word of a sentence."""
 _TITLES = ("Dr", "Mr", "Mrs", "Ms", "Prof")
-"""What stands before a name, and is none."""
+"""Titles: they precede a name and are not part of it."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of a text, and what it looks like."""
+    """A stretch of a text, and the kind of identifier it looks like."""
 
     kind: str
     """One of `KINDS`."""
     start: int
-    """Where it begins, in characters."""
+    """Start, in characters."""
     stop: int
-    """Where it ends."""
+    """End, in characters."""
 
 
 def identifiers(text: str) -> tuple[Span, ...]:
-    """Return what looks like an identifier, from left to right, no two overlapping.
+    """Find stretches that look like identifiers, from left to right, none overlapping.
 
     Returns
     -------
     tuple of Span
-        By form alone, so some are none and some are missed: a number may be a dose. A word with
-        a capital letter counts as a name, unless it begins a sentence or has no small letters.
+        Found by form alone, with false positives and misses: a number may be a dose. A word with a
+        capital letter counts as a name, unless it begins a sentence or is all capitals.
 
     Examples
     --------
@@ -89,7 +91,7 @@ def _of_form(kind: str, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _names(text: str) -> Iterator[tuple[int, int]]:
-    """Yield capitalised words; those that follow each other directly are one name."""
+    """Yield capitalised words; adjacent ones are one name."""
     span = None
     for match in _WORD.finditer(text):
         word, before = match.group(), text[max(0, match.start() - 8) : match.start()]
@@ -110,20 +112,21 @@ def _names(text: str) -> Iterator[tuple[int, int]]:
 def by_identifier(
     scores: TextScores, models: Sequence[MaskedModel]
 ) -> tuple[TextScores, dict[str, tuple[int, int]]]:
-    """Return a row for each identifier of every text, and where it stands in the text.
+    """Return a row for each identifier of every text, and its span in the text.
 
     Parameters
     ----------
     scores : TextScores
-        With texts.
+        Scores with texts.
     models : sequence of MaskedModel
-        Whose tokenizers say which identifiers they can be asked about.
+        Their tokenizers decide which identifiers can be hidden.
 
     Returns
     -------
     TextScores
         Known by the text's id and the identifier's place. The group is that of the text, or the
-        text itself. What occurs in a text twice is left out: whoever hides one shows the other.
+        text itself. A string that occurs twice in a text is left out: the other occurrence would
+        show it.
     dict of str to (int, int)
         Id of the row to where the identifier begins and ends, in characters.
 
@@ -170,13 +173,13 @@ def by_identifier(
 
 
 def hidden(texts: Sequence[str], spans: Ints, models: Sequence[MaskedModel]) -> list[Suffixes]:
-    """Return texts in each of which a span is hidden, once for each model.
+    """Return texts with one span hidden in each, once for each model.
 
     Parameters
     ----------
     texts : sequence of str, length n
     spans : ndarray of int, shape (n, 2)
-        What is hidden, in characters.
+        Start and stop of the hidden span, in characters.
     models : sequence of MaskedModel
         Of a text that is longer than a model reads, it sees what is around the span. Each model
         is asked in its own tokens, and knows how many are hidden.
@@ -219,7 +222,7 @@ def hidden(texts: Sequence[str], spans: Ints, models: Sequence[MaskedModel]) -> 
 
 
 def _fitting_spans(texts: Sequence[str], spans: Ints, models: Sequence[MaskedModel]) -> list[bool]:
-    """Return which spans have tokens, and no more than every model reads."""
+    """Return a mask of the spans that have tokens, no more than every model reads."""
     return [
         all(
             0 < len(_tokens_in_span(one, span)) <= model.limit - np.count_nonzero(one.framing)
@@ -232,14 +235,14 @@ def _fitting_spans(texts: Sequence[str], spans: Ints, models: Sequence[MaskedMod
 
 
 def _tokens_in_span(encoded: EncodedText, span: Ints) -> Ints:
-    """Return the places of the tokens that a span lies in."""
+    """Return the positions of the tokens in a span."""
     begins, ends = encoded.spans.T
     places: Ints = np.flatnonzero(~encoded.framing & (begins < span[1]) & (ends > span[0]))
     return places
 
 
 def _tokens_around(encoded: EncodedText, span: Ints, limit: int) -> tuple[Ints, int, int]:
-    """Return the tokens of a text around a span, as many as fit, and where the span is."""
+    """Return as many tokens around a span as fit, and the position of the span among them."""
     places = _tokens_in_span(encoded, span)
     first = int(places[0])
     stop = int(places[-1]) + 1

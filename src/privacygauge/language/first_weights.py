@@ -1,4 +1,4 @@
-"""Language models that have learnt nothing yet: their shape, tokenizer and first weights."""
+"""Untrained language models: shape, tokenizer and initial weights."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from privacygauge.language.loading import Kind
 from privacygauge.language.tokens import checked_keys
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-"""The tokens that are not a text, in the order of their ids."""
+"""Special tokens, in the order of their ids."""
 ENDS = ("<s>", "</s>")
-"""The same of a causal model: what stands before every text, and behind it."""
+"""Special tokens of a causal model: before every text, and after it."""
 
 _UNKNOWN = "[UNK]"
 # As many letters as the usual trainers keep: the rest is read as unknown.
@@ -50,14 +50,20 @@ def trained_word_pieces(texts: Sequence[str], vocabulary: int, limit: int) -> An
     Wu et al. (2016), section 4.1, as BERT uses it (Devlin et al. 2019): pieces that go on inside
     of a word begin with ``##``.
     """
-    from tokenizers import models, trainers
+    from tokenizers import decoders, models, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
     fast: Any = PreTrainedTokenizerFast
     checked_keys(texts)
     learning = _empty(models.WordPiece(unk_token=_UNKNOWN))
-    letters = _letters(learning, texts)
-    first = [*SPECIAL, *letters]
+    # Letters that begin a word, and with ## those inside of one.
+    counts: Counter[str] = Counter()
+    for text in texts:
+        plain = learning.normalizer.normalize_str(text)
+        for word, _ in learning.pre_tokenizer.pre_tokenize_str(plain):
+            counts.update([word[0], *(f"##{letter}" for letter in word[1:])])
+    letters = sorted(counts, key=lambda letter: (-counts[letter], letter))[:_MOST_LETTERS]
+    first = [*SPECIAL, *sorted(letters)]
     if len(first) > vocabulary:
         raise InputError(
             f"vocabulary must be at least {len(first)} for the letters of these texts, got "
@@ -69,8 +75,16 @@ def trained_word_pieces(texts: Sequence[str], vocabulary: int, limit: int) -> An
         vocab_size=vocabulary, special_tokens=first, show_progress=False
     )
     learning.train_from_iterator(texts, trainer)
+    learnt = learning.get_vocab()
+    framed = _empty(models.WordPiece(learnt, unk_token=_UNKNOWN))
+    framed.add_special_tokens(list(SPECIAL))
+    framed.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        special_tokens=[(name, learnt[name]) for name in ("[CLS]", "[SEP]")],
+    )
+    framed.decoder = decoders.WordPiece()
     return fast(
-        tokenizer_object=_framed_tokenizer(learning.get_vocab()),
+        tokenizer_object=framed,
         cls_token="[CLS]",
         sep_token="[SEP]",
         pad_token="[PAD]",
@@ -81,7 +95,7 @@ def trained_word_pieces(texts: Sequence[str], vocabulary: int, limit: int) -> An
 
 
 def trained_byte_pairs(texts: Sequence[str], vocabulary: int, limit: int) -> Any:
-    """Return a tokenizer of byte pairs whose vocabulary comes from `texts` alone.
+    """Return a byte-pair tokenizer whose vocabulary comes from `texts` alone.
 
     Returns
     -------
@@ -136,29 +150,6 @@ def _empty(model: Any) -> Any:
     return made
 
 
-def _framed_tokenizer(vocabulary: dict[str, int]) -> Any:
-    """Return the tokenizer of a vocabulary, with [CLS] and [SEP] around every text."""
-    from tokenizers import decoders, models, processors
-
-    made = _empty(models.WordPiece(vocabulary, unk_token=_UNKNOWN))
-    made.add_special_tokens(list(SPECIAL))
-    ids = [(name, vocabulary[name]) for name in ("[CLS]", "[SEP]")]
-    made.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=ids)
-    made.decoder = decoders.WordPiece()
-    return made
-
-
-def _letters(tokenizer: Any, texts: Sequence[str]) -> list[str]:
-    """Return the letters that begin a word and those inside of one, the most frequent ones."""
-    counts: Counter[str] = Counter()
-    for text in texts:
-        plain = tokenizer.normalizer.normalize_str(text)
-        for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(plain):
-            counts.update([word[0], *(f"##{letter}" for letter in word[1:])])
-    kept = sorted(counts, key=lambda letter: (-counts[letter], letter))[:_MOST_LETTERS]
-    return sorted(kept)
-
-
 _TOKENS_A_HEAD = 64
 # The frame and two tokens of a text.
 _SHORTEST = 4
@@ -166,18 +157,18 @@ _SHORTEST = 4
 
 @dataclass(frozen=True)
 class Shape:
-    """What a model that is trained from scratch is like."""
+    """Architecture of a model that is trained from scratch."""
 
     kind: Kind
-    """A BERT with word pieces in lower case, or a GPT-2 with pieces of bytes."""
+    """Kind: a BERT with word pieces in lower case, or a GPT-2 with byte pairs."""
     layers: int
-    """The number of layers, at least 1."""
+    """Number of layers, at least 1."""
     hidden: int
-    """Its width, at least 1; 64 numbers a head of attention, one head for less."""
+    """Hidden width, at least 1; one attention head per 64, at least one."""
     vocabulary: int
-    """The most tokens."""
+    """Most tokens of the vocabulary."""
     context: int
-    """The most tokens that it reads at once, its frame included."""
+    """Most tokens read at once, frame included."""
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -195,16 +186,16 @@ class Shape:
 
     @property
     def heads(self) -> int:
-        """The number of heads of attention."""
+        """Number of attention heads."""
         return max(1, self.hidden // _TOKENS_A_HEAD)
 
     def tokenizer(self, texts: Sequence[str]) -> Any:
-        """Return the tokenizer of transformers whose vocabulary comes from `texts` alone."""
+        """Return a transformers tokenizer whose vocabulary comes from `texts` alone."""
         trained = trained_word_pieces if self.kind == "masked" else trained_byte_pairs
         return trained(texts, self.vocabulary, self.context)
 
     def module(self, tokenizer: Any, seed: int) -> Any:
-        """Return the torch module, whose weights follow from the seed alone."""
+        """Return the torch module; its weights depend on the seed alone."""
         import torch
 
         made = _bert if self.kind == "masked" else _gpt2

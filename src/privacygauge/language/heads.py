@@ -1,4 +1,4 @@
-"""The vocabulary's scores at a few positions only: most of a head's work is for nothing else.
+"""Output heads at selected positions: logits of all others are not computed.
 
 A head is the part of a model between its last hidden state and its logits. It is found by the
 names of its modules, tried on one batch against the model as a whole, and used only where both
@@ -30,10 +30,10 @@ _TOLERANCE = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """The modules that turn hidden states into logits, one after another."""
+    """Modules that turn hidden states into logits, one after another."""
 
     modules: tuple[Any, ...]
-    """Torch modules or functions; none at all where hidden states are logits already."""
+    """Torch modules or functions; () where hidden states are logits already."""
 
     def __call__(self, hidden: Any) -> Any:
         """Return the logits (m, v) of hidden states (m, d)."""
@@ -43,7 +43,7 @@ class Head:
 
 
 def head_of(model: Any) -> Head | None:
-    """Return the head of a masked language model; None where it cannot be told apart.
+    """Return the output head of a masked language model; None where it cannot be separated.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def _agrees(model: Any, head: Head, inputs: dict[str, Any], inside: Any, expecte
     try:
         found = head(model.base_model(**inputs).last_hidden_state[inside])
     except (TypeError, AttributeError, RuntimeError):
-        # Modules of these names that want something else are no head of this kind.
+        # Modules of these names that take other inputs are not a head of this kind.
         return False
     if found.shape != expected.shape:
         return False
@@ -108,7 +108,7 @@ def _check_varied(logits: Any) -> None:
 
 
 def _trial(config: Any) -> tuple[Any, Any]:
-    """Return two made-up rows of tokens, one of them shorter, and their lengths."""
+    """Return token ids of two made-up rows, one shorter than the other, and their lengths."""
     pad = getattr(config, "pad_token_id", None) or 0
     rng = np.random.default_rng(0)
     ids = rng.integers(0, config.vocab_size, (2, 8))

@@ -1,4 +1,4 @@
-"""Models that are in memory already, such as one that was just trained."""
+"""Models in memory, such as one that was just trained."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def model_of(
     module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, *, windows: Windows = WHOLE
 ) -> Model:
-    """Return a language model of transformers that is in memory, ready to be audited.
+    """Return a model of transformers in memory as one that can be audited.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def model_of(
     tokenizer : transformers.PreTrainedTokenizerFast
         Its tokenizer.
     windows : Windows
-        How texts that are longer than the model reads are read.
+        Windows for texts that are longer than the model's context.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def model_of(
 
 
 def _sha256(module: PreTrainedModel) -> str:
-    """Return the checksum of the weights as they are now, and of the settings."""
+    """Return the SHA-256 of the current weights and the settings."""
     import torch
 
     settings = json.dumps(module.config.to_dict(), sort_keys=True, default=str)

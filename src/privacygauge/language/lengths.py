@@ -1,7 +1,7 @@
-"""How long texts are: known without any model, and so no evidence; texts are compared at equal one.
+"""Lengths of texts: known without a model, hence no evidence; texts are compared at equal lengths.
 
-The energy of a text is a mean over its tokens, which varies more where they are few, and long
-texts are easier to every model.
+The energy of a text is a mean over its tokens; it varies more where they are few, and long texts
+are easier for every model.
 """
 
 from __future__ import annotations
@@ -18,45 +18,46 @@ from privacygauge.language.patients import sizes_differ
 from privacygauge.language.scores import TextScores
 
 ALIKE = 0.9
-"""Level of the test of equal lengths: one in ten honest audits leaves a few texts out for nothing,
-so that fewer differences are left in than at the usual level."""
+"""Level of the test of equal lengths: lower than usual, so that fewer differences are left; one in
+ten honest audits leaves out a few texts for nothing."""
 STEP = 0.1
-"""Of the logarithm of the length: texts within a tenth of each other are equally long."""
+"""Width of a bin of log length: texts within a tenth of each other count as equally long."""
 ENOUGH = 0.2
-"""The share of either side that has to be left after matching."""
+"""Share of either side that must be left after matching."""
 MOSTLY = 0.5
-"""Share of a side that has twins on the other: what is left says little of the side."""
+"""Share of a side that has copies on the other; above it, too little of the side is left to
+compare."""
 FEWEST = 10
-"""Texts of either side that have to be left after matching."""
+"""Fewest texts of either side after matching."""
 
 _HIGHEST = 25.0
-"""Nats: no model finds the typical text of a file less likely than this per token; a uniform guess
-among 250,000 tokens has 12."""
+"""Nats per token: no model gives the typical text of a file a higher energy; a uniform guess among
+250,000 tokens has 12."""
 _TIMES = 5.0
-"""Energies of the same unit may differ so much between two models, or two sides."""
+"""Largest ratio between energies of the same unit, of two models or of two sides."""
 _SUM = 0.5
-"""Of the logarithm of the energy on that of the length: slopes of sums are near 1, of means near
-0."""
+"""Threshold for the slope of log energy on log length: near 1 for sums, near 0 for means."""
 
 _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, eq=False)
 class Lengths:
-    """The lengths of the judged texts, and which of them are compared."""
+    """Lengths of the judged texts, and the selection that is compared."""
 
     length: Ints
     """(n,) Tokens of each sample; words where tokens are not known."""
     unlike: bool
-    """Whether members and non-members are unequally long."""
+    """True where the lengths of members and non-members differ."""
     kept: Bools
-    """(n,) What is compared, population included: on both sides equal shares of each length."""
+    """(n,) True for the samples compared, population included: equal shares of each length on both
+    sides."""
     overlap: bool
-    """Whether enough texts are left for that."""
+    """True where enough texts are left for the comparison."""
 
 
 def text_lengths(scores: TextScores) -> Ints | None:
-    """Return how long each sample is, (n,), in tokens, or in words of its text; None if unknown."""
+    """Return the length of each sample, (n,), in tokens or in words; None if unknown."""
     if scores.length is not None:
         return scores.length
     if scores.text is None:
@@ -65,13 +66,13 @@ def text_lengths(scores: TextScores) -> Ints | None:
 
 
 def compared_lengths(scores: TextScores, rng: np.random.Generator) -> Lengths | None:
-    """Return which samples are compared, so that both sides are equally long.
+    """Select samples so that members and non-members are equally long.
 
     Parameters
     ----------
     scores : TextScores
     rng : numpy.random.Generator
-        Draws what is left out; neither the order of the rows nor any score matters.
+        Draws the samples left out; neither the order of the rows nor any score matters.
 
     Returns
     -------
@@ -80,10 +81,10 @@ def compared_lengths(scores: TextScores, rng: np.random.Generator) -> Lengths | 
 
     Notes
     -----
-    Texts fall in bins of a tenth of their logarithm. In every bin as many are left out at random
-    as it takes for the same ratio of members to non-members everywhere; the ratio is the one that
-    leaves the smallest variance of a difference of means. Given the lengths, which stay is drawn
-    apart from what the models say, so that without a leak both sides are exchangeable.
+    Texts fall in bins by length, a tenth in the logarithm wide. In every bin samples are left out
+    at random until the ratio of members to non-members is the same everywhere; the ratio is the one
+    that minimises the variance of a difference of means. Given the lengths, the choice does not
+    depend on the models' answers, so that without a leak both sides are exchangeable.
     """
     length = text_lengths(scores)
     if length is None:
@@ -114,20 +115,20 @@ def compared_lengths(scores: TextScores, rng: np.random.Generator) -> Lengths | 
 
 
 def comparable(scores: TextScores, rng: np.random.Generator) -> tuple[TextScores, tuple[str, ...]]:
-    """Return the samples that can be compared, and what forbids any comparison.
+    """Return the samples that can be compared, and the reasons that forbid any comparison.
 
     Parameters
     ----------
     scores : TextScores
     rng : numpy.random.Generator
-        Draws what is left out.
+        Draws the samples left out.
 
     Returns
     -------
     scores : TextScores
         Members and non-members of equal lengths; all where too few would be left.
     apart : tuple of str
-        For `Controls.apart`.
+        Reasons, for `Controls.apart`.
     """
     apart = ("copies",) if scores.crossed > MOSTLY else ()
     if unlike_units(scores) == "sides":
@@ -142,7 +143,7 @@ def comparable(scores: TextScores, rng: np.random.Generator) -> tuple[TextScores
 
 
 def unlike_units(scores: TextScores) -> Literal["sides", "models"] | None:
-    """Return where some energies are sums over a text's tokens and others are means.
+    """Return where some energies are sums over a text's tokens and others means.
 
     Returns
     -------
@@ -152,11 +153,11 @@ def unlike_units(scores: TextScores) -> Literal["sides", "models"] | None:
 
     Notes
     -----
-    Sums grow with the length of a text, and means do not: the slope of the logarithm of the energy
-    on that of the length is near 1 or near 0. Where lengths are not known, or too much alike,
-    energies are sums if they are above all that a mean can be, and far above those of the other
-    model, or of the other side where there is one model alone. That a model has learnt its
-    members by heart is no reason to take it for one of another unit.
+    Sums grow with the length of a text, and means do not: the slope of log energy on log length is
+    near 1 or near 0. Where lengths are unknown, or too similar, energies are sums if they are above
+    the largest possible mean, and far above those of the other model, or of the other side where
+    there is only one model. A model that has memorised its members is not taken for one of another
+    unit.
     """
     energies = {"target": scores.energy_target, "reference": scores.energy_reference}
     length = text_lengths(scores)
@@ -196,11 +197,11 @@ class _Cell:
     """Energies of one side under one model."""
 
     median: float
-    """In whatever unit they are."""
+    """Median energy, in its own unit."""
     summed: bool | None
-    """Whether they grow with the length as sums do; None where nobody can tell."""
+    """True where energies grow with length as sums do; None where that cannot be told."""
     tokens: float | None
-    """The median length; None where it is not known."""
+    """Median length; None where unknown."""
 
 
 def _cell(energy: Floats, length: Ints | None) -> _Cell:
@@ -219,12 +220,12 @@ def _cell(energy: Floats, length: Ints | None) -> _Cell:
 
 
 def _slopes_differ(first: _Cell, second: _Cell) -> bool:
-    """Return whether the slopes say that one holds sums and the other means."""
+    """Return whether the slopes show that one is of sums and the other of means."""
     return None not in (first.summed, second.summed) and first.summed != second.summed
 
 
 def _sizes_differ(high: _Cell, low: _Cell) -> bool:
-    """Return whether one must hold sums and the other means, by how large they are."""
+    """Return whether the sizes show that one is of sums and the other of means."""
     if high.summed is False or (low.summed is not None and high.summed is not None):
         return False
     if low.summed or high.median <= _HIGHEST or high.median <= _TIMES * low.median:
@@ -236,7 +237,7 @@ def _sizes_differ(high: _Cell, low: _Cell) -> bool:
 
 
 def note_on(found: Lengths, scores: TextScores) -> str:
-    """Return what a reader should know of lengths that differ."""
+    """Return a note for the reader on lengths that differ."""
     sides = {"members": scores.member, "non-members": scores.nonmember}
     median = {name: float(np.median(found.length[side])) for name, side in sides.items()}
     of = "tokens" if scores.length is not None else "words"
@@ -254,20 +255,20 @@ def note_on(found: Lengths, scores: TextScores) -> str:
 
 
 def _ratio(inside: Ints, outside: Ints) -> float:
-    """Return the ratio of members to non-members, in every bin, that leaves most to be compared."""
+    """Return the ratio of members to non-members, the same in every bin, that leaves most."""
     both = (inside > 0) & (outside > 0)
     tried = np.unique(np.append(inside[both] / outside[both], inside.sum() / outside.sum()))
 
     def left(ratio: float) -> float:
         return float(np.minimum(inside, ratio * outside).sum())
 
-    # With a ratio of r, n members stand beside n / r others: the variance is as of n / (1 + r).
+    # With a ratio of r, n members face n / r others: the variance is that of n / (1 + r).
     worth = [left(ratio) / (1 + ratio) for ratio in tried]
     return float(tried[int(np.argmax(worth))])
 
 
 def _draw_per_bin(bins: Ints, most: Floats, place: Floats, rng: np.random.Generator) -> Bools:
-    """Return which rows stay, (m,): in each bin at most so many, fractions by chance."""
+    """Draw the rows that stay, (m,): in each bin `most` of them, fractions at random."""
     number = np.floor(most + rng.random(len(most)) * (most % 1 > 0)).astype(np.int64)
     order = np.lexsort((place, bins))
     begin = np.cumsum(np.bincount(bins, minlength=len(most))) - np.bincount(

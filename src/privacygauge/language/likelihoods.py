@@ -1,4 +1,4 @@
-"""How likely texts are under language models: the entrance to everything in this package."""
+"""Log-likelihoods of texts under language models: the entry point of this package."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ WORDS = (
     "The tokenizers differ on these texts: words are masked instead of tokens, and energies are in "
     "nats a word."
 )
-"""What is said where two models share no tokens."""
+"""Note for models whose tokenizers differ."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The energies of the same texts, under the same masks, by a target and by a reference."""
+    """Energies of the same texts under the same masks, by a target and by a reference."""
 
     target: Energies
-    """By the model that is audited."""
+    """Energies under the audited model."""
     reference: Energies
-    """By a model that has not seen the members."""
+    """Energies under a model that has not seen the members."""
     notes: tuple[str, ...]
-    """What the reader of the numbers should know, a sentence each."""
+    """Notes for the reader of the numbers, one sentence each."""
 
 
 def token_log_probabilities(
@@ -59,7 +59,7 @@ def token_log_probabilities(
         Each with at least one token; a text that occurs twice is computed once. Texts that are
         longer than the model reads are read as its `Windows` say.
     plan : MaskPlan, optional
-        How texts are masked; by default 10 balanced masks of 15%. A causal model takes its unit
+        Rule for masking texts; by default 10 balanced masks of 15%. A causal model takes its unit
         only.
     run : str or pathlib.Path, optional
         A folder that keeps the results, of this and of other models and texts. By default
@@ -74,13 +74,13 @@ def token_log_probabilities(
     Returns
     -------
     Energies
-        One row a token and copy. The same texts give the same bytes on the same machine, however
+        One row per token and copy. The same texts give the same bytes on the same machine, however
         often a run is stopped; beside other texts, float32 numbers may differ by about 1e-5.
 
     Raises
     ------
     InputError
-        If a text is empty or no text, or the pattern does not fit.
+        If a text is empty or not a text, or the pattern does not fit.
     """
     return _ask_models([model], texts, plan, AnswerStore(run, n_jobs, progress, invocation))[0]
 
@@ -96,7 +96,7 @@ def pair_log_probabilities(
     progress: Progress | None = None,
     invocation: Mapping[str, Any] | None = None,
 ) -> Pair:
-    """Return the log-probabilities of the same units of the same texts by two models.
+    """Return the log-probabilities of the same units of the same texts under two models.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def read_texts(
 
 
 def _windows(models: Sequence[Model], tokens: Tokens) -> tuple[WindowedTexts, dict[str, Any]]:
-    """Return texts as windows that are no longer than any of the models reads."""
+    """Cut texts into windows that fit into every model's context."""
     if models[0].source.windows.cut:
         return cut_into_windows(tokens, sys.maxsize, None, 0.0), {}
     limit = min(model.limit for model in models)
@@ -198,7 +198,7 @@ def _positions_to_score(
 
 
 def first_unit(models: Sequence[Model], tokens: Sequence[Tokens]) -> int:
-    """Return the first unit that causal models can score: 1 where one has nothing to its left."""
+    """Return the first unit that causal models can score: 1 where one needs a token before it."""
     return int(
         any(
             not getattr(model, "scores_first", False) and (its.units[its.starts[:-1]] >= 0).any()

@@ -1,7 +1,7 @@
-"""Models from a folder of this machine: never from a hub, never from a pickle, never in part.
+"""Models from a local folder: never from a hub, never from a pickle, never incomplete.
 
-A folder holds a whole model, or a PEFT adapter: few weights, to be put onto a base model that stays
-as it is.
+A folder holds a whole model, or a PEFT adapter: a few weights, added to a base model that stays
+unchanged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from privacygauge.errors import InputError
 
 @contextlib.contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Silence its bars and its reports of missing weights, and restore what was before."""
+    """Silence transformers' progress bars and its reports of missing weights; restore both."""
     from transformers.utils import logging as untyped
 
     logging: Any = untyped
@@ -39,11 +39,12 @@ def quiet_transformers() -> Iterator[None]:
 
 
 ADAPTER = "adapter_config.json"
-"""The settings of a PEFT adapter."""
+"""Settings file of a PEFT adapter."""
 
 _PICKLES = ("pytorch_model*.bin", "*.pt", "*.pth", "*.ckpt")
-# What says where a model comes from and not what it computes.
+# Settings that say where a model comes from; they do not change its output.
 _ORIGIN = ("_name_or_path", "transformers_version", "torch_dtype", "dtype")
+# Kinds of models in messages, by the class of transformers that loads them.
 _TAKEN_FROM = {
     "AutoModelForMaskedLM": "masked",
     "AutoModelForCausalLM": "causal",
@@ -79,18 +80,17 @@ def checked_folder(path: str | Path) -> Path:
             "save_pretrained"
         )
     if not _weight_files(folder):
-        raise InputError(_no_weights(folder))
-    return folder
-
-
-def _no_weights(folder: Path) -> str:
-    pickled = sorted(path.name for pattern in _PICKLES for path in folder.glob(pattern))
-    if pickled:
-        return (
-            f"{folder} must hold its weights as safetensors, got the pickle {pickled[0]}, which "
-            "could run code when read: convert it where you trust it, with save_pretrained"
+        pickled = sorted(path.name for pattern in _PICKLES for path in folder.glob(pattern))
+        if pickled:
+            raise InputError(
+                f"{folder} must hold its weights as safetensors, got the pickle {pickled[0]}, "
+                "which could run code when read: convert it where you trust it, with "
+                "save_pretrained"
+            )
+        raise InputError(
+            f"{folder} must hold weights, but has no *.safetensors: save the model there again"
         )
-    return f"{folder} must hold weights, but has no *.safetensors: save the model there again"
+    return folder
 
 
 def _weight_files(folder: Path) -> list[Path]:
@@ -98,7 +98,7 @@ def _weight_files(folder: Path) -> list[Path]:
 
 
 def model_settings(folder: Path) -> dict[str, Any]:
-    """Return what stands in the config.json of a model.
+    """Return the contents of a model's config.json.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def model_settings(folder: Path) -> dict[str, Any]:
 
 
 def weights_sha256(folder: Path) -> str:
-    """Return the checksum of the weights and of the settings that decide what they compute."""
+    """Return the checksum of the weights and of the settings that affect the computation."""
     kept = {name: value for name, value in model_settings(folder).items() if name not in _ORIGIN}
     digest = hashlib.sha256(json.dumps(kept, sort_keys=True).encode())
     for path in _weight_files(folder):
@@ -121,7 +121,7 @@ def weights_sha256(folder: Path) -> str:
 
 
 def read_module(folder: Path, auto_class: str, **options: Any) -> Any:
-    """Return the torch module in a folder, its weights as they are, ready to be asked.
+    """Return the torch module in a folder, its weights as they are, in evaluation mode.
 
     Parameters
     ----------
@@ -155,25 +155,6 @@ def read_module(folder: Path, auto_class: str, **options: Any) -> Any:
             f"{folder} must hold a {kind} language model that transformers can read, but: "
             f"{first_line(error)}"
         ) from error
-    _check_whole(folder, info)
-    if kind == "masked" and getattr(module.config, "is_encoder_decoder", False):
-        raise InputError(f"{folder} must hold a {kind} language model, got an encoder-decoder")
-    return module.eval()
-
-
-def first_line(error: Exception) -> str:
-    """Return what an error says first."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
-def damage_error() -> type[Exception]:
-    """Return what safetensors raises where a file is damaged."""
-    from safetensors import SafetensorError
-
-    return cast(type[Exception], SafetensorError)
-
-
-def _check_whole(folder: Path, info: dict[str, Any]) -> None:
     # Whatever is missing is drawn at random, and such a head gives about log V to every word.
     absent = sorted([*info["missing_keys"], *(str(key) for key in info["mismatched_keys"])])
     if absent:
@@ -181,10 +162,25 @@ def _check_whole(folder: Path, info: dict[str, Any]) -> None:
             f"the weights in {folder} must be complete, got {len(absent)} missing or of another "
             f"shape ({absent[0]}, ...): save the model with the head it was trained with"
         )
+    if kind == "masked" and getattr(module.config, "is_encoder_decoder", False):
+        raise InputError(f"{folder} must hold a {kind} language model, got an encoder-decoder")
+    return module.eval()
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's message, or its type where it has none."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def damage_error() -> type[Exception]:
+    """Return the exception that safetensors raises for a damaged file."""
+    from safetensors import SafetensorError
+
+    return cast(type[Exception], SafetensorError)
 
 
 def most_tokens(module: Any, wanted: int) -> int:
-    """Return the most tokens the model can read, frame included, and its tokenizer wants it to."""
+    """Return the most tokens that both the model and its tokenizer allow, frame included."""
     config = module.config
     known = [wanted] if wanted > 0 else []
     for name in ("max_position_embeddings", "n_positions"):
@@ -196,7 +192,7 @@ def most_tokens(module: Any, wanted: int) -> int:
 
 
 def _offset(module: Any) -> int:
-    """Return how many positions are reserved: RoBERTa's count from the one after its filling."""
+    """Return the number of reserved positions: RoBERTa's count from the padding index plus one."""
     import torch
 
     for name, part in module.named_modules():
@@ -205,12 +201,13 @@ def _offset(module: Any) -> int:
     return 0
 
 
+# Of a PEFT adapter: the file of its weights, and the setting that names its base model.
 _WEIGHTS = "adapter_model.safetensors"
 _BASE = "base_model_name_or_path"
 
 
 def parts_of(path: str | Path, base: str | Path | None = None) -> tuple[Path, Path | None]:
-    """Return the folder of a whole model, and that of the adapter to be put onto it, if any.
+    """Return the folder of a whole model, and that of the adapter to add to it, if any.
 
     Parameters
     ----------
@@ -256,7 +253,7 @@ def parts_of(path: str | Path, base: str | Path | None = None) -> tuple[Path, Pa
 
 
 def add_adapter(module: Any, folder: Path) -> Any:
-    """Return a module with the adapter of a folder in it, in the module's own class.
+    """Add the adapter in a folder to a module; the module keeps its class.
 
     Adapter and weights stay apart: in few bits, merged weights would lose most of the adapter.
     """
@@ -280,7 +277,7 @@ def add_adapter(module: Any, folder: Path) -> Any:
 
 
 def sha256_of(folder: Path, adapter: Path | None) -> str:
-    """Return the checksum of a model's weights and settings, those of its adapter included."""
+    """Return the SHA-256 of a model's weights and settings, those of its adapter included."""
     whole = weights_sha256(folder)
     if adapter is None:
         return whole
@@ -307,7 +304,7 @@ def _object(path: Path, what: str) -> dict[str, Any]:
 
 
 Kind = Literal["masked", "causal"]
-"""The kinds of language model; an encoder-decoder is asked as a causal one, for its decoder."""
+"""Kinds of language models; an encoder-decoder counts as causal, by its decoder."""
 
 _HEADS: Mapping[Kind, tuple[str, ...]] = {
     "masked": ("ForMaskedLM", "ForPreTraining"),
@@ -316,7 +313,7 @@ _HEADS: Mapping[Kind, tuple[str, ...]] = {
 
 
 def model_kind(path: str | Path, base: str | Path | None = None) -> Kind:
-    """Return what kind of language model a folder holds, by the head it was saved with.
+    """Return the kind of language model in a folder, by the head it was saved with.
 
     Parameters
     ----------
@@ -340,7 +337,7 @@ def model_kind(path: str | Path, base: str | Path | None = None) -> Kind:
 
 
 def known_kind(path: str | Path, base: str | Path | None = None) -> Kind | None:
-    """Return the same, or None for a model of neither kind.
+    """Return the kind as `model_kind` does, or None for a model of neither kind.
 
     Raises
     ------
@@ -357,7 +354,7 @@ def kind_of(heads: Sequence[str]) -> Kind | None:
 
 
 def _find_kind(settings: Mapping[str, Any]) -> tuple[Kind | None, list[str]]:
-    """Return the kind of a model by its settings, and the classes it was saved as."""
+    """Return the kind of a model by its settings, and the classes that it was saved as."""
     heads = settings.get("architectures") or []
     heads = [str(name) for name in heads] if isinstance(heads, list) else []
     # The decoder reads from left to right.

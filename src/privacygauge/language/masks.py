@@ -1,4 +1,4 @@
-"""Which positions of a text are masked, in every copy of it that a model is shown."""
+"""Masks: the positions hidden in every copy of a text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Unit = Literal["token", "word"]
 
 @dataclass(frozen=True)
 class MaskPlan:
-    """How texts are masked; the masks of a text are a function of this and of the text alone.
+    """Rule for masking texts; the masks of a text depend on this and on the text alone.
 
     Examples
     --------
@@ -36,14 +36,14 @@ class MaskPlan:
     permutations, so that every unit is masked equally often, give or take one. `single`: every
     unit once, alone (the normalised energy). `exhaustive`: every subset once."""
     n_masks: int = 10
-    """K, the number of masks a text, at least 1; for `exhaustive` the most there may be. Not used
-    by `single`."""
+    """K, the number of masks per text, at least 1; for `exhaustive` the most allowed. Not used by
+    `single`."""
     fraction: float = 0.15
     """The share of a text's units in one mask, rounded up, in (0, 1]. Not used by `single`."""
     seed: int = 0
-    """Non-negative."""
+    """Seed of the masks, non-negative."""
     unit: Unit = "token"
-    """What is masked and scored as a whole: a token, or a word with all of its tokens."""
+    """Unit that is masked and scored as a whole: a token, or a word with all of its tokens."""
 
     def __post_init__(self) -> None:
         for name, value, known in (
@@ -59,7 +59,7 @@ class MaskPlan:
         non_negative(self.seed)
 
     def n_masked(self, n_units: int) -> int:
-        """Return l, how many units are in one mask of a text of `n_units`."""
+        """Return l, the number of units in one mask of a text of `n_units`."""
         if self.pattern == "single":
             return 1
         # 0.07 * 100 is a little more than 7, and means 7.
@@ -71,14 +71,14 @@ class MaskPlan:
         Parameters
         ----------
         key : str
-            What the text is known by, the same for every model.
+            Key of the text, the same for every model.
         n_units : int
             T, the number of its units, at least 1.
 
         Returns
         -------
         array of shape (k, l)
-            Ascending positions in 0..T-1, one row a mask. `balanced` gives every subset once
+            Ascending positions in 0..T-1, one row per mask. `balanced` gives every subset once
             where there are at most K of them: that is the whole energy, for fewer passes.
 
         Raises
@@ -93,7 +93,7 @@ class MaskPlan:
         return frozen(_DRAW[self.pattern](n_units, size, self.n_masks, rng))
 
     def describe(self) -> dict[str, Any]:
-        """Return everything that the masks depend on beside the texts, as JSON values."""
+        """Return everything other than the texts that the masks depend on, as JSON values."""
         shared = {"pattern": self.pattern, "unit": self.unit, "mask seed": self.seed}
         if self.pattern == "single":
             return shared
@@ -113,7 +113,7 @@ def _balanced_masks(n: int, size: int, k: int, rng: np.random.Generator) -> Ints
         if len(left) >= size:
             mask[:], left = left[:size], left[size:]
             continue
-        # What is left of one permutation is used up before the next one goes on, so that no unit
+        # The rest of one permutation is used up before the next one goes on, so that no unit
         # is ever two ahead of another; the next one first gives those not in the block yet.
         following = _permutation(n, rng)
         fresh = following[~np.isin(following, left)][: size - len(left)]

@@ -1,4 +1,4 @@
-"""The attack after members and non-members were made alike in reference energy."""
+"""The attack after members and non-members are matched on reference energy."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate import rates
 
 SMALLEST = 20
-"""Members and non-members that matching needs, groups counted."""
+"""Fewest members, and fewest non-members, that matching needs; groups are counted."""
 MOST_BINS = 100
-"""More bins than these change nothing that an interval would notice."""
+"""Most bins; more would not visibly change an interval."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,31 +24,32 @@ class MatchedAttack:
     """The area under an attack's ROC curve before and after matching on reference energy."""
 
     transcript: Transcript
-    """The attack's scores, as they are judged without matching."""
+    """Scores of the attack, without matching."""
     weight: Floats
-    """(m,) What each row counts for after matching; 0 in a bin with one side only."""
+    """(m,) Weight of each row after matching; 0 in a bin with one side only."""
     before: float
-    """Area under the ROC curve without weights."""
+    """AUC without weights."""
     after: Estimate
-    """Area under the ROC curve with the weights: the attack's, among samples of equal difficulty
-    to a model that saw none of them."""
+    """AUC with the weights: that of the attack among samples of equal difficulty to a model that
+    saw none of them."""
     fall: Estimate
-    """Before minus after: what a shift between members and non-members adds; 0 without one."""
+    """AUC before minus AUC after matching: the part due to a shift between members and non-members;
+    near 0 without one."""
     n_bins: int
-    """Bins of reference energy."""
+    """Number of bins of reference energy."""
     kept: float
-    """The share of the rows in bins with both sides."""
+    """Share of the rows in bins with both sides."""
 
     @property
     def fires(self) -> bool:
-        """Whether matching changes the area significantly, in either direction."""
+        """True where matching changes the AUC significantly, in either direction."""
         return self.fall.excludes(0.0)
 
 
 def matched_attack(
     transcript: Transcript, reference: Floats, level: float = 0.95
 ) -> MatchedAttack | Skipped:
-    """Return the attack among members and non-members that are alike in reference energy.
+    """Evaluate the attack among members and non-members that are alike in reference energy.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ def matched_attack(
     reference : ndarray of float, shape (m,)
         The reference model's energy of the same rows.
     level : float
-        Of both intervals, in (0, 1).
+        Level of both intervals, in (0, 1).
 
     Returns
     -------
@@ -73,9 +74,9 @@ def matched_attack(
     Intervals: the infinitesimal jackknife over groups, weights included, with Student's quantile;
     that of `after` on the logit scale.
 
-    Assumes that inside a bin, members and non-members differ in nothing but membership. What the
-    reference energy does not show (a topic that both models find equally hard) stays: matching
-    can only take away, and its silence proves nothing.
+    Assumes that within a bin, members and non-members differ only in membership. A difference that
+    the reference energy does not show (a topic that both models find equally hard) remains:
+    matching can only remove a difference, and its silence proves nothing.
     """
     checks.level(level)
     reference = checks.floats(reference, "reference", length=len(transcript))
@@ -86,7 +87,8 @@ def matched_attack(
             "matched attack",
             f"needs {SMALLEST} groups of members and of non-members, got {smaller}",
         )
-    bins = _bins(reference, min(MOST_BINS, smaller // 5))
+    cuts = np.linspace(0, 1, min(MOST_BINS, smaller // 5) + 1)[1:-1]
+    bins: Ints = np.searchsorted(np.quantile(reference, cuts), reference, side="right")
     shares = _Shares.of(bins, transcript.secret)
     weight = shares.weight(transcript.secret)
     if not weight.any():
@@ -99,12 +101,22 @@ def matched_attack(
     student = float(stdtrit(n - 1, 0.5 + level / 2))
     error = student * rates.standard_error_of_units(bent, unit)
     of_gain = student * rates.standard_error_of_units(flat.influence - bent, unit)
+    method = "infinitesimal jackknife"
+    value = min(max(matched.value, 0.0), 1.0)
+    if error <= 0 or value in (0.0, 1.0):
+        # A separation without a single wrong pair has no spread to estimate.
+        after = rates.on_pairs(value, smaller, level, n)
+    else:
+        after = rates.on_logit_scale(value, error, level=level, n=n, method=method)
+    fall = flat.value - matched.value
     return MatchedAttack(
         transcript=transcript,
         weight=checks.frozen(weight),
         before=flat.value,
-        after=_on_logit_scale(matched.value, error, level=level, n=n, pairs=smaller),
-        fall=_symmetric_interval(flat.value - matched.value, of_gain, level, n),
+        after=after,
+        fall=Estimate(
+            value=fall, low=fall - of_gain, high=fall + of_gain, level=level, n=n, method=method
+        ),
         n_bins=shares.n_bins,
         kept=float(np.mean(weight > 0)),
     )
@@ -112,7 +124,7 @@ def matched_attack(
 
 @dataclass(frozen=True, eq=False)
 class _Shares:
-    """How many rows of each side every bin holds."""
+    """Number of rows of each side in every bin."""
 
     bins: Ints
     inside: Floats
@@ -134,7 +146,7 @@ class _Shares:
         return np.where(secret, (self.outside / total)[self.bins], (self.inside / total)[self.bins])
 
     def influence(self, secret: Bools, gap: Floats) -> Floats:
-        """Return what each row adds through its bin's weights, (m,).
+        """Return each row's influence through the weights of its bin, (m,).
 
         One more member takes b / (a + b)^2 from the weight of every member of the bin, and gives
         as much to every non-member; one more non-member does the reverse, with a in place of b.
@@ -151,7 +163,7 @@ class _Shares:
 
 @dataclass(frozen=True, eq=False)
 class _Area:
-    """A weighted area under the ROC curve, and how every row bends it."""
+    """A weighted AUC, and the influence of every row on it."""
 
     value: float
     gap: Floats
@@ -179,27 +191,3 @@ def _share_below(score: Floats, others: Floats, weight: Floats) -> Floats:
     below, upto = (np.searchsorted(others[order], score, side=side) for side in ("left", "right"))
     shares: Floats = (total[below] + total[upto]) / (2 * total[-1])
     return shares
-
-
-def _bins(values: Floats, n_bins: int) -> Ints:
-    edges = np.quantile(values, np.linspace(0, 1, n_bins + 1)[1:-1])
-    bins: Ints = np.searchsorted(edges, values, side="right")
-    return bins
-
-
-def _symmetric_interval(value: float, half: float, level: float, n: int) -> Estimate:
-    return Estimate(
-        value=value,
-        low=value - half,
-        high=value + half,
-        level=level,
-        n=n,
-        method="infinitesimal jackknife",
-    )
-
-
-def _on_logit_scale(value: float, half: float, level: float, n: int, pairs: int) -> Estimate:
-    value = min(max(value, 0.0), 1.0)
-    if half <= 0 or value in (0.0, 1.0):
-        return rates.on_pairs(value, pairs, level, n)
-    return rates.on_logit_scale(value, half, level=level, n=n, method="infinitesimal jackknife")

@@ -1,4 +1,4 @@
-"""Language models as values: where they come from, how they are asked, what they answer."""
+"""Language models as values: their source, their tokenizer, and their token log-probabilities."""
 
 from __future__ import annotations
 
@@ -43,47 +43,47 @@ _ROWS_AT_ONCE = 128
 
 @dataclass(frozen=True)
 class Source:
-    """Where a model lies and how it is to be run: enough to read it again elsewhere, once."""
+    """Source of a model and how to run it: enough to load it again in another process."""
 
     path: str
-    """Its folder."""
+    """Folder of the model."""
     device: str
     """A torch device, such as ``"cpu"`` or ``"cuda:0"``."""
     precision: Precision
-    """What the model computes in; probabilities are made of its logits in float32."""
+    """Precision of the computation; log-probabilities are computed from its logits in float32."""
     weights: str
-    """The sha256 of the weights and of the settings."""
+    """SHA-256 of the weights and the settings."""
     windows: Windows = WHOLE
-    """How it reads texts."""
+    """Windows in which it reads texts."""
     stored: str = "float32"
-    """What its weights were saved in."""
+    """Precision in which the weights were saved."""
     base: str | None = None
-    """The folder of its base, where `path` holds a PEFT adapter."""
+    """Folder of the base model, where `path` holds a PEFT adapter."""
     in_memory: bool = False
-    """Whether it was given as an object, and `path` is the name of its class."""
+    """True for a model given as an object; `path` is then the name of its class."""
 
 
 @dataclass(frozen=True, eq=False)
 class MaskedModel:
-    """A masked language model, ready to be asked for the tokens behind its masks."""
+    """A masked language model, ready to score masked tokens."""
 
     source: Source
-    """Where it lies."""
+    """Source of the model."""
     tokenizer: Tokenizer
     """Its tokenizer, which has a mask token."""
     limit: int
-    """The most tokens it reads at once, frame included."""
+    """Most tokens read at once, frame included."""
     module: Any
-    """The torch module."""
+    """Torch module."""
     head: Head | None
-    """What gives logits at some positions only; None where the whole model must."""
+    """Output head, for logits at selected positions only; None where the whole model must run."""
 
     answers = ("log_probability",)
-    """What it says about every token."""
+    """Names of the values returned for every token."""
 
     @property
     def mask_id(self) -> int | None:
-        """What hides a token."""
+        """Id of the mask token."""
         return self.tokenizer.mask_id
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -111,46 +111,47 @@ class MaskedModel:
             else:
                 hidden = self.module.base_model(**inputs).last_hidden_state[row, position]
             head = self.head or Head(())
-            parts = [
-                _log_probability(head(some).float(), which)
-                for some, which in zip(_pieces(hidden), _pieces(token), strict=True)
-            ]
+            parts = []
+            for some, which in zip(_pieces(hidden), _pieces(token), strict=True):
+                logits = head(some).float()
+                chosen = logits.gather(1, which[:, None])[:, 0]
+                parts.append(chosen - logits.logsumexp(1))
             return {"log_probability": torch.cat(parts).cpu().numpy()}
 
 
 @dataclass(frozen=True, eq=False)
 class CausalModel:
-    """A language model that reads from left to right, ready to be asked for every next token.
+    """A language model that reads from left to right, ready to score every next token.
 
     Of an encoder-decoder it is the decoder, which continues an empty source.
     """
 
     source: Source
-    """Where it lies."""
+    """Source of the model."""
     tokenizer: Tokenizer
     """Its tokenizer."""
     limit: int
-    """The most tokens it reads at once."""
+    """Most tokens read at once."""
     module: Any
-    """The torch module."""
+    """Torch module."""
     empty_source: tuple[int, ...] = ()
-    """What an encoder reads; () where there is no encoder."""
+    """Token ids that the encoder reads; () for a model without an encoder."""
 
     answers = ("log_probability", "mean", "sd", "highest")
-    """What it says about every token."""
+    """Names of the values returned for every token."""
     mask_id = None
-    """It hides nothing."""
+    """None: nothing is masked."""
 
     @property
     def scores_first(self) -> bool:
-        """Whether it knows a probability of a text's very first token."""
+        """True where the model gives a probability for a text's first token."""
         return bool(self.empty_source)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reload_in_worker, (load_causal, _in_a_folder(self.source))
 
     def ask(self, batch: Batch) -> dict[str, Floats32]:
-        """Return what every token of `batch` was worth, given all to its left.
+        """Score every token of `batch` given all tokens to its left.
 
         Parameters
         ----------
@@ -179,7 +180,7 @@ class CausalModel:
             return dict(zip(self.answers, columns, strict=True))
 
     def _decoded(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the inputs as those of a decoder, behind the token that it begins with."""
+        """Return the decoder's inputs, after its start token."""
         import torch
 
         ids = inputs["input_ids"]
@@ -200,7 +201,7 @@ def load_masked(
     windows: Windows = WHOLE,
     base: str | Path | None = None,
 ) -> MaskedModel:
-    """Return the masked language model in a folder of this machine.
+    """Load the masked language model in a local folder.
 
     Parameters
     ----------
@@ -211,14 +212,14 @@ def load_masked(
         A torch device, default ``"cpu"``; ``"auto"`` spreads a model over all there are
         (transformers' `device_map`, which needs accelerate).
     precision : "float32", "bfloat16", "float16", "own", "int8", "int4" or "faster"
-        What the model computes in. "own" is what its weights were saved in, which takes the least
+        Precision of the computation. "own" is that of the saved weights, which takes the least
         memory; on a processor float16 is computed in float32, and the report says so. "int8" and
         "int4" need bitsandbytes and a GPU. "faster" tries float32 and bfloat16 for about a second
         where the device knows both, and may choose otherwise another time: a run that is to be
         continued needs one of the two by name. In bfloat16 a token's log-probability is off by
         about 0.003 nats and an energy by about 0.001 (a model of two layers on 1,000 sentences).
     windows : Windows
-        How texts that are longer than the model reads are read.
+        Windows for texts that are longer than the model's context.
     base : str or pathlib.Path, optional
         The folder of an adapter's base; by default the one that it names.
 
@@ -259,7 +260,7 @@ def load_causal(
     windows: Windows = WHOLE,
     base: str | Path | None = None,
 ) -> CausalModel:
-    """Return the causal or encoder-decoder language model in a folder of this machine.
+    """Load the causal or encoder-decoder language model in a local folder.
 
     Raises
     ------
@@ -301,7 +302,7 @@ def _with_tokenizer(folder: Path, adapter: Path | None) -> Path:
 def _read_weights(
     parts: tuple[Path, Path | None], auto_class: str, precision: Asked, device: str
 ) -> tuple[Any, str]:
-    """Return a module, and what its weights were saved in."""
+    """Return a module, and the precision in which its weights were saved."""
     check_precision(precision, device)
     if device == "auto" and find_spec("accelerate") is None:
         raise InputError(
@@ -315,7 +316,7 @@ def _read_weights(
 
 
 def empty_source(tokenizer: Tokenizer, module: Any) -> tuple[int, ...]:
-    """Return the frame around no text, a source that says nothing; () without an encoder."""
+    """Return the frame around an empty text, as input of an encoder; () without an encoder."""
     if not getattr(module.config, "is_encoder_decoder", False):
         return ()
     return tuple(tokenizer.encoded([""])[0].ids.tolist()) or (module.config.eos_token_id,)
@@ -328,7 +329,7 @@ def limit_of(module: Any, tokenizer: Tokenizer, windows: Windows) -> int:
 
 
 def check_vocabulary(module: Any, tokenizer: Tokenizer, folder: str | Path) -> None:
-    """Raise where the tokenizer knows tokens that the model does not."""
+    """Raise where the tokenizer has tokens that the model does not."""
     if tokenizer.n_tokens > module.config.vocab_size:
         raise InputError(
             f"the tokenizer in {folder} must belong to the model, got {tokenizer.n_tokens:,} "
@@ -337,7 +338,7 @@ def check_vocabulary(module: Any, tokenizer: Tokenizer, folder: str | Path) -> N
 
 
 def _in_a_folder(source: Source) -> Source:
-    """Return a source that another process can read."""
+    """Return a source from which another process can load the model."""
     if source.in_memory:
         raise InputError(
             "a model that is in memory is asked in this process alone: leave n_jobs out, or save "
@@ -348,7 +349,7 @@ def _in_a_folder(source: Source) -> Source:
 
 @functools.lru_cache(maxsize=2)
 def _reload_in_worker(load: Callable[..., Model], source: Source) -> Model:
-    """Return a model in a worker: read once there, and not sent along with every task."""
+    """Load a model in a worker, once per process: it is not sent along with every task."""
     how = {name: getattr(source, name) for name in ("device", "precision", "windows", "base")}
     model = load(source.path, **how)
     if model.source.weights != source.weights:
@@ -364,7 +365,7 @@ def _place_module(
     windows: Windows,
     stored: str,
 ) -> Source:
-    """Move `module` to its device, and return how it is run there."""
+    """Move `module` to its device; return the precision and device it runs with."""
     if device != "auto" and precision not in ("int8", "int4"):
         move_to_device(module, device)
     taken = settle_precision(module, precision, device, most_tokens(module, 48))
@@ -383,7 +384,7 @@ def _place_module(
 
 
 def _on_device(batch: Batch, device: Any) -> tuple[Mapping[str, Any], Any, Any, Any]:
-    """Return the model's inputs, and the row, the position and the token of what is scored."""
+    """Return the model's inputs, and row, position and token id of the scored tokens."""
     import torch
 
     to = functools.partial(torch.as_tensor, device=device)
@@ -397,11 +398,6 @@ def _on_device(batch: Batch, device: Any) -> tuple[Mapping[str, Any], Any, Any, 
 
 def _pieces(values: Any) -> Any:
     return values.split(_ROWS_AT_ONCE)
-
-
-def _log_probability(logits: Any, token: Any) -> Any:
-    chosen = logits.gather(1, token[:, None])[:, 0]
-    return chosen - logits.logsumexp(1)
 
 
 def _moments(logits: Any, token: Any) -> tuple[Any, Any, Any, Any]:

@@ -9,6 +9,7 @@ import numpy as np
 from privacygauge.core import checks
 from privacygauge.errors import InputError
 
+# Syllables that make up names: no two ways to join them give the same name.
 _STARTS = ("Bra", "Cel", "Dor", "Fen", "Gal", "Hul", "Jor", "Kel", "Lor", "Mav", "Nev", "Pel",
            "Quor", "Ros", "Sil", "Tav", "Ulm", "Ver", "Wyn", "Zan")  # fmt: skip
 _MIDDLES = ("a", "e", "i", "o", "u", "ani", "eri", "illa", "oma", "uva")
@@ -16,7 +17,7 @@ _FIRST_ENDS = ("d", "l", "n", "ra", "s", "th", "va", "x")
 _LAST_ENDS = ("bury", "dorf", "field", "gard", "holm", "lund", "mere", "sson", "ton", "wick")
 
 N_NAMES = (len(_STARTS) * len(_MIDDLES)) ** 2 * len(_FIRST_ENDS) * len(_LAST_ENDS)
-"""How many different names there are."""
+"""Number of different full names."""
 
 
 def made_up_names(n: int, rng: np.random.Generator) -> tuple[str, ...]:
@@ -30,7 +31,7 @@ def made_up_names(n: int, rng: np.random.Generator) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        Such as ``Nevanid Kelomagard``: of no language, so that no living person is meant.
+        Such as ``Nevanid Kelomagard``: from no language, so that no living person is meant.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Texts that are equal but for a few words, such as notes that were copied forward."""
+"""Near copies: texts that are equal but for a few words, such as notes copied forward."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ import numpy as np
 from privacygauge.core.checks import Ints
 
 ALIKE = 0.7
-"""Shared words and neighbouring pairs of words, of all that two texts have: from here on they are
-near copies. A text of ten words with another one in its place has 0.73."""
+"""Jaccard similarity of words and neighbouring pairs of words from which two texts are near copies.
+A text of ten words with one of them replaced has 0.73."""
 _HASHES = 72
+"""Min-hashes per text."""
 _LEAST = 32 / 72
-"""Share of equal min-hashes below which texts are not looked at: of pairs that are just alike, 1 in
-600,000."""
+"""Share of equal min-hashes below which texts are not compared; it misses 1 in 600,000 pairs that
+are just alike."""
+# Products of two numbers below it fit into 64 bits.
 _PRIME = (1 << 31) - 1
 
 _WORD = re.compile(r"\w+")
 
 
 def components(texts: Sequence[str]) -> Ints:
-    """Return the number of each text's component: texts that near copies connect.
+    """Return the component of each text: near copies connect texts.
 
     Parameters
     ----------
@@ -43,7 +45,7 @@ def components(texts: Sequence[str]) -> Ints:
     is compared with `ALIKE`. Texts that are alike share one of the rarest of their words and pairs,
     a share ``1 - ALIKE`` of them and one more (Chaudhuri, Ganti & Kaushik 2006): only those are
     compared, so that a template with its slots filled is not compared with all others. Most pairs
-    of these are told apart by min-hashes (Broder 1997). A text is compared with the first of each
+    of these are ruled out by min-hashes (Broder 1997). A text is compared with the first of each
     kind that shares what is rare.
 
     Examples
@@ -58,7 +60,7 @@ def components(texts: Sequence[str]) -> Ints:
     array([0, 1, 0])
     """
     places: dict[str, int] = {}
-    # Equal texts are looked at once.
+    # Equal texts are compared once.
     first = np.array([places.setdefault(text, row) for row, text in enumerate(texts)], np.int64)
     different = np.unique(first)
     shingles = [_shingles(texts[row]) for row in different.tolist()]
@@ -70,10 +72,11 @@ def components(texts: Sequence[str]) -> Ints:
         for i in some:
             similar = (signs[kinds[:n_kinds]] == signs[i]).mean(axis=1) > _LEAST
             for kind in kinds[:n_kinds][similar].tolist():
-                if _root(parent, i) == _root(parent, kind) or _are_near_copies(
-                    shingles[i], shingles[kind]
-                ):
-                    _join(parent, i, kind)
+                a = _root(parent, i)
+                b = _root(parent, kind)
+                # Texts that are connected already need no comparison.
+                if a == b or _are_near_copies(shingles[i], shingles[kind]):
+                    parent[max(a, b)] = min(a, b)
                     break
             else:
                 kinds[n_kinds] = i
@@ -84,7 +87,7 @@ def components(texts: Sequence[str]) -> Ints:
 
 
 def connected_rows(*keys: Sequence[object] | Ints) -> Ints:
-    """Return the number of each row's component, (n,), where rows that share a key are connected.
+    """Return the component of each row, (n,): rows that share a key are connected.
 
     Parameters
     ----------
@@ -128,7 +131,7 @@ def _shingles(text: str) -> frozenset[int]:
 
 
 def _sharing_rare(shingles: Sequence[frozenset[int]]) -> Iterator[list[int]]:
-    """Yield the texts that share one of their rarest shingles, several at least."""
+    """Yield groups of two or more texts that share one of their rarest shingles."""
     number = Counter(x for found in shingles for x in found)
     places: dict[int, list[int]] = defaultdict(list)
     for i, found in enumerate(shingles):
@@ -140,8 +143,8 @@ def _sharing_rare(shingles: Sequence[frozenset[int]]) -> Iterator[list[int]]:
 
 
 def _min_hashes(shingles: Sequence[frozenset[int]]) -> Ints:
-    """Return the min-hashes of texts, (n, 72): a share of them as the Jaccard index is equal."""
-    # Always the same hashes: what is a copy must not depend on a seed.
+    """Return min-hashes of texts, (n, 72); the share of equal ones estimates the Jaccard index."""
+    # Always the same hashes: copies must not depend on a seed.
     draw = np.random.default_rng(0)
     factor = draw.integers(1, _PRIME, _HASHES, dtype=np.int64)
     shift = draw.integers(0, _PRIME, _HASHES, dtype=np.int64)
@@ -162,9 +165,3 @@ def _root(parent: Ints, i: int) -> int:
         parent[i] = parent[parent[i]]
         i = int(parent[i])
     return i
-
-
-def _join(parent: Ints, i: int, j: int) -> None:
-    a = _root(parent, i)
-    b = _root(parent, j)
-    parent[max(a, b)] = min(a, b)

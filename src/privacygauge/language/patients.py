@@ -1,4 +1,4 @@
-"""From samples to patients: one row a person, compared on equally many texts."""
+"""From samples to patients: one row per person, compared on equally many texts."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from privacygauge.language.texts import number_names
 
 
 def by_patient(scores: TextScores) -> TextScores:
-    """Return one row a patient: members, non-members and population alike by the mean.
+    """Return one row per patient, the mean of the samples, for members, non-members and population.
 
-    It assumes that patients of the two sides have equally many samples: the mean of few samples
-    varies more, so that patients with few fill both tails. `even_sizes` sees to it.
+    Assumes that patients of the two sides have equally many samples: the mean of few samples varies
+    more, so that patients with few fill both tails. `even_sizes` equalises them.
 
     Parameters
     ----------
     scores : TextScores
-        With groups.
+        Scores with groups.
 
     Returns
     -------
@@ -49,6 +49,11 @@ def by_patient(scores: TextScores) -> TextScores:
         return np.bincount(patient, weights=energy) / np.bincount(patient)
 
     length = kept.length
+    size = np.bincount(patient)
+    on_sizes = (
+        f"Patient level by the mean: patients have {size.min()} to {size.max()} samples "
+        f"(median {np.median(size):g}); those with few vary more under the mean."
+    )
     return TextScores(
         names,
         mean(kept.energy_target),
@@ -58,13 +63,13 @@ def by_patient(scores: TextScores) -> TextScores:
         group=names,
         length=None if length is None else np.bincount(patient, weights=length).astype(np.int64),
         text=None,
-        notes=(*kept.notes, _note_on_sizes(patient)),
+        notes=(*kept.notes, on_sizes),
         further={name: mean(values) for name, values in kept.further.items()},
     )
 
 
 def whole_patients(scores: TextScores) -> TextScores:
-    """Return the samples of patients on one side only, with notes on what was left out.
+    """Return the samples of patients on one side only, with notes on those left out.
 
     Raises
     ------
@@ -88,7 +93,7 @@ def whole_patients(scores: TextScores) -> TextScores:
 
 
 def _patients_on_one_side(scores: TextScores) -> tuple[Bools, tuple[str, ...]]:
-    """Return which samples belong to a patient on one side only, and what was left out."""
+    """Return which samples belong to a patient on one side only, and notes on those left out."""
     unit = scores.unit
     n = int(unit.max()) + 1
     has_in, has_out, has_population = (
@@ -112,29 +117,21 @@ def _patients_on_one_side(scores: TextScores) -> tuple[Bools, tuple[str, ...]]:
     return checks.frozen(stays), tuple(notes)
 
 
-def _note_on_sizes(patient: Ints) -> str:
-    size = np.bincount(patient)
-    return (
-        f"Patient level by the mean: patients have {size.min()} to {size.max()} samples "
-        f"(median {np.median(size):g}); those with few vary more under the mean."
-    )
-
-
 def even_sizes(
     scores: TextScores, rng: np.random.Generator, level: float = 0.95, *, what: str = "texts"
 ) -> TextScores:
-    """Return the texts that patients are compared on: as many for the members as for the others.
+    """Return the texts on which patients are compared: as many for members as for non-members.
 
     Parameters
     ----------
     scores : TextScores
-        With groups, each of them on one side.
+        Scores with groups, each of them on one side.
     rng : numpy.random.Generator
         Draws the texts; the order of the rows does not matter.
     level : float
-        Of the tests of `sizes_differ`, in (0, 1).
+        Level of the tests of `sizes_differ`, in (0, 1).
     what : str
-        What the note calls the rows.
+        Name of the rows in the note.
 
     Returns
     -------
@@ -142,7 +139,7 @@ def even_sizes(
         All texts where the numbers of texts do not differ between members and non-members, as
         published. Otherwise members and non-members are put in the order of their numbers of
         texts, and each keeps as many, drawn at random, as the patient at the same place of the
-        other side has, if these are fewer. A population that has more texts a patient than the
+        other side has, if these are fewer. A population that has more texts per patient than the
         judged is cut likewise. Nobody is left out; a note says how many texts are.
 
     Raises
@@ -170,24 +167,38 @@ def even_sizes(
     noise = rng.random(len(names))
     member = scores.member[first]
     population = scores.population[first]
-    kept = _texts_to_keep(size, member, population=population, noise=noise, level=level)
+    kept = size.copy()
+    outside = ~(member | population)
+    if sizes_differ(size[member], size[outside], level):
+        kept[member] = _at_most(size[member], size[outside], noise[member])
+        kept[outside] = _at_most(size[outside], size[member], noise[outside])
+    if population.any() and sizes_differ(size[population], kept[~population], level):
+        kept[population] = _at_most(size[population], kept[~population], noise[population])
     if np.array_equal(kept, size):
         return scores
+    # Permuted from the order of ids, so that the order of the rows does not matter.
+    by_id = np.argsort(np.array(scores.sample, np.object_))
+    drawn = rng.permutation(by_id)
+    # Patient by patient, in the order that was drawn: the place of every text in its patient.
+    order = drawn[np.argsort(patient[drawn], kind="stable")]
+    begin = np.cumsum(np.bincount(patient)) - np.bincount(patient)
+    stays = np.empty(len(patient), np.bool_)
+    stays[order] = np.arange(len(order)) - begin[patient[order]] < kept[patient[order]]
     return scores.take(
-        _draw_texts(scores, patient, kept, rng),
+        stays,
         _note(size, kept, member=member, population=population, what=what),
     )
 
 
 def sizes_differ(first: Ints, second: Ints, level: float = 0.95) -> bool:
-    """Return whether two kinds of patients have different numbers of texts.
+    """Test whether two kinds of patients have different numbers of texts.
 
     Parameters
     ----------
     first, second : ndarray of int, shapes (n,) and (m,)
         Texts of every patient.
     level : float
-        In (0, 1): of patients that were dealt at random, at most ``1 - level`` seem to differ.
+        Level in (0, 1): of patients assigned at random, at most ``1 - level`` seem to differ.
 
     Notes
     -----
@@ -211,38 +222,12 @@ def sizes_differ(first: Ints, second: Ints, level: float = 0.95) -> bool:
     return bool(2 * np.minimum(few, many).min() * len(cuts) < error)
 
 
-def _texts_to_keep(
-    size: Ints, member: Bools, population: Bools, noise: Floats, level: float
-) -> Ints:
-    """Return how many texts every patient keeps, (p,)."""
-    kept = size.copy()
-    outside = ~(member | population)
-    if sizes_differ(size[member], size[outside], level):
-        kept[member] = _at_most(size[member], size[outside], noise[member])
-        kept[outside] = _at_most(size[outside], size[member], noise[outside])
-    if population.any() and sizes_differ(size[population], kept[~population], level):
-        kept[population] = _at_most(size[population], kept[~population], noise[population])
-    return kept
-
-
 def _at_most(size: Ints, others: Ints, noise: Floats) -> Ints:
-    """Return the sizes, none above that at the same place among the others; ties by the noise."""
+    """Cap each size at that of the same rank among the others; noise breaks ties."""
     n = len(size)
     place = np.empty(n, np.int64)
     place[np.lexsort((noise, size))] = ((np.arange(n) + 0.5) / n * len(others)).astype(np.int64)
     return np.minimum(size, np.sort(others)[place])
-
-
-def _draw_texts(scores: TextScores, patient: Ints, kept: Ints, rng: np.random.Generator) -> Bools:
-    """Return which texts stay, (n,): of every patient so many, drawn at random."""
-    by_id = np.argsort(np.array(scores.sample, np.object_))
-    drawn = rng.permutation(by_id)
-    # Patient by patient, in the order that was drawn: the place of every text in its patient.
-    order = drawn[np.argsort(patient[drawn], kind="stable")]
-    begin = np.cumsum(np.bincount(patient)) - np.bincount(patient)
-    stays = np.empty(len(patient), np.bool_)
-    stays[order] = np.arange(len(order)) - begin[patient[order]] < kept[patient[order]]
-    return stays
 
 
 def _note(size: Ints, kept: Ints, member: Bools, population: Bools, what: str) -> str:

@@ -1,4 +1,4 @@
-"""Half the bits for the same energies, where that is really faster."""
+"""Lower precision for the same energies, where it is really faster."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from privacygauge.errors import InputError
 from privacygauge.runs.threads import one_thread
 
 Precision = Literal["float32", "bfloat16", "float16", "int8", "int4"]
-"""What a model computes in; in the last two its weights have so many bits, by bitsandbytes."""
+"""Precision of the computation; for the last two, bitsandbytes stores the weights in as many
+bits."""
 Asked = Precision | Literal["own", "faster"]
-"""What may be asked for beside: the precision that weights were saved in, or the faster one."""
+"""Values of the option: a precision, ``own`` for that of the saved weights, or ``faster``."""
 
 PRECISIONS = ("float32", "bfloat16", "float16", "own", "int8", "int4")
-"""What a command offers."""
+"""Choices that a command offers."""
+# Options of BitsAndBytesConfig.
 _BITS = {"int8": "load_in_8bit", "int4": "load_in_4bit"}
 
 # Below this, noise in a fraction of a second could decide.
@@ -26,7 +28,7 @@ _SECONDS = 0.4
 
 
 def check_precision(precision: str, device: str) -> None:
-    """Raise where a model cannot be asked in a precision on a device."""
+    """Raise where a device does not support a precision."""
     import torch
 
     if precision not in (*PRECISIONS, "faster"):
@@ -48,7 +50,7 @@ def check_precision(precision: str, device: str) -> None:
 
 
 def loading_options(precision: str, device: str) -> dict[str, Any]:
-    """Return what transformers is to be asked for, so that no weight is ever larger than it was."""
+    """Return options for `from_pretrained` that load no weight wider than it was saved."""
     from transformers import BitsAndBytesConfig
 
     options: dict[str, Any] = {"torch_dtype": "auto"}
@@ -62,7 +64,7 @@ def loading_options(precision: str, device: str) -> dict[str, Any]:
 
 
 def widen_weights(module: Any, asked: str, device: str) -> str:
-    """Return what a module's weights were saved in, and bring them to float32 where asked."""
+    """Return the precision of a module's saved weights; widen them to float32 where asked."""
     stored = stored_as(module)
     on_processor = device == "cpu" or (device == "auto" and module.device.type == "cpu")
     if asked in ("float32", "faster") or (asked == "own" and stored == "float16" and on_processor):
@@ -71,7 +73,7 @@ def widen_weights(module: Any, asked: str, device: str) -> str:
 
 
 def move_to_device(module: Any, device: str) -> None:
-    """Bring a module to a device."""
+    """Move a module to a device."""
     import torch
 
     try:
@@ -81,7 +83,7 @@ def move_to_device(module: Any, device: str) -> None:
 
 
 def settle_precision(module: Any, asked: str, device: str, limit: int) -> Precision:
-    """Return the precision that a module is asked in, and bring its weights into it."""
+    """Return the precision in which a module is run, and convert its weights to it."""
     import torch
 
     found = stored_as(module) if asked == "own" else asked
@@ -116,12 +118,12 @@ def supports_bfloat16(device: str) -> bool:
 
 
 def faster_precision(model: Any, device: str, limit: int) -> Precision:
-    """Return the precision in which `model` passes a batch faster, by a trial of about a second.
+    """Return the precision in which `model` passes a batch faster, from a trial of about a second.
 
     Parameters
     ----------
     model : torch module
-        In float32, on the device; it is left as it is.
+        Module in float32, on the device; it is left unchanged.
     limit : int
         The most tokens it reads.
 
@@ -146,7 +148,7 @@ def faster_precision(model: Any, device: str, limit: int) -> Precision:
 
 
 def _seconds(body: Any, ids: Any) -> float:
-    """Return the shortest of several passes: whatever else the machine does only adds."""
+    """Return the shortest of several passes: other load on the machine only adds to it."""
     import torch
 
     taken: list[float] = []

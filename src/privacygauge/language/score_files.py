@@ -36,11 +36,12 @@ if TYPE_CHECKING:
 
 
 TextScoresLike = TextScores | str | Path | Mapping[str, Sequence[object]] | FrameLike
-"""What `as_text_scores` takes."""
+"""Types that `as_text_scores` takes."""
 
 SIGNAL = "signal_"
-"""What the columns of further signals begin with, such as ``signal_min-k``."""
+"""Prefix of the columns of further signals, such as ``signal_min-k``."""
 
+# Columns of a file, and the words that stand for the values of the yes-or-no ones, in lower case.
 _REQUIRED = ("sample", "energy_target", "member")
 _NAMES = ("sample", "group", "text")
 _NUMBERS = ("energy_target", "energy_reference", "member", "population", "length")
@@ -57,14 +58,14 @@ _WAY_OUT = (
 
 
 def as_text_scores(given: TextScoresLike, name: str = "scores") -> TextScores:
-    """Return energies from whatever holds them.
+    """Return energies from a file, a mapping or a frame.
 
     Parameters
     ----------
     given : TextScores, path, mapping of arrays, or data frame
         A file as in `load_text_scores`; a mapping or a pandas or polars frame with its columns.
     name : str
-        What error messages call it.
+        Name of the input in error messages.
     """
     if isinstance(given, TextScores):
         return given
@@ -87,7 +88,7 @@ def load_text_scores(path: str | Path) -> TextScores:
     Parameters
     ----------
     path : str or pathlib.Path
-        ``.jsonl`` (also ``.jsonl.gz``; one object a line, UTF-8), ``.csv`` or ``.parquet`` with
+        ``.jsonl`` (also ``.jsonl.gz``; one object per line, UTF-8), ``.csv`` or ``.parquet`` with
         the columns ``sample``, ``energy_target`` and ``member`` (1 or 0, or words such as yes and
         no, train and test), and optionally ``group``, ``energy_reference``, ``population`` (in
         the same words), ``length``, ``text`` and
@@ -107,7 +108,10 @@ def load_text_scores(path: str | Path) -> TextScores:
     frame: Any = read_content(path, "score")
     columns = _columns_of(frame)
     if is_csv(path):
-        columns |= _names_of_csv(path, [name for name in _NAMES if name in columns])
+        # Read once more as texts: pandas would make the number 7 of the id 007.
+        names = [name for name in _NAMES if name in columns]
+        texts = csv_texts(path, names)
+        columns |= {name: texts[name].to_numpy(dtype=np.object_) for name in names}
     return _scores_of(columns, path)
 
 
@@ -146,12 +150,12 @@ def _plain_numbers(values: Any, name: str) -> Any:
         return values
     if name in _BITS and any(isinstance(value, str) for value in values):
         return np.array([_bit(value, name, row) for row, value in enumerate(values)])
-    # Looked at one by one: numpy makes texts of all values where one is a text.
+    # One by one: numpy converts all values to text where one is a text.
     return np.array([_number(value, name, row) for row, value in enumerate(values)])
 
 
 def _bit(value: Any, name: str, row: int) -> bool:
-    """Return whether a word, or a number, means that a row is one of them."""
+    """Parse a yes-or-no value, written as a word or a number."""
     said = str(value).strip().lower()
     if said not in _YES and said not in _NO:
         shown = repr(value) if len(repr(value)) < 40 else f"a {type(value).__name__}"
@@ -179,19 +183,11 @@ def _columns_of(frame: pd.DataFrame) -> dict[str, Any]:
     for name in frame.columns:
         column = frame[name]
         if _is_number(str(name)) and column.dtype.kind in "biuf":
-            columns[str(name)] = column.to_numpy(dtype=_float_with_gaps(column), na_value=np.nan)
+            dtype: Any = np.float64 if column.isna().any() else None
+            columns[str(name)] = column.to_numpy(dtype=dtype, na_value=np.nan)
         else:
             columns[str(name)] = column.to_numpy(dtype=np.object_)
     return columns
-
-
-def _float_with_gaps(column: pd.Series[Any]) -> Any:
-    return np.float64 if column.isna().any() else None
-
-
-def _names_of_csv(path: Path, names: Sequence[str]) -> dict[str, Any]:
-    frame = csv_texts(path, names)
-    return {name: frame[name].to_numpy(dtype=np.object_) for name in names}
 
 
 def _columns_of_lines(path: Path) -> dict[str, Any]:
@@ -225,7 +221,7 @@ def energies_frame(scores: TextScores) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row a sample: ``sample``, ``group``, ``energy_target``, ``energy_reference``,
+        One row per sample: ``sample``, ``group``, ``energy_target``, ``energy_reference``,
         ``member``, ``population`` and ``length``, as far as they are known, and ``signal_NAME``
         of every further signal.
     """

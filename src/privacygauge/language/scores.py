@@ -1,4 +1,4 @@
-"""Energies of texts beside what is known of them: the input of every language audit."""
+"""Energies of texts with membership, groups and lengths: the input of every language audit."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ from privacygauge.language.texts import (
 )
 
 LIKELIHOOD_RATIO = "likelihood-ratio"
-"""The attack of Mireshghallah et al. (2022)."""
+"""Name of the attack of Mireshghallah et al. (2022)."""
 LOSS = "loss"
-"""The baseline: the audited model's energy alone (Yeom et al. 2018)."""
+"""Name of the baseline: the audited model's energy alone (Yeom et al. 2018)."""
 REFERENCE = "reference"
-"""No attack: the reference model never saw a member, so it can tell a shift only."""
+"""Name of a control: the reference model never saw a member, so its energy can show only a
+shift."""
 
 _OF_ENERGIES = (LOSS, LIKELIHOOD_RATIO, REFERENCE)
 
@@ -55,18 +56,19 @@ def further_signals(given: Mapping[str, ArrayLike], n: int) -> dict[str, Floats]
 
 
 SHORT = (10, 20)
-"""Tokens of a short sample, both ends included (Mireshghallah et al. 2022, section 4.2)."""
+"""Range of tokens of a short sample, both ends included (Mireshghallah et al. 2022, section
+4.2)."""
 LONG = (21, 60)
-"""Tokens of a long sample; "more than 20" by section A.3.3, so that no sample is both."""
+"""Range of tokens of a long sample; "more than 20" by section A.3.3, so that no sample is both."""
 _ROUNDING = 1e-3
-"""The probability of a token may be computed as a little more than 1."""
+"""Largest probability above 1 that rounding can give."""
 
 
 @dataclass(frozen=True, eq=False)
 class TextScores:
     """The energies of n samples under the audited model and under a reference model.
 
-    Build it with `text_scores`, which leaves out what is on both sides.
+    Build it with `text_scores`, which leaves out samples on both sides.
     """
 
     sample: Texts = field(repr=False)
@@ -77,24 +79,25 @@ class TextScores:
     member: Bools
     """(n,) True where the sample was in the audited model's training data."""
     population: Bools
-    """(n,) True for the threshold's own samples: no members, and never judged."""
+    """(n,) True for the samples that thresholds are taken from: neither members nor judged."""
     energy_reference: Floats | None = None
     """(n,) Energy under the reference model, which saw none of the samples."""
     group: Texts | None = field(default=None, repr=False)
     """(n,) The patient (or note) of each sample: the independent unit of every interval."""
     length: Ints | None = None
-    """(n,) Tokens of each sample."""
+    """(n,) Length of each sample in tokens."""
     text: Texts | None = field(default=None, repr=False)
     """(n,) The samples themselves; never shown unless asked for."""
     notes: tuple[str, ...] = ()
-    """What the reader of the result should know, one sentence each."""
+    """Notes for the reader of the result, one sentence each."""
     further: Mapping[str, Floats] = field(default_factory=dict)
     """(n,) each: further signals by name, such as ``min-k``; higher means more likely a member."""
     copies: Ints | None = None
-    """(n,) Samples with the same number are copies of each other, nearly at least: one unit."""
+    """(n,) Number of the group of copies or near copies that a sample is in; a group is one
+    unit."""
     crossed: float = 0.0
-    """Share of the members or of the non-members, whichever is larger, that were left out since
-    the other side has them too, nearly at least."""
+    """Larger of the shares of members and of non-members that were left out because the other side
+    has a copy or near copy."""
 
     def __post_init__(self) -> None:
         target = checks.floats(self.energy_target, "energy_target")
@@ -119,7 +122,15 @@ class TextScores:
         checked["further"] = further_signals(self.further, n)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        _require_parts(self)
+        _require_one_part(self.member, self.population)
+        if len(set(self.sample)) < len(self.sample):
+            raise InputError("sample must hold different ids: build TextScores with text_scores")
+        for side, which in ((self.member, "members"), (self.nonmember, "non-members")):
+            if not side.any():
+                raise InputError(
+                    f"both members and non-members are needed, got no {which} outside of the "
+                    "population"
+                )
 
     def __len__(self) -> int:
         return len(self.member)
@@ -153,7 +164,7 @@ class TextScores:
         Parameters
         ----------
         rows : ndarray of bool, shape (n,)
-            True for what stays: at least a member and a non-member.
+            True for samples that stay: at least a member and a non-member.
         """
         kept = np.flatnonzero(rows)
         return dataclasses.replace(
@@ -244,10 +255,14 @@ def text_scores(
     texts = None if text is None else texts_of(text, "text", n, empty=True)
     overlap = find_overlap(ids, inside, population, texts)
     kept = np.flatnonzero(overlap.kept)
-    _require_left(overlap, inside, population)
+    judged = (inside, ~(inside | population))
+    for side, which in zip(judged, ("member", "non-member"), strict=True):
+        if side.any() and not np.any(side & overlap.kept):
+            raise InputError(
+                f"every {which} is on both sides, by its id or its text: check the column member"
+            )
     groups = None if group is None else texts_of_rows(texts_of(group, "group", n), kept)
     copies = _copies(overlap, target, reference)
-    judged = (inside, ~(inside | population))
     return TextScores(
         texts_of_rows(ids, kept),
         target[kept],
@@ -265,14 +280,14 @@ def text_scores(
 
 
 _DIGITS = 1e-6
-"""Energies that are all whole multiples of this, or of more, may be equal by chance."""
+"""Energies that are all multiples of this, or of a larger number, may be equal by chance."""
 
 
 def _copies(overlap: Overlap, target: Floats, reference: Floats | None) -> Ints | None:
-    """Return which samples are copies, by their texts, or else by their energies; None for none.
+    """Return the groups of copies, by text or else by energy; None without any.
 
     Two models that give equal energies, to the last of many digits, have read equal texts. One
-    model alone may give all its members one answer: that is a leak, and no copy.
+    model alone may give all its members the same answer: that is a leak, not a copy.
     """
     found = overlap.copies
     if found is None and reference is not None:
@@ -314,7 +329,7 @@ def length_bucket(scores: TextScores, fewest: int, most: int) -> TextScores | Sk
 
 
 def _energies(values: ArrayLike, name: str, n: int | None = None) -> Floats:
-    """Return energies: minus log-probabilities of discrete tokens are never negative."""
+    """Check energies: minus log-probabilities of discrete tokens are never negative."""
     found = checks.floats(values, name, length=n)
     below = np.flatnonzero(found < -_ROUNDING)
     if below.size:
@@ -348,25 +363,6 @@ def _require_one_part(member: Bools, population: Bools) -> None:
             f"population must be 0 for members, got 1 in row {both[0]}: thresholds are taken from "
             "samples that were not trained on"
         )
-
-
-def _require_parts(scores: TextScores) -> None:
-    _require_one_part(scores.member, scores.population)
-    if len(set(scores.sample)) < len(scores.sample):
-        raise InputError("sample must hold different ids: build TextScores with text_scores")
-    for side, which in ((scores.member, "members"), (scores.nonmember, "non-members")):
-        if not side.any():
-            raise InputError(
-                f"both members and non-members are needed, got no {which} outside of the population"
-            )
-
-
-def _require_left(overlap: Overlap, member: Bools, population: Bools) -> None:
-    for side, which in ((member, "member"), (~(member | population), "non-member")):
-        if side.any() and not np.any(side & overlap.kept):
-            raise InputError(
-                f"every {which} is on both sides, by its id or its text: check the column member"
-            )
 
 
 def _notes_on_groups(group: Texts | None, population: Bools) -> tuple[str, ...]:

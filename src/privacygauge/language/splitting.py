@@ -1,4 +1,4 @@
-"""Dealing people into the sides of a test, before a model is trained."""
+"""Random split of people into the sides of a test, before a model is trained."""
 
 from __future__ import annotations
 
@@ -23,21 +23,23 @@ from privacygauge.language.text_files import TextRecords, TextRecordsLike, as_te
 from privacygauge.language.texts import number_names, plain_texts
 
 SIMILAR = 0.5
-"""Share of common shingles from which texts are nearly the same."""
+"""Share of common shingles from which texts are near duplicates."""
 
 _WORDS = 3
 """Consecutive words of a shingle."""
 
+# 40 bands of 3 min-hashes: texts that share half of their shingles are compared with a
+# probability of 0.995.
 _BANDS = 40
 _ROWS = 3
-"""Texts that share half of their shingles are compared with a probability of 0.995."""
 
 _MOST = 32
-"""In a larger bucket every text is compared with the first alone."""
+"""Largest bucket in which all pairs are compared; in a larger one, each text is compared with the
+first."""
 
 
 def near_duplicates(texts: Sequence[str], similarity: float = SIMILAR) -> Ints:
-    """Return the group of every text: the same number for texts that are nearly the same.
+    """Return the group of every text: the same number for near duplicates.
 
     Parameters
     ----------
@@ -109,28 +111,29 @@ def _pairs(keys: NDArray[np.uint64]) -> Iterator[tuple[int, int]]:
 
 
 SIDES = tuple(NAMES)
-"""In the order of the files."""
+"""Names of the sides, in the order of the files."""
 
 BOILERPLATE = 10
-"""A text that more people than this share, or nearly, binds nobody to anybody."""
+"""Most people who may share a text, or nearly, for it to join them into one group."""
 
 _BLOCK = 10
-"""People in the order of their numbers of texts among whom parts are dealt in proportion."""
+"""Number of people, neighbours in the order of their numbers of texts, among whom parts are
+assigned in proportion."""
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Texts, dealt into sides by person."""
+    """Texts, split into sides by person."""
 
     sides: Mapping[str, TextRecords]
-    """Side to its texts; a side that nobody was dealt to is not there."""
+    """Texts by side; an empty side is absent."""
     coins: Coins
-    """To be kept beside them."""
+    """Coins, to be kept with the texts."""
     notes: tuple[str, ...]
-    """What the reader should know, one sentence each."""
+    """Notes for the reader, one sentence each."""
 
     def summary(self) -> str:
-        """Return who is where, in a few lines."""
+        """Return the numbers of texts and people by side, in a few lines."""
         lines = [
             f"{side}: {len(set(people_of(records))):,} people, {len(records):,} texts"
             for side, records in self.sides.items()
@@ -141,12 +144,12 @@ class Split:
 def split_texts(
     texts: TextRecordsLike, *, population: float = 0.2, reference: float = 0.3, seed: int = 0
 ) -> Split:
-    """Return texts dealt into members, non-members, population and reference, by person.
+    """Split texts into members, non-members, population and reference, by person.
 
     Parameters
     ----------
     texts : TextRecords, path, sequence, mapping or data frame
-        As in `as_texts`. Where nobody says whose a text is, it is a person's of its own.
+        As in `as_texts`. A text without a known person counts as a person of its own.
     population, reference : float
         Shares of the people whose texts thresholds are taken from, and whose texts a reference
         model is trained on; each in [0, 1), together below 1. Of all others a fair coin decides
@@ -165,10 +168,10 @@ def split_texts(
 
     Notes
     -----
-    People who share a text, or nearly (`near_duplicates`), are dealt as one. Population and
-    reference are dealt in proportion among people with similar numbers of texts. Of those who are
-    judged, everybody has an independent coin, which is balanced on average only: lower bounds on
-    epsilon from one training hold for independent coins, and not for sides of equal size.
+    People who share a text, or nearly (`near_duplicates`), are assigned together. Population and
+    reference are assigned in proportion among people with similar numbers of texts. Each judged
+    person has an independent coin, balanced on average only: lower bounds on epsilon from one
+    training hold for independent coins, and not for sides of equal size.
     """
     seeds.non_negative(seed)
     for name, share in (("population", population), ("reference", reference)):
@@ -207,16 +210,16 @@ def split_texts(
 
 @dataclass(frozen=True, eq=False)
 class Redealt:
-    """The judged texts of a split, dealt again for each of several models."""
+    """Judged texts of a split, with new coins for each of several models."""
 
     texts: TextRecords
-    """(n,) Texts of all who are judged, in the order of members and then non-members."""
+    """(n,) Texts of all who are judged, members first."""
     inside: Bools
     """(k, n) True where a model is to be trained on the text."""
 
 
 def redealt(found: Split, n_models: int, seed: int = 0) -> Redealt:
-    """Return fair coins for each of several models over the people whom a split has judged.
+    """Toss fair coins for each of several models over the judged people of a split.
 
     Parameters
     ----------
@@ -248,7 +251,7 @@ def redealt(found: Split, n_models: int, seed: int = 0) -> Redealt:
 
 
 def _bound(records: TextRecords) -> tuple[Ints, tuple[str, ...]]:
-    """Return one number for all texts of people who share a text, or nearly; and what to say."""
+    """Return one number per group of people who share a text or a near copy, and notes on them."""
     people = people_of(records)
     owners: dict[int, list[str]] = defaultdict(list)
     for person, group in zip(people, near_duplicates(records.text).tolist(), strict=True):

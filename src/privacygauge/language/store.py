@@ -1,8 +1,8 @@
-"""Log-probabilities of tokens, kept on disk: what one audit has computed, the next one reads.
+"""Token log-probabilities stored on disk: a later audit reads those that an earlier one computed.
 
-In the folder of a run, every model has a folder of its own, named by all that its answers depend
-on: its weights, its tokenizer, the masks and the texts. So several targets with one reference ask
-the reference once, and a run that was stopped goes on where it was.
+In the folder of a run, every model has its own folder, named by everything that its answers depend
+on: its weights, its tokenizer, the masks and the texts. Several targets with one reference thus run
+the reference once, and a stopped run resumes where it was.
 """
 
 from __future__ import annotations
@@ -28,26 +28,28 @@ from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.plan import ArraySpec, Plan, Task
 from privacygauge.runs.store import open_run
 
-# Tokens in one pass, filling included: on a processor, what lies between the layers of a model
-# of usual size then stays in its caches.
+# Tokens in one pass, padding included: on a CPU, the activations of a model of usual size then
+# stay in its caches.
 _BUDGET = {
     ("cpu", "float32"): 1024,
     ("cpu", "bfloat16"): 2048,
     ("cuda", "float32"): 65536,
 }
 _BUDGET_OF_FEWER_BITS = 131072
-# Logits at every position are this many numbers at most.
+# Most numbers in the logits of one pass.
 _MOST_LOGITS = 1 << 26
+# A killed run loses at most the task at work, so tasks are short.
 _TEXTS_A_TASK = {"cpu": 32, "cuda": 512}
+# Hexadecimal digits of a fingerprint in the name of a folder.
 _NAME_LENGTH = 24
 
 
 @dataclass(frozen=True)
 class AnswerStore:
-    """Where answers are kept, and how they are got."""
+    """Place and settings of stored answers."""
 
     run: str | Path | None = None
-    """The folder that holds them; by default they are not kept."""
+    """Folder of the answers; by default they are not kept."""
     n_jobs: int | None = None
     """As in `complete`."""
     progress: Progress | None = None
@@ -56,7 +58,7 @@ class AnswerStore:
     """As in `open_run`."""
 
     def part(self, number: int, n: int) -> AnswerStore:
-        """Return the same for one of n equal parts of the work, whose progress counts them all."""
+        """Return a store for one of n equal parts of the work; its progress counts all of them."""
         progress = self.progress
         if progress is None:
             return self
@@ -69,17 +71,17 @@ class AnswerStore:
 
 @dataclass(frozen=True, eq=False)
 class ModelWork:
-    """The work of a run: asks a model for the texts of a task."""
+    """Work of a run: scores the texts of a task with a model."""
 
     model: Model
-    """The model; another process reads it from its folder."""
+    """Model; another process loads it from its folder."""
     tokens: Tokens
-    """The texts, each once, sorted by length."""
+    """Texts, without repeats, sorted by length."""
     scored: ScoredPositions
-    """What is asked about them."""
+    """Positions scored in them."""
 
     def __call__(self, task: Task) -> Mapping[str, ArrayLike]:
-        """Return what the model answers, a row a text, filled up with NaN."""
+        """Return the model's values, one row per text, padded with NaN."""
         shape = (task.n_units, self.scored.width)
         answers = {name: np.full(shape, np.nan, np.float32) for name in self.model.answers}
         flat = self._asked(range(task.start, task.stop))
@@ -120,12 +122,12 @@ def token_budget(model: Model) -> int:
 
 
 def texts_a_task(model: Model, n: int) -> int:
-    """Return how many of n texts are asked about and written together."""
+    """Return the number of texts, out of n, that are scored and written together."""
     return min(_TEXTS_A_TASK[_kind(model)], n)
 
 
 def model_settings(model: Model) -> dict[str, Any]:
-    """Return what the answers of a model depend on beside what it is asked, as JSON values."""
+    """Return all settings that a model's values depend on besides the texts, as JSON values."""
     return {
         "weights": model.source.weights,
         "tokenizer": model.tokenizer.sha256,
@@ -144,18 +146,18 @@ def stored_answers(
     *,
     seed: int = 0,
 ) -> dict[str, Floats32]:
-    """Return what `model` says about every scored token (m,), asking only what is not stored.
+    """Return the values of `model` for every scored token (m,); only those not stored are computed.
 
     Parameters
     ----------
     tokens : Tokens
         Texts or windows of them, sorted by length.
     settings : mapping
-        What `scored` depends on beside the tokens, as JSON values.
-    kept : Kept
+        All settings that `scored` depends on besides the tokens, as JSON values.
+    kept : AnswerStore
         Every worker holds the model once.
     seed : int
-        That of the masks.
+        Seed of the masks.
 
     Raises
     ------
@@ -184,7 +186,7 @@ def stored_answers(
 
 
 def compute_arrays(plan: Plan, work: Work, kept: AnswerStore) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a plan, which names a folder inside of the run's."""
+    """Return the arrays of a plan, stored in a folder within the run's."""
     with kept_or_scratch(kept.run) as folder:
         place = f"{folder.rstrip('/')}/{plan.fingerprint[:_NAME_LENGTH]}"
         opened = open_run(place, plan, invocation=kept.invocation)
@@ -193,7 +195,7 @@ def compute_arrays(plan: Plan, work: Work, kept: AnswerStore) -> dict[str, NDArr
 
 
 def distinct_texts(tokens: Tokens) -> tuple[Ints, Ints]:
-    """Return the rows of the different texts, sorted by length, and which of them each text is.
+    """Return the rows of the distinct texts, by length, and the place of each text among them.
 
     The order depends on the texts alone, so the same texts in another order are the same run.
     """
@@ -212,18 +214,18 @@ def energies_from(
     which: Ints,
     unit: Unit,
 ) -> Energies:
-    """Return the energies of texts from the answers about the different ones among them.
+    """Return the energies of texts from the answers for the distinct ones.
 
     Parameters
     ----------
-    windows : Windowed
+    windows : WindowedTexts
         The windows that were asked about.
     tokens : Tokens
         The different texts.
-    scored : Scored
-        What was asked about the windows.
+    scored : ScoredPositions
+        Positions scored in the windows.
     which : array of shape (n,)
-        For every text, which of the different ones it is.
+        Position of every text among the distinct ones.
     """
     answers, scored = whole(answers, windows, scored)
     sizes = np.diff(scored.starts)[which]

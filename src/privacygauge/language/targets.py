@@ -1,4 +1,4 @@
-"""Several language models that were trained by coins: attacks on worlds, by text and by person."""
+"""Several language models trained on coin flips: attacks on worlds, by text and by person."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from privacygauge.core.game import rounds_of_models
 from privacygauge.errors import InputError
 
 LOG_LIKELIHOOD = "log-likelihood"
-"""The signal that models are compared by."""
+"""Signal by which models are compared."""
 
 
 def rounds_of_texts(
@@ -39,20 +39,20 @@ def rounds_of_texts(
     *,
     n_worlds: int | None = None,
 ) -> tuple[Round, ...]:
-    """Return rounds of k models on n texts: LiRA, RMIA and BaVarIA play them.
+    """Return rounds of k models on n texts, for LiRA, RMIA and BaVarIA.
 
     One half of the models are the adversary's own, and each of the rest is the target of a round.
 
     Parameters
     ----------
     log_likelihood : array_like, shape (k, n)
-        Of each text under each model, in nats: the energy with the other sign. RMIA takes it for
+        Log-likelihood of each text under each model, in nats: minus the energy. RMIA takes it for
         the logarithm of a probability, which log-likelihoods of whole texts are; its offline form
         needs ``a=1``, because any other slope is for probabilities near 1.
     inside : array_like of bool, shape (k, n)
         True where the model was trained on the text; `coin_flips` draws it.
     patient : array_like, shape (n,), optional
-        Whom each text is about: the unit of every interval. Each text is a unit of its own
+        Person of each text: the unit of every interval. Each text is a unit of its own
         by default.
     n_worlds : int, optional
         So many first models are the adversary's own, and the rest are targets; half of them
@@ -158,21 +158,21 @@ ATTACKS: tuple[Attack, ...] = (
     RmiaOffline(a=1.0),
     Bavaria(),
 )
-"""What is played; any other slope of offline RMIA is for probabilities near 1."""
+"""Attacks played; any other slope of offline RMIA is for probabilities near 1."""
 
 
 @dataclass(frozen=True)
 class SeveralModels:
-    """What attacks on worlds did on several language models."""
+    """Results of attacks that compare several language models, some trained on each text."""
 
     n_worlds: int
-    """Models of the adversary's own."""
+    """Number of the adversary's own models."""
     n_targets: int
-    """Models that were attacked."""
+    """Number of attacked models."""
     texts: tuple[Evaluation, ...]
-    """Text by text, one an attack; intervals count patients."""
+    """Evaluations by text, one per attack; intervals count patients."""
     patients: tuple[Evaluation, ...]
-    """Patient by patient; empty where nobody has more than one text."""
+    """Evaluations by patient; empty where everyone has one text."""
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for every attack on texts and on patients, with intervals."""
@@ -208,7 +208,7 @@ def audit_targets(
     seed: int = 0,
     level: float = 0.95,
 ) -> SeveralModels:
-    """Return what LiRA, RMIA, BaVarIA and others find in k language models, by text and by patient.
+    """Play LiRA, RMIA, BaVarIA and others on k language models, by text and by patient.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def audit_targets(
     seed : int
         All random draws derive from it.
     level : float
-        Of every interval, in (0, 1).
+        Level of every interval, in (0, 1).
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""From two models and the texts of each side to the energies that are judged."""
+"""From two models and the texts of each side to judged energies."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from privacygauge.language.token_signals import SideTokens, token_signals
 from privacygauge.language.tokens import n_units_of
 from privacygauge.runs.execute import Progress
 
-# An audit of fewer texts a side says nothing.
+# An audit of fewer texts per side shows nothing.
 _FEWEST = 2
 
 Form = Literal["mean", "sum"]
-"""The form of an energy: nats a scored token, or nats a mask."""
+"""Form of an energy: nats per scored token, or nats per mask."""
 
 NO_REFERENCE = (
     "No reference model was given: only the loss attack was played, and three of the controls "
@@ -52,7 +52,7 @@ NO_REFERENCE = (
 
 @dataclass(frozen=True, eq=False)
 class _Answer:
-    """What the models said about one side."""
+    """Log-probabilities of the texts of one side under the models."""
 
     target: Energies
     reference: Energies | None
@@ -96,7 +96,7 @@ def text_energies(
     -------
     TextScores
         Ids are those given, or the side and the row, such as ``member-0``. Lengths are in tokens,
-        or in words where the tokenizers differ. Of a causal model with the signals of
+        or in words where the tokenizers differ. For a causal model, with the signals of
         `token_signals`.
     """
     if form not in ("mean", "sum"):
@@ -113,11 +113,13 @@ def text_energies(
     if isinstance(target, EndpointModel) and reference is not None:
         # Their tokens are known only when they have answered, and one side's may be alike.
         plan = replace(plan, unit="word")
-    asked = _shared_plan(models, parts, plan)
+    # All sides share a unit; on its own, a side might take tokens where another needs words.
+    units = {_unit_of(models, part, plan) for part in parts}
+    asked = replace(plan, unit="word") if "word" in units else plan
     if before is not None:
         before()
     if not isinstance(target, MaskedModel):
-        # What a causal model answers depends on no seed.
+        # A causal model's answers depend on no seed.
         asked = replace(asked, seed=0)
     shares = _shares(progress, parts, len(models) + bool(prefix))
     answers = [
@@ -144,7 +146,7 @@ def text_energies(
 def _set_prefix_apart(
     target: AnyModel, parts: list[Side], recall: int | None, seed: int
 ) -> tuple[list[Side], tuple[str, ...], tuple[str, ...]]:
-    """Return the sides without the people of a prefix, the prefix, and what is to be said of it."""
+    """Return the sides without the people of a prefix, the prefix, and notes on it."""
     if recall is None:
         return parts, (), ()
     if not isinstance(target, CausalModel):
@@ -162,7 +164,7 @@ def _set_prefix_apart(
 
 
 def _too_short(models: Sequence[AnyModel], part: Side, plan: MaskPlan) -> Ints:
-    """Return the rows of the texts that hold nothing to score; () where too few would be left."""
+    """Return the rows of the texts with nothing to score; () where too few would be left."""
     texts = part.records.text
     known = [model for model in models if not isinstance(model, EndpointModel)]
     if not known:
@@ -180,12 +182,6 @@ def _too_short(models: Sequence[AnyModel], part: Side, plan: MaskPlan) -> Ints:
     return rows if len(texts) - len(rows) >= _FEWEST else rows[:0]
 
 
-def _shared_plan(models: Sequence[AnyModel], parts: Sequence[Side], plan: MaskPlan) -> MaskPlan:
-    """Return the plan with the unit that all sides share: a side alone might take tokens."""
-    units = {_unit_of(models, part, plan) for part in parts}
-    return replace(plan, unit="word") if "word" in units else plan
-
-
 def _unit_of(models: Sequence[AnyModel], part: Side, plan: MaskPlan) -> str:
     known = [model for model in models if not isinstance(model, EndpointModel)]
     if not known:
@@ -193,7 +189,7 @@ def _unit_of(models: Sequence[AnyModel], part: Side, plan: MaskPlan) -> str:
     try:
         tokens, unit = read_texts(known, part.records.text, plan.unit)
         if isinstance(models[0], MaskedModel):
-            # Of the longest text there are the most masks: too many are told before any is asked.
+            # The longest text has the most masks: too many are refused before a model runs.
             plan.masks("", int(tokens[0].n_units.max()))
         return unit
     except InputError as error:
@@ -227,7 +223,7 @@ def _ask_side(
 def _causal_signals(
     target: AnyModel, parts: Sequence[Side], answers: Sequence[_Answer], seed: int
 ) -> tuple[Mapping[str, Floats], tuple[str, ...]]:
-    """Return the signals of a causal model beside loss and likelihood ratio, and what to say."""
+    """Return the signals of a causal model besides loss and likelihood ratio, and notes on them."""
     if isinstance(target, MaskedModel):
         return {}, ()
     sides = [
@@ -274,7 +270,7 @@ def _join_sides(
 
 
 def _notes(parts: Sequence[Side], answers: Sequence[_Answer]) -> list[str]:
-    """Return what was noted of every side, once where it holds for all of them."""
+    """Return the notes on all sides, each once if it holds for all of them."""
     everywhere = set.intersection(*(set(answer.notes) for answer in answers))
     own = (
         f"Of the {part.name} texts: {note[0].lower()}{note[1:]}"
@@ -288,7 +284,7 @@ def _notes(parts: Sequence[Side], answers: Sequence[_Answer]) -> list[str]:
 def _shares(
     progress: Progress | None, parts: Sequence[Side], n_models: int
 ) -> Iterator[Progress | None]:
-    """Yield a callback for every side, that counts the texts of all of them."""
+    """Yield a progress callback per side; each counts the texts of all sides."""
     done = 0
     n_all = n_models * sum(map(len, parts))
     for part in parts:
@@ -298,7 +294,7 @@ def _shares(
 
 
 def _in_turn(progress: Progress | None, n: int) -> tuple[Progress | None, Progress | None]:
-    """Return callbacks for n models, and for one that is asked after them."""
+    """Return callbacks for n models, and for one that runs after them."""
     if progress is None:
         return None, None
     return (

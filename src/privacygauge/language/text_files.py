@@ -26,41 +26,55 @@ from privacygauge.language.scores import TextScores, text_scores
 from privacygauge.language.texts import Texts, plain_texts, texts_of, texts_of_rows
 
 SAMPLES = ("sample", "id")
-"""Columns that may hold the ids of the texts; the first that is there counts."""
+"""Columns that may hold the ids of the texts; the first that exists is used."""
 GROUPS = (
     *("group", "patient", "patient_id", "person", "person_id", "subject_id", "user_id"),
     *("note", "note_id"),
 )
-"""Columns that may hold whom each text belongs to, in letters of either case; the first that is
-there counts."""
+"""Columns that may hold the person of each text, in upper or lower case; the first that exists is
+used."""
 
 _PLAIN = (".txt", ".txt.gz")
 
 
 @dataclass(frozen=True, eq=False)
 class TextRecords:
-    """Texts, and whose they are."""
+    """Texts, and their people."""
 
     text: Texts = field(repr=False)
-    """(n,) The texts, none of them empty."""
+    """(n,) Texts, none of them empty."""
     sample: Texts | None = field(default=None, repr=False)
-    """(n,) Their ids, all different; None where none were given."""
+    """(n,) Ids, all different; None where not given."""
     group: Texts | None = field(default=None, repr=False)
-    """(n,) The patient or note that each belongs to; None where none were given."""
+    """(n,) Patient or note of each text; None where not given."""
 
     def __post_init__(self) -> None:
         if isinstance(self.text, str) or len(self.text) == 0:
             raise InputError(f"texts must be at least one text, got {self.text!r}")
         n = len(self.text)
-        _check_kind(self.text)
+        for row, value in enumerate(self.text):
+            if isinstance(value, int | np.number) or (isinstance(value, float) and value == value):
+                raise InputError(
+                    f"text must hold texts, got {value!r} in row {row}: name their column"
+                )
         object.__setattr__(self, "text", texts_of(self.text, "text", n, empty=True))
-        _check_filled(self.text)
+        for row, value in enumerate(self.text):
+            if not value.strip():
+                raise InputError(
+                    f"text must not be empty, got an empty one in row {row}: leave it out"
+                )
         for name in ("sample", "group"):
             values = getattr(self, name)
             if values is not None:
                 object.__setattr__(self, name, texts_of(values, name, n))
         if self.sample is not None:
-            _check_different(self.sample)
+            first: dict[str, int] = {}
+            for row, name in enumerate(self.sample):
+                if (earlier := first.setdefault(name, row)) != row:
+                    raise InputError(
+                        f"ids must all be different, got {name!r} in rows {earlier} and {row}: "
+                        "leave one out, or name another column"
+                    )
 
     def __len__(self) -> int:
         return len(self.text)
@@ -75,34 +89,34 @@ class TextRecords:
 
 
 TextRecordsLike = TextRecords | str | Path | Sequence[str] | Mapping[str, Sequence[Any]] | FrameLike
-"""What `as_texts` takes."""
+"""Types that `as_texts` takes."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of a file to read; by default those with a usual name."""
+    """Names of the columns of a file; by default the usual ones."""
 
     text: str = "text"
-    """The texts."""
+    """Column of the texts."""
     sample: str | None = None
-    """Their ids; by default, ``sample`` or ``id``."""
+    """Column of the ids; by default ``sample`` or ``id``."""
     group: str | None = None
-    """Whom they belong to; by default the first of `GROUPS` that is there."""
+    """Column of the person; by default the first of `GROUPS` that exists."""
 
 
 def as_texts(
     given: TextRecordsLike, columns: Columns | None = None, name: str = "texts"
 ) -> TextRecords:
-    """Return texts from whatever holds them.
+    """Return texts from a file, a sequence, a mapping or a frame.
 
     Parameters
     ----------
     given : TextRecords, path, sequence or array of str, mapping of lists, or data frame
         A str is a path, read as by `load_texts`.
     columns : Columns, optional
-        Of a file, a mapping or a frame.
+        Columns of a file, a mapping or a frame.
     name : str
-        What error messages call it.
+        Name of the input in error messages.
 
     Examples
     --------
@@ -136,7 +150,7 @@ def load_texts(path: str | Path, columns: Columns | None = None) -> TextRecords:
     Parameters
     ----------
     path : str or pathlib.Path
-        ``.jsonl`` (also ``.jsonl.gz``; one object a line), ``.csv`` or ``.parquet`` with a column
+        ``.jsonl`` (also ``.jsonl.gz``; one object per line), ``.csv`` or ``.parquet`` with a column
         of texts and optionally of ids and of groups, or ``.txt`` (also ``.txt.gz``; one text a
         line, blank lines left out). UTF-8. Ids and groups are texts: ``007`` is not ``7``.
     columns : Columns, optional
@@ -199,28 +213,6 @@ def _check_texts(
         raise InputError(f"{name}: {error}") from error
 
 
-def _check_kind(text: Sequence[object]) -> None:
-    for row, value in enumerate(text):
-        if isinstance(value, int | np.number) or (isinstance(value, float) and value == value):
-            raise InputError(f"text must hold texts, got {value!r} in row {row}: name their column")
-
-
-def _check_filled(text: Texts) -> None:
-    empty = next((row for row, value in enumerate(text) if not value.strip()), None)
-    if empty is not None:
-        raise InputError(f"text must not be empty, got an empty one in row {empty}: leave it out")
-
-
-def _check_different(sample: Texts) -> None:
-    first: dict[str, int] = {}
-    for row, name in enumerate(sample):
-        if (earlier := first.setdefault(name, row)) != row:
-            raise InputError(
-                f"ids must all be different, got {name!r} in rows {earlier} and {row}: leave one "
-                "out, or name another column"
-            )
-
-
 def _columns_of_table(path: Path, columns: Columns) -> dict[str, list[Any]]:
     frame: Any = read_content(path, "text")
     names = [str(name) for name in frame.columns]
@@ -249,7 +241,7 @@ def _columns_of_lines(path: Path) -> dict[str, list[Any]]:
 
 
 SIDES = ("member", "nonmember", "population")
-"""What a side is called in ids and in messages."""
+"""Names of the sides in ids and in messages."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,24 +251,24 @@ class Side:
     name: str
     """``member``, ``nonmember`` or ``population``."""
     records: TextRecords
-    """Its texts."""
+    """Texts of the side."""
 
     def __len__(self) -> int:
         return len(self.records)
 
     @property
     def sample(self) -> Texts:
-        """(n,) Ids: those given, or the side and the row."""
+        """(n,) Ids: those given, or side and row."""
         given = self.records.sample
         return given or tuple(f"{self.name}-{row}" for row in range(len(self)))
 
     def rows(self, rows: Ints) -> Side:
-        """Return some of the texts, known as before."""
+        """Return some of the texts, with their ids."""
         return Side(self.name, replace(self.records, sample=self.sample).rows(rows))
 
 
 def scores_of(sides: Sequence[Side], energy_target: Floats, **more: Any) -> TextScores:
-    """Return energies of all sides together, by name also those that are not of the texts."""
+    """Return the energies of all sides together; `more` are further columns of `text_scores`."""
     groups = [side.records.group for side in sides if side.records.group is not None]
     kind = np.repeat([side.name for side in sides], [len(side) for side in sides])
     return text_scores(
@@ -297,7 +289,7 @@ def sides_of(
     *,
     columns: Columns | None = None,
 ) -> list[Side]:
-    """Return the texts of every side that there is, read and checked beside each other.
+    """Return the texts of every side, read and checked against each other.
 
     Raises
     ------
@@ -312,23 +304,26 @@ def sides_of(
         for side, name, texts in zip(SIDES, names, given, strict=True)
         if texts is not None
     ]
-    _check_groups(sides)
-    _check_ids(sides)
-    _check_own(sides[0], sides[1])
-    return sides
-
-
-def _check_groups(sides: Sequence[Side]) -> None:
     grouped = [side.records.group is not None for side in sides]
     if any(grouped) and not all(grouped):
         raise InputError(
             f"groups must be given for all texts or for none, got none for the "
             f"{sides[grouped.index(False)].name} texts: name their column"
         )
+    _check_ids(sides)
+    # Texts that are on both sides are left out later; something has to be left to judge.
+    inside, outside = (set(plain_texts(side.records.text)) for side in sides[:2])
+    for name, own in (("member", inside - outside), ("non-member", outside - inside)):
+        if not own:
+            raise InputError(
+                f"every {name} text is on both sides: members and nonmembers must be different "
+                "texts, check the files"
+            )
+    return sides
 
 
 def _check_ids(sides: Sequence[Side]) -> None:
-    """Raise where one id is of two texts: it would pass for one sample on both sides."""
+    """Raise where two texts have one id: they would pass for one sample on both sides."""
     seen: dict[str, tuple[str, str]] = {}
     for side in sides:
         for name, text in zip(side.sample, side.records.text, strict=True):
@@ -338,14 +333,3 @@ def _check_ids(sides: Sequence[Side]) -> None:
                     f"an id must be of one text, got {name!r} for two: a {first} text and a "
                     f"{side.name} text; number all sides through, or leave ids out"
                 )
-
-
-def _check_own(members: Side, nonmembers: Side) -> None:
-    """Raise where every text of a side is on the other too: nothing would be left to judge."""
-    inside, outside = (set(plain_texts(side.records.text)) for side in (members, nonmembers))
-    for name, own in (("member", inside - outside), ("non-member", outside - inside)):
-        if not own:
-            raise InputError(
-                f"every {name} text is on both sides: members and nonmembers must be different "
-                "texts, check the files"
-            )

@@ -1,4 +1,4 @@
-"""Ids and texts of samples as they were given, and those that are on both sides."""
+"""Ids and texts of samples as given, and samples on both sides."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from privacygauge.errors import InputError
 from privacygauge.language.near_copies import components
 
 Texts = tuple[str, ...]
-"""Ids or texts, one a sample. Not a numpy array: that would drop a last NUL, so that two
+"""Ids or texts, one per sample. Not a numpy array: that would drop a trailing NUL, so that two
 different ids become one, and would give every id the width of the longest."""
 
 _WAY_OUT = "fill it in, or leave the row out"
@@ -24,13 +24,13 @@ _WAY_OUT = "fill it in, or leave the row out"
 def texts_of(
     values: Sequence[object] | NDArray[np.generic], name: str, n: int, *, empty: bool = False
 ) -> Texts:
-    """Return `n` texts or numbers as texts.
+    """Convert `n` texts or numbers to texts.
 
     Parameters
     ----------
     values : sequence of str or number, length n
     name : str
-        What messages call them.
+        Name of the values in messages.
     empty : bool
         Whether a text may be empty: an id may not.
 
@@ -58,7 +58,7 @@ def texts_of_rows(texts: Texts, rows: NDArray[np.intp]) -> Texts:
 
 
 def number_names(names: Sequence[str]) -> Ints:
-    """Return the number of each name, counted in the order in which names first occur, (n,)."""
+    """Return the number of each name, in the order of first occurrence, (n,)."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
 
@@ -92,14 +92,14 @@ _NAMES = ("members", "non-members", "population")
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """Which samples stay, and a sentence about each kind that does not."""
+    """Samples that stay, and a note on each kind that does not."""
 
     kept: Bools
-    """(n,) True for what stays."""
+    """(n,) True for the samples that stay."""
     notes: tuple[str, ...]
-    """How many were left out, and why."""
+    """Notes: the numbers of samples left out, and the reasons."""
     copies: Ints | None = None
-    """(n,) The component of near copies that each text is in; None without texts."""
+    """(n,) Component of near copies of each text; None without texts."""
 
 
 def find_overlap(
@@ -108,7 +108,7 @@ def find_overlap(
     population: Bools,
     text: Sequence[str] | None = None,
 ) -> Overlap:
-    """Return which samples are on one side only, by id and by text.
+    """Find samples that are on one side only, by id and by text.
 
     Parameters
     ----------
@@ -122,8 +122,8 @@ def find_overlap(
     Returns
     -------
     Overlap
-        What is both a member's and a non-member's, or nearly, stays on neither side; what is
-        judged does not stay in the population.
+        A sample that is both a member's and a non-member's, or nearly, stays on neither side; a
+        judged sample does not stay in the population.
 
     Raises
     ------
@@ -131,7 +131,14 @@ def find_overlap(
         If an id occurs twice in one part.
     """
     part = np.where(population, _POPULATION, np.where(member, _MEMBER, _NONMEMBER))
-    _require_once(sample, part)
+    seen: set[tuple[str, int]] = set()
+    for row, (name, which) in enumerate(zip(sample, part.tolist(), strict=True)):
+        if (name, which) in seen:
+            raise InputError(
+                f"sample must hold different ids, got {name[:60]!r} twice ({_NAMES[which]}), again "
+                f"in row {row}: number the samples of a note, such as note-7/3"
+            )
+        seen.add((name, which))
     kept = np.ones(len(part), np.bool_)
     notes = _leave_out(kept, _places(sample), part, "the same id")
     copies: Ints | None = None
@@ -145,7 +152,7 @@ def find_overlap(
 
 
 def plain_texts(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return texts as they are compared: in lower case, with single spaces."""
+    """Normalise texts for comparison: lower case, single spaces."""
     return tuple(" ".join(text.split()).casefold() for text in texts)
 
 
@@ -185,14 +192,3 @@ def _leave_out(kept: Bools, places: dict[str, list[int]], part: Ints, kind: str)
             "threshold must not see what is judged."
         )
     return notes
-
-
-def _require_once(sample: Sequence[str], part: Ints) -> None:
-    seen: set[tuple[str, int]] = set()
-    for row, (name, which) in enumerate(zip(sample, part.tolist(), strict=True)):
-        if (name, which) in seen:
-            raise InputError(
-                f"sample must hold different ids, got {name[:60]!r} twice ({_NAMES[which]}), again "
-                f"in row {row}: number the samples of a note, such as note-7/3"
-            )
-        seen.add((name, which))

@@ -1,4 +1,4 @@
-"""All signals that token log-probabilities of causal models give, side by side."""
+"""All membership signals from the token log-probabilities of causal models."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ from privacygauge.language.controls import FEWEST_GROUPS, N_FOLDS, ranks
 from privacygauge.language.energies import Energies
 
 LEARNED = "learned"
-"""A logistic regression on `token_features`."""
+"""Logistic regression on `token_features`."""
 
 QUANTILES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
-"""Of each text's token log-probabilities, and of their differences to the reference."""
+"""Quantiles of each text's token log-probabilities, and of their differences to the reference."""
 
 
 def token_features(target: Energies, reference: Energies | None = None) -> Floats:
-    """Return what the shape of a text's token log-probabilities is, (n, d).
+    """Return features of the distribution of a text's token log-probabilities, (n, d).
 
     Parameters
     ----------
     target, reference : Energies
-        Of the same texts and units, the reference where there is one.
+        Energies of the same texts and units, the reference where there is one.
 
     Returns
     -------
     ndarray of float, shape (n, d)
-        Mean, standard deviation and `QUANTILES` of the log-probabilities of the units, and where
-        there is a reference those of the differences. How many units there are is known without
-        the model, and no feature.
+        Mean, standard deviation and `QUANTILES` of the log-probabilities of the units, and with a
+        reference those of the differences. The number of units is known without the model, and is
+        therefore not a feature.
     """
     text, _, value = target.of_unit()
     rows = [(text, value)]
@@ -72,17 +72,17 @@ def learned_signal(
     unit: Ints,
     rng: np.random.Generator,
 ) -> Floats | Skipped:
-    """Return how much each text looks like a member's, by what was learnt from other people.
+    """Score how much each text looks like a member's, with models trained on other people.
 
     Parameters
     ----------
     features : ndarray of float, shape (n, d)
-        Of `token_features`.
+        Features from `token_features`.
     first : ndarray of float, shape (n,)
         A signal that needs no learning, such as the likelihood ratio: it ranks the people whom
         the first model learns from.
     member, population : ndarray of bool, shape (n,)
-        Who is a member, and which texts are not judged.
+        True for members, and for texts that are not judged.
     unit : ndarray of int, shape (n,)
         The person of each text: all texts of a person are judged by one model.
     rng : numpy.random.Generator
@@ -97,10 +97,10 @@ def learned_signal(
 
     Notes
     -----
-    Ours. Logistic regression, both sides weighted alike. Every fold of the people is scored by a
-    model of the folds BEFORE it, the first by `first`, and the population by a model of all: given
-    earlier folds a fold's scores are those of a fixed function, so that without a leak members
-    and non-members are exchangeable and intervals hold. Common cross-validation does not have that
+    Ours. Logistic regression, both sides weighted alike. Every fold of people is scored by a model
+    of the folds BEFORE it, the first by `first`, and the population by a model of all folds: given
+    earlier folds, a fold's scores are those of a fixed function, so that without a leak members and
+    non-members are exchangeable and intervals hold. Common cross-validation lacks this property
     (`blind_scores`).
     """
     judged = ~population
@@ -115,9 +115,13 @@ def learned_signal(
         before = fold < part
         held = fold == part
         score = _logistic_scores(features, member, before) if part else first
-        result[held] = (
-            _standardise(score, population)[held] if population.any() else ranks(score[held])
-        )
+        # Scores of different models have different scales.
+        if population.any():
+            known = score[population]
+            spread = float(known.std())
+            result[held] = (score[held] - known.mean()) / (spread if spread > 0 else 1.0)
+        else:
+            result[held] = ranks(score[held])
     return result
 
 
@@ -131,13 +135,6 @@ def _logistic_scores(features: Floats, member: Bools, known: Bools) -> Floats:
     )
     model.fit(features[known], member[known])
     return np.asarray(model.decision_function(features), np.float64)
-
-
-def _standardise(score: Floats, population: Bools) -> Floats:
-    known = score[population]
-    spread = float(known.std())
-    above: Floats = (score - known.mean()) / (spread if spread > 0 else 1.0)
-    return above
 
 
 def _shape(text: Ints, value: Floats, n: int) -> Floats:
@@ -155,23 +152,23 @@ def _shape(text: Ints, value: Floats, n: int) -> Floats:
 
 
 DC_PDD = "dc-pdd"
-"""Probabilities beside frequencies (Zhang et al. 2024)."""
+"""Probabilities against token frequencies (Zhang et al. 2024)."""
 
 BOUND = 0.01
-"""The most that one token counts: the published value for English texts."""
+"""Bound on the contribution of one token: the published value for English texts."""
 
 
 def token_frequencies(
     energies: Energies, corpus: Energies, vocabulary: int, *, own: bool = False
 ) -> Floats:
-    """Return how often each scored token occurs in a corpus, (m,), as a share in (0, 1).
+    """Return the frequency of each scored token in a corpus, (m,), in (0, 1).
 
     Parameters
     ----------
     energies : Energies
-        Whose tokens are asked about.
+        Energies with the tokens to count.
     corpus : Energies
-        Of texts that are not judged, by the same tokenizer: its scored tokens are counted.
+        Energies of texts that are not judged, by the same tokenizer: its scored tokens are counted.
     vocabulary : int
         V, the number of tokens that there are.
     own : bool
@@ -196,13 +193,13 @@ def token_frequencies(
 
 
 def dc_pdd_signal(energies: Energies, frequency: Floats, bound: float = BOUND) -> Floats:
-    """Return the mean of token probabilities times how rare the tokens are, (n,).
+    """Return the mean over tokens of probability times rarity, (n,).
 
     Parameters
     ----------
     energies : Energies
     frequency : ndarray of float, shape (m,)
-        Of every scored token, from `token_frequencies`.
+        Frequency of every scored token, from `token_frequencies`.
     bound : float
         a, the most that a token counts, above 0.
 
@@ -240,18 +237,18 @@ def _tokens(energies: Energies) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class SideTokens:
-    """What the models say about the tokens of one side's texts."""
+    """Token log-probabilities of one side's texts under the models."""
 
     texts: Sequence[str]
     """(n,) The texts."""
     target: Energies
-    """By the audited model, which is causal."""
+    """Energies under the audited model, which is causal."""
     reference: Energies | None = None
-    """By a model that has not seen the members."""
+    """Energies under a model that has not seen the members."""
 
     @property
     def first(self) -> Floats:
-        """(n,) The likelihood ratio, or without a reference the loss; higher for members."""
+        """(n,) Likelihood ratio, or without a reference the loss; higher for members."""
         if self.reference is None:
             return loss_signal(self.target)
         return ratio_signal(self.target, self.reference)
@@ -263,9 +260,9 @@ def signals_alone(side: SideTokens) -> dict[str, Floats]:
     Returns
     -------
     dict of str to ndarray
-        ``zlib``, ``min-k`` and ``min-k++``; with a reference ``ez-mia`` and ``wbc``. Without
-        ``min-k++`` and ``ez-mia`` for a model behind a server: what else it might have said, it
-        does not tell.
+        ``zlib``, ``min-k`` and ``min-k++``; with a reference ``ez-mia`` and ``wbc``. A model behind
+        a server lacks ``min-k++`` and ``ez-mia``, since it does not return other tokens'
+        probabilities.
     """
     found = {ZLIB: zlib_signal(side.target, side.texts), MIN_K: min_k_signal(side.target)}
     if side.target.further:
@@ -281,7 +278,7 @@ def signals_alone(side: SideTokens) -> dict[str, Floats]:
 def token_signals(
     sides: Sequence[SideTokens], unit: Ints, vocabulary: int, rng: np.random.Generator
 ) -> tuple[dict[str, Floats], tuple[Skipped, ...]]:
-    """Return all signals that there are, and what could not be had.
+    """Return all signals that can be computed, and the reasons for those that cannot.
 
     Parameters
     ----------
@@ -310,7 +307,12 @@ def token_signals(
         length = np.concatenate([side.target.lengths for side in sides])
         found[BY_LENGTH] = length_calibrated(first, length, population)
         if vocabulary:
-            found[DC_PDD] = _beside_frequencies(sides, vocabulary)
+            corpus = sides[2].target
+            calibrated = []
+            for side in sides:
+                frequency = token_frequencies(side.target, corpus, vocabulary, own=side is sides[2])
+                calibrated.append(dc_pdd_signal(side.target, frequency))
+            found[DC_PDD] = np.concatenate(calibrated)
     features = np.concatenate([token_features(side.target, side.reference) for side in sides])
     learned = learned_signal(
         features, first, member=which == 0, population=population, unit=unit, rng=rng
@@ -318,12 +320,3 @@ def token_signals(
     if isinstance(learned, Skipped):
         return found, (learned,)
     return {**found, LEARNED: learned}, ()
-
-
-def _beside_frequencies(sides: Sequence[SideTokens], vocabulary: int) -> Floats:
-    corpus = sides[2].target
-    parts = []
-    for side in sides:
-        frequency = token_frequencies(side.target, corpus, vocabulary, own=side is sides[2])
-        parts.append(dc_pdd_signal(side.target, frequency))
-    return np.concatenate(parts)

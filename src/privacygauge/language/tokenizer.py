@@ -1,4 +1,4 @@
-"""A tokenizer as a value: what it makes of a text, and nothing that a call could change."""
+"""A tokenizer as an immutable value: no call changes its state."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class EncodedText:
     """One text in tokens."""
 
     ids: Ints
-    """(t,) The vocabulary's numbers, those of the frame ([CLS], [SEP]) included."""
+    """(t,) Token ids, those of the frame ([CLS], [SEP]) included."""
     framing: Bools
-    """(t,) Which tokens the tokenizer has put around the text."""
+    """(t,) True for tokens that the tokenizer puts around the text."""
     spans: Ints
-    """(t, 2) Where every token begins and ends in the text, in characters."""
+    """(t, 2) Start and stop of every token in the text, in characters."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,17 +40,17 @@ class Tokenizer:
     """A fast tokenizer and the ids that scoring needs."""
 
     state: str
-    """The tokenizer as JSON, in the format of `tokenizer.json`."""
+    """Tokenizer as JSON, in the format of `tokenizer.json`."""
     mask_id: int | None
-    """The id of the mask token; None where there is none."""
+    """Id of the mask token; None without one."""
     pad_id: int
-    """The id to fill up rows with."""
+    """Id of the padding token."""
     unknown_id: int | None
-    """The id of what the vocabulary does not hold; None where it holds everything."""
+    """Id of the unknown token; None where the vocabulary covers every text."""
     limit: int
-    """The most tokens of a text it wants to see, those of the frame included."""
+    """Most tokens of a text that the tokenizer allows, frame included."""
     literal: bool = False
-    """Whether special tokens that are written in a text are read as letters."""
+    """True where special tokens written in a text are read as letters."""
 
     @cached_property
     def _backend(self) -> Any:
@@ -67,30 +67,30 @@ class Tokenizer:
 
     @cached_property
     def sha256(self) -> str:
-        """The checksum of all that decides what becomes of a text."""
+        """SHA-256 of all settings that affect tokenization."""
         ids = f"{self.mask_id} {self.pad_id} {self.unknown_id}{' literal' * self.literal}\n"
         return hashlib.sha256((ids + self.state).encode()).hexdigest()
 
     @cached_property
     def is_cased(self) -> bool:
-        """Whether upper case and lower case are different to it."""
+        """True where it distinguishes upper and lower case."""
         given, lowered = self.encoded([_MIXED_CASE, _MIXED_CASE.lower()])
         return not np.array_equal(given.ids, lowered.ids)
 
     @cached_property
     def loses_case(self) -> bool:
-        """Whether it turns texts to lower case though its vocabulary was made of both."""
+        """True where it lower-cases texts although its vocabulary is cased."""
         words = [token for token in self._backend.get_vocab() if token.isalpha()]
         upper = sum(token != token.lower() for token in words)
         return not self.is_cased and upper > _SHARE_OF_CASED * max(len(words), 1)
 
     @cached_property
     def n_tokens(self) -> int:
-        """One more than the largest id there is."""
+        """Largest token id plus one."""
         return int(max(self._backend.get_vocab().values())) + 1
 
     def encoded(self, texts: Sequence[str]) -> list[EncodedText]:
-        """Return every text in tokens, whole: nothing is cut off."""
+        """Return every text in tokens, untruncated."""
         return [
             EncodedText(
                 np.array(found.ids, np.int64),
@@ -138,7 +138,7 @@ def tokenizer_of(found: Any, name: str) -> Tokenizer:
     Raises
     ------
     InputError
-        If it cannot say where in the text its tokens lie; `name` is what the message calls it.
+        If it cannot give its tokens' places in the text; `name` is its name in the message.
     """
     backend = getattr(found, "backend_tokenizer", None)
     if backend is None:

@@ -25,14 +25,14 @@ _NONE = -1
 
 
 class Tokenizes(Protocol):
-    """What makes tokens of texts, such as a `Tokenizer`."""
+    """Protocol of a tokenizer, such as `Tokenizer`."""
 
     @property
     def unknown_id(self) -> int | None:
-        """The id of what the vocabulary does not hold."""
+        """Id of the unknown token."""
 
     def encoded(self, texts: Sequence[str]) -> list[EncodedText]:
-        """Return every text in tokens, whole."""
+        """Return every text in tokens, untruncated."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,21 +40,21 @@ class Tokens:
     """Texts in the tokens of one model, one text after another."""
 
     keys: tuple[str, ...]
-    """The sha256 of every text, in hexadecimal."""
+    """SHA-256 of every text, in hexadecimal."""
     ids: Ints
-    """(m,) The tokens of all texts, their frames included."""
+    """(m,) Token ids of all texts, frames included."""
     units: Ints
-    """(m,) The unit of its text that a token belongs to, from 0; -1 for none, such as [SEP]."""
+    """(m,) Unit of its text that a token belongs to, from 0; -1 for none, such as [SEP]."""
     starts: Ints
-    """(n + 1,) Where the tokens of every text begin, and where the last one's end."""
+    """(n + 1,) First token of every text, and the end of the last one."""
     n_units: Ints
     """(n,) T, the number of units of every text, at least 1."""
     n_truncated: Ints
-    """(n,) How many tokens were cut off because a model cannot read that many."""
+    """(n,) Number of tokens cut off because they do not fit into a model's context."""
     n_unknown: Ints
-    """(n,) How many of the tokens that are left the vocabulary does not hold."""
+    """(n,) Number of unknown tokens among those that are left."""
     frame: tuple[int, int] = (0, 0)
-    """How many tokens the tokenizer puts in front of every text, and behind it."""
+    """Number of frame tokens before every text, and after it."""
 
     def __post_init__(self) -> None:
         for name in ("ids", "units", "starts", "n_units", "n_truncated", "n_unknown"):
@@ -69,17 +69,17 @@ class Tokens:
         return self.ids[here], self.units[here]
 
     def where(self, text: int) -> slice:
-        """Return where the tokens of one text are."""
+        """Return the slice of the tokens of one text."""
         return slice(int(self.starts[text]), int(self.starts[text + 1]))
 
     @property
     def lengths(self) -> Ints:
-        """(n,) The number of tokens of every text, the frame included."""
+        """(n,) Number of tokens of every text, frame included."""
         return np.diff(self.starts)
 
     @cached_property
     def sha256(self) -> str:
-        """The checksum of texts and tokens."""
+        """SHA-256 of texts and tokens."""
         digest = hashlib.sha256("\n".join(self.keys).encode())
         for part in (self.ids, self.units, self.starts):
             digest.update(np.ascontiguousarray(part, "<i8").data)
@@ -103,20 +103,19 @@ class Tokens:
 def tokens_of(
     texts: Sequence[str], tokenizers: Sequence[Tokenizes], limit: Sequence[int], unit: Unit
 ) -> tuple[list[Tokens], Unit]:
-    """Return the texts in the tokens of every tokenizer, with units that all of them share.
+    """Return the texts in the tokens of every tokenizer, with units shared by all of them.
 
     Parameters
     ----------
     limit : sequence of int
         The most tokens, frame included, that each of the models reads.
     unit : "token" or "word"
-        What is wanted. Words are taken where the tokens differ in any of the texts.
+        Unit wanted. Words are used where the tokens differ in any of the texts.
 
     Returns
     -------
     list of Tokens, "token" or "word"
-        One Tokens a tokenizer, equal in texts, in units and in where they are cut off; and what
-        the units are.
+        One Tokens per tokenizer, with equal texts, units and truncation; and the unit.
 
     Raises
     ------
@@ -149,7 +148,7 @@ def n_units_of(
 
 
 def checked_keys(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return what every text is known by: its sha256."""
+    """Return the key of every text: its SHA-256."""
     if isinstance(texts, str | bytes) or len(texts) == 0:
         raise InputError(f"texts must be a sequence of at least one text, got {type(texts)}")
     return tuple(_key(i, text) for i, text in enumerate(texts))
@@ -187,7 +186,10 @@ def _rows(
 
 
 def _row(text: str, found: Sequence[EncodedText], limits: Sequence[int], unit: Unit) -> _Row:
-    units = [_token_units(one) for one in found] if unit == "token" else word_units(text, found)
+    if unit == "token":
+        units = [np.where(one.framing, _NONE, np.cumsum(~one.framing) - 1) for one in found]
+    else:
+        units = word_units(text, found)
     n_units = min(map(_n_fitting, found, units, limits))
     ids = []
     kept_units = []
@@ -201,12 +203,8 @@ def _row(text: str, found: Sequence[EncodedText], limits: Sequence[int], unit: U
     return _Row(ids, kept_units, n_units, n_cut)
 
 
-def _token_units(found: EncodedText) -> Ints:
-    return np.where(found.framing, _NONE, np.cumsum(~found.framing) - 1)
-
-
 def _n_fitting(found: EncodedText, units: Ints, limit: int) -> int:
-    """Return how many units, from the first one on, a model can read."""
+    """Return the number of units, from the first on, that fit into a model's context."""
     n_units = int(units.max(initial=_NONE)) + 1
     room = limit - int(np.count_nonzero(found.framing))
     content = units[~found.framing]
@@ -218,18 +216,18 @@ def _n_fitting(found: EncodedText, units: Ints, limit: int) -> int:
 
 
 def word_units(text: str, found: Sequence[EncodedText]) -> list[Ints]:
-    """Return the word that every token belongs to, as tokenizers agree on it.
+    """Return the word of every token, as far as the tokenizers agree on it.
 
     Parameters
     ----------
-    found : sequence of Encoded
+    found : sequence of EncodedText
         The text by every tokenizer.
 
     Returns
     -------
     list of (t,) arrays
         For every tokenizer the number of the word, from 0; -1 for the frame, for blanks, and for
-        what another tokenizer has no token for. Words that share a token count as one.
+        words of which another tokenizer has no token. Words that share a token count as one.
     """
     word_at = np.full(len(text), _NONE)
     n_words = 0
@@ -249,7 +247,7 @@ def word_units(text: str, found: Sequence[EncodedText]) -> list[Ints]:
 
 
 def _words_touched(found: EncodedText, word_at: Ints) -> Ints:
-    """Return the first and the last word that every token touches; -1 and -1 for none."""
+    """Return the first and the last word that every token overlaps; -1 and -1 for none."""
     touched = np.full((len(found.ids), 2), _NONE)
     for i, (start, stop) in enumerate(found.spans):
         words = word_at[start:stop]
@@ -260,7 +258,7 @@ def _words_touched(found: EncodedText, word_at: Ints) -> Ints:
 
 
 def _all_equal(found: Sequence[Sequence[EncodedText]]) -> bool:
-    """Return whether all tokenizers give the same tokens in the same places."""
+    """Return whether all tokenizers give the same tokens at the same places."""
     return all(
         np.array_equal(a.ids[~a.framing], b.ids[~b.framing])
         and np.array_equal(a.spans[~a.framing], b.spans[~b.framing])
@@ -270,7 +268,7 @@ def _all_equal(found: Sequence[Sequence[EncodedText]]) -> bool:
 
 
 def _frame(framing: Bools) -> tuple[int, int]:
-    """Return how many tokens stand before the first one of the text, and behind the last one."""
+    """Return the number of frame tokens before the text, and after it."""
     content = np.flatnonzero(~framing)
     return int(content[0]), int(len(framing) - 1 - content[-1])
 

@@ -1,4 +1,4 @@
-"""Trains language models: a small reference of one's own, and a target for a test."""
+"""Training of language models: a small reference of one's own, and a target for a test."""
 
 from __future__ import annotations
 
@@ -50,21 +50,21 @@ _READ_AS: Mapping[Kind, str] = {
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """A model that was trained, and how that went."""
+    """A trained model, and the course of its training."""
 
     path: Path
-    """Its folder: config, weights as safetensors, tokenizer."""
+    """Folder: config, weights as safetensors, tokenizer."""
     losses: tuple[float, ...]
-    """Mean loss of every epoch, in nats a predicted token."""
+    """Mean loss of every epoch, in nats per predicted token."""
     n_texts: int
-    """Texts it was trained on."""
+    """Number of training texts."""
     n_tokens: int
-    """Tokens in these texts, without their frames."""
+    """Number of tokens in these texts, without their frames."""
     n_truncated: int
-    """Tokens that were cut off because the model cannot read that many."""
+    """Number of tokens cut off because they do not fit into the model's context."""
 
     def summary(self) -> str:
-        """Return a sentence: where it is, what it saw, and its loss."""
+        """Return one sentence: the folder, the number of texts and tokens, and the loss."""
         cut = f", {self.n_truncated:,} more cut off" if self.n_truncated else ""
         return (
             f"{self.path}: {self.n_texts:,} texts of {self.n_tokens:,} tokens{cut}, "
@@ -90,7 +90,7 @@ def train_reference(
     device: str = "cpu",
     progress: Progress | None = None,
 ) -> TrainedModel:
-    """Return a small BERT or GPT-2 trained from scratch on `texts` alone, tokenizer included.
+    """Train a small BERT or GPT-2 from scratch on `texts` alone, tokenizer included.
 
     Parameters
     ----------
@@ -102,19 +102,19 @@ def train_reference(
     kind : "masked" or "causal"
         A BERT with word pieces in lower case, or a GPT-2 with pieces of bytes.
     layers, hidden : int
-        Its size; 64 numbers a head of attention, one head for less.
+        Its size; one attention head per 64 hidden units, at least one.
     vocabulary : int
         The most tokens.
     context : int
         The most tokens that it reads at once, at least 4; longer texts are cut off.
     epochs, batch : int
-        How often every text is seen, and texts in a step.
+        Passes over the texts, and texts per step.
     rate : float
         The largest learning rate.
     seed : int
         First weights, order and masks derive from it.
     precision : "float32" or "bfloat16"
-        What it computes in while training; the weights stay float32.
+        Precision of the computation in training; the weights stay float32.
     device : str
         A torch device.
     progress : callable, optional
@@ -128,7 +128,7 @@ def train_reference(
     Raises
     ------
     InputError
-        If a text or a number breaks its rule, or the folder holds something else.
+        If a text or a number is invalid, or the folder has other files.
 
     Notes
     -----
@@ -166,14 +166,14 @@ def train_further(
     device: str = "cpu",
     progress: Progress | None = None,
 ) -> TrainedModel:
-    """Return a language model trained further on `texts`, with the tokenizer it has.
+    """Train a language model further on `texts`, with its own tokenizer.
 
     Parameters
     ----------
     path : str or pathlib.Path
         The folder of the model to begin with, masked or causal, which is left as it is.
     texts : sequence of str
-        What it is to learn, such as the members of a test.
+        Training texts, such as the members of a test.
     context : int, optional
         The most tokens that it reads at once in training; by default as many as it can.
     out, epochs, batch, rate, seed, precision, device, progress
@@ -217,7 +217,7 @@ def train_further(
 
 @dataclass(frozen=True, eq=False)
 class _Start:
-    """What a training begins with."""
+    """The starting point of a training."""
 
     kind: Kind
     tokenizer: Any
@@ -235,7 +235,10 @@ def _train(
 ) -> TrainedModel:
     require_own(out)
     with quiet_transformers(), one_thread():
-        own = _reload_tokenizer(start.tokenizer)
+        # Through a folder, as every audit will read it.
+        with tempfile.TemporaryDirectory(prefix="privacygauge-") as folder:
+            start.tokenizer.save_pretrained(folder)
+            own = read_tokenizer(Path(folder))
         module = start.begin()
         check_vocabulary(module, own, out)
         limit = _limit(module, own, start.context)
@@ -299,12 +302,6 @@ def _settings(
         },
         sort_keys=True,
     )
-
-
-def _reload_tokenizer(tokenizer: Any) -> Tokenizer:
-    with tempfile.TemporaryDirectory(prefix="privacygauge-") as folder:
-        tokenizer.save_pretrained(folder)
-        return read_tokenizer(Path(folder))
 
 
 def _result(out: Path, losses: tuple[float, ...], tokens: Tokens) -> TrainedModel:

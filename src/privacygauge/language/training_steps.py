@@ -1,4 +1,4 @@
-"""The steps of training a language model, and what is kept of a training on disk."""
+"""Training steps of a language model, and the checkpoints kept on disk."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from privacygauge.language.tokens import Tokens
 from privacygauge.runs.atomic import check_writable, write_all
 
 MASKED = 0.15
-"""The share of the tokens that is predicted (Devlin et al. 2019, section 3.1)."""
+"""Share of the tokens chosen for prediction (Devlin et al. 2019, section 3.1)."""
 HIDDEN = 0.8
-"""Of these, the share that [MASK] hides; half of the others become another token."""
+"""Share of the chosen tokens that [MASK] replaces; half of the others become a random token."""
 REPLACED = 0.1
-"""Of these, the share that becomes a random token."""
+"""Share of the chosen tokens that a random token replaces."""
 NOT_SCORED = -100
-"""In the place of a token that is not to be predicted."""
+"""Label of a token that is not to be predicted."""
 
 # Rows of about equal length share a batch, without making the batches the same in every epoch.
 _BATCHES_SORTED_TOGETHER = 32
+# Share of the steps in which the learning rate rises.
 _WARM = 0.06
 _DECAY = 0.01
 _LARGEST_GRADIENT = 1.0
@@ -37,20 +38,20 @@ _LARGEST_GRADIENT = 1.0
 
 @dataclass(frozen=True)
 class Course:
-    """How a model is trained."""
+    """Settings of a training."""
 
     epochs: int
-    """How often every text is seen, at least 1."""
+    """Passes over the texts, at least 1."""
     batch: int
-    """Texts in a step, at least 1."""
+    """Texts per step, at least 1."""
     rate: float
-    """The largest learning rate, above 0: reached after 6% of the steps, 0 at the end."""
+    """Peak learning rate, above 0: reached after 6% of the steps, 0 at the end."""
     seed: int
-    """Order, masks and first weights derive from it."""
+    """Seed of order, masks and initial weights."""
     precision: Precision
-    """What the model computes in; its weights stay float32."""
+    """Precision of the computation; the weights stay float32."""
     device: str
-    """A torch device."""
+    """Torch device."""
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch"):
@@ -71,34 +72,34 @@ class Course:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What training needs to know of a tokenizer."""
+    """Properties of a tokenizer that training needs."""
 
     n_tokens: int
-    """How many tokens a random one is drawn from."""
+    """Number of token ids that a random token is drawn from."""
     mask_id: int | None
-    """Hides a token; None where every token is predicted from those to its left."""
+    """Id of the mask token; None where every token is predicted from those to its left."""
     pad_id: int
-    """Fills up rows."""
+    """Id of the padding token."""
 
 
 @dataclass(frozen=True, eq=False)
 class Learner:
-    """A model while it learns: a handle on torch objects that change with every step."""
+    """A model in training: a handle on torch objects that change with every step."""
 
     module: Any
-    """The torch module."""
+    """Torch module."""
     head: Head | None
-    """What gives logits at some positions only."""
+    """Output head, for logits at selected positions only."""
     optimiser: Any
-    """Adam with weight decay apart from the gradient (Loshchilov & Hutter 2019)."""
+    """AdamW: Adam with decoupled weight decay (Loshchilov & Hutter 2019)."""
     course: Course
-    """How it learns."""
+    """Settings of the training."""
     vocabulary: Vocabulary
-    """What it reads."""
+    """Vocabulary of the token ids that it reads."""
 
 
 def learner_of(module: Any, vocabulary: Vocabulary, course: Course) -> Learner:
-    """Return a module made ready to learn, without dropout: what it learns, it is asked for."""
+    """Prepare a module for training, without dropout: it is trained as it is later evaluated."""
     import torch
 
     module.eval()
@@ -119,7 +120,7 @@ def learner_of(module: Any, vocabulary: Vocabulary, course: Course) -> Learner:
 
 
 def learn_epoch(learner: Learner, tokens: Tokens, epoch: int) -> float:
-    """Show the model every text once, and return the mean loss in nats a predicted token."""
+    """Train for one epoch; return the mean loss in nats per predicted token."""
     course = learner.course
     masks = stream(course.seed, "language training", "masks", epoch)
     n_steps = -(-len(tokens) // course.batch)
@@ -141,7 +142,7 @@ def learn_epoch(learner: Learner, tokens: Tokens, epoch: int) -> float:
 
 
 def step_rows(lengths: Ints, batch: int, epoch: int, seed: int) -> Iterator[Ints]:
-    """Yield the rows of every step of an epoch: each row once, in an order of the epoch's own."""
+    """Yield the rows of every step of an epoch: each row once, in an order of its own."""
     rng = stream(seed, "language training", "order", epoch)
     order = rng.permutation(len(lengths))
     parts: list[Ints] = []
@@ -154,16 +155,16 @@ def step_rows(lengths: Ints, batch: int, epoch: int, seed: int) -> Iterator[Ints
 
 
 def pad_rows(tokens: Tokens, rows: Ints, pad_id: int) -> tuple[Ints, Bools, Bools]:
-    """Return some texts as the rows of a step.
+    """Return some texts as the padded rows of a step.
 
     Returns
     -------
     ids : array of int, shape (b, t)
-        Filled up on the right.
+        Padded on the right.
     inside : array of bool, shape (b, t)
-        True where there is no filling.
+        True where there is no padding.
     content : array of bool, shape (b, t)
-        True where there is neither filling nor frame.
+        True where there is neither padding nor frame.
     """
     width = int(tokens.lengths[rows].max())
     ids = np.full((len(rows), width), pad_id, np.int64)
@@ -178,13 +179,13 @@ def pad_rows(tokens: Tokens, rows: Ints, pad_id: int) -> tuple[Ints, Bools, Bool
 def mask_tokens(
     ids: Ints, content: Bools, vocabulary: Vocabulary, rng: np.random.Generator
 ) -> tuple[Ints, Bools]:
-    """Return the rows as the model sees them, and which of their tokens it is to predict.
+    """Return the masked rows, and a mask of the tokens to predict.
 
     Parameters
     ----------
     ids : array of int, shape (b, t)
     content : array of bool, shape (b, t)
-        What may be predicted: at least one token a row.
+        True for tokens that may be predicted: at least one per row.
 
     Returns
     -------
@@ -208,13 +209,13 @@ def mask_tokens(
 
 
 def next_tokens(ids: Ints, inside: Bools) -> Ints:
-    """Return the token behind every token of the rows, (b, t); `NOT_SCORED` behind the last one.
+    """Return the token after every token of the rows, (b, t); `NOT_SCORED` after the last one.
 
     Parameters
     ----------
     ids : array of int, shape (b, t)
     inside : array of bool, shape (b, t)
-        True where there is no filling.
+        True where there is no padding.
 
     Notes
     -----
@@ -234,7 +235,7 @@ def _step(learner: Learner, shown: Ints, inside: Bools, labels: Ints, rate: floa
     inputs = {
         "input_ids": torch.as_tensor(shown, device=device),
         "attention_mask": torch.as_tensor(inside.astype(np.int64), device=device),
-        # A causal model keeps what it would need to write on.
+        # A causal model would otherwise keep its cache for generation.
         **({"use_cache": False} if learner.vocabulary.mask_id is None else {}),
     }
     wanted = torch.as_tensor(labels, device=device)
@@ -264,19 +265,19 @@ def _finite(loss: float) -> float:
 
 
 DONE = "training.json"
-"""How a training went; written last."""
+"""File with the course of a finished training; written last."""
 UNFINISHED = "unfinished"
-"""Folder of what is kept until then."""
+"""Folder of the checkpoints until the training ends."""
 
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """What is kept of a training that has not ended: one file, replaced after every epoch."""
+    """Checkpoint of a training that has not ended: one file, replaced after every epoch."""
 
     folder: Path
-    """Where the file lies; removed at the end."""
+    """Folder of the file; removed at the end."""
     settings: str
-    """All that the result depends on, as JSON."""
+    """All settings that the result depends on, as JSON."""
 
     @property
     def _path(self) -> Path:
@@ -295,7 +296,7 @@ class Checkpoints:
         write_all(self.folder, {self._path.name: save(plain, said)})
 
     def take_up(self, learner: Learner) -> tuple[float, ...]:
-        """Bring the learner to where it was, and return the losses of the epochs that are done.
+        """Restore the learner; return the losses of the epochs that are done.
 
         Raises
         ------
@@ -318,7 +319,7 @@ class Checkpoints:
         return tuple(json.loads(said["losses"]))
 
     def remove(self) -> None:
-        """Remove what is kept: the training has ended."""
+        """Remove the checkpoints of a training that has ended."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _read(self) -> tuple[dict[str, str], dict[str, Any]]:
@@ -332,7 +333,7 @@ class Checkpoints:
 
 
 def require_same(there: str, here: str, place: Path) -> None:
-    """Raise where two trainings differ, naming the first setting that does."""
+    """Raise where two trainings differ, naming the first setting that differs."""
     old = json.loads(there)
     new = json.loads(here)
     for name in sorted({*old, *new}):
@@ -344,7 +345,7 @@ def require_same(there: str, here: str, place: Path) -> None:
 
 
 def require_own(out: Path) -> None:
-    """Raise where the folder holds something that is not from here: nothing is written over."""
+    """Raise where the folder holds files of another origin: nothing is overwritten."""
     try:
         names = sorted(path.name for path in out.iterdir())
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What the attacks on a language model do: on samples, on patients, on samples of some length."""
+"""Results of attacks on a language model: by sample, by patient, and by length of sample."""
 
 from __future__ import annotations
 
@@ -46,51 +46,51 @@ from privacygauge.language.texts import Texts
 
 @dataclass(frozen=True)
 class ThresholdFinding:
-    """A threshold: the false-positive rate that it was chosen for, and the one that it has."""
+    """A threshold: the false-positive rate asked for, and the one realised."""
 
     attack: str
-    """Title of the attack that guesses by it."""
+    """Title of the attack that uses it."""
     kind: str
     """``population``, ``oracle`` or ``mean-train``."""
     asked: float | None
-    """The false-positive rate asked for; None for ``mean-train``, which asks for none."""
+    """False-positive rate asked for; None for ``mean-train``, which asks for none."""
     score: float
-    """The smallest score that is called a member; infinity where nobody is."""
+    """Smallest score that is called a member; infinity where there is none."""
     n: int
-    """Units that the threshold was taken from."""
+    """Number of units that the threshold was taken from."""
     realised: Estimate
-    """The false-positive rate on the judged non-members."""
+    """False-positive rate on the judged non-members."""
     kept: bool
-    """Whether asked and realised rate agree, as far as both sides can tell."""
+    """True where asked and realised rate agree, as far as both sides can tell."""
 
 
 @dataclass(frozen=True, eq=False)
 class UnitFindings:
-    """What the attacks did on units of one kind, such as samples or patients."""
+    """Attack results on units of one kind, such as samples or patients."""
 
     unit: str
     """``sample`` or ``patient``."""
     n_in: int
-    """Members among the units."""
+    """Number of members."""
     n_out: int
-    """Non-members among the judged units."""
+    """Number of judged non-members."""
     evaluations: tuple[Evaluation, ...]
-    """One an attack and threshold."""
+    """One evaluation per attack and threshold."""
     spoken: tuple[Evaluation, ...]
-    """Those that the verdict speaks of: attacks on the audited model's answers alone count where
-    they go beyond what the reference model's answers tell, which cannot know the members."""
+    """Evaluations that the verdict uses: an attack on the audited model alone counts where it goes
+    beyond an attack on the reference model, which never saw the members."""
     headline: Headline
-    """The attack to speak of, of these; its interval allows for the choice among all."""
+    """Attack that the verdict names, one of these; its interval allows for the choice among all."""
     thresholds: tuple[ThresholdFinding, ...]
-    """One an evaluation, in their order."""
+    """One threshold per evaluation, in their order."""
     notes: tuple[str, ...] = ()
-    """What the reader should know about these units, one sentence each."""
+    """Notes for the reader about these units, one sentence each."""
 
     @property
     def signals(self) -> tuple[Evaluation, ...]:
-        """One evaluation a signal, named by the signal, and by the unit if that is not a sample.
+        """One evaluation per signal, named by the signal, and by the unit if that is not a sample.
 
-        What concerns scores, such as the ROC curve, is the same for every threshold of a signal.
+        Results on scores, such as the ROC curve, are the same for every threshold of a signal.
         """
         variant = "" if self.unit == "sample" else f"by {self.unit}"
         found: dict[str, Evaluation] = {}
@@ -101,7 +101,7 @@ class UnitFindings:
 
 @dataclass(frozen=True, eq=False)
 class LengthFindings:
-    """What the attacks did on samples of some lengths, with thresholds of their own."""
+    """Attack results on samples of one range of lengths, with thresholds of their own."""
 
     name: str
     """``short`` or ``long``."""
@@ -110,19 +110,19 @@ class LengthFindings:
     most: int
     """Tokens of the longest sample."""
     n_in: int
-    """Members among the samples."""
+    """Number of members."""
     n_out: int
-    """Non-members among the judged samples."""
+    """Number of judged non-members."""
     evaluations: tuple[Evaluation, ...]
-    """One an attack and threshold."""
+    """One evaluation per attack and threshold."""
 
 
 @dataclass(frozen=True, eq=False)
 class PatientRows:
-    """One row for every judged patient: ids and scores, never texts."""
+    """One row per judged patient: ids and scores, never texts."""
 
     names: Texts = field(repr=False)
-    """(p,) The user's ids."""
+    """(p,) Ids, as the user gave them."""
     member: Bools
     """(p,) True for a member."""
     samples: Ints
@@ -132,17 +132,17 @@ class PatientRows:
 
     @property
     def order(self) -> Ints:
-        """(m,) Places of the members, highest score first."""
+        """(m,) Rows of the members, highest score first."""
         members = np.flatnonzero(self.member)
         return members[np.argsort(-self.score[members], kind="stable")]
 
 
 THRESHOLDS = ("population", "oracle", "mean-train")
-"""Where a threshold may come from."""
+"""Sources of a threshold."""
 
 
 Results = list[tuple[Play, Evaluation]]
-"""What every attack did, in the order of the attacks."""
+"""Evaluation of every attack, in the order of the attacks."""
 
 
 _LENGTHS = {"short": SHORT, "long": LONG}
@@ -180,22 +180,22 @@ def thresholds_named(
 
 @dataclass(frozen=True)
 class ThresholdOptions:
-    """What was asked for, the same for samples, patients and samples of some length."""
+    """Options shared by samples, patients and samples of one range of lengths."""
 
     kinds: tuple[str, ...] | None
-    """Where thresholds come from; None for the default."""
+    """Sources of thresholds; None for the default."""
     fprs: tuple[float, ...]
-    """The false-positive rates that they are chosen for."""
+    """False-positive rates at which thresholds are chosen."""
     seed: int
-    """All random draws derive from it."""
+    """Seed of all random draws."""
     level: float
-    """Of every interval."""
+    """Level of every interval, in (0, 1)."""
 
 
 def asked_for(
     threshold: str | Sequence[str] | None, fpr: float | Sequence[float], seed: int, level: float
 ) -> ThresholdOptions:
-    """Return what was asked for, checked as far as it can be before there are energies.
+    """Return the options, checked as far as possible before there are energies.
 
     The parameters are those of `audit_language`.
     """
@@ -209,12 +209,12 @@ def asked_for(
 
 @dataclass(frozen=True)
 class Suite:
-    """The attacks to play, and where each threshold comes from."""
+    """Attacks to play, and the source of each threshold."""
 
     attacks: tuple[EnergyAttack, ...]
-    """One a signal and threshold."""
+    """One attack per signal and threshold."""
     thresholds: tuple[Threshold, ...]
-    """One an attack."""
+    """One threshold per attack."""
     skipped: tuple[Skipped, ...]
     """Attacks that cannot be played."""
 
@@ -259,7 +259,7 @@ def require_two(n_in: int, n_out: int, unit: str) -> None:
 def unit_findings(
     scores: TextScores, suite: Suite, unit: str, asked: ThresholdOptions
 ) -> tuple[Results, UnitFindings]:
-    """Return what the attacks do on the judged rows, one a `unit`: ``sample`` or ``patient``.
+    """Play the attacks on the judged rows, one per `unit`: ``sample`` or ``patient``.
 
     The suite is that of the scores.
 
@@ -295,7 +295,7 @@ def unit_findings(
 def patients_of(
     scores: TextScores, asked: ThresholdOptions
 ) -> tuple[UnitFindings, PatientRows] | Skipped:
-    """Return what the attacks do patient by patient, and one row for every judged patient."""
+    """Play the attacks patient by patient; return the findings and one row per judged patient."""
     if scores.group is None:
         return Skipped(_PATIENTS, "needs groups: give a column group with the patient")
     if len(set(scores.group)) == len(scores):
@@ -314,7 +314,7 @@ def patients_of(
 def findings_by_length(
     scores: TextScores, asked: ThresholdOptions
 ) -> tuple[tuple[LengthFindings, ...], tuple[Skipped, ...]]:
-    """Return what the attacks do on short and on long samples, each with its own thresholds."""
+    """Play the attacks on short and on long samples, each with thresholds of their own."""
     if scores.length is None:
         reason = "needs the length of every sample: give a column length"
         return (), (Skipped("short and long samples", reason),)
@@ -342,7 +342,7 @@ def findings_by_length(
 
 
 def best_signal(scores: TextScores) -> str:
-    """Return the signal that a record is ranked by: the likelihood ratio wherever there is one."""
+    """Return the signal that ranks records: the likelihood ratio, or the loss alone."""
     return LOSS if scores.energy_reference is None else LIKELIHOOD_RATIO
 
 
@@ -366,11 +366,11 @@ def _play_attacks(scores: TextScores, suite: Suite, asked: ThresholdOptions) -> 
 
 
 def _beyond_reference(scores: TextScores, played: Results, level: float) -> Results:
-    """Return the attacks that go beyond what a model finds that cannot know the members.
+    """Return the attacks that go beyond a reference model, which cannot know the members.
 
-    A likelihood ratio has the reference's answers taken off already, so that there is always one.
-    A placebo within one standard error of chance sets no bar. Who takes the sides for each other
-    goes beyond a placebo on the other side of chance.
+    A likelihood ratio already subtracts the reference's answers, so at least one attack is always
+    left. A placebo within one standard error of chance does not count. An attack with inverted
+    direction is compared with a placebo on the other side of chance.
     """
     if scores.energy_reference is None:
         return played

@@ -1,4 +1,4 @@
-"""Texts that are longer than a model reads at once, in windows that overlap."""
+"""Windows: overlapping pieces of texts that are longer than a model's context."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ Floats32 = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Windows:
-    """How a model reads texts: by default whole, in windows of as much as it can read at once."""
+    """How a model reads long texts: by default whole, in windows of its full context."""
 
     context: int | None = None
-    """The most tokens at once, frame included; by default as many as the model can read."""
+    """Most tokens per window, frame included; by default the model's full context."""
     stride: int | None = None
-    """By how many tokens a window begins after the one before; half a window by default. 0: of
-    longer texts the beginning is read, and no more."""
+    """Tokens from the start of a window to the start of the next; by default half a window. 0: only
+    the beginning of a longer text is read."""
     literal: bool = False
-    """Whether special tokens that are written in a text, such as ``<|im_end|>``, are read as
-    letters: for texts of people who are not trusted. Otherwise as the tokenizer reads them."""
+    """True to read special tokens written in a text, such as ``<|im_end|>``, as letters: for texts
+    of people who are not trusted. Otherwise as the tokenizer reads them."""
 
     def __post_init__(self) -> None:
         for name, least in (("context", 2), ("stride", 0)):
@@ -38,7 +38,7 @@ class Windows:
 
     @property
     def cut(self) -> bool:
-        """Whether texts are cut off."""
+        """True where texts are truncated."""
         return self.stride == 0
 
 
@@ -51,13 +51,14 @@ class WindowedTexts:
     """Texts as the windows in which a model reads them; a text that fits is one window."""
 
     tokens: Tokens
-    """The windows, sorted by length, each with the key and the units of its whole text."""
+    """Windows, sorted by length, each with the key and the units of its whole text."""
     text: Ints
-    """(w,) Which text a window is of."""
+    """(w,) Text of each window."""
     begin: Ints
-    """(w,) How many tokens of its text lie before a window, the frame left out."""
+    """(w,) Number of tokens of its text before a window, frame left out."""
     own: Bools
-    """(m,) Which tokens a window answers for: every token of a text is one window's own."""
+    """(m,) True for the tokens that a window scores: every token of a text is scored in one
+    window."""
 
     def __post_init__(self) -> None:
         for name in ("text", "begin", "own"):
@@ -67,7 +68,7 @@ class WindowedTexts:
 def cut_into_windows(
     tokens: Tokens, limit: int, stride: int | None, shared: float
 ) -> WindowedTexts:
-    """Return texts as windows of at most `limit` tokens, each with the text's frame around it.
+    """Cut texts into windows of at most `limit` tokens, each with the text's frame around it.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ def cut_into_windows(
     limit : int
         The most tokens in a window, frame included.
     stride : int, optional
-        By how many tokens a window begins after the one before; half a window by default.
+        Tokens from the start of a window to the start of the next; by default half a window.
     shared : float
         The share of what two windows have in common that the earlier one answers for: 1 for
         causal models, so that every token has all the context there is to its left; 0.5 for
@@ -134,7 +135,7 @@ def _check_stride(stride: int | None, room: int, limit: int) -> int:
 
 
 def _spans(n: int, room: int, stride: int, shared: float) -> list[tuple[int, int, int, int]]:
-    """Return where windows begin and stop, and where what they answer for does."""
+    """Return begin and stop of each window, and first and last of the positions scored in it."""
     n_more = max(0, -(-(n - room) // stride))
     handed_over = int(shared * (room - stride))
     found = []
@@ -149,12 +150,12 @@ def _spans(n: int, room: int, stride: int, shared: float) -> list[tuple[int, int
 def whole(
     answers: Mapping[str, Floats32], windows: WindowedTexts, scored: ScoredPositions
 ) -> tuple[dict[str, Floats32], ScoredPositions]:
-    """Return the answers about windows as those about their texts, each token's own answer once.
+    """Merge answers for windows into answers for texts; each token's own answer counts once.
 
     Parameters
     ----------
-    scored : Scored
-        What was asked about the windows.
+    scored : ScoredPositions
+        Positions scored in the windows.
 
     Returns
     -------

@@ -1,1 +1,1 @@
-"""Synthetic tables: which records are at risk, and what a generator gives away about them."""
+"""Synthetic tables: records at risk, and privacy audits of generators and released tables."""

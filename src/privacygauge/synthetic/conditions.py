@@ -1,6 +1,6 @@
-"""Rows of tables against a target: which of its conditions each row meets, as a bit mask.
+"""Conditions of a target on the rows of tables, as bit masks.
 
-A condition an attribute: "equals the target's value", or "is at most the target's value".
+One condition per attribute: "equals the target's value", or "is at most the target's value".
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from privacygauge.core.checks import bools
 from privacygauge.errors import InputError
 
 Masks = NDArray[np.uint32]
+"""Bit j of a row's mask: the row meets condition j."""
 
 MOST_BITS = 32
-"""A mask is stored in 4 bytes."""
+"""Bits of a mask: 4 bytes."""
 
 BLOCK = 1 << 19
-"""Cells that are worked on at once: what stays in a processor's cache."""
+"""Cells processed at once: few enough to stay in a processor's cache."""
 
 
 def masks(rows: ArrayLike, target: ArrayLike, at_most: ArrayLike) -> Masks:
@@ -39,13 +40,13 @@ def masks(rows: ArrayLike, target: ArrayLike, at_most: ArrayLike) -> Masks:
     Returns
     -------
     ndarray of uint32, shape (n,) or (k, n)
-        Bit j is set where ``rows[..., j] <= target[j]`` (or ``==``). What is not a number meets
-        no condition, on either side.
+        Bit j is set where ``rows[..., j] <= target[j]`` (or ``==``). NaN meets no condition, on
+        either side.
 
     Raises
     ------
     InputError
-        If the shapes do not fit, values are no numbers, or there are more than 32 attributes.
+        If the shapes do not fit, values are not numbers, or there are more than 32 attributes.
 
     Notes
     -----
@@ -63,18 +64,18 @@ def masks(rows: ArrayLike, target: ArrayLike, at_most: ArrayLike) -> Masks:
 
 @dataclass(frozen=True)
 class Conditions:
-    """A table's rows and the bounds in which each attribute meets the target's condition."""
+    """Rows of tables, and the bounds within which each attribute meets the target's condition."""
 
     rows: NDArray[Any]
-    """(..., n, F) Numbers."""
+    """(..., n, F) Values as numbers."""
     low: NDArray[Any]
-    """(F,) The least value that meets the condition."""
+    """(F,) Smallest value that meets the condition."""
     high: NDArray[Any]
-    """(F,) The largest value that meets the condition."""
+    """(F,) Largest value that meets the condition."""
 
     @classmethod
     def of(cls, rows: ArrayLike, target: ArrayLike, at_most: ArrayLike) -> Conditions:
-        """Return the conditions of one target, checked."""
+        """Return the conditions of one target; check its shape and values."""
         table = numbers(rows, "rows")
         record = numbers(target, "target")
         if table.ndim not in (2, 3):
@@ -90,7 +91,7 @@ class Conditions:
         return cls(table, np.where(below, _least(high.dtype), high), high)
 
     def met(self, part: slice = slice(None)) -> NDArray[np.bool_]:
-        """Return which conditions the rows of a flat part meet: (rows, F)."""
+        """Return a mask (rows, F) of the conditions that the rows of a flat part meet."""
         rows = self.rows.reshape(-1, self.rows.shape[-1])[part]
         result = rows <= self.high
         result &= rows >= self.low
@@ -115,7 +116,7 @@ class Conditions:
 
 
 def numbers(values: ArrayLike, name: str) -> NDArray[Any]:
-    """Return `values` as an array of numbers."""
+    """Convert `values` to an array of numbers."""
     array = np.asarray(values)
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} must hold numbers (categories as codes), got {array.dtype}")
@@ -123,7 +124,7 @@ def numbers(values: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def whole_numbers(values: ArrayLike, name: str, n_features: int) -> NDArray[Any]:
-    """Return `values`, bit masks of `n_features` bits."""
+    """Check that `values` are bit masks of `n_features` bits; return them."""
     array = np.asarray(values)
     if not array.size:
         return array.astype(np.uint32)
@@ -138,11 +139,11 @@ def whole_numbers(values: ArrayLike, name: str, n_features: int) -> NDArray[Any]
 
 
 def row_blocks(length: int, width: int) -> Iterator[slice]:
-    """Return slices of `length` rows of `width` cells, each of about `BLOCK` cells."""
+    """Cut `length` rows of `width` cells into slices of about `BLOCK` cells."""
     step = max(1, BLOCK // max(1, width))
     return (slice(start, start + step) for start in range(0, length, step))
 
 
 def _least(dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return the value below all others of the type."""
+    """Return the smallest value of the type."""
     return np.array(-np.inf if dtype.kind == "f" else np.iinfo(dtype).min, dtype)

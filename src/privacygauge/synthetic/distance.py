@@ -1,4 +1,4 @@
-"""How far two records are apart (Meeus et al. 2023, equations 1 to 6)."""
+"""Distance between two records (Meeus et al. 2023, equations 1 to 6)."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from privacygauge.errors import InputError
 from privacygauge.synthetic.table import Table
 
 Columns = Iterable[tuple[Floats, Floats]]
-"""Coordinates of one and of the other, of shapes that go together."""
+"""Coordinates of one record and of the other, of shapes that broadcast."""
 
 
 class Distance(Protocol):
-    """What measures the two parts of a pair of records: categories and numbers."""
+    """Distance between records with a categorical and a numeric part."""
 
     @property
     def name(self) -> str:
-        """Name in reports."""
+        """Name, as reports print it."""
 
     @property
     def title(self) -> str:
-        """The name, with what was chosen beside."""
+        """Name, with its parameters."""
 
     def coordinates(self, scaled: Floats) -> Floats:
-        """Return (n, L) what `of_numbers` compares, from numbers scaled to 0..1."""
+        """Return the coordinates (n, L) for `of_numbers`, from numbers scaled to [0, 1]."""
 
     def of_categories(self, mismatches: Ints, n_columns: int) -> Floats:
-        """Return the distance of records that differ in so many categorical columns."""
+        """Return the distance of records from the number of categorical columns that differ."""
 
     def of_numbers(self, a: Floats, b: Floats) -> Floats:
         """Return the distance of coordinates, over the last axis."""
 
     def of_columns(self, columns: Columns) -> Floats:
-        """Return the same of coordinates that come a column at a time, at least one."""
+        """Return the same distance from coordinates that come column by column, at least one."""
 
 
 @dataclass(frozen=True)
@@ -48,19 +48,19 @@ class Cosine:
     The cosine of one-hot categories is the share of columns that agree. That of numbers
     compares directions, not lengths: (0.1, 0.2) and (0.2, 0.4) are at distance 0, so that a
     single column of numbers tells apart only whether a number is the column's least. The paper
-    leaves open what the cosine with a vector of zeros is (every number the least of its
-    column): here two such vectors are alike, and unlike any other.
+    leaves open the cosine with a vector of zeros (every number the least of its column): here two
+    such vectors are alike, and unlike any other.
     """
 
     name = "cosine"
 
     @property
     def title(self) -> str:
-        """The name: there is nothing to choose."""
+        """Name; there are no parameters."""
         return self.name
 
     def coordinates(self, scaled: Floats) -> Floats:
-        """Return unit vectors, with a further axis for vectors of zeros where there are any."""
+        """Return unit vectors, with a further axis for zero vectors where there are any."""
         # Scaled by the largest number first: squares of tiny numbers would vanish.
         largest = scaled.max(axis=1, keepdims=True, initial=0.0)
         zero = largest == 0.0
@@ -78,7 +78,7 @@ class Cosine:
         return np.asarray(0.5 * np.einsum("...l,...l->...", difference, difference))
 
     def of_columns(self, columns: Columns) -> Floats:
-        """Return one minus the cosine of unit vectors that come a column at a time."""
+        """Return one minus the cosine of unit vectors that come column by column."""
         total = _powers(columns, 2)
         total *= 0.5
         return total
@@ -95,7 +95,7 @@ class Minkowski:
     """
 
     p: int = 2
-    """1, 2, 3 or 4."""
+    """Order of the norm: 1, 2, 3 or 4."""
 
     def __post_init__(self) -> None:
         if self.p not in (1, 2, 3, 4):
@@ -105,15 +105,15 @@ class Minkowski:
 
     @property
     def title(self) -> str:
-        """The name and p."""
+        """Name with p."""
         return f"{self.name}, p = {self.p}"
 
     def coordinates(self, scaled: Floats) -> Floats:
-        """Return the scaled numbers as they are."""
+        """Return the scaled numbers unchanged."""
         return scaled
 
     def of_categories(self, mismatches: Ints, n_columns: int) -> Floats:
-        """Return the norm: a column that differs does so in two places of its one-hot vector."""
+        """Return the norm: each column that differs counts in two places of its one-hot vector."""
         return np.asarray((2.0 * np.asarray(mismatches, np.float64)) ** (1.0 / self.p))
 
     def of_numbers(self, a: Floats, b: Floats) -> Floats:
@@ -122,14 +122,14 @@ class Minkowski:
         return np.asarray(powers.sum(axis=-1) ** (1.0 / self.p))
 
     def of_columns(self, columns: Columns) -> Floats:
-        """Return the norm of differences that come a column at a time."""
+        """Return the norm of differences that come column by column."""
         total = _powers(columns, self.p)
         take_root(total, self.p)
         return total
 
 
 def _powers(columns: Columns, p: int) -> Floats:
-    """Return the sum of powers of differences: a column at a time, it stays in the cache."""
+    """Sum powers of differences column by column, so that the sum stays in the cache."""
     rest = iter(columns)
     total = np.subtract(*next(rest))
     raise_to(total, p)
@@ -160,7 +160,7 @@ def take_root(total: NDArray[Any], p: int) -> None:
 
 
 def written_distance(name: str, p: int | None = None) -> Distance:
-    """Return the distance of a name: ``cosine``, or ``minkowski`` of order p (2 by default).
+    """Parse a distance: ``cosine``, or ``minkowski`` of order p (2 by default).
 
     Raises
     ------
@@ -178,20 +178,20 @@ def written_distance(name: str, p: int | None = None) -> Distance:
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """Records as points between which a distance is measured."""
+    """Records as points of a metric space."""
 
     distance: Distance
-    """Of the categorical and of the continuous part."""
+    """Distance measure of the two parts."""
     codes: Ints
     """(n, F_cat) Codes of categories."""
     sizes: tuple[int, ...]
-    """(F_cat,) How many codes each column has."""
+    """(F_cat,) Number of codes of each column."""
     numbers: Floats
     """(n, L) Coordinates of the numbers."""
     steps: Floats
-    """(F_cat + 1,) The weighted distance of records that differ in 0, 1, ... categories alone."""
+    """(F_cat + 1,) Weighted distance of records that differ in 0, 1, ... categories alone."""
     share: float
-    """F_cont / F, the weight of the numbers."""
+    """F_cont / F, weight of the numbers."""
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -247,7 +247,7 @@ def space_of(table: Table, distance: Distance) -> Space:
 
 
 def scale_columns(numbers: Floats) -> Floats:
-    """Return numbers from 0, a column's least, to 1, its greatest; missing ones on own axes.
+    """Scale each column from 0, its minimum, to 1, its maximum; missing values get own axes.
 
     Parameters
     ----------

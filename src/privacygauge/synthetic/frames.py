@@ -1,4 +1,4 @@
-"""Tables out of data frames and files: what a column is, and which value is which code."""
+"""Tables from data frames and files: kinds of columns, and codes of values."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from privacygauge.synthetic.table import Table, require_columns
 if TYPE_CHECKING:
     import pandas as pd
 
+# Answers of pandas.api.types.infer_dtype.
 _NUMBERS = ("integer", "floating", "decimal", "mixed-integer-float")
 _MIXED = ("mixed", "mixed-integer")
 
@@ -54,9 +55,9 @@ def read_table(
     Parameters
     ----------
     data : Table, pandas or polars frame, str or Path
-        Of a file: CSV or Parquet with a header.
+        Records; a file is CSV or Parquet with a header.
     schema : Schema, optional
-        What the columns have to be; default: inferred.
+        Schema that the columns must have; by default inferred.
     continuous : sequence of str
         Columns to take as numbers, whatever they look like.
     categorical : sequence of str
@@ -90,7 +91,7 @@ def read_table(
 
 
 def read_beside(data: object, schema: Schema, *, drop: Sequence[str] = ()) -> Table:
-    """Return the records of a further table: what is a number in the schema is one there.
+    """Return the records of a further table, with the column kinds of the schema.
 
     Its values need not be in the schema. See `read_table`.
     """
@@ -104,7 +105,7 @@ def read_beside(data: object, schema: Schema, *, drop: Sequence[str] = ()) -> Ta
 def _infer_columns(
     frame: pd.DataFrame, continuous: Sequence[str], categorical: Sequence[str]
 ) -> Iterator[tuple[Column, Floats]]:
-    """Yield what each column is, ranges and categories as they occur, and its values."""
+    """Yield each column, with the ranges and categories that occur, and its values."""
     names = list(frame.columns)
     require_columns(continuous, names, "continuous")
     require_columns(categorical, names, "categorical")
@@ -117,14 +118,14 @@ def _infer_columns(
 
 
 def read_schema(path: str | Path) -> Schema:
-    """Return the schema in a JSON file."""
+    """Read the schema in a JSON file."""
     return Schema.from_json(read_text(Path(path), "schema"))
 
 
 def read_frame(
     data: object, separator: str | None = None, *, names: Collection[str | None] = ()
 ) -> pd.DataFrame:
-    """Return the rows of a frame or a file, with names that are texts, and rows from 0.
+    """Return the rows of a frame or a file; column names become texts, and rows count from 0.
 
     Parameters
     ----------
@@ -132,7 +133,7 @@ def read_frame(
     separator : str, optional
         As in `read_table`.
     names : collection of str
-        Of a file, columns that name records or people, as in `read_content`.
+        Columns of a file that name records or people, as in `read_content`.
 
     Raises
     ------
@@ -159,7 +160,7 @@ def read_frame(
 
 
 def column_named(frame: pd.DataFrame, name: str | None, flag: str) -> NDArray[Any] | None:
-    """Return the column that an option names, None where it names none."""
+    """Return the column that an option names, or None."""
     if name is None:
         return None
     require_columns((name,), list(frame.columns), flag)
@@ -176,13 +177,20 @@ def _file(path: Path, separator: str | None, names: Collection[str | None]) -> p
 
 
 def _check_csv(path: Path, given: str | None) -> None:
-    """Refuse what pandas would fill up, shift or rename without a word."""
+    """Refuse a CSV file that pandas would silently pad, shift or rename."""
     try:
         separator = separator_of(path, given)
         with csv_stream(path) as stream, fields_of_any_length():
             lines = csv.reader(stream, delimiter=separator)
             header = next((line for line in lines if line), [])
-            _check_header(header, path)
+            twice = [name for name in header if header.count(name) > 1]
+            if twice:
+                raise InputError(f"{path}: two columns are named {twice[0]!r}: rename one of them")
+            if "" in header:
+                raise InputError(
+                    f"{path}: column {header.index('') + 1} has no name in the header: give it "
+                    "one, or save the table without row numbers"
+                )
             for line in lines:
                 if line and len(line) != len(header):
                     raise InputError(
@@ -196,17 +204,6 @@ def _check_csv(path: Path, given: str | None) -> None:
         raise InputError(f"{path} cannot be read: permission denied") from error
     except csv.Error as error:
         raise InputError(f"{path} is damaged or no csv file ({error})") from error
-
-
-def _check_header(header: Sequence[str], path: Path) -> None:
-    twice = [name for name in header if header.count(name) > 1]
-    if twice:
-        raise InputError(f"{path}: two columns are named {twice[0]!r}: rename one of them")
-    if "" in header:
-        raise InputError(
-            f"{path}: column {header.index('') + 1} has no name in the header: give it one, or "
-            "save the table without row numbers"
-        )
 
 
 def _is_number(column: pd.Series[Any]) -> bool:
@@ -252,7 +249,7 @@ def _category_column(column: pd.Series[Any]) -> tuple[Column, Floats]:
 
 
 def text_order(text: str) -> tuple[int, float, str]:
-    """Return the place of a category among others: numbers first, 2 before 10, then texts."""
+    """Sort key of a category: numbers first, 2 before 10, then texts."""
     try:
         number = float(text)
     except ValueError:
@@ -300,8 +297,13 @@ def _numbers(column: pd.Series[Any], *, date: bool = False) -> Floats:
     coerced = pd.to_numeric(column, errors="coerce")
     found = coerced.to_numpy(dtype=np.float64, na_value=np.nan).copy()
     whole = column.dtype.kind in "iu" or pd.api.types.infer_dtype(column) == "integer"
-    if whole:
-        _refuse_inexact(column, found)
+    # Floats hold larger whole numbers only rounded, so that different ids would become one.
+    large = np.flatnonzero(np.abs(found) > LARGEST_WHOLE)
+    if whole and len(large):
+        raise InputError(
+            f"column {column.name!r} must hold whole numbers of at most 2**53, got "
+            f"{column.iloc[large[0]]} in row {large[0]}: name the column categorical, or drop it"
+        )
     bad = np.flatnonzero(there & ~np.isfinite(found))
     if len(bad):
         value = column.iloc[bad[0]]
@@ -312,15 +314,6 @@ def _numbers(column: pd.Series[Any], *, date: bool = False) -> Floats:
             "categorical"
         )
     return found
-
-
-def _refuse_inexact(column: pd.Series[Any], found: Floats) -> None:
-    large = np.flatnonzero(np.abs(found) > LARGEST_WHOLE)
-    if len(large):
-        raise InputError(
-            f"column {column.name!r} must hold whole numbers of at most 2**53, got "
-            f"{column.iloc[large[0]]} in row {large[0]}: name the column categorical, or drop it"
-        )
 
 
 def _codes(frame: pd.DataFrame, column: Column) -> Floats:
@@ -343,7 +336,7 @@ def _codes(frame: pd.DataFrame, column: Column) -> Floats:
 
 
 def category_places(codes: Ints, texts: Sequence[str], categories: Sequence[str]) -> Floats:
-    """Return the places of texts among the categories."""
+    """Return the positions of texts among the categories."""
     place = {text: code for code, text in enumerate(categories)}
     # The last entry is what code -1, a missing value, becomes.
     return np.array([*(place[text] for text in texts), len(place)], dtype=np.float64)[codes]

@@ -1,4 +1,4 @@
-"""Rows grouped by equal codes."""
+"""Groups of rows with equal codes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import numpy as np
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.synthetic.distance import Space
 
+# Larger keys could overflow 64 bits.
 _LARGEST_KEY = 2**62
 _FEW = 1 / 4
-"""Where so many rows are asked about, a share of all, no others are left out before the sort."""
+"""Share of all rows; where more are asked about, all rows are sorted without a filter."""
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 """2**64 over the golden ratio, odd: products spread over all bits (Knuth)."""
 
 
 def keys_of(columns: Sequence[tuple[Ints, int]], n: int) -> Ints:
-    """Return a number for each row that is equal where all codes are."""
+    """Return a key (n,) per row; rows have equal keys if all their codes are equal."""
     keys = np.zeros(n, dtype=np.int64)
     bound = 1
     for codes, size in columns:
@@ -30,7 +31,7 @@ def keys_of(columns: Sequence[tuple[Ints, int]], n: int) -> Ints:
 
 
 class Keys:
-    """Numbers for the points of a space that are equal where codes are, but for some columns."""
+    """Keys of the points of a space by their codes, with some columns left out."""
 
     def __init__(self, space: Space) -> None:
         self.codes = np.ascontiguousarray(space.codes.T)
@@ -46,7 +47,7 @@ class Keys:
         self._whole = np.sum(self._parts, axis=0) if self._parts else None
 
     def without(self, columns: Sequence[int]) -> Ints:
-        """Return (n,) keys, not negative, of all columns but these."""
+        """Return the keys (n,), at least 0, of all columns but these."""
         if self._whole is None:
             kept = [column for j, column in enumerate(self._columns) if j not in columns]
             return keys_of(kept, self.codes.shape[1])
@@ -57,7 +58,7 @@ class Keys:
 
 
 def group_by_key(keys: Ints) -> tuple[Ints, Ints]:
-    """Return rows in the order of their keys, and where each group of equal ones begins.
+    """Return rows in the order of their keys, and the beginning of each group of equal keys.
 
     Parameters
     ----------
@@ -77,7 +78,7 @@ def group_by_key(keys: Ints) -> tuple[Ints, Ints]:
 
 
 def grouped_with(keys: Ints, rows: Ints) -> tuple[Ints, Ints]:
-    """Return the same of all rows that have the key of one of some rows, and perhaps of others."""
+    """Return the same for all rows that share a key with one of some rows, and perhaps others."""
     if len(rows) > _FEW * len(keys):
         return group_by_key(keys)
     bits = 4 + len(rows).bit_length()
@@ -90,7 +91,7 @@ def grouped_with(keys: Ints, rows: Ints) -> tuple[Ints, Ints]:
 
 
 def equal_points(space: Space) -> tuple[Ints, Ints, Ints]:
-    """Return a point of each kind, the kind of each point, and how often each occurs.
+    """Return a point of each kind of equal points, the kind of each point, and each kind's size.
 
     All points of a kind are equal, and all equal points are of one kind.
     """
@@ -113,7 +114,7 @@ def equal_points(space: Space) -> tuple[Ints, Ints, Ints]:
 
 
 def _hash_rows(keys: Ints, numbers: Floats) -> Ints:
-    """Return a number for each row that is equal where all is, and hardly ever elsewhere."""
+    """Return a hash per row: equal rows have equal ones, and others hardly ever."""
     if not numbers.shape[1]:
         return keys
     mixed = keys.astype(np.uint64)
@@ -125,7 +126,7 @@ def _hash_rows(keys: Ints, numbers: Floats) -> Ints:
 
 
 def _exact(keys: Ints, numbers: Floats) -> Ints:
-    """Return a number for each row that is equal where all is."""
+    """Return a key per row; two rows have equal keys exactly if they are equal."""
     columns = [(keys, int(keys.max(initial=0)) + 1)]
     for column in numbers.T:
         values, codes = np.unique(column, return_inverse=True)

@@ -1,4 +1,4 @@
-"""The nearest others of records, from those that agree in all categories to those that agree least.
+"""Nearest other records, searched by the number of categories that differ.
 
 Records that differ in h categories agree outside of some set of h columns, so that grouping by
 the other columns finds them all. A record is settled once its neighbours are no farther than any
@@ -21,36 +21,37 @@ from privacygauge.synthetic.distance import Space
 from privacygauge.synthetic.groups import Keys, grouped_with
 
 _CELLS = 2**15
-"""Distances that a thread measures at once: few enough to stay in its cache."""
+"""Distances that a thread computes at once: few enough to stay in its cache."""
+# A record with more candidates than the larger of the two is left to the search over all.
 _FEW = 2**10
 _SHARE = 1 / 16
-"""A record with more candidates, also as a share of all, is left to the search over all."""
 _KEPT = 2**23
-"""Distances that are kept, and those found that are merged at once: 64 MB."""
+"""Distances held, and those merged at once: 64 MB."""
 _PASS = 30
-"""Records that have to be open for each grouping of all records that may settle them."""
+"""Fewest open records for which a grouping of all records pays off."""
 _GROUPED = 2**20
-"""Records of all groupings that are held at once: about 50 MB."""
+"""Records of all groupings held at once: about 50 MB."""
 
 
 @dataclass(eq=False)
 class _Open:
-    """Points whose nearest others are not all known."""
+    """Points whose nearest others are not all known yet."""
 
     rows: Ints
-    """(m,) The points."""
+    """(m,) Numbers of the points."""
     nearest: Floats
-    """(m, k) How far the nearest others found are, in order; infinite where fewer were found."""
+    """(m, k) Distances of the nearest others found, ascending; infinite where fewer were found."""
     compared: Ints
-    """(m,) How many others each point was compared with, of those it has to be compared with."""
+    """(m,) Number of others that each point was compared with, of those it must be compared
+    with."""
 
     def keep(self, which: Bools) -> None:
-        """Forget the other points."""
+        """Keep these points and drop all others."""
         self.rows, self.nearest = self.rows[which], self.nearest[which]
         self.compared = self.compared[which]
 
     def merge(self, asked: Ints, found: Floats) -> None:
-        """Keep the nearest of those found and further ones."""
+        """Merge further distances, and keep the nearest."""
         both = np.hstack([self.nearest[asked], found])
         both.sort(axis=1)
         self.nearest[asked] = both[:, : self.nearest.shape[1]]
@@ -58,24 +59,24 @@ class _Open:
 
 @dataclass(frozen=True, eq=False)
 class _OpenPoints:
-    """Open points, each with the points that agree with it outside of some columns."""
+    """Open points, each with the points that agree with it outside some columns."""
 
     order: Ints
-    """(t,) Points, a group after the other; one that stands for several records is repeated."""
+    """(t,) Points, group by group; one that stands for several records is repeated."""
     place: Ints
-    """(q,) Which open point it is; those of a group are next to each other."""
+    """(q,) Position among the open points; those of a group are adjacent."""
     begin: Ints
-    """(q,) Where the group of each begins in `order`."""
+    """(q,) Beginning of each point's group in `order`."""
     size: Ints
-    """(q,) How many are in it."""
+    """(q,) Size of the group."""
     at: Ints
-    """(q,) Where in it the point is."""
+    """(q,) Position of the point in the group."""
     which: Ints
-    """(q,) Which set of columns it is."""
+    """(q,) Number of the set of columns."""
 
     @property
     def columns(self) -> tuple[Ints, ...]:
-        """What there is for each of the q."""
+        """The five columns, (q,) each."""
         return self.place, self.begin, self.size, self.at, self.which
 
     def __getitem__(self, kept: Bools | Ints) -> _OpenPoints:
@@ -83,7 +84,7 @@ class _OpenPoints:
         return _OpenPoints(self.order, *parts)
 
     def blocks(self) -> Iterator[tuple[Ints, Ints]]:
-        """Yield, for groups of about one size, the first of those asked in each and how many.
+        """Yield the first point and the number of points, for groups of about equal size.
 
         A group that too many are asked of comes in parts.
         """
@@ -107,7 +108,7 @@ def _power_above(size: Ints) -> Ints:
 
 
 def _join_points(parts: Sequence[_OpenPoints]) -> _OpenPoints:
-    """Return points asked about several sets of columns as one."""
+    """Join points asked about several sets of columns."""
     shift = np.cumsum([0, *(len(part.order) for part in parts)])
     place, begin, size, at, which = (
         np.concatenate(column) for column in zip(*(part.columns for part in parts), strict=True)
@@ -121,20 +122,20 @@ def _join_points(parts: Sequence[_OpenPoints]) -> _OpenPoints:
 def means_by_level(
     space: Space, weight: Ints, k: int, left: Ints, pool: Executor, unit: Ints | None = None
 ) -> tuple[Floats, Bools]:
-    """Return mean distances to the k nearest of some points, and for which of them they are right.
+    """Return mean distances to the k nearest of some points, and a mask of those that are exact.
 
     Parameters
     ----------
     space : Space
-        n points, distinct where there are no units.
+        n points; without units they are distinct.
     weight : ndarray of int, shape (n,)
-        How many records each stands for.
+        Number of records that each point stands for.
     k : int
         At least 1.
     left : ndarray of int, shape (m,)
         The points asked about.
     pool : Executor
-        Of threads.
+        Pool of threads.
     unit : ndarray of int, shape (n,), optional
         Points of a point's own unit are none of its others.
     """
@@ -159,7 +160,7 @@ def means_by_level(
 
 
 class _Search:
-    """The comparison of points of a space, a level at a time."""
+    """Comparison of the points of a space, level by level."""
 
     def __init__(
         self, space: Space, copies: Ints, pool: Executor, unit: Ints | None = None
@@ -169,13 +170,13 @@ class _Search:
         self._unit = None if unit is None else np.append(unit, -1)
         self._copies = copies if copies.max(initial=1) > 1 else None
         self._keys = Keys(space)
-        # One point more, far from all, for what is beyond the end of a group.
+        # A further point, far from all, stands for positions beyond the end of a group.
         self._columns = np.pad(space.numbers.T, ((0, 0), (0, 1)), constant_values=np.inf)
         self._codes = np.pad(self._keys.codes, ((0, 0), (0, 1)), constant_values=-1)
         self.most = max(_FEW, _SHARE * len(space))
 
     def compare(self, h: int, found: _Open) -> None:
-        """Compare open points with those that differ from them in h columns, and merge them."""
+        """Compare open points with those that differ from them in h columns; merge distances."""
         sets = combinations(range(len(self._keys.codes)), h)
         place = np.full(len(self._space), -1)
         place[found.rows] = np.arange(len(found.rows))
@@ -220,7 +221,7 @@ class _Search:
     def _measured(
         self, found: _Open, asked: _OpenPoints, sets: Ints, block: tuple[Ints, Ints]
     ) -> tuple[Ints, Ints, Floats]:
-        """Return which open points have nearer others in a block, and how far the nearest are."""
+        """Return the open points with nearer others in a block, and the nearest distances."""
         first, count = block
         step = np.arange(asked.size[first].max())
         turn = np.arange(count.max())
@@ -243,7 +244,7 @@ class _Search:
         return asked.which[one[better]], place[better], near
 
     def _distances(self, without: Ints, me: Ints, other: Ints) -> Floats:
-        """Return (g, q, s) distances, infinite of points that do not differ in all columns."""
+        """Return distances (g, q, s), infinite for points that do not differ in all columns."""
         columns = ((x[me][:, :, None], x[other][:, None, :]) for x in self._columns)
         away = self._space.distance.of_columns(columns)
         away *= self._space.share

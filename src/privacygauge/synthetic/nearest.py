@@ -1,9 +1,9 @@
-"""The mean distance to the nearest other records, of all records at once, exactly.
+"""Exact mean distances to the nearest other records, for all records at once.
 
-A search in three steps, each exact, each for the records that the one before leaves open:
-equal records are counted; records are compared with those that agree in all categories, in all
-but one, and so on; and what is left is compared with every distinct record in single precision,
-whose candidates are measured again in double precision.
+A search in three exact steps, each for the records that the one before leaves open: equal records
+are counted; records are compared with those that agree in all categories, in all but one, and so
+on; and the rest are compared with every distinct record in single precision, whose candidates are
+measured again in double precision.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from privacygauge.synthetic.levels import means_by_level
 from privacygauge.synthetic.rough import Rough, Singles, rough_of
 
 _BLOCK = 2**25
-"""Rough distances held at once by a thread: 128 MB."""
+"""Approximate distances that a thread holds at once: 128 MB."""
 _PAIRS = 2**20
-"""Candidates that are measured at once."""
+"""Candidates measured at once."""
 _WIDTH = 64
-"""So many records share a minimum in the search for candidates."""
+"""Records that share a minimum in the search for candidates."""
 _PASS = 100
-"""Records that have to be open for each pass over the columns that may settle them."""
+"""Fewest open records for which a pass over the columns pays off."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +38,11 @@ class _Pairs:
     """Neighbours of some points."""
 
     point: Ints
-    """Whose neighbour it is, as a position among the points asked about."""
+    """Position of the point among those asked about."""
     distance: Floats
-    """How far it is."""
+    """Distance to the neighbour."""
     weight: Ints
-    """How many records it stands for."""
+    """Number of records that the neighbour stands for."""
 
 
 def _mean_of_nearest(pairs: _Pairs, n: int, k: int) -> Floats:
@@ -65,7 +65,7 @@ def mean_distances(space: Space, k: int, unit: Ints | None = None) -> Floats:
     space : Space
         n points; equal ones are neighbours at distance 0.
     k : int
-        In 1..n - 1.
+        Number of neighbours, in 1..n - 1.
     unit : ndarray of int, shape (n,), optional
         The unit of each point: points of its own unit are none of its others, of which k are left.
 
@@ -101,7 +101,7 @@ def mean_distances(space: Space, k: int, unit: Ints | None = None) -> Floats:
 def _by_mismatches(
     space: Space, weight: Ints, k: int, left: Ints, pool: Executor
 ) -> tuple[Floats, Bools]:
-    """Return scores of points of categories alone, by counting others level by level.
+    """Return scores of points with categories alone, by counting others level by level.
 
     Summed over all sets S of h columns, the records that agree with a point outside of S count
     one that differs in m columns C(F - m, h - m) times: so the counts of h = 0, 1, ... give how
@@ -127,7 +127,7 @@ def _by_mismatches(
 
 
 def _agreeing(keys: Keys, weight: Ints, h: int, rows: Ints, pool: Executor) -> Ints:
-    """Return, summed over all sets of h columns, how many records agree outside of the set."""
+    """Return the number of records that agree outside h columns, summed over all such sets."""
 
     def outside(without: tuple[int, ...]) -> Ints:
         order, begins = grouped_with(keys.without(without), rows)
@@ -171,9 +171,9 @@ def _by_all(
 def _candidates(
     space: Space, rough: Rough, weight: Ints, k: int, rows: Ints, own: tuple[Ints, ...]
 ) -> _Pairs:
-    """Return all others that may be among the k nearest of each point, and its own copies.
+    """Return all candidates for the k nearest of each point, and its own copies.
 
-    `own` are places among `rows` and points that are none of its others.
+    `own` are pairs of a place among `rows` and a point that does not count as another.
     """
     found = rough.distances(rows)
     found[own] = np.inf
@@ -185,7 +185,11 @@ def _candidates(
         limit = np.partition(least, k - 1, axis=1)[:, k - 1]
     parts = [_Pairs(np.arange(len(rows)), np.zeros(len(rows)), weight[rows] - 1)]
     if space.share == 0.0:
-        parts.append(_at_limit(space, limit, k))
+        # In categories alone distances are small whole numbers, exact, and tie by the thousand:
+        # one entry stands for the k neighbours at the limit, and only nearer ones are looked for.
+        known = np.flatnonzero(np.isfinite(limit))
+        at = space.steps[limit[known].astype(np.int64)]
+        parts.append(_Pairs(known, at, np.full(len(known), k)))
         limit = limit - np.float32(0.5)
     else:
         limit = limit + 2 * rough.error
@@ -197,20 +201,10 @@ def _candidates(
     )
 
 
-def _at_limit(space: Space, limit: Singles, k: int) -> _Pairs:
-    """Return an entry for the neighbours at each point's limit, which are known to be enough.
-
-    In categories alone distances are small whole numbers, exact, and tie by the thousand.
-    """
-    known = np.flatnonzero(np.isfinite(limit))
-    at = space.steps[limit[known].astype(np.int64)]
-    return _Pairs(known, at, np.full(len(known), k))
-
-
 def _within_limit(
     space: Space, weight: Ints, rows: Ints, blocks: Singles, least: Singles, limit: Singles
 ) -> list[_Pairs]:
-    """Return the others within each point's limit, measured again, some at a time."""
+    """Return the others within each point's limit, with exact distances."""
     parts = []
     width, m = blocks.shape[1:]
     hit, block = np.nonzero((least <= limit[:, None]) & np.isfinite(least))

@@ -1,4 +1,4 @@
-"""Counting queries on a target record: the answers for all subsets of its attributes at once.
+"""Counting queries on a target record: the counts for all subsets of its attributes at once.
 
 A row of a table becomes the bit mask of the target's conditions that it meets, and a query, the
 conditions in a subset A of the attributes, counts the rows whose mask holds A. The number of a
@@ -19,10 +19,10 @@ from privacygauge.synthetic.conditions import row_blocks, whole_numbers
 Counts = NDArray[np.signedinteger[Any]]
 
 MOST_FEATURES = 24
-"""All subsets of more attributes would need more than 32 MB a data set."""
+"""Most attributes; all subsets of more would need more than 32 MB per data set."""
 
 LONGEST_STRIDE = 4
-"""In words of 8 bytes; measured."""
+"""Longest stride, in words of 8 bytes, that is faster than short rows; measured."""
 
 
 def all_query_counts(masks: ArrayLike, n_features: int) -> Counts:
@@ -101,7 +101,7 @@ def some_query_counts(masks: ArrayLike, subsets: ArrayLike, n_features: int) -> 
 
 
 def checked_masks(masks: ArrayLike, n_features: int) -> NDArray[Any]:
-    """Return the masks of a data set or of k data sets, whose 2^F counts fit into memory."""
+    """Return the checked masks of one or k data sets, whose 2^F counts fit into memory."""
     if not 0 <= n_features <= MOST_FEATURES:
         raise InputError(
             f"n_features must be in 0..{MOST_FEATURES}, got {n_features}: "
@@ -122,7 +122,7 @@ def count_dtype(n_rows: int) -> type[np.signedinteger[Any]]:
 
 
 def _count_blocks(sets: NDArray[Any], n_features: int) -> Iterator[tuple[slice, Counts]]:
-    """Return blocks of data sets (k, n) with their counts (block, 2^F)."""
+    """Yield blocks of data sets (k, n) with their counts (block, 2^F)."""
     # The low bits select a lane of an 8-byte word, so there must be as many as there are lanes.
     lanes = _lanes(count_dtype(sets.shape[1]))
     low = len(lanes).bit_length() - 1
@@ -140,7 +140,7 @@ def _lanes(dtype: type[np.signedinteger[Any]]) -> Counts:
 
 
 def _spread(sets: NDArray[Any], lanes: Counts, n_bits: int) -> NDArray[np.uint64]:
-    """Return a histogram of the masks, already summed over the low bits: flat words.
+    """Return a histogram of the masks, summed over the low bits, as flat words.
 
     A row is added to all lanes of its word in one addition, which spares the passes over the low
     bits; they would be the slowest, since they go through memory in the shortest steps.

@@ -1,7 +1,7 @@
 """Counting queries on a target record with many attributes: a sample, counted on bitmaps.
 
 With more than about 20 attributes the 2^F queries are too many. A bitmap keeps, for each
-condition on the target, one bit a row; a query is the AND of a few bitmaps, and its answer the
+condition on the target, one bit per row; a query is the AND of a few bitmaps, and its answer the
 number of bits that are left.
 """
 
@@ -25,14 +25,14 @@ WORD = 64
 
 
 def sampled_subsets(n_features: int, n_queries: int, most: int, rng: np.random.Generator) -> Ints:
-    """Return different subsets of the attributes, each of the possible ones with equal chance.
+    """Draw distinct subsets of the attributes, uniformly.
 
     Parameters
     ----------
     n_features : int
         F, at least 1.
     n_queries : int
-        How many subsets to draw, at least 1. Where there are fewer, all are returned.
+        Number of subsets to draw, at least 1. Where there are fewer, all are returned.
     most : int
         The largest size of a subset, in 1..F; F for any size.
     rng : Generator
@@ -85,7 +85,7 @@ def sampled_subsets(n_features: int, n_queries: int, most: int, rng: np.random.G
 
 
 def bits_of(subsets: ArrayLike) -> Masks:
-    """Return the bit masks of subsets that are given by their attributes.
+    """Return the bit masks of subsets given by their attributes.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def bits_of(subsets: ArrayLike) -> Masks:
 
 
 def bitmaps(rows: ArrayLike, target: ArrayLike, at_most: ArrayLike) -> Bitmaps:
-    """Return, for each attribute, the rows that meet the target's condition: one bit a row.
+    """Return, for each attribute, the rows that meet the target's condition: one bit per row.
 
     Parameters
     ----------
@@ -122,15 +122,20 @@ def bitmaps(rows: ArrayLike, target: ArrayLike, at_most: ArrayLike) -> Bitmaps:
     Returns
     -------
     ndarray of uint64, shape (F, w) or (k, F, w)
-        w = ceil(n / 64) words an attribute. Bits beyond row n are 0.
+        w = ceil(n / 64) words per attribute. Bits beyond row n are 0.
 
     Raises
     ------
     InputError
-        If the shapes do not fit or values are no numbers.
+        If the shapes do not fit or values are not numbers.
     """
     conditions = Conditions.of(rows, target, at_most)
-    return _pack_bitmaps(conditions.met().reshape(conditions.rows.shape))
+    met: NDArray[Any] = conditions.met().reshape(conditions.rows.shape)
+    *sets, n_rows, n_features = met.shape
+    n_words = -(-n_rows // WORD)
+    bits = np.zeros((*sets, n_features, n_words * WORD), np.bool_)
+    bits[..., :n_rows] = np.swapaxes(met, -1, -2)
+    return np.packbits(bits, axis=-1, bitorder="little").view(np.uint64)
 
 
 def bitmap_query_counts(bitmaps: ArrayLike, subsets: ArrayLike) -> Counts:
@@ -146,13 +151,13 @@ def bitmap_query_counts(bitmaps: ArrayLike, subsets: ArrayLike) -> Counts:
     Returns
     -------
     ndarray of shape (q,) or (k, q)
-        How many rows meet all conditions of each query; int16 for up to 511 words (32,704 rows)
-        and int32 above.
+        Number of rows that meet all conditions of each query; int16 for up to 511 words (32,704
+        rows) and int32 above.
 
     Raises
     ------
     InputError
-        If the shapes do not fit, the bitmaps are no uint64, or an attribute is out of range.
+        If the shapes do not fit, the bitmaps are not uint64, or an attribute is out of range.
 
     Notes
     -----
@@ -186,17 +191,8 @@ def _bitmap_counts(bitmaps: Bitmaps, named: Ints) -> NDArray[Any]:
     return totals
 
 
-def _pack_bitmaps(met: NDArray[Any]) -> Bitmaps:
-    """Return bitmaps (..., F, w) of conditions (..., n, F)."""
-    *sets, n_rows, n_features = met.shape
-    n_words = -(-n_rows // WORD)
-    bits = np.zeros((*sets, n_features, n_words * WORD), np.bool_)
-    bits[..., :n_rows] = np.swapaxes(met, -1, -2)
-    return np.packbits(bits, axis=-1, bitorder="little").view(np.uint64)
-
-
 def _checked_subsets(subsets: ArrayLike, n_features: int) -> Ints:
-    """Return subsets (q, most) whose attributes exist."""
+    """Check that the attributes of subsets (q, most) exist; return the subsets."""
     array = np.asarray(subsets)
     if array.ndim != 2 or array.shape[1] < 1 or array.dtype.kind not in "iu":
         raise InputError(

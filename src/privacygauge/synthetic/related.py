@@ -1,4 +1,4 @@
-"""People and the rows that belong to them, such as their visits, as one record a person."""
+"""People and the rows that belong to them, such as visits, as one record per person."""
 
 from __future__ import annotations
 
@@ -21,24 +21,25 @@ if TYPE_CHECKING:
 
 
 PEOPLE = "people"
+"""Name of the table of people, for generators of both tables."""
 ROWS = "rows"
-"""What generators of both tables find them under."""
+"""Name of the table of their rows, for generators of both tables."""
 
 
 @dataclass(frozen=True, eq=False)
 class Related:
-    """People and the rows that belong to them: what a generator of both tables learns from."""
+    """People and the rows that belong to them: training data of a generator of both tables."""
 
     people: Table
-    """(n, ...) The people, without the key."""
+    """(n, ...) People, without the key."""
     rows: Table
-    """(m, ...) The rows of all of them, without the key."""
+    """(m, ...) Rows of all people, without the key."""
     key: str
-    """The column that names the person, in both."""
+    """Column of the person's name, in both tables."""
     keys: NDArray[Any]
-    """(n,) The name of each person."""
+    """(n,) Name of each person."""
     owner: Ints
-    """(m,) The place of the person behind each row."""
+    """(m,) Position of each row's person."""
 
     @classmethod
     def of(
@@ -52,14 +53,14 @@ class Related:
         categorical: Sequence[str] = (),
         drop: Sequence[str] = (),
     ) -> Related:
-        """Return both tables, read as `per_person` reads them.
+        """Read both tables as `per_person` does.
 
         Parameters
         ----------
         people, rows, key
             As in `per_person`.
         schema : Schema, optional
-            Of the columns of `people` but for the key; default: inferred, as of `rows` always.
+            Schema of `people` without the key; by default inferred, as that of `rows` always is.
         continuous, categorical, drop : sequence of str
             As in `read_table`, of columns of either table.
 
@@ -88,11 +89,11 @@ class Related:
 
     @property
     def schemas(self) -> dict[str, Schema]:
-        """The columns of both tables but for the key."""
+        """Schemas of both tables, without the key."""
         return {PEOPLE: self.people.schema, ROWS: self.rows.schema}
 
     def frames(self, places: Ints) -> dict[str, pd.DataFrame]:
-        """Return some of the people, and all rows of theirs, by the tables' names."""
+        """Return some of the people, and all their rows, by the tables' names."""
         own = np.flatnonzero(np.isin(self.owner, places))
         people = self.people[places].to_frame()
         rows = self.rows[own].to_frame()
@@ -101,10 +102,10 @@ class Related:
         return {PEOPLE: people, ROWS: rows}
 
     def table(self) -> Table:
-        """Return one record a person (see `per_person`), which knows whose it is.
+        """Return one record per person (see `per_person`), with the person's number.
 
-        Its ranges and categories are those of both tables, so that a synthetic person may have
-        whatever rows there may be, or none.
+        Its ranges and categories are those of both tables, so that a synthetic person may have any
+        rows, or none.
         """
         n = len(self.people)
         largest = int(np.bincount(self.owner, minlength=n).max())
@@ -113,7 +114,7 @@ class Related:
         return replace(read_table(joined, schema=schema), people=np.arange(n))
 
     def joined(self, made: object, name: str) -> pd.DataFrame:
-        """Return one record a person of the tables that a generator made.
+        """Return one record per person of the tables that a generator made.
 
         Raises
         ------
@@ -139,7 +140,7 @@ class Related:
 
 
 def _summaries(schema: Schema, largest: int) -> Iterator[Column]:
-    """Return the columns that `per_person` adds, with all values that they may have."""
+    """Yield the columns that `per_person` adds, with all their possible values."""
     yield Column("rows", "integer", 0, largest)
     for column in schema.columns:
         for part in ("least", "mean", "largest") if column.is_number else ():
@@ -160,7 +161,7 @@ def join_related_rows(
     left: Collection[str] = (),
     separator: str | None = None,
 ) -> tuple[dict[str, pd.DataFrame], dict[str, list[str]]]:
-    """Return one record a person where people have further rows, and the columns by table.
+    """Return one record per person where people have further rows, and the columns by table.
 
     Parameters
     ----------
@@ -192,7 +193,7 @@ def join_related_rows(
 def per_person(
     people: object, rows: object, key: str, *, schema: Schema | None = None
 ) -> tuple[pd.DataFrame, Schema]:
-    """Return one record a person: their columns, and what their rows of another table come to.
+    """Return one record per person: own columns, and aggregates of their rows of another table.
 
     Parameters
     ----------
@@ -203,13 +204,13 @@ def per_person(
     key : str
         The column that names the person, in both.
     schema : Schema, optional
-        Of the columns of `rows` but for the key, from the real table: what is a number there is
+        Schema of `rows` without the key, from the real table: what is a number there is
         one here. Default: inferred.
 
     Returns
     -------
     tuple of pandas.DataFrame and Schema
-        n rows: the columns of `people`, then ``rows`` (how many a person has), of each column of
+        n rows: the columns of `people`, then ``rows`` (the number per person), of each column of
         numbers (dates are days) ``NAME least``, ``NAME mean`` and ``NAME largest``, and of each
         column of categories ``NAME most frequent`` (of equally frequent ones the first in the
         schema) and ``NAME kinds`` (how many different ones). Missing where a person has no value.
@@ -261,7 +262,7 @@ def per_person(
 
 
 def _frequent(column: Column, values: Floats, owner: Ints, n: int) -> tuple[NDArray[Any], Ints]:
-    """Return the most frequent category of each person, None for none, and how many they have."""
+    """Return each person's most frequent category, None for none, and number of values."""
     size = len(column.categories) + 1  # the last code is that of a missing value
     there = values < size - 1
     pairs, counts = np.unique(
@@ -275,7 +276,7 @@ def _frequent(column: Column, values: Floats, owner: Ints, n: int) -> tuple[NDAr
 
 
 def _owners(people: pd.Series[Any], rows: pd.Series[Any]) -> Ints:
-    """Return the place of the person of each row."""
+    """Return the position of each row's person."""
     import pandas as pd
 
     again = people[people.isna() | people.duplicated()]

@@ -1,4 +1,4 @@
-"""Distances of many records to all others in single precision, with a bound of their error."""
+"""Approximate distances of records to all others, in single precision with an error bound."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ Singles = NDArray[np.float32]
 _CACHED = 2**18
 """Numbers that stay in the cache: 1 MB."""
 _FEW = 64
-"""A column of more codes has rare ones: those that fewer points have than one in so many."""
+"""A code of a larger column is rare where fewer than one in this many points have it."""
 _UNIT = 2.0**-24
-"""The largest relative error of rounding to single precision."""
+"""Largest relative error of rounding to single precision."""
 
 
 class Rough(Protocol):
-    """Distances, but for a constant, that are nearly right."""
+    """Approximate distances, up to a constant."""
 
     @property
     def width(self) -> int:
-        """The number of columns is a multiple of it."""
+        """Divisor of the number of columns."""
 
     @property
     def error(self) -> np.float32:
-        """No distance is farther from the exact one than this."""
+        """Bound on the distance from the exact values."""
 
     def distances(self, rows: Ints) -> Singles:
         """Return (r, n + padding) distances to all points, infinite in the padding."""
@@ -43,17 +43,17 @@ class _Products:
     """Distances that are one inner product: those of categories, and the cosine."""
 
     points: Singles
-    """(n + padding, D) What is multiplied."""
+    """(n + padding, D) Points to multiply."""
     n: int
-    """How many points there are."""
+    """Number of points."""
     offset: float
-    """To be added."""
+    """Offset added to the products."""
     width: int
-    """The number of columns is a multiple of it."""
+    """Divisor of the number of columns."""
     error: np.float32
-    """Of every distance."""
+    """Error bound of every distance."""
     rare: csr_array
-    """(n, R) Roots of weights where a point has a rare code, whose product is subtracted too."""
+    """(n, R) Roots of weights where a point has a rare code; their product is subtracted, too."""
 
     def distances(self, rows: Ints) -> Singles:
         """Return (r, n + padding) distances to all points, infinite in the padding."""
@@ -72,19 +72,19 @@ class _Norms:
     """Distances of categories as a product, and of numbers column by column."""
 
     mismatches: _Products
-    """How many categories differ."""
+    """Numbers of categories that differ."""
     numbers: Singles
     """(L, n + padding) Coordinates."""
     share: float
     """Weight of the numbers."""
     p: int
-    """Of the norm."""
+    """Order p of the norm."""
     error: np.float32
-    """Of every distance."""
+    """Error bound of every distance."""
 
     @property
     def width(self) -> int:
-        """The number of columns is a multiple of it."""
+        """Divisor of the number of columns."""
         return self.mismatches.width
 
     def distances(self, rows: Ints) -> Singles:
@@ -103,7 +103,7 @@ class _Norms:
         return found
 
     def _add(self, found: Singles, rows: Ints, total: Singles, gap: Singles) -> None:
-        """Make distances of numbers of mismatches, in place."""
+        """Turn numbers of mismatches into distances, in place."""
         total[:] = 0
         for column in self.numbers:
             np.subtract(column[rows][:, None], column, out=gap)
@@ -118,7 +118,7 @@ class _Norms:
 
 
 def rough_of(space: Space, width: int) -> Rough:
-    """Return rough distances between all points of a space.
+    """Return approximate distances between all points of a space.
 
     Those of categories alone are numbers of columns that differ, and exact.
     """
@@ -132,7 +132,7 @@ def rough_of(space: Space, width: int) -> Rough:
         np.multiply(
             space.numbers, np.sqrt(space.share), out=both[:n, -length:], casting="same_kind"
         )
-        # At most so many terms of the sum are not zero, none is negative, and they add up to 1.
+        # At most n_cat + length terms are above zero, none is below, and their sum is 1.
         error = np.float32((n_cat + length + 8) * _UNIT)
         return _Products(points=both, n=n, offset=0.0, width=width, error=error, rare=rare)
     points, rare = _one_hot(space, n + padding)
@@ -144,28 +144,23 @@ def rough_of(space: Space, width: int) -> Rough:
     if not isinstance(space.distance, Minkowski):
         raise InputError(f"distance must be Cosine or Minkowski, got {space.distance.name}")
     numbers = np.pad(space.numbers.astype(np.float32), ((0, padding), (0, 0)))
-    error = np.float32(_error_of_norms(space))
+    # Coordinates in [0, 1] are off by a unit of rounding. A norm changes by no more than the norm
+    # of the change, at most L units twice; its terms, sum and root lose at most L + 8 units of a
+    # norm of at most L. Then comes the weighted sum. Fourth powers of numbers below 1e-9 vanish,
+    # which is less than a unit.
+    length = space.numbers.shape[1]
+    units = length * (length + 12) + 8 * float(space.steps[-1]) + 4
+    error = np.float32(float(units * _UNIT))
     columns = np.ascontiguousarray(numbers.T)
     return _Norms(
         mismatches=matches, numbers=columns, share=space.share, p=space.distance.p, error=error
     )
 
 
-def _error_of_norms(space: Space) -> float:
-    """Return what rounding can do: to coordinates in 0..1, their norm, and the weighted sum.
-
-    A norm changes by no more than the norm of the change, at most L units of rounding twice;
-    its terms, sum and root lose at most L + 8 units of a norm of at most L. Fourth powers of
-    numbers below 1e-9 vanish, which is less than a unit.
-    """
-    length = space.numbers.shape[1]
-    return float((length * (length + 12) + 8 * float(space.steps[-1]) + 4) * _UNIT)
-
-
 def _one_hot(
     space: Space, n_rows: int, further: int = 0, one: float = 1.0
 ) -> tuple[Singles, csr_array]:
-    """Return (n_rows, C + further) ones where a code is there, and (n, R) the same of rare codes.
+    """Return one-hot codes (n_rows, C + further), and the same of rare codes (n, R).
 
     In a column of many codes those that few points have are rare: their ones take no more memory
     than there are points, and few pairs of points share one. Further columns are zeros.

@@ -1,4 +1,4 @@
-"""What a table's columns are: their kinds, and the values that may occur in them."""
+"""Schemas of tables: the kinds of columns, and the values that may occur in them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from privacygauge.core.checks import Bools, Floats
 from privacygauge.errors import InputError
 
 Kind = Literal["continuous", "integer", "categorical"]
-"""Of a column: numbers, whole numbers, or texts without an order."""
+"""Kind of a column: numbers, whole numbers, or texts without an order."""
 
 LARGEST_WHOLE = 2**53
-"""Beyond it a whole number cannot be told from the next."""
+"""Largest whole number that float64 tells from the next."""
 
 FORMAT = "privacygauge-schema/1"
-"""The first entry of a schema in JSON."""
+"""First entry of a schema in JSON."""
 
 
 @dataclass(frozen=True)
@@ -36,19 +36,19 @@ class Column:
     """
 
     name: str
-    """As in the header."""
+    """Name of the column, as in the header."""
     kind: Kind
-    """Continuous, integer or categorical."""
+    """Kind: continuous, integer or categorical."""
     low: float | None = None
-    """The least number; None for categories."""
+    """Smallest number; None for categories."""
     high: float | None = None
-    """The greatest number; None for categories."""
+    """Largest number; None for categories."""
     categories: tuple[str, ...] = ()
-    """The texts that may occur; empty for numbers."""
+    """Texts that may occur; empty for numbers."""
     missing: bool = False
-    """Whether a value may be missing: a category of its own, the last code of a column."""
+    """True where a value may be missing: a category of its own, the last code of a column."""
     date: bool = False
-    """Whether the numbers are days since 1970-01-01, shown as dates."""
+    """True where the numbers are days since 1970-01-01, shown as dates."""
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -75,12 +75,12 @@ class Column:
 
     @property
     def is_number(self) -> bool:
-        """Whether the column holds numbers, whole or not."""
+        """True for a column of numbers, whole or not."""
         return self.kind != "categorical"
 
     @property
     def n_codes(self) -> int:
-        """How many codes a categorical column has, the missing value's included."""
+        """Number of codes of a categorical column, that of a missing value included."""
         return len(self.categories) + self.missing
 
 
@@ -101,7 +101,7 @@ class Schema:
     """
 
     columns: tuple[Column, ...]
-    """At least one; names differ."""
+    """Columns, at least one; names differ."""
 
     def __post_init__(self) -> None:
         if not self.columns:
@@ -112,7 +112,7 @@ class Schema:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns' names."""
+        """Names of the columns."""
         return tuple(column.name for column in self.columns)
 
     @property
@@ -127,7 +127,7 @@ class Schema:
 
     @cached_property
     def limits(self) -> tuple[Floats, Floats, Bools, Bools]:
-        """(F,) Least and greatest value, whether values are whole, and whether NaN is one."""
+        """(F,) each: smallest and largest value, and masks of whole and of missing values."""
         return (
             np.array([0.0 if c.low is None else c.low for c in self.columns]),
             np.array([c.n_codes - 1.0 if c.high is None else c.high for c in self.columns]),
@@ -136,14 +136,14 @@ class Schema:
         )
 
     def to_json(self) -> str:
-        """Return the schema as a text that can be edited and read back."""
+        """Return the schema as JSON, to be edited and read back."""
         rows = [json.dumps(_column_to_dict(column), ensure_ascii=False) for column in self.columns]
         body = ",\n    ".join(rows)
         return f'{{\n  "schema": "{FORMAT}",\n  "columns": [\n    {body}\n  ]\n}}\n'
 
     @classmethod
     def from_json(cls, text: str) -> Schema:
-        """Return the schema that `to_json` wrote, or that somebody edited.
+        """Parse a schema that `to_json` wrote, or that was edited.
 
         Raises
         ------

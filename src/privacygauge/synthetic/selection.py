@@ -1,6 +1,6 @@
-"""Which records of a table to attack: at random, or those that a rule calls vulnerable.
+"""Selection of records to attack: at random, or by a rule for vulnerable ones.
 
-Each way is a value that is called with a table, how many records are wanted, and a generator.
+Each rule is called with a table, a number of records and a random generator.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Selection:
     """Records chosen from a table."""
 
     method: str
-    """How."""
+    """Name of the rule."""
     rows: Ints
     """(n,) Different rows; the most vulnerable first where the method orders them."""
 
@@ -37,7 +37,7 @@ class Selection:
 
 
 class Selector(Protocol):
-    """A way to choose records."""
+    """Rule that selects records."""
 
     def __call__(self, table: Table, n: int, rng: np.random.Generator) -> Selection:
         """Return n records of a table."""
@@ -48,7 +48,7 @@ class Random:
     """Records drawn at random."""
 
     def __call__(self, table: Table, n: int, rng: np.random.Generator) -> Selection:
-        """Return n records, each as likely as any other."""
+        """Return n records, drawn uniformly."""
         _require(n, len(table), "records in the table")
         return Selection("random", rng.choice(len(table), n, replace=False))
 
@@ -57,13 +57,13 @@ class Random:
 class RareValue:
     """Records with a rare category or a large number, drawn at random (Stadler et al. 2022).
 
-    Meeus et al. 2023, section 5.2, leave open what a rare category is. Here it is one of the
-    rarest, that together with those as rare or rarer hold at most `tail` of the records: what a
-    number above the (1 - tail) quantile is. A missing number counts as a category.
+    Meeus et al. 2023, section 5.2, leave open when a category is rare. Here it is if it and all
+    those as rare or rarer hold together at most `tail` of the records, just like numbers above the
+    (1 - tail) quantile. A missing number counts as a category.
     """
 
     tail: float = 0.05
-    """Share of records, in (0, 1)."""
+    """Share of records in the tails, in (0, 1)."""
 
     def __post_init__(self) -> None:
         checks.level(self.tail, "tail")
@@ -95,7 +95,7 @@ class RareValue:
 
 @dataclass(frozen=True)
 class LogLikelihood:
-    """The least likely records, were columns independent (Houssiau et al. 2022).
+    """The least likely records under independent columns (Houssiau et al. 2022).
 
     The likelihood of a record is the product of the shares of records that have its values;
     numbers are cut at percentiles first (Meeus et al. 2023, section 5.2). A missing number has
@@ -103,19 +103,19 @@ class LogLikelihood:
     """
 
     n_bins: int = 100
-    """Intervals of a number's quantiles; 100 for percentiles. Equal quantiles are one."""
+    """Number of quantile bins of a number; 100 for percentiles. Equal quantiles count once."""
 
     def __post_init__(self) -> None:
         require_at_least(self, n_bins=2)
 
     def __call__(self, table: Table, n: int, rng: np.random.Generator) -> Selection:
-        """Return the n least likely records; of ties the earlier row first. Nothing is drawn."""
+        """Return the n least likely records; ties by row. Nothing is drawn."""
         _require(n, len(table), "records in the table")
         order = np.argsort(np.round(self.of_records(table), DIGITS), kind="stable")
         return Selection("log-likelihood", order[:n])
 
     def of_records(self, table: Table) -> Floats:
-        """Return (n,) logarithms of the likelihoods."""
+        """Return (n,) log-likelihoods."""
         columns = [*table.codes.T, *(self._cut(numbers) for numbers in table.numbers.T)]
         total = np.zeros(len(table))
         for codes in columns:
@@ -137,12 +137,12 @@ class Vulnerable:
     """The records farthest from their nearest neighbours (Meeus et al. 2023, section 4)."""
 
     k: int = 5
-    """How many neighbours."""
+    """Number of neighbours, at least 1."""
     distance: Distance = field(default_factory=Cosine)
-    """Between two records."""
+    """Distance between two records."""
 
     def __call__(self, table: Table, n: int, rng: np.random.Generator) -> Selection:
-        """Return the n most vulnerable records; of ties the earlier row first. Nothing is drawn."""
+        """Return the n most vulnerable records; ties by row. Nothing is drawn."""
         return MostVulnerable(lambda: vulnerability_of_records(table, self.k, self.distance))(
             table, n, rng
         )
@@ -150,13 +150,14 @@ class Vulnerable:
 
 @dataclass(frozen=True)
 class MostVulnerable:
-    """The most vulnerable records, by scores that are found elsewhere; one of each person."""
+    """The most vulnerable records by given scores; one per person."""
 
     known: Callable[[], Vulnerability]
-    """Returns the vulnerability of the records; called if there are enough of them."""
+    """Function that returns the vulnerability of the records; called if there are enough of
+    them."""
 
     def __call__(self, table: Table, n: int, rng: np.random.Generator) -> Selection:
-        """Return the n records of the highest scores; of ties the earlier row first."""
+        """Return the n records of the highest scores; ties by row."""
         _require(n, len(table), "records in the table")
         rows = self.known().top(n)
         _require(n, len(rows), "people in the table")
@@ -169,7 +170,7 @@ def _require(n: int, there: int, what: str) -> None:
 
 
 TargetsAsked = int | str | ArrayLike | Mapping[str, ArrayLike]
-"""So many, "all", rows, or groups of rows by name."""
+"""Targets: a number, "all", rows, or groups of rows by name."""
 
 
 SELECTORS: Mapping[str, Selector] = {
@@ -178,11 +179,11 @@ SELECTORS: Mapping[str, Selector] = {
     "rare": RareValue(),
     "likelihood": LogLikelihood(),
 }
-"""Ways to choose records, by name."""
+"""Selection rules by name."""
 
 
 def written_targets(text: str) -> TargetsAsked:
-    """Return the targets that a text names: ``10`` of them, ``all``, or the rows ``17,4``.
+    """Parse targets: ``10`` for a number, ``all``, or the rows ``17,4``.
 
     Examples
     --------
@@ -209,7 +210,7 @@ def select_targets(
     seed: int,
     known: Callable[[], Vulnerability] | None = None,
 ) -> tuple[Selection, ...]:
-    """Return the records to attack, by the way in which they were chosen.
+    """Select the records to attack, by rule.
 
     `known` gives the vulnerability of all records, where it is needed beside.
     """

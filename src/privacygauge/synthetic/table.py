@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FEWEST_FOR_IDS = 50
-"""In a table of fewer records whole numbers may all differ without being names."""
+"""Fewest records; in a smaller table whole numbers may all differ without being names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,25 +29,30 @@ class Table:
     Raises
     ------
     InputError
-        If the shape is wrong, or a value is outside of what the schema allows.
+        If the shape is wrong, or a value is outside the schema's domain.
     """
 
     schema: Schema
-    """The columns."""
+    """Schema of the columns."""
     values: Floats
     """(n, F) Numbers, NaN where one is missing; codes 0, 1, ... of categories in the schema's
     order, and the next code where the category is missing."""
     clipped: int = 0
-    """The number of values that a generator drew beyond the schema's range, moved to its end."""
+    """Number of values that a generator drew beyond the schema's range, and that were moved to its
+    end."""
     people: Ints | None = None
-    """(n,) Whose records they are, by place, where generators see further rows of these people."""
+    """(n,) Number of each record's person, where generators see further rows of these people."""
 
     def __post_init__(self) -> None:
         values = np.asarray(self.values, dtype=np.float64)
         width = len(self.schema.columns)
         if values.ndim != 2 or values.shape[1] != width:
             raise InputError(f"values must have the shape (n, {width}), got {values.shape}")
-        if not _fits_schema(self.schema, values):
+        # All columns at once, which is faster; column by column only to name the wrong one.
+        low, high, whole, missing = self.schema.limits
+        inside = (values >= low) & (values <= high)
+        inside &= ~whole | (values == np.rint(values))
+        if not (inside | (missing & np.isnan(values))).all():
             for column, found in zip(self.schema.columns, values.T, strict=True):
                 _check_values(column, found)
         object.__setattr__(self, "values", checks.frozen(values))
@@ -61,17 +66,17 @@ class Table:
 
     @property
     def numbers(self) -> Floats:
-        """(n, F_cont) The numbers alone, NaN where one is missing."""
+        """(n, F_cont) Numbers, NaN where one is missing."""
         return self.values[:, self.schema.numbers]
 
     @property
     def codes(self) -> Ints:
-        """(n, F_cat) The codes alone."""
+        """(n, F_cat) Codes."""
         return self.values[:, self.schema.categorical].astype(np.int64)
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """(F_cat,) How many codes each categorical column has."""
+        """(F_cat,) Number of codes of each categorical column."""
         return tuple(self.schema.columns[j].n_codes for j in self.schema.categorical)
 
     def to_frame(self) -> pd.DataFrame:
@@ -82,14 +87,6 @@ class Table:
         return pd.DataFrame(
             {column.name: _decode_column(column, found) for column, found in columns}
         )
-
-
-def _fits_schema(schema: Schema, values: Floats) -> bool:
-    """Whether all values are what the schema allows: for all columns at once, which is faster."""
-    low, high, whole, missing = schema.limits
-    inside = (values >= low) & (values <= high)
-    inside &= ~whole | (values == np.rint(values))
-    return bool((inside | (missing & np.isnan(values))).all())
 
 
 def _check_values(column: Column, found: Floats) -> None:
@@ -128,10 +125,10 @@ def _decode_column(column: Column, found: Floats) -> NDArray[Any]:
 
 
 def column_advice(table: Table) -> tuple[str, ...]:
-    """Return a sentence for each column that had better be left out or looked at.
+    """Return a note on each column that should be left out or checked.
 
-    A column in which every record has a value of its own names the records: it says nothing
-    about how alike two of them are.
+    A column with a different value in every record identifies the records: it does not show how
+    similar two of them are.
     """
     found = []
     if len(table.schema.columns) == 1:
@@ -175,7 +172,7 @@ def _is_number(text: str) -> bool:
 
 
 def require_moderate(schema: Schema) -> None:
-    """Refuse a column whose range goes beyond `LARGEST`: runs and models have single precision."""
+    """Refuse a column whose range exceeds `LARGEST`: runs and models use single precision."""
     for column in schema.columns:
         for end in (column.low, column.high):
             if end is not None and abs(end) > LARGEST:
@@ -186,7 +183,7 @@ def require_moderate(schema: Schema) -> None:
 
 
 def require_at_least(thing: object, **least: float) -> None:
-    """Refuse a value with a field below its least; None may stand for anything."""
+    """Refuse a value with a field below its minimum; None is allowed."""
     for name, low in least.items():
         value = getattr(thing, name)
         if value is not None:

@@ -1,1 +1,1 @@
-"""Attacks on synthetic tables: was a record among those that a generator learnt from."""
+"""Membership attacks on synthetic tables: was a record among the generator's training records."""

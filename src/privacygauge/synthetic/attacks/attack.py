@@ -1,4 +1,4 @@
-"""What an attack on synthetic tables sees, and what it answers."""
+"""Interface of attacks on synthetic tables: the adversary's view, and the attack's answer."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from privacygauge.synthetic.schema import Schema
 from privacygauge.synthetic.table import Table
 
 Tables = NDArray[np.floating[Any]]
-"""(k, n, F) The values of k tables of n records each, coded as `Table.values`."""
+"""(k, n, F) Values of k tables of n records each, coded as `Table.values`."""
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """What the adversary has when it is asked about one record; no secret is in it."""
+    """The adversary's view of the question about one record; it contains no secret."""
 
     schema: Schema
-    """The columns."""
+    """Schema of the tables."""
     target: Floats
-    """(F,) The record it is asked about, coded as `Table.values`."""
+    """(F,) Target record, coded as `Table.values`."""
     shadows: Tables
-    """(s, n, F) Synthetic tables that it made itself, from records that it knows."""
+    """(s, n, F) Synthetic tables that the adversary made from records that it knows."""
     inside: Bools
-    """(s,) True where the record was among those that the table was made from."""
+    """(s,) True where the target was among the records that the table was made from."""
     released: Tables
-    """(t, n, F) The synthetic tables that it is asked about, each on its own."""
+    """(t, n, F) Synthetic tables that the adversary is asked about, one by one."""
     known: Table
-    """Records that it knows: its auxiliary data, without the target."""
+    """Records that the adversary knows: its auxiliary data, without the target."""
 
     def __post_init__(self) -> None:
         width = len(self.schema.columns)
@@ -54,15 +54,15 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """An attack's scores: higher means that the record was more likely among those learnt from."""
+    """An attack's scores: higher means more likely a training record."""
 
     own: Floats
-    """(s,) Of the adversary's own tables, each scored by what was learnt from the others, so that
-    a threshold can be learnt on them."""
+    """(s,) Scores of the adversary's own tables, each by a model trained on the others, so that a
+    threshold can be chosen on them."""
     released: Floats
-    """(t,) Of the released tables."""
+    """(t,) Scores of the released tables."""
     notes: tuple[str, ...] = ()
-    """What the reader of the result should know, one sentence each."""
+    """Notes for the reader of the result, one sentence each."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "own", checks.floats(self.own, "own"))
@@ -74,11 +74,11 @@ class TableAttack(Protocol):
 
     @property
     def name(self) -> str:
-        """The attack's name in tables and files."""
+        """Name of the attack in tables and files."""
 
     @property
     def variant(self) -> str:
-        """Which of its forms this is; empty where there is one only."""
+        """Variant of the attack; empty where there is only one."""
 
     def score(self, view: View, rng: np.random.Generator) -> Answer | Skipped:
         """Return a score for every table, or the reason why the attack cannot be played."""

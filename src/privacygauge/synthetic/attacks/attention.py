@@ -26,18 +26,18 @@ from privacygauge.synthetic.schema import Schema
 from privacygauge.synthetic.table import require_at_least
 
 CELLS = 1 << 22
-"""Cells of tables that are prepared at once."""
+"""Cells of tables prepared at once."""
 
 DIGITS = 12
-"""Distances that agree to so many decimals are ties: what is left is rounding."""
+"""Decimals to which distances must agree to be ties; further ones are rounding."""
 
 CLOSEST = 1e-4
-"""Distances below are not told apart from a copy of the target."""
+"""Distances below this count as a copy of the target."""
 
 
 @dataclass(frozen=True)
 class TargetAttention:
-    """A network that learns from whole tables which of the rows near the target betray it.
+    """Attention network that learns from whole tables which rows near the target betray it.
 
     Notes
     -----
@@ -46,7 +46,7 @@ class TargetAttention:
     network embeds rows and target; the target's query weighs the rows' values by a softmax over
     their keys; a second network turns the sum into a score.
 
-    What differs from the paper, or is left open there:
+    Differences from the paper, and choices that it leaves open:
 
     - Line 11 of the algorithm multiplies the query by values, and never uses the keys: keys are
       meant, and are used.
@@ -57,20 +57,19 @@ class TargetAttention:
       differs from its neighbours, and tables that hold it are not told apart.
     - A table with fewer unique rows is padded, and the padding has no weight in the softmax.
     - The paper names no optimiser: `AttentionTraining` has ours. Dropout is on the hidden units of
-    both
-      networks, with one mask a table.
+      both networks, with one mask per table.
 
-    Several networks are trained, each without two of equally large parts of the adversary's
-    tables: on one of them it stops early, the other it scores. Released tables get the mean of
-    the networks' scores.
+    Several networks are trained, each without two of equally large parts of the adversary's tables:
+    one part stops it early, and it scores the other. Released tables get the mean of the networks'
+    scores.
     """
 
     top: int = 100
-    """Unique rows of a table that are read."""
+    """Unique rows read per table."""
     folds: int = 8
-    """Parts of the adversary's tables, and networks; at least 3."""
+    """Folds of the adversary's tables, one network each; at least 3."""
     training: AttentionTraining = field(default_factory=AttentionTraining)
-    """How the networks learn."""
+    """Training settings of the networks."""
 
     name = "target-attention"
     variant = ""
@@ -119,28 +118,28 @@ class TargetAttention:
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """How records become numbers: categories one-hot, numbers from 0 to 1 over their range.
+    """Encoding of records as numbers: one-hot categories, numbers scaled to [0, 1].
 
-    A missing number is 0, and 1 in a column of its own, which every column of numbers has that
-    may be missing.
+    A missing number is 0, with a 1 in an indicator column, which every numeric column that may miss
+    values has.
     """
 
     schema: Schema
-    """The columns."""
+    """Schema of the records."""
 
     @property
     def sizes(self) -> Ints:
-        """(F_cat,) How many codes each categorical column has."""
+        """(F_cat,) Number of codes of each categorical column."""
         columns = self.schema.columns
         return np.array([columns[j].n_codes for j in self.schema.categorical], np.int64)
 
     @property
     def n_numbers(self) -> int:
-        """How many columns numbers become."""
+        """Number of columns that encode numbers."""
         return sum(1 + self.schema.columns[j].missing for j in self.schema.numbers)
 
     def scaled(self, rows: Floats) -> Floats:
-        """Return the numbers of rows (..., F): scaled, then which of them are missing."""
+        """Return the scaled numbers of rows (..., F), then their missing-value indicators."""
         columns = [self.schema.columns[j] for j in self.schema.numbers]
         numbers = rows[..., self.schema.numbers]
         # Halves, because the range of the largest numbers is not a number.
@@ -169,14 +168,14 @@ class Reader:
     """Finds the unique rows of tables that are nearest to a target."""
 
     encoding: Encoding
-    """Of records."""
+    """Encoding of records."""
     target: Floats
-    """(F,) Coded as `Table.values`."""
+    """(F,) Target, coded as `Table.values`."""
     top: int
-    """Most rows of a table."""
+    """Most rows read per table."""
     ties: Floats
-    """(L,) Random weights of a record's parts: they order rows at the same distance, in every
-    table alike and wherever a row stands in it."""
+    """(L,) Random weights of a record's parts: they order rows at the same distance, in every table
+    alike and independent of a row's place."""
 
     @classmethod
     def of(cls, schema: Schema, target: Floats, top: int, rng: np.random.Generator) -> Reader:
@@ -186,7 +185,7 @@ class Reader:
         return cls(encoding, np.asarray(target, np.float64), top, ties)
 
     def nearest(self, tables: Tables) -> Nearest:
-        """Return the rows of tables (k, n, F), the nearest first."""
+        """Return the nearest rows of tables (k, n, F), the nearest first."""
         width = int(self.encoding.sizes.sum()) + self.encoding.n_numbers + 2
         rows = np.zeros((len(tables), self.top, width), np.float32)
         there = np.zeros((len(tables), self.top), np.bool_)
@@ -199,7 +198,7 @@ class Reader:
         return Nearest(rows, there, np.append(record[0], own))
 
     def _found(self, tables: Floats) -> tuple[tuple[Ints, Ints], NDArray[np.float32]]:
-        """Return the table and the rank of each row that is kept, and the row."""
+        """Return table, rank and position of each row that is kept."""
         codes = self.encoding.codes(tables)
         scaled = self.encoding.scaled(tables)
         distance = self._distances(codes, scaled)
@@ -237,7 +236,7 @@ class Reader:
 
 
 def closeness(distance: ArrayLike) -> Floats:
-    """Return how close rows are: 3 for a copy of the target, -1 at a distance of 1."""
+    """Return the closeness of rows: 3 for a copy of the target, -1 at a distance of 1."""
     return np.asarray(-1.0 - np.log10(np.maximum(np.asarray(distance, np.float64), CLOSEST)))
 
 

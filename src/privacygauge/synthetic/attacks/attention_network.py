@@ -1,4 +1,4 @@
-"""The networks of target attention, all of them trained at once."""
+"""Networks of target attention, trained in parallel."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ if TYPE_CHECKING:
 HIDDEN = 20
 """Hidden units of the network that embeds rows."""
 EMBEDDING = 20
-"""Numbers that a row becomes."""
+"""Dimension of a row's embedding."""
 ATTENTION = 15
-"""Numbers of a query, a key and a value."""
+"""Dimension of queries, keys and values."""
 LAST = 10
 """Hidden units of the network that scores a table."""
 
 BLOCK = 256
-"""Tables that are scored at once."""
+"""Tables scored at once."""
 
 
 @dataclass(frozen=True)
 class AttentionTraining:
-    """How the networks learn: AdamW on the cross-entropy, stopped early by tables left out."""
+    """Training of the networks: AdamW on the cross-entropy, with early stopping."""
 
     epochs: int = 50
     """Most passes over the tables."""
     patience: int = 6
-    """Stop after so many passes that made no network better on its validation tables."""
+    """Passes without an improvement of any network's validation loss before training stops."""
     batch: int = 20
-    """Tables in a step."""
+    """Tables per step."""
     learning_rate: float = 0.002
-    """Above 0."""
+    """Learning rate, above 0."""
     weight_decay: float = 0.01
-    """Times the learning rate is taken off every weight in a step."""
+    """Weight decay per step, times the learning rate."""
     dropout: float = 0.15
-    """Share of hidden units that a step leaves out, in [0, 1)."""
+    """Dropout rate of hidden units, in [0, 1)."""
 
     def __post_init__(self) -> None:
         require_at_least(self, epochs=1, patience=1, batch=1)
@@ -58,10 +58,10 @@ class AttentionTraining:
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """The unique rows of tables that are nearest to the target, the nearest first."""
+    """Unique rows of tables that are nearest to the target, nearest first."""
 
     rows: NDArray[np.float32]
-    """(k, top, F') Records as numbers, then multiplicity and closeness; 0 in padding."""
+    """(k, top, F') Encoded records, then multiplicity and closeness; 0 in padding."""
     there: Bools
     """(k, top) False where a table has fewer unique rows."""
     target: NDArray[np.float32]
@@ -70,24 +70,24 @@ class Nearest:
 
 @dataclass(frozen=True, eq=False)
 class Games:
-    """Tables to learn from, and tables that are asked about."""
+    """Tables for training, and tables to score."""
 
     shadows: Nearest
-    """Of the adversary's own s tables."""
+    """Neighbours in the adversary's own s tables."""
     inside: Bools
-    """(s,) True where the target was in."""
+    """(s,) True where the target was among the table's training records."""
     fold: Ints
-    """(s,) The part of each table: 0, 1, ..., as many as networks."""
+    """(s,) Fold of each table: 0, 1, ..., one per network."""
     released: Nearest
-    """Of the t tables that are asked about."""
+    """Neighbours in the t tables that are asked about."""
 
 
 Weights = dict[str, "torch.Tensor"]
-"""A tensor (m, ...) of each name, with a row a network."""
+"""Tensors (m, ...) by name, one row per network."""
 
 
 def shapes(width: int) -> dict[str, tuple[int, int]]:
-    """Return the shape of each of a network's matrices, for rows of that many numbers."""
+    """Return the shape of each of a network's matrices, for encoded rows of a given width."""
     return {
         "embed_1": (width, HIDDEN),
         "embed_2": (HIDDEN, EMBEDDING),
@@ -100,11 +100,11 @@ def shapes(width: int) -> dict[str, tuple[int, int]]:
 
 
 WITH_BIAS = ("embed_1", "embed_2", "score_1", "score_2")
-"""Matrices of the two perceptrons."""
+"""Matrices of the two perceptrons, which have biases."""
 
 
 def initial(width: int, m: int, rng: np.random.Generator) -> Weights:
-    """Return m networks' weights: uniform, of a spread that falls with the inputs' number."""
+    """Return m networks' initial weights: uniform, with a spread that falls with the fan-in."""
     import torch
 
     weights: Weights = {}
@@ -119,14 +119,14 @@ def initial(width: int, m: int, rng: np.random.Generator) -> Weights:
 
 @dataclass(frozen=True, eq=False)
 class Masks:
-    """What hidden units are multiplied by: 0, or 1 over the share that is kept."""
+    """Dropout masks: factors of the hidden units, 0 or 1 over the share kept."""
 
     target: torch.Tensor | float = 1.0
-    """(m, 1, HIDDEN) Of the embedding of the target."""
+    """(m, 1, HIDDEN) Mask of the target's embedding network."""
     rows: torch.Tensor | float = 1.0
-    """(b, 1, m, HIDDEN) Of the embedding of rows."""
+    """(b, 1, m, HIDDEN) Mask of the rows' embedding network."""
     last: torch.Tensor | float = 1.0
-    """(m, b, LAST) Of the network that scores."""
+    """(m, b, LAST) Mask of the scoring network."""
 
 
 def network_scores(
@@ -137,13 +137,13 @@ def network_scores(
     Parameters
     ----------
     weights : dict of Tensor
-        Of m networks, as `initial` returns them.
+        Weights of m networks, as `initial` returns them.
     rows : Tensor of shape (b, top, F')
     there : Tensor of bool, shape (b, top)
         False for padding. Every table has at least one row.
     target : Tensor of shape (F',)
     masks : Masks
-        Of dropout.
+        Dropout masks.
 
     Notes
     -----
@@ -174,10 +174,10 @@ def network_scores(
 def train(
     games: Games, training: AttentionTraining, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Return the scores of the own tables (m, s) and of those asked about (m, t).
+    """Train the networks; return the scores of the own tables (m, s) and of the others (m, t).
 
-    Network i learns from all parts but i and i + 1, and is taken from the pass after which the
-    cross-entropy on part i + 1 was least. Part i it never sees.
+    Network i learns from all parts but i and i + 1, and is kept as it was after the pass with the
+    lowest cross-entropy on part i + 1. It never sees part i.
     """
     import torch
 
@@ -220,7 +220,7 @@ def _losses(scores: Floats, games: Games) -> Floats:
 
 
 class _Step:
-    """Steps of AdamW for all networks; the weights change in place."""
+    """AdamW for all networks; the weights change in place."""
 
     def __init__(self, games: Games, training: AttentionTraining, rng: np.random.Generator) -> None:
         import torch

@@ -1,4 +1,4 @@
-"""Distance to the closest synthetic record: the plainest attack, without any training."""
+"""Distance to the closest synthetic record: the simplest attack, without training."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from privacygauge.synthetic.table import require_at_least
 
 @dataclass(frozen=True)
 class ClosestDistance:
-    """Minus the target's mean distance to the k synthetic records that are nearest to it.
+    """Minus the target's mean distance to the k nearest synthetic records.
 
     The distance is that of the vulnerability score (Meeus et al. 2023, equations 1 to 5), but
-    numbers are scaled over the schema's range, the same for all tables. Nothing is learnt, so
-    that the own scores are plain values. It finds copies and little else: that it fails is no
-    evidence of safety.
+    numbers are scaled over the schema's range, the same for all tables. Nothing is learnt, so that
+    the own scores need no cross-fitting. It finds copies and little else: a failure is not evidence
+    of safety.
 
     Raises
     ------
@@ -31,9 +31,9 @@ class ClosestDistance:
     """
 
     k: int = 1
-    """How many neighbours."""
+    """Number of neighbours, at least 1."""
     distance: Distance = field(default_factory=Cosine)
-    """Between two records."""
+    """Distance between two records."""
 
     name = "closest-distance"
 
@@ -42,7 +42,7 @@ class ClosestDistance:
 
     @property
     def variant(self) -> str:
-        """The number of neighbours; empty for the nearest alone."""
+        """Number of neighbours; empty for the nearest alone."""
         return "" if self.k == 1 else f"k = {self.k}"
 
     def score(self, view: View, rng: np.random.Generator) -> Answer | Skipped:
@@ -91,7 +91,7 @@ def distances_to(schema: Schema, target: Floats, tables: Tables, distance: Dista
 
 
 def _scale_to_schema(schema: Schema, numbers: Tables) -> Floats:
-    """Return numbers in 0..1, and 0 with a 1 in one more column where one is missing."""
+    """Scale numbers to [0, 1]; a missing one becomes 0, with a 1 in an indicator column."""
     low, high, _, may_miss = (end[list(schema.numbers)] for end in schema.limits)
     missing = np.isnan(numbers)
     # Halves, because the range of the largest numbers is not a number.

@@ -1,4 +1,4 @@
-"""Ratios of what is frequent in a table and among known records, for the target's values."""
+"""Density ratios: the target's values, in a synthetic table against known records."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from privacygauge.synthetic.generators.network import Node, learn_structure, mos
 from privacygauge.synthetic.table import require_at_least
 
 CELL = 0.5
-"""Records that are added to every cell of a marginal: no density is 0."""
+"""Pseudocount of every cell of a marginal, in records, so that no density is 0."""
 
 
 @dataclass(frozen=True)
 class DensityRatio:
-    """The log of the density of the synthetic records at the target over that of known ones.
+    """Log density of the synthetic records at the target minus that of known records.
 
     As DOMIAS (van Breugel et al. 2023), log p_synthetic(x) - log p_known(x), with
     densities from marginals: each column given at most `degree` others, the tree (or network)
     that has the most mutual information in the known records. Numbers are in equally wide bins
     over the schema's range, and half a record is added to every cell.
 
-    Nothing is learnt from labels, so that the own scores are plain values. The known records'
-    term is the same for all tables of one target: it changes no AUC of one, and is there so that
-    targets can be compared.
+    Nothing is learnt from labels, so that the own scores need no cross-fitting. The known records'
+    term is the same for all tables of one target: it does not change a target's AUC, but makes
+    targets comparable.
 
     Raises
     ------
@@ -47,7 +47,7 @@ class DensityRatio:
     """
 
     degree: int = 1
-    """Most columns that another is given; 0 for independent columns."""
+    """Most columns that another one is conditioned on; 0 for independent columns."""
     bins: int = 10
     """Bins of a number, at least 1."""
 
@@ -58,7 +58,7 @@ class DensityRatio:
 
     @property
     def variant(self) -> str:
-        """How columns depend on each other."""
+        """Degree of dependence between columns."""
         return {0: "independent", 1: "tree"}.get(self.degree, f"degree {self.degree}")
 
     def score(self, view: View, rng: np.random.Generator) -> Answer | Skipped:
@@ -103,23 +103,23 @@ class DensityRatio:
 
 
 def _subsets(named: list[tuple[int, ...]]) -> Ints:
-    """Return subsets as an array, smaller ones with their last attribute again."""
+    """Return subsets as an array; smaller ones repeat their last attribute."""
     most = max(len(subset) for subset in named)
     return np.array([subset + subset[-1:] * (most - len(subset)) for subset in named])
 
 
 MOST_MARGINALS = 1 << 14
-"""All up to order 3 of 45 attributes."""
+"""Most marginals: all up to order 3 of 45 attributes."""
 
 _CELLS = 1 << 25
-"""Log ratios of the adversary's tables that are held at once: 128 MB."""
+"""Log ratios of the adversary's tables held at once: 128 MB."""
 _HALF = 0.5
-"""Records that are added to each count: no ratio is 0, none is infinite."""
+"""Pseudocount, so that every ratio is finite and above 0."""
 
 
 @dataclass(frozen=True)
 class MarginalRatio:
-    """The weighted mean of log ratios: the target's marginals in a table against known records.
+    """Weighted mean of log ratios: the target's marginals in a table against known records.
 
     In the manner of MAMA-MIA (Golob et al. 2024), which adds up such ratios over the marginals
     that a generator keeps. Here the weights say which those are: on the adversary's tables, how
@@ -135,11 +135,11 @@ class MarginalRatio:
     """
 
     order: int = 3
-    """The largest marginals, at least 1."""
+    """Largest order of a marginal, at least 1."""
     compare: tuple[Comparison, ...] = ("equal", "same bin")
-    """How numbers are compared with the target's."""
+    """Comparison of numbers with the target's."""
     folds: int = 5
-    """In which the own scores are made, at least 2."""
+    """Folds for the scores of own tables, at least 2."""
 
     name = "marginal-ratio"
 
@@ -149,7 +149,7 @@ class MarginalRatio:
 
     @property
     def variant(self) -> str:
-        """The largest order."""
+        """Largest order of a marginal."""
         return f"order {self.order}"
 
     def score(self, view: View, rng: np.random.Generator) -> Answer | Skipped:
@@ -168,16 +168,13 @@ class MarginalRatio:
 
         expected = logs(view.known.values[None])
         own = logs(view.shadows) - expected
-        scores = self._cross_fitted(own, view.inside, rng)
-        return Answer(scores, (logs(view.released) - expected) @ _weights(own, view.inside))
-
-    def _cross_fitted(self, ratios: Features, inside: Bools, rng: np.random.Generator) -> Floats:
-        fold = stratified_folds(inside, self.folds, rng)
-        found = np.zeros(len(inside))
+        # Cross-fitted: the score of an own table comes from weights that the table did not set.
+        fold = stratified_folds(view.inside, self.folds, rng)
+        scores = np.zeros(len(view.inside))
         for k in range(self.folds):
             out = fold == k
-            found[out] = ratios[out] @ _weights(ratios[~out], inside[~out])
-        return found
+            scores[out] = own[out] @ _weights(own[~out], view.inside[~out])
+        return Answer(scores, (logs(view.released) - expected) @ _weights(own, view.inside))
 
 
 def _weights(ratios: Features, inside: Bools) -> Floats:

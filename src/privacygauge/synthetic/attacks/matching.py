@@ -1,4 +1,4 @@
-"""Counting queries on a target record over many tables: which conditions, which subsets."""
+"""Counting queries on a target record over many tables: conditions and subsets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from privacygauge.synthetic.queries_large import (
 from privacygauge.synthetic.schema import Schema
 
 Comparison = Literal["at most", "equal", "same bin"]
-"""How a number is compared with the target's."""
+"""Comparison of a number with the target's."""
 
 _WORTH = 32
 """All 2^F answers take as long as about 2^F / 32 queries on bitmaps; measured."""
@@ -35,12 +35,12 @@ _WORTH = 32
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """A condition an attribute: the value is in a range, or it is missing."""
+    """One condition per attribute: the value is in a range, or it is missing."""
 
     low: Floats
-    """(F,) The least value that meets the condition."""
+    """(F,) Smallest value that meets the condition."""
     high: Floats
-    """(F,) The largest value that meets the condition."""
+    """(F,) Largest value that meets the condition."""
     missing: Bools
     """(F,) True where the condition is that the number is missing."""
 
@@ -64,7 +64,7 @@ def threshold_conditions(schema: Schema, target: Floats) -> Bounds:
 
 
 def equal(schema: Schema, target: Floats) -> Bounds:
-    """Return the conditions "=" on all attributes, which see the values that a generator copies."""
+    """Return the conditions "=" on all attributes: copied values meet them."""
     return Bounds(target, target, np.isnan(target))
 
 
@@ -86,7 +86,7 @@ _KINDS: Mapping[Comparison, Callable[[Schema, Floats], Bounds]] = {
 
 
 def check_comparisons(compare: Sequence[Comparison]) -> None:
-    """Hold that comparisons are known, each named once, at least one."""
+    """Check that there is at least one comparison, that all are known, and that none repeats."""
     known = get_args(Comparison)
     if not compare or len(set(compare)) < len(compare) or not set(compare) <= set(known):
         raise InputError(
@@ -102,13 +102,13 @@ def conditions_of(
 
 
 def asked_once(schema: Schema, subsets: Ints, n_comparisons: int) -> tuple[Ints, ...]:
-    """Return the subsets to ask by each comparison: those without a number by the first alone."""
+    """Return the subsets per comparison; those without a number are for the first one alone."""
     number = np.array([column.is_number for column in schema.columns])
     return subsets, *[subsets[number[subsets].any(axis=1)]] * (n_comparisons - 1)
 
 
 def subsets_up_to(n_features: int, n_queries: int, most: int, rng: np.random.Generator) -> Ints:
-    """Return subsets of the attributes, all of up to `most` or as many of each size as can be.
+    """Return all subsets of up to `most` attributes, or as many of each size as allowed.
 
     Parameters
     ----------
@@ -171,19 +171,16 @@ def answers_on(tables: Tables, conditions: Sequence[Bounds], subsets: Sequence[I
     for part in row_blocks(k, n * width):
         start = 0
         for kind, named in zip(conditions, subsets, strict=True):
+            if not len(named):
+                continue
             place = slice(start, start + len(named))
-            found[part, place] = _query_counts(kind.met(tables[part]), named)
+            met = kind.met(tables[part])
+            yes = np.ones(width, np.uint8)
+            as_they_are = np.zeros(width, np.bool_)
+            if width <= min(MOST_FEATURES, MOST_BITS) and (1 << width) <= _WORTH * len(named):
+                all_of = masks(met, yes, as_they_are)
+                found[part, place] = some_query_counts(all_of, bits_of(named), width)
+            else:
+                found[part, place] = bitmap_query_counts(bitmaps(met, yes, as_they_are), named)
             start = place.stop
     return found
-
-
-def _query_counts(met: NDArray[np.bool_], named: Ints) -> NDArray[Any]:
-    """Return the counts (k, q) of rows whose conditions (k, n, F) are met."""
-    if not len(named):
-        return np.zeros((len(met), 0), np.int16)
-    width = met.shape[-1]
-    yes = np.ones(width, np.uint8)
-    as_they_are = np.zeros(width, np.bool_)
-    if width <= min(MOST_FEATURES, MOST_BITS) and (1 << width) <= _WORTH * len(named):
-        return some_query_counts(masks(met, yes, as_they_are), bits_of(named), width)
-    return bitmap_query_counts(bitmaps(met, yes, as_they_are), named)

@@ -1,4 +1,4 @@
-"""Meta-classifiers: they learn from the adversary's own tables what membership looks like."""
+"""Meta-classifiers of membership, trained on features of the adversary's own tables."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ from privacygauge.errors import InputError
 from privacygauge.synthetic.table import require_at_least
 
 Features = NDArray[np.floating[Any]]
-"""(k, p) Numbers that describe k tables; all finite."""
+"""(k, p) Finite features of k tables."""
 
 _SMALL = 1e-12
-"""Beside variances: a constant feature is worth nothing, and divides nothing."""
+"""Added to variances and norms: a constant feature gets no weight, and nothing is divided by 0."""
 _FLOOR = 0.1
 """Added to variances, in units of the features' median."""
 _LEAST = 0.01
-"""Share of a feature's whole variance that is added to the one within classes."""
+"""Share of a feature's whole variance added to the one within classes."""
 _CANDIDATES = 10
-"""Features that are looked at for each that is kept."""
+"""Candidates per feature that is kept."""
 
 
 class TrainedMetaClassifier(Protocol):
-    """What was learnt from the adversary's own tables."""
+    """A meta-classifier trained on the adversary's own tables."""
 
     @property
     def own(self) -> Floats:
-        """(s,) Scores of those tables, each by what was learnt from the others."""
+        """(s,) Cross-validated scores of those tables."""
 
     def scores(self, features: Features) -> Floats:
         """Return scores of other tables, (k,)."""
 
 
 class MetaClassifier(Protocol):
-    """Learns to tell tables with the target from those without. Frozen."""
+    """Classifier of tables with the target against tables without. Frozen."""
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Name, as reports print it."""
 
     def fit(
         self, features: Features, inside: Bools, rng: np.random.Generator
     ) -> TrainedMetaClassifier:
-        """Return what the tables' features (s, p) say about who was inside (s,)."""
+        """Train on the tables' features (s, p) and on whether the target was inside (s,)."""
 
 
 @dataclass(frozen=True)
 class Forest:
-    """A random forest, the paper's: 100 trees of at most depth 10.
+    """Random forest of the paper: 100 trees of depth 10 at most.
 
     Meeus et al. (2023), section 5.5. The own scores are votes of the trees that did not see the
     table. A tree sees as many tables of each class as there are, drawn with replacement within
@@ -65,9 +65,9 @@ class Forest:
     """
 
     trees: int = 100
-    """How many."""
+    """Number of trees, at least 1."""
     depth: int = 10
-    """Most questions from the root to a leaf."""
+    """Largest depth of a tree."""
 
     name = "random forest"
 
@@ -77,7 +77,7 @@ class Forest:
     def fit(
         self, features: Features, inside: Bools, rng: np.random.Generator
     ) -> TrainedMetaClassifier:
-        """Return the forest."""
+        """Train the forest."""
         from sklearn.tree import DecisionTreeClassifier
 
         values = _singles(features)
@@ -85,7 +85,12 @@ class Forest:
         unseen = np.zeros(len(inside), np.int64)
         trees = []
         for _ in range(self.trees):
-            seen = _drawn_within(inside, rng)
+            # A bootstrap within each class, so that both are in every tree.
+            seen = np.zeros(len(inside), np.int64)
+            for kind in (False, True):
+                rows = np.flatnonzero(inside == kind)
+                draws = rng.integers(len(rows), size=len(rows))
+                seen[rows] = np.bincount(draws, minlength=len(rows))
             tree = DecisionTreeClassifier(
                 max_depth=self.depth, max_features="sqrt", random_state=int(rng.integers(1 << 31))
             )
@@ -102,9 +107,9 @@ class _Trees:
     """A random forest."""
 
     trees: tuple[Any, ...]
-    """Of scikit-learn, fitted."""
+    """Fitted trees of scikit-learn."""
     own: Floats
-    """(s,) Votes out of bag; 1/2 for a table that every tree saw."""
+    """(s,) Out-of-bag votes; 1/2 for a table that every tree saw."""
 
     def scores(self, features: Features) -> Floats:
         """Return the mean votes for "inside", (k,)."""
@@ -113,7 +118,7 @@ class _Trees:
 
 
 def _singles(features: Features) -> NDArray[np.float32]:
-    """Return features as trees read them."""
+    """Return features in single precision, as trees read them."""
     return np.ascontiguousarray(features, np.float32)
 
 
@@ -121,18 +126,9 @@ def _votes(tree: Any, values: NDArray[np.float32]) -> Floats:
     return np.asarray(tree.predict_proba(values, check_input=False)[:, 1], np.float64)
 
 
-def _drawn_within(inside: Bools, rng: np.random.Generator) -> Ints:
-    """Return how often each table is drawn (s,), each class as often as it has tables."""
-    drawn = np.zeros(len(inside), np.int64)
-    for kind in (False, True):
-        rows = np.flatnonzero(inside == kind)
-        drawn[rows] = np.bincount(rng.integers(len(rows), size=len(rows)), minlength=len(rows))
-    return drawn
-
-
 @dataclass(frozen=True)
 class Screened:
-    """A linear discriminant on the few features that tell most: as good, and far faster.
+    """Linear discriminant on the few most telling features: as good as a forest, and far faster.
 
     Features are ranked by the difference of the two classes' means over its standard error; one
     that is nearly a copy of a better one is passed over. On those that are left Fisher's
@@ -147,13 +143,13 @@ class Screened:
     """
 
     features: int = 100
-    """How many are kept, at least 1."""
+    """Number of features kept, at least 1."""
     alike: float = 0.9
-    """Correlation (absolute) from which on two features are one, in (0, 1]."""
+    """Absolute correlation from which two features count as one, in (0, 1]."""
     shrinkage: float = 0.5
     """Weight of the diagonal in the covariance, in (0, 1]."""
     folds: int = 5
-    """In which the own scores are made, at least 2."""
+    """Folds for the scores of own tables, at least 2."""
 
     name = "screened discriminant"
 
@@ -166,7 +162,7 @@ class Screened:
     def fit(
         self, features: Features, inside: Bools, rng: np.random.Generator
     ) -> TrainedMetaClassifier:
-        """Return the discriminant."""
+        """Train the discriminant."""
         fold = stratified_folds(inside, self.folds, rng)
         own = np.zeros(len(inside))
         for k in range(self.folds):
@@ -181,7 +177,7 @@ class Screened:
         return _discriminant(features[:, chosen], inside, chosen, self.shrinkage)
 
     def _chosen(self, features: Features, inside: Bools) -> Ints:
-        """Return the best features that are not alike."""
+        """Return the best features, without those that are alike."""
         order = np.argsort(-np.abs(separation(features, inside)), kind="stable")
         order = order[: _CANDIDATES * self.features]
         some = features[:, order].astype(np.float64)
@@ -199,24 +195,24 @@ class Screened:
 
 @dataclass(frozen=True, eq=False)
 class _Line:
-    """A direction, and the middle between the classes."""
+    """A linear discriminant: a direction, and the middle between the classes."""
 
     own: Floats
     """(s,) Cross-fitted scores."""
     chosen: Ints
-    """(m,) The features it looks at."""
+    """(m,) Columns of the features used."""
     weights: Floats
-    """(m,) Of each."""
+    """(m,) Weights of the features."""
     middle: float
-    """The score halfway between the two classes' means."""
+    """Score halfway between the two classes' means."""
 
     def scores(self, features: Features) -> Floats:
-        """Return the log odds under two normal distributions, (k,)."""
+        """Return the log odds under two normal distributions of equal variance, (k,)."""
         return np.asarray(features[:, self.chosen] @ self.weights - self.middle, np.float64)
 
 
 def stratified_folds(inside: Bools, folds: int, rng: np.random.Generator) -> Ints:
-    """Return a fold (s,) for each table; every fold has as many of each class as can be."""
+    """Return a fold (s,) for each table; classes are spread evenly, as far as possible."""
     found = np.empty(len(inside), np.int64)
     for kind in (False, True):
         rows = rng.permutation(np.flatnonzero(inside == kind))
@@ -225,7 +221,7 @@ def stratified_folds(inside: Bools, folds: int, rng: np.random.Generator) -> Int
 
 
 def separation(features: Features, inside: Bools) -> Floats:
-    """Return how far the two classes' means lie apart, in standard deviations: (p,).
+    """Return the distance between the two classes' means, in standard deviations, (p,).
 
     The deviation is that of all tables, with a little added; 0 for a constant feature.
     """
@@ -240,7 +236,7 @@ def separation(features: Features, inside: Bools) -> Floats:
 
 
 def _discriminant(some: Features, inside: Bools, chosen: Ints, shrinkage: float) -> _Line:
-    """Return Fisher's discriminant with a covariance drawn towards its diagonal."""
+    """Return Fisher's discriminant with its covariance shrunk towards the diagonal."""
     values = some.astype(np.float64)
     means = [values[inside].mean(axis=0), values[~inside].mean(axis=0)]
     rest = values - np.where(inside[:, None], *means)

@@ -25,15 +25,15 @@ from privacygauge.synthetic.queries import Counts
 from privacygauge.synthetic.table import require_at_least
 
 MOST_QUERIES = 1 << 16
-"""All subsets of up to 16 attributes."""
+"""Most queries: all subsets of up to 16 attributes."""
 
 CELLS = 1 << 27
-"""Counts of the adversary's tables that are held at once: 256 MB."""
+"""Counts of the adversary's tables held at once: 256 MB."""
 
 
 @dataclass(frozen=True)
 class QueryBased:
-    """How many synthetic records agree with the target on subsets of its attributes.
+    """Counts of synthetic records that agree with the target on subsets of its attributes.
 
     The attack of Houssiau et al. (2022) as Meeus et al. (2023), section 5.1, have it: the
     answers to the queries Q^A, for subsets A of the target's attributes, are the features of a
@@ -57,16 +57,16 @@ class QueryBased:
     """
 
     compare: tuple[Comparison, ...] = ("at most",)
-    """How numbers are compared with the target's, one or several; the paper's by default."""
+    """Comparisons of numbers with the target's, one or several; the paper's by default."""
     meta: MetaClassifier = field(default_factory=Forest)
-    """What learns from the answers."""
+    """Meta-classifier trained on the answers."""
     most: int = 32
-    """The largest size of a subset, at least 1."""
+    """Largest size of a subset, at least 1."""
     queries: int = MOST_QUERIES
-    """How many queries are asked at most; fewer where there are very many tables."""
+    """Most queries; fewer where there are very many tables."""
 
     cells: int = CELLS
-    """Counts that are held at once, two bytes each: with s tables at most cells / s queries."""
+    """Counts held at once, two bytes each: with s tables at most cells / s queries."""
 
     name = "query-based"
 
@@ -76,7 +76,7 @@ class QueryBased:
 
     @property
     def variant(self) -> str:
-        """How numbers are compared."""
+        """Comparison of numbers."""
         return " + ".join(self.compare)
 
     def score(self, view: View, rng: np.random.Generator) -> Answer | Skipped:
@@ -89,11 +89,17 @@ class QueryBased:
             return Skipped(self.name, "no query has different answers on the adversary's tables")
         features = _roots(found[:, telling], view.shadows)
         learnt = self.meta.fit(features, view.inside, rng)
-        wanted = _split_by_kind(telling, subsets)
+        # The released tables are asked the telling queries alone, kind by kind.
+        wanted = []
+        start = 0
+        for part in subsets:
+            here = telling[(telling >= start) & (telling < start + len(part))]
+            wanted.append(part[here - start])
+            start += len(part)
         released = np.empty(len(view.released))
-        for part in row_blocks(len(released), len(telling)):
-            counts = answers_on(view.released[part], kinds, wanted)
-            released[part] = learnt.scores(_roots(counts, view.released))
+        for rows in row_blocks(len(released), len(telling)):
+            counts = answers_on(view.released[rows], kinds, wanted)
+            released[rows] = learnt.scores(_roots(counts, view.released))
         return Answer(learnt.own, released, self._notes(view, subsets))
 
     def _subsets(self, view: View, rng: np.random.Generator) -> tuple[Ints, ...]:
@@ -102,7 +108,7 @@ class QueryBased:
         return asked_once(view.schema, found, len(self.compare))
 
     def most_queries(self, n_tables: int) -> int:
-        """Return how many queries of each comparison are asked at most, with so many tables."""
+        """Return the most queries per comparison for a number of tables."""
         return max(1, min(self.queries, self.cells // n_tables) // len(self.compare))
 
     def _notes(self, view: View, subsets: tuple[Ints, ...]) -> tuple[str, ...]:
@@ -114,7 +120,7 @@ class QueryBased:
 
 
 def distinct_columns(counts: Counts) -> Ints:
-    """Return the columns that are not constant, and no copies of earlier ones."""
+    """Return the columns that are neither constant nor copies of earlier ones."""
     varies = np.flatnonzero(counts.min(axis=0) < counts.max(axis=0))
     first: dict[bytes, int] = {}
     for part in row_blocks(len(varies), len(counts)):
@@ -126,18 +132,7 @@ def distinct_columns(counts: Counts) -> Ints:
 
 
 def _roots(counts: Counts, tables: Tables) -> Features:
-    """Return the roots of the shares of a table's records that were counted."""
+    """Return the square roots of the counts as shares of a table's records."""
     roots = np.sqrt(counts, dtype=np.float32)
     roots /= np.float32(np.sqrt(tables.shape[1]))
     return roots
-
-
-def _split_by_kind(columns: Ints, subsets: tuple[Ints, ...]) -> tuple[Ints, ...]:
-    """Return the subsets of these columns, by kind."""
-    found = []
-    start = 0
-    for part in subsets:
-        here = columns[(columns >= start) & (columns < start + len(part))]
-        found.append(part[here - start])
-        start += len(part)
-    return tuple(found)

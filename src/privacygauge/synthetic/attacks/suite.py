@@ -1,4 +1,4 @@
-"""The attacks that an audit runs unless it is told otherwise."""
+"""Default attacks of an audit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def suite_for_few() -> tuple[TableAttack, ...]:
 
 
 def suite_for_many() -> tuple[TableAttack, ...]:
-    """Return the attacks for hundreds of targets: about a second a target for all together.
+    """Return the attacks for hundreds of targets: about one second per target for all together.
 
     Small marginals alone, and linear meta-classifiers on the few that tell most.
     """

@@ -1,4 +1,4 @@
-"""Groundhog's attack: plain summaries of a synthetic table, whatever the target."""
+"""Groundhog's attack: summaries of a synthetic table that do not depend on the target."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from privacygauge.synthetic.schema import Schema
 from privacygauge.synthetic.table import Table
 
 Summary = Literal["naive", "histogram", "correlations"]
-"""The three sets of features."""
+"""Names of the three sets of features."""
 
 BINS = 10
-"""Of numbers in histograms."""
+"""Bins in a histogram of numbers."""
 
 _CELLS = 1 << 27
-"""Correlations of the adversary's tables that are held at once: 512 MB."""
+"""Correlations of the adversary's tables held at once: 512 MB."""
 
 _DECIMALS = 6
-"""Of correlations: what is left is rounding, which the order of records changes."""
+"""Decimals of correlations; further ones are rounding, which depends on the order of records."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class Groundhog:
     """
 
     summary: Summary = "histogram"
-    """Which features."""
+    """Set of features."""
     meta: MetaClassifier = field(default_factory=Forest)
-    """What learns from them."""
+    """Meta-classifier trained on the summaries."""
 
     name = "groundhog"
 
@@ -61,7 +61,7 @@ class Groundhog:
 
     @property
     def variant(self) -> str:
-        """Which features."""
+        """Set of features."""
         return self.summary
 
     def score(self, view: View, rng: np.random.Generator) -> Answer | Skipped:
@@ -118,7 +118,7 @@ def _naive(schema: Schema, tables: Tables) -> Features:
 
 
 def _moments(numbers: Tables) -> Floats:
-    """Return mean, median and variance of the numbers (k, n) that are there; 0 of none: (k, 3)."""
+    """Return mean, median and variance of the numbers (k, n) that are present, or 0: (k, 3)."""
     here = ~np.isnan(numbers)
     count = here.sum(axis=1)
     values = np.where(here, numbers, 0.0).astype(np.float64)
@@ -133,7 +133,7 @@ def _moments(numbers: Tables) -> Floats:
 
 
 def _extremes(codes: Tables, size: int) -> Floats:
-    """Return how many codes occur, the most and the least frequent of those: (k, 3)."""
+    """Return how many codes occur, and the most and the least frequent of them: (k, 3)."""
     counts = _counts(codes.astype(np.int64), size)
     rarest = np.where(counts > 0, counts, counts.sum(axis=1, keepdims=True) + 1).argmin(axis=1)
     return np.column_stack([(counts > 0).sum(axis=1), counts.argmax(axis=1), rarest]) * 1.0
@@ -149,7 +149,7 @@ def _histogram(schema: Schema, tables: Tables) -> Features:
 
 
 def _counts(codes: Ints, size: int) -> Ints:
-    """Return how often each code occurs in each table: codes (k, n) to counts (k, size)."""
+    """Count each code in each table: codes (k, n) to counts (k, size)."""
     k = len(codes)
     places = codes + size * np.arange(k)[:, None]
     return np.bincount(places.ravel(), minlength=k * size).reshape(k, size)
@@ -165,13 +165,13 @@ def _correlations(schema: Schema, tables: Tables) -> Features:
 
 
 def _n_pairs(schema: Schema) -> int:
-    """Return how many pairs of numbers and categories there are."""
+    """Return the number of pairs of numbers and categories."""
     width = sum(1 if column.is_number else column.n_codes for column in schema.columns)
     return width * (width - 1) // 2
 
 
 def _unit_columns(schema: Schema, tables: Tables) -> Features:
-    """Return numbers and 0/1 columns of categories (k, n, C), centred and of length 1, or 0."""
+    """Return numbers and 0/1 columns of categories (k, n, C), centred and of norm 1, or 0."""
     parts = []
     for j, column in enumerate(schema.columns):
         values = tables[..., j, None].astype(np.float64)

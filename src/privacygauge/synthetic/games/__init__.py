@@ -1,1 +1,1 @@
-"""Privacy games on generators: from coins to synthetic tables to scores."""
+"""Privacy games on generators: coins, synthetic tables, scores."""

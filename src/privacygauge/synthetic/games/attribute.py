@@ -43,21 +43,21 @@ from privacygauge.synthetic.table import Table, require_columns
 _LOOSE = 100.0  # one score, and many tables: next to no penalty
 
 QUANTILES = (0.1, 0.3, 0.5, 0.7, 0.9)
-"""Of a column of numbers: the values that are drawn where none are named."""
+"""Quantiles of a numeric column: the values drawn where none are named."""
 
 
 class Knowledge(Protocol):
-    """What the adversary knows of the records beside the target. Frozen."""
+    """The adversary's knowledge of the records other than the target. Frozen."""
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Name, as reports print it."""
 
     def check(self, setting: Setting) -> None:
-        """Refuse a setting that has too few records."""
+        """Refuse a setting with too few records."""
 
     def company(self, setting: Setting, target: int, side: str, place: int) -> Ints:
-        """Return the rows that a table is made from beside the target: one fewer than in all."""
+        """Return the rows beside the target that a table is made from: one fewer than in all."""
 
     def known(self, setting: Setting, target: int) -> Ints:
         """Return the rows that the adversary knows."""
@@ -65,16 +65,16 @@ class Knowledge(Protocol):
 
 @dataclass(frozen=True)
 class AuxiliaryData:
-    """Other records of the same source: every table is made from a fresh draw of them."""
+    """Other records of the same source: every table is made from a fresh sample of them."""
 
     name = "auxiliary"
 
     def check(self, setting: Setting) -> None:
-        """Refuse pools that are too small for a data set beside any of the targets."""
+        """Refuse pools that are too small for a data set beside any target."""
         require_pools(setting)
 
     def company(self, setting: Setting, target: int, side: str, place: int) -> Ints:
-        """Return rows from the adversary's pool for its own tables, from the other for the rest."""
+        """Return rows of the adversary's pool for its tables, of the other pool for the rest."""
         row = setting.targets[target : target + 1]
         rng = seeds.stream(setting.seed, "attribute", "records", int(row[0]), side, place)
         return drawn_beside(setting, row, int(side == "test"), rng)[1:]
@@ -91,7 +91,7 @@ class ExactData:
     name = "exact"
 
     def check(self, setting: Setting) -> None:
-        """Refuse a table that is too small for a data set beside any of the targets."""
+        """Refuse a table that is too small for a data set beside any target."""
         for target in range(len(setting.targets)):
             others = self._others(setting, target)
             setting.require(others, setting.sizes.records, "beside the target and its copies")
@@ -114,7 +114,7 @@ class ExactData:
 
 @dataclass(frozen=True)
 class Attribute(OneByOne):
-    """The game: which value of a column does the target have.
+    """The game of guessing the value that a target has in a column.
 
     Raises
     ------
@@ -123,11 +123,11 @@ class Attribute(OneByOne):
     """
 
     column: str
-    """Whose values are the secret."""
+    """Name of the column whose values are the secret."""
     values: tuple[float, ...]
-    """(v,) Codes or numbers, coded as `Table.values`, each as likely as any other."""
+    """(v,) Codes or numbers, coded as `Table.values`, all equally likely."""
     data: Knowledge = field(default_factory=AuxiliaryData)
-    """What the adversary knows of the other records."""
+    """The adversary's knowledge of the other records."""
 
     name = "attribute"
 
@@ -139,11 +139,11 @@ class Attribute(OneByOne):
 
     @property
     def knowledge(self) -> str:
-        """What the adversary knows beside the released table."""
+        """The adversary's knowledge beyond the released table."""
         return self.data.name
 
     def describe(self) -> Mapping[str, Any]:
-        """Return everything that the result depends on beside the setting."""
+        """Return all settings that the result depends on besides the game's setting."""
         return {**super().describe(), "column": self.column, "values": list(self.values)}
 
     def check(self, setting: Setting) -> None:
@@ -159,12 +159,12 @@ class Attribute(OneByOne):
             )
 
     def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
-        """Return what a table's draws derive from."""
+        """Return the labels from which a table's random generator is derived."""
         target, side, place = place_of(setting, number)
         return ("attribute", self.column, int(setting.targets[target]), side, place)
 
     def secret(self, setting: Setting, target: int, side: str) -> Ints:
-        """Return the place of the value in each table of a side.
+        """Return the position of the value in each table of a side.
 
         The adversary makes as many of each of its own; in question each is drawn by a fair die.
         """
@@ -174,7 +174,7 @@ class Attribute(OneByOne):
         return rng.permutation(np.arange(setting.sizes.shadows) % len(self.values))
 
     def training_set(self, setting: Setting, number: int, make: Make) -> Table:
-        """Return the company, and the target with the value that was drawn."""
+        """Return the other records, and the target with the value drawn."""
         target, side, place = place_of(setting, number)
         row = setting.targets[target : target + 1]
         value = np.array(self.values)[self.secret(setting, target, side)[place]]
@@ -184,7 +184,7 @@ class Attribute(OneByOne):
         return Table(setting.table.schema, rng.permutation(values))
 
     def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
-        """Return a block for each value: "inside" are the tables in which the target has it."""
+        """Yield a block per value: "inside" are the tables in which the target has it."""
         start = target * tables_a_target(setting)
         middle = start + setting.sizes.shadows
         end = start + tables_a_target(setting)
@@ -197,7 +197,7 @@ class Attribute(OneByOne):
         return setting.table[self.data.known(setting, target)]
 
     def views(self, setting: Setting, releases: Releases, target: int) -> Iterator[View]:
-        """Return what the adversary has, once for each value: the target as if it had it."""
+        """Yield the adversary's view once per value: the target as if it had that value."""
         stored = Storage(setting.table.schema)
         known = self.known(setting, target)
         row = setting.targets[target : target + 1]
@@ -223,22 +223,22 @@ class Attribute(OneByOne):
 
 @dataclass(frozen=True, eq=False)
 class ValuesGuessed:
-    """How often the values of targets are guessed from the released tables."""
+    """Accuracy of guesses of targets' values from the released tables."""
 
     attack: str
-    """The attack: of several the one that is right most often on the adversary's own tables."""
+    """Attack: of several, the most accurate one on the adversary's own tables."""
     chance: float
-    """The share of right guesses without the tables."""
+    """Accuracy without the tables."""
     right: Bools
-    """(r, t) Which guesses are right, for each target and table in question."""
+    """(r, t) True where a guess is right, for each target and table in question."""
     accuracy: Estimate
-    """Share of right guesses; `n` is the number of tables."""
+    """Accuracy; `n` is the number of tables."""
     targets: tuple[Estimate, ...]
-    """(r,) The same for each target, each interval by itself."""
+    """(r,) Accuracy for each target, each interval by itself."""
 
 
 def secret_values(table: Table, column: str) -> tuple[float, ...]:
-    """Return the values of a column that a secret may have: all categories, or five quantiles."""
+    """Return the values that a secret may have: all categories, or five quantiles."""
     require_columns((column,), table.schema.names, "column")
     found = table.values[:, table.schema.names.index(column)]
     there = found[~np.isnan(found)]
@@ -262,7 +262,7 @@ def play_attribute(
     seed: int = 0,
     level: float = 0.95,
 ) -> ValuesGuessed:
-    """Return how often a value of some records is guessed from a generator's tables.
+    """Play attribute inference against a generator; return the accuracy of the guesses.
 
     Parameters
     ----------
@@ -273,11 +273,11 @@ def play_attribute(
     targets : array_like of int, shape (r,)
         Rows of the table.
     column : str
-        Whose values are the secret.
+        Column whose values are the secret.
     values : sequence of float, optional
         As `Attribute.values`; default: `secret_values` the column.
     knowledge : Knowledge, optional
-        What the adversary knows: `AuxiliaryData` by default, or `ExactData`.
+        The adversary's knowledge: `AuxiliaryData` by default, or `ExactData`.
     sizes : Sizes, optional
         Default: 400 tables of the adversary's own and 200 in question for each target, of 1,000
         records or a sixth of a small table.
@@ -287,7 +287,7 @@ def play_attribute(
         As in `make_releases`; by default nothing is kept.
     seed : int
     level : float
-        Of each interval, in (0, 1).
+        Level of each interval, in (0, 1).
 
     Raises
     ------
@@ -313,18 +313,18 @@ def guessed_values(
     attacks: Sequence[TableAttack] = (),
     level: float = 0.95,
 ) -> ValuesGuessed:
-    """Return how often an adversary guesses the values of all targets of an `Attribute` game.
+    """Evaluate an adversary's guesses of the values of all targets of an `Attribute` game.
 
     Parameters
     ----------
     making : Making
-        Of an `Attribute` game.
+        Making of an `Attribute` game.
     releases : Releases
         All of its synthetic tables.
     attacks : sequence of TableAttack, optional
         Default: those for many targets.
     level : float
-        Of each interval, in (0, 1).
+        Level of each interval, in (0, 1).
 
     Returns
     -------
@@ -377,7 +377,7 @@ def guessed_values(
 def _guesses(
     attack: TableAttack, views: Sequence[View], rng: np.random.Generator
 ) -> tuple[Ints, Ints] | Skipped:
-    """Return the places of the guessed values of the adversary's own tables, and of the others."""
+    """Return the positions of the values guessed for the adversary's own tables, and the others."""
     from sklearn.linear_model import LogisticRegression
 
     own = []

@@ -1,4 +1,4 @@
-"""The privacy game against a generator, from what was asked to what attacks achieve."""
+"""The privacy game against a generator, from its options to the results of attacks."""
 
 from __future__ import annotations
 
@@ -44,82 +44,82 @@ from privacygauge.synthetic.utility import Utility
 from privacygauge.synthetic.vulnerability import vulnerability_of_records
 
 MANY = 50
-"""For more targets than these one pool of tables and cheaper attacks are the default."""
+"""Number of targets above which one pool of tables and cheaper attacks are the default."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GeneratorOptions:
-    """What was asked of a game; see `audit_synthetic`."""
+    """Options of a game; see `audit_synthetic`."""
 
     targets: TargetsAsked
-    """The records to attack."""
+    """Records to attack: a number, "all", rows, or groups of rows by name."""
     select: str | Sequence[str]
-    """How so many are chosen."""
+    """Rule that selects a number of targets."""
     game: str | None
-    """Which game; None: by the number of targets."""
+    """Name of the game; None: chosen by the number of targets."""
     knowledge: str | None
-    """What the adversary knows; None: as the game has it."""
+    """The adversary's knowledge; None: the game's own."""
     attacks: Sequence[TableAttack | OnWorlds] | None
-    """What is played; None: by the number of targets."""
+    """Attacks to play; None: chosen by the number of targets."""
     shadows: int
-    """Tables of the adversary's own."""
+    """Number of the adversary's own tables."""
     tests: int | None
-    """Tables that it is asked about; None: as many as `half_width` needs."""
+    """Number of tables that the adversary is asked about; None: as many as `half_width` needs."""
     half_width: float
-    """Half of the width that the interval of an AUC near 1/2 shall have."""
+    """Half-width wanted for the interval of an AUC near 1/2."""
     size: int | None
-    """Records that a generator learns from; None: by the size of the table."""
+    """Training records of a generator; None: chosen by the size of the table."""
     made: int | None
-    """Records of a synthetic table; None: as many as it was learnt from."""
+    """Records of a synthetic table; None: as many as it is trained on."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PlayedGame:
-    """What attacks on a generator achieve."""
+    """Results of attacks on a generator."""
 
     generator: str
-    """What the generator is called."""
+    """Name of the generator."""
     settings: Mapping[str, Any]
-    """The generator's settings."""
+    """Settings of the generator."""
     sizes: Sizes
-    """How many tables were made, and of how many records."""
+    """Numbers of tables and of their records."""
     n_records: int
-    """Records of the user's table."""
+    """Number of records of the user's table."""
     n_tables: int
-    """Synthetic tables that were made."""
+    """Number of synthetic tables made."""
     targets: Targets
-    """The records that were attacked."""
+    """Attacked records."""
     groups: tuple[TargetGroup, ...]
-    """By the way in which they were chosen."""
+    """Targets by the rule that selected them."""
     attacks: tuple[AttackEvaluation, ...]
-    """In the order of the suite."""
+    """Evaluations of the attacks, in the order of the suite."""
     headline: Headline
-    """What the verdict speaks of."""
+    """Headline of the verdict."""
     foreseen: Estimate | Skipped
     """Rank correlation of vulnerability score and AUC over the targets."""
     utility: Utility | Skipped
-    """What one synthetic table is good for."""
+    """Utility of one synthetic table."""
     seen_from: float | None
-    """The smallest AUC of a record that so many tables would mostly show; None for none."""
+    """Smallest AUC of a record that this many tables would mostly show; None for none."""
 
     @property
     def best(self) -> AttackEvaluation:
-        """The attack that the verdict speaks of."""
+        """Attack that the verdict names."""
         return self.attacks[self.headline.attack]
 
     @property
     def n_told(self) -> int:
-        """The number of records that this attack tells beyond luck."""
+        """Number of records that this attack identifies beyond chance."""
         return int(np.count_nonzero(self.best.told))
 
     @property
     def inverted(self) -> tuple[InvertedAttack, ...]:
-        """Attacks that take releases with a record for those without."""
+        """Attacks that are inverted: they take releases with a record for those without it."""
         return tuple(found for attack in self.attacks for found in attack.inverted)
 
     @property
     def promised(self) -> float | None:
-        """The epsilon that the generator was set to; None without one, or with a delta."""
+        """Epsilon that the generator was set to; None without one, or with a delta."""
         found = self.settings.get("epsilon")
         if not isinstance(found, Real) or isinstance(found, bool) or self.settings.get("delta"):
             return None
@@ -127,12 +127,12 @@ class PlayedGame:
 
     @property
     def broken_promise(self) -> bool:
-        """Whether more was shown than the epsilon that the generator was set to."""
+        """True where the leak shown exceeds the epsilon that the generator was set to."""
         return self.promised is not None and self.headline.worst.epsilon.low > self.promised
 
     @property
     def order(self) -> Ints:
-        """(r,) Places of the targets, the one most given away first, by the headline's attack."""
+        """(r,) Positions of the targets, the most exposed first, by the headline's attack."""
         return np.argsort(-self.best.aucs, kind="stable")
 
 
@@ -141,17 +141,17 @@ class ArrangedGame:
     """A game that is checked and has not begun."""
 
     making: Making
-    """What makes its tables."""
+    """The making of its tables."""
     selections: tuple[Selection, ...]
-    """The targets by the way in which they were chosen."""
+    """Targets by the rule that selected them."""
     targets: Targets
-    """The records to attack."""
+    """Records to attack."""
     players: tuple[TableAttack, ...]
-    """What is played."""
+    """Attacks that are played on tables."""
     on_worlds: tuple[OnWorlds, ...]
-    """What is played with their signals."""
+    """Attacks that are played on the signals of others."""
     level: float
-    """Of every interval."""
+    """Level of every interval, in (0, 1)."""
 
     def played(
         self,
@@ -163,7 +163,7 @@ class ArrangedGame:
         progress: Progress | None = None,
         scoring: Progress | None = None,
     ) -> tuple[PlayedGame, tuple[Skipped, ...], tuple[int, int]]:
-        """Return what attacks achieve, what was left out, and `Releases.clipped_numbers`.
+        """Play the game; return its results, the attacks skipped and `Releases.clipped_numbers`.
 
         Parameters
         ----------
@@ -220,7 +220,7 @@ def arrange_game(
     seed: int,
     level: float,
 ) -> ArrangedGame:
-    """Return the game that was asked for; `owner` (N,) is the person behind each record.
+    """Arrange the game that was asked for; `owner` (N,) is the person behind each record.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""Many canaries in a few fits, or in a single one: the game for generators that take long.
+"""Many canaries in a few fits, or in a single one: a game for slow generators.
 
-Every canary is in or out by a fair coin of its own, in each fit again, and no table is made but
-those in question. Attacks learn nothing: they compare the released table with the records that are
-no canaries.
+Every canary is in or out by a fair coin of its own, in each fit again, and only the tables in
+question are made. Attacks do not train: they compare the released table with the records that are
+not canaries.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ from privacygauge.synthetic.selection import TargetsAsked, select_targets
 from privacygauge.synthetic.table import Table
 
 CANARIES = 200
-"""Where their number is not given; a quarter of a small table."""
+"""Default number of canaries; at most a quarter of the table."""
 
 FEWEST = 20
-"""Canaries: of fewer, chance puts all in or none too often."""
+"""Fewest canaries: of fewer, chance puts all in or none too often."""
 
 
 @dataclass(frozen=True)
 class Fits(Sizes):
-    """How many fits are made, and of how many records; no tables of the adversary's own."""
+    """Numbers of fits and of their records; the adversary has no tables of its own."""
 
     shadows: int = 0
     tests: int = 1
-    """Fits."""
+    """Number of fits, at least 1."""
 
     @property
     def least(self) -> Mapping[str, int]:
-        """The least value of each."""
+        """Smallest value of each field."""
         return {**super().least, "shadows": 0, "tests": 1}
 
 
@@ -60,31 +60,31 @@ class Untaught(Protocol):
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Name, as reports print it."""
 
     def signals(self, seen: JudgedRecords) -> Signals:
         """Return a signal of each record; higher means more likely a member."""
 
 
 def untaught(schema: Schema) -> tuple[Untaught, ...]:
-    """Return the attacks that are tried unless others are named."""
+    """Return the default attacks."""
     return (DistanceRatio(usual_distance(schema)), DensityRatio(), ValueRatio())
 
 
 @dataclass(frozen=True)
 class FewFits(Game):
-    """Every target is in each fit by a fair coin of its own; other records fill the places.
+    """Each target is in each fit by a fair coin of its own; other records fill up the fits.
 
-    The places are filled in one order, the same in all fits: turning one coin replaces the
-    records of one person, and changes nothing else. So the bound of one run is on the epsilon of
-    replacing a record, and fits, which have coins of their own, add their canaries up.
+    The places are filled in one order, the same in all fits: turning one coin replaces the records
+    of one person, and changes nothing else. So the bound of one run is on the epsilon of replacing
+    a record; fits have separate coins, and their canaries add up.
     """
 
     name = "few fits"
     knowledge = "exact"
 
     def check(self, setting: Setting) -> None:
-        """Refuse a setting that has too few records, or too few canaries."""
+        """Refuse a setting with too few records or canaries."""
         if len(setting.targets) < FEWEST:
             raise InputError(
                 f"at least {FEWEST} canaries are needed, different ones of different people, got "
@@ -106,44 +106,44 @@ class FewFits(Game):
         return setting.sizes.tests
 
     def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
-        """Return what a fit's draws derive from."""
+        """Return the labels from which a fit's random generator is derived."""
         return ("few fits", number)
 
     def coins(self, setting: Setting) -> Bools:
-        """Return who is in which fit, (t, r)."""
+        """Return the coins (t, r): True where the canary is in the fit."""
         rng = seeds.stream(setting.seed, "few fits", "coins")
         return coin_flips(setting.sizes.tests, len(setting.targets), rng)
 
     def others(self, setting: Setting) -> Ints:
-        """Return the rows that are no canaries, nor their copies, in the order of filling."""
+        """Return the rows that are neither canaries nor their copies, in the order of filling."""
         rows = setting.without(np.arange(len(setting.table)), setting.targets)
         return seeds.stream(setting.seed, "few fits", "others").permutation(rows)
 
     def training_set(self, setting: Setting, number: int, make: Make) -> Table:
-        """Return the canaries whose coins say so, filled up with others."""
+        """Return the canaries whose coins put them in, filled up with others."""
         chosen = setting.of_people(setting.targets[self.coins(setting)[number]])
         others = self.others(setting)[: setting.sizes.records - len(chosen)]
         return setting.table[np.sort(np.concatenate([chosen, others]))]
 
     def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
-        """Return the one block of a target, without tables of the adversary's own."""
+        """Yield the one block of a target, without tables of the adversary's own."""
         secret = self.coins(setting)[:, target]
         yield Block(slice(0), np.zeros(0, np.bool_), slice(0, len(secret)), secret)
 
     def known(self, setting: Setting, target: int) -> Table:
-        """Return all records that are no canaries."""
+        """Return all records that are not canaries."""
         return setting.table[np.sort(self.others(setting)[: setting.sizes.records])]
 
 
 def canary_scores(
     setting: Setting, tables: Tables, attacks: Sequence[Untaught] | None = None
 ) -> dict[str, Floats]:
-    """Return what each attack says of every canary in every fit, by the attack's name.
+    """Return each attack's score of every canary in every fit, by the attack's name.
 
     Parameters
     ----------
     setting : Setting
-        Whose targets are the canaries.
+        Setting whose targets are the canaries.
     tables : ndarray, shape (t, n, F)
         The synthetic table of each fit of `FewFits`.
     attacks : sequence of Untaught, optional
@@ -192,7 +192,7 @@ def fits_arranged(
     seed: int,
     owner: Ints | None,
 ) -> Making:
-    """Return what makes the tables of fits that are checked and not begun.
+    """Return the checked making of a few fits; no fit has begun.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def fits_arranged(
     canaries, select
         As in `audit_few_fits`.
     sizes : tuple of int
-        Fits; records that are learnt from, None for as many as are no canaries; records of a
+        Fits; records that are learnt from, None for all that are not canaries; records of a
         synthetic table.
     seed : int
     owner : ndarray of int, shape (N,), optional
@@ -237,7 +237,7 @@ def canaries_guessed(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[GuessedInFits, tuple[int, int]]:
-    """Return how well canaries are guessed, and `Releases.clipped_numbers`.
+    """Evaluate guesses of canaries; return also `Releases.clipped_numbers`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a game is, and what games draw and count: places of tables, who is in which, rows."""
+"""The interface of a game: the tables it needs, the records each is made from, and counts."""
 
 from __future__ import annotations
 
@@ -14,88 +14,88 @@ from privacygauge.synthetic.games.setting import Setting
 from privacygauge.synthetic.table import Table
 
 Make = Callable[[int], Table]
-"""Makes the synthetic table with a number."""
+"""Function that makes the synthetic table with a number."""
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """What the adversary works with at a time: tables of its own, and those it is asked about."""
+    """Tables of one round of attacks: the adversary's own, and those it is asked about."""
 
     shadows: slice
-    """Numbers of its own tables."""
+    """Numbers of the adversary's own tables."""
     inside: Bools
-    """(s,) True where the target was among the records of its own table."""
+    """(s,) True where the target was among the records of the adversary's table."""
     released: slice
-    """Numbers of the tables that it is asked about."""
+    """Numbers of the tables that the adversary is asked about."""
     secret: Bools
     """(t,) True where the target was among their records."""
 
 
 class Game(Protocol):
-    """Says what each of a number of synthetic tables is made from. Frozen."""
+    """Rule that decides which records each synthetic table is made from. Frozen."""
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Name, as reports print it."""
 
     @property
     def knowledge(self) -> str:
-        """What the adversary knows beside the released table."""
+        """The adversary's knowledge beyond the released table."""
 
     def describe(self) -> Mapping[str, Any]:
-        """Return everything that the result depends on beside the setting, as JSON values."""
+        """Return all settings that the result depends on besides `Setting`, as JSON values."""
         return {"game": self.name, "knowledge": self.knowledge}
 
     def check(self, setting: Setting) -> None:
-        """Refuse a setting that has too few records."""
+        """Refuse a setting with too few records."""
 
     def n_tables(self, setting: Setting) -> int:
-        """Return how many synthetic tables are made."""
+        """Return the number of synthetic tables."""
 
     def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
-        """Return what a table's draws derive from: the same whatever other targets there are."""
+        """Return the labels of a table's random generator; they depend on no other target."""
 
     def training_set(self, setting: Setting, number: int, make: Make) -> Table:
-        """Return the records that a table is made from; `make` makes another one."""
+        """Return the records that a table is made from; `make` makes a further table."""
 
     def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
-        """Return what the adversary works with, for the target at a position."""
+        """Yield the blocks of tables for the target at a position."""
 
     def known(self, setting: Setting, target: int) -> Table:
-        """Return the records that the adversary knows, for the target at a position."""
+        """Return the records that the adversary knows about the target at a position."""
 
 
 def fills(setting: Setting) -> bool:
-    """Whether there are enough other records to bring every table of a shared pool to its size."""
+    """Return whether other records can fill every table of a shared pool to its size."""
     return min(len(pool) for pool in setting.others) >= setting.sizes.records
 
 
 def tables_a_target(setting: Setting) -> int:
-    """Return how many tables each target has where none are shared."""
+    """Return the number of tables per target where none are shared."""
     return setting.sizes.shadows + setting.sizes.tests
 
 
 def side_of(setting: Setting, number: int) -> tuple[str, int]:
-    """Return whether a table is the adversary's own or in question, and its place among those."""
+    """Return whether a table is the adversary's own or in question, and its position there."""
     shadows = setting.sizes.shadows
     return ("shadow", number) if number < shadows else ("test", number - shadows)
 
 
 def place_of(setting: Setting, number: int) -> tuple[int, str, int]:
-    """Return the target of a table, and what `side_of` says of its place among the target's."""
+    """Return the target of a table, and `side_of` for its position among the target's tables."""
     target, place = divmod(number, tables_a_target(setting))
     return (target, *side_of(setting, place))
 
 
 def holds_target(setting: Setting, target: int, side: str) -> Bools:
-    """Return which tables hold the target: half of them, in random order."""
+    """Return which tables contain the target: half of them, in random order."""
     n = setting.sizes.shadows if side == "shadow" else setting.sizes.tests
     rng = seeds.stream(setting.seed, "inside", int(setting.targets[target]), side)
     return rng.permutation(np.arange(n) % 2 == 1)
 
 
 def drawn_beside(setting: Setting, row: Ints, pool: int, rng: np.random.Generator) -> Ints:
-    """Return the rows of a data set, drawn from a pool without the target's copies."""
+    """Draw the rows of a data set from a pool without the target's copies."""
     others = setting.without(setting.pools[pool], row)
     return rng.choice(others, setting.sizes.records, replace=False)
 
@@ -103,7 +103,7 @@ def drawn_beside(setting: Setting, row: Ints, pool: int, rng: np.random.Generato
 def with_target(
     setting: Setting, rows: Ints, row: Ints, inside: np.bool_, rng: np.random.Generator
 ) -> Ints:
-    """Return the rows, some of which make way for the target and its person if it is in."""
+    """Return the rows; if the target is in, it and its person's records replace some of them."""
     place = places_of(person := setting.of_people(row), len(rows), rng)
     if inside:
         rows[place] = person
@@ -111,12 +111,12 @@ def with_target(
 
 
 def places_of(person: Ints, n: int, rng: np.random.Generator) -> Ints:
-    """Return which of n rows in random order make way for a person's records."""
+    """Return the positions among n shuffled rows that a person's records replace."""
     return np.asarray((rng.integers(n) + np.arange(len(person))) % n)
 
 
 def require_pools(setting: Setting) -> None:
-    """Refuse pools that are too small for a data set beside any of the targets."""
+    """Refuse pools that are too small for a data set beside any target."""
     setting.require_room()
     whose = ("that the adversary knows", "for the tables in question")
     for target in range(len(setting.targets)):
@@ -126,18 +126,18 @@ def require_pools(setting: Setting) -> None:
 
 
 class OneByOne(Game, Protocol):
-    """A game in which each target has tables of its own; the adversary knows a pool of records."""
+    """Game with separate tables for each target; the adversary knows a pool of records."""
 
     def check(self, setting: Setting) -> None:
-        """Refuse a setting that has too few records."""
+        """Refuse a setting with too few records."""
         require_pools(setting)
 
     def n_tables(self, setting: Setting) -> int:
-        """Return how many synthetic tables are made: shadows and tests for each target."""
+        """Return the number of synthetic tables: shadows and tests for each target."""
         return len(setting.targets) * tables_a_target(setting)
 
     def training_set(self, setting: Setting, number: int, make: Make) -> Table:
-        """Return records drawn from the pool of their side, one of them the target if it is in."""
+        """Draw records from the pool of their side, one of them the target if it is in."""
         target, side, place = place_of(setting, number)
         rng = seeds.stream(setting.seed, *self.roles(setting, number), "records")
         row = setting.targets[target : target + 1]
@@ -146,7 +146,7 @@ class OneByOne(Game, Protocol):
         return setting.table[with_target(setting, rows, row=row, inside=inside, rng=rng)]
 
     def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
-        """Return the one block of a target."""
+        """Yield the one block of a target."""
         start = target * tables_a_target(setting)
         middle = start + setting.sizes.shadows
         end = start + tables_a_target(setting)

@@ -1,4 +1,4 @@
-"""The games: which records every table is made from, and who knows what about them."""
+"""The games: which records every table is made from, and the adversary's knowledge of them."""
 
 from __future__ import annotations
 
@@ -30,41 +30,41 @@ from privacygauge.synthetic.games.setting import Setting, Sizes
 from privacygauge.synthetic.table import Table
 
 RECORDS = 1000
-"""Records that a generator learns from, where the table is large enough for that."""
+"""Training records of a generator, where the table is large enough."""
 
 SHARE = 6
-"""At most one record in so many of the table is learnt from, unless asked otherwise."""
+"""Largest training set: one in this many records of the table, unless asked otherwise."""
 
 
 @dataclass(frozen=True)
 class Average(OneByOne):
-    """A fresh data set for every table, with the target or with another record in its place.
+    """Average game: a fresh data set for every table, with the target or another record.
 
-    The game of Meeus et al. (2023), section 2.3: what it says holds on average over the data
-    sets that a record may be in. The adversary knows records of the same source (auxiliary data).
+    The game of Meeus et al. (2023), section 2.3: its results hold on average over the data sets
+    that a record may be in. The adversary knows records of the same source (auxiliary data).
     """
 
     name = "average"
     knowledge = "auxiliary"
 
     def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
-        """Return what a table's draws derive from."""
+        """Return the labels from which a table's random generator is derived."""
         target, side, place = place_of(setting, number)
         return ("average", int(setting.targets[target]), side, place)
 
 
 @dataclass(frozen=True)
 class Specific(OneByOne):
-    """One data set for each target: only the generator's own randomness differs between tables.
+    """One data set per target: only the generator's own randomness differs between tables.
 
-    What it says holds for this data set, where the average game may hide that a record is at
-    risk in it (Guepin et al. 2024, "Lost in the Averages"). With exact knowledge the adversary
-    has all records of the data set but the one in question, which is what differential privacy
-    promises against; with auxiliary knowledge its own tables are those of the average game.
+    Its results hold for this data set, where the average game may hide that a record is at risk in
+    it (Guepin et al. 2024, "Lost in the Averages"). With exact knowledge the adversary has all
+    records of the data set but the one in question, as in the promise of differential privacy; with
+    auxiliary knowledge its own tables are those of the average game.
     """
 
     knowledge: Literal["exact", "auxiliary"] = "exact"
-    """What the adversary knows."""
+    """The adversary's knowledge of the other records."""
 
     name = "specific"
 
@@ -73,7 +73,7 @@ class Specific(OneByOne):
             raise InputError(f"knowledge must be exact or auxiliary, got {self.knowledge!r}")
 
     def check(self, setting: Setting) -> None:
-        """Refuse a setting that has too few records."""
+        """Refuse a setting with too few records."""
         setting.require_room()
         if self.knowledge == "auxiliary":
             super().check(setting)
@@ -82,12 +82,12 @@ class Specific(OneByOne):
             setting.require(pool, setting.sizes.records, "beside the target and its copies")
 
     def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
-        """Return what a table's draws derive from."""
+        """Return the labels from which a table's random generator is derived."""
         target, side, place = place_of(setting, number)
         return ("specific", self.knowledge, int(setting.targets[target]), side, place)
 
     def training_set(self, setting: Setting, number: int, make: Make) -> Table:
-        """Return the data set, with the target or with the record that stands in its place."""
+        """Return the data set, with the target or the record that replaces it."""
         target, side, place = place_of(setting, number)
         if self.knowledge == "auxiliary" and side == "shadow":
             return super().training_set(setting, number, make)
@@ -110,25 +110,25 @@ class Specific(OneByOne):
         return setting.without(setting.pools[1] if self.knowledge == "auxiliary" else everyone, own)
 
     def _data_set(self, setting: Setting, target: int) -> Ints:
-        """Return the rows of the data set; the last leave where the target's person comes in."""
+        """Return the rows of the data set; the target's person replaces the last ones."""
         rng = seeds.stream(setting.seed, "specific", "data", int(setting.targets[target]))
         return rng.choice(self._pool(setting, target), setting.sizes.records, replace=False)
 
 
 @dataclass(frozen=True)
 class Shared(Game):
-    """One pool of tables for all targets, each in with a fair coin.
+    """One pool of tables for all targets; a fair coin decides whether each is in a table.
 
-    A table is made from the targets whose coins say so, filled up with other records, so that
-    every record of a table can be audited for the cost of one. Coins are independent: the number
-    of tables that hold a target tells nothing about the next one.
+    A table is made from the targets whose coins put them in, filled up with other records, so that
+    every record of a table can be audited for the cost of one. Coins are independent: the number of
+    tables with one target is uninformative about another.
     """
 
     name = "shared"
     knowledge = "auxiliary"
 
     def check(self, setting: Setting) -> None:
-        """Refuse a setting that has too few records, or too few tables for its coins."""
+        """Refuse a setting with too few records, or too few tables for its coins."""
         n = len(setting.targets)
         records = setting.sizes.records
         sizes = setting.records_of_each[np.unique(setting.first)]
@@ -149,16 +149,16 @@ class Shared(Game):
                 )
 
     def n_tables(self, setting: Setting) -> int:
-        """Return how many synthetic tables are made: shadows and tests for all targets."""
+        """Return the number of synthetic tables: shadows and tests for all targets."""
         return tables_a_target(setting)
 
     def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
-        """Return what a table's draws derive from."""
+        """Return the labels from which a table's random generator is derived."""
         side, place = side_of(setting, number)
         return ("shared", side, place)
 
     def training_set(self, setting: Setting, number: int, make: Make) -> Table:
-        """Return the targets whose coins say so, filled up with others where there are enough."""
+        """Return the targets whose coins put them in, filled up with others where possible."""
         side, place = side_of(setting, number)
         pool = int(side == "test")
         # Of equal targets one is in, as in the other games.
@@ -172,7 +172,7 @@ class Shared(Game):
         return setting.table[np.sort(np.concatenate([chosen, others]))]
 
     def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
-        """Return the one block of a target; its tables are those of all others."""
+        """Yield the one block of a target; all targets share its tables."""
         inside, secret = (coins[:, target] for coins in setting.coins)
         n = setting.sizes.shadows
         yield Block(slice(0, n), inside, slice(n, n + setting.sizes.tests), secret)
@@ -185,7 +185,7 @@ class Shared(Game):
 
 @dataclass(frozen=True)
 class SyntheticOnly(OneByOne):
-    """The average game against an adversary without any records but the released table.
+    """Average game against an adversary without records, but with the released table.
 
     It makes tables of its own from samples, with replacement, of the released one, with and
     without the target (Guepin et al. 2023, "Synthetic is all you need"): new ones for every
@@ -196,11 +196,11 @@ class SyntheticOnly(OneByOne):
     knowledge = "synthetic"
 
     def n_tables(self, setting: Setting) -> int:
-        """Return how many synthetic tables are made: for each test table as many shadows."""
+        """Return the number of synthetic tables: as many shadows for each test table."""
         return len(setting.targets) * setting.sizes.tests * (1 + setting.sizes.shadows)
 
     def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
-        """Return what a table's draws derive from."""
+        """Return the labels from which a table's random generator is derived."""
         target, test, place = self._place(setting, number)
         row = int(setting.targets[target])
         # The tables in question are those of the average game.
@@ -226,7 +226,7 @@ class SyntheticOnly(OneByOne):
         return Table(setting.table.schema, values)
 
     def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
-        """Return a block for every table in question."""
+        """Yield a block per table in question."""
         shadows = setting.sizes.shadows
         tests = setting.sizes.tests
         inside, secret = (holds_target(setting, target, side) for side in ("shadow", "test"))
@@ -236,7 +236,7 @@ class SyntheticOnly(OneByOne):
             yield Block(own, inside, slice(start, start + 1), secret[test : test + 1])
 
     def known(self, setting: Setting, target: int) -> Table:
-        """Return no records: a table without rows."""
+        """Return a table without rows: no record is known."""
         return Table(setting.table.schema, np.empty((0, len(setting.table.schema.columns))))
 
     def _place(self, setting: Setting, number: int) -> tuple[int, int, int]:
@@ -248,17 +248,17 @@ GAMES: Mapping[tuple[str, str], Game] = {
     (game.name, game.knowledge): game
     for game in (Average(), SyntheticOnly(), Specific("exact"), Specific("auxiliary"), Shared())
 }
-"""By name and knowledge."""
+"""Games by name and knowledge."""
 
 
 def game_named(name: str, knowledge: str | None = None) -> Game:
-    """Return a game by its name and by what the adversary knows.
+    """Return a game by its name and by the adversary's knowledge.
 
     Parameters
     ----------
     name : {"average", "specific", "shared"}
     knowledge : {"auxiliary", "exact", "synthetic"}, optional
-        By default exact in the specific game, auxiliary in the others.
+        The adversary's knowledge; by default exact in the specific game, auxiliary in the others.
     """
     there = [known for game, known in GAMES if game == name]
     if not there:
@@ -280,7 +280,7 @@ def make_setting(
     seed: int,
     unit: Ints | None,
 ) -> Setting:
-    """Return the setting of a game: shadows, tests, records and rows made, with usual sizes."""
+    """Return the setting of a game, with default sizes: shadows, tests, records and rows made."""
     shadows, tests, size, made = numbers
     records = min(RECORDS, max(len(table) // SHARE, 2)) if size is None else size
     if game.name == "shared" and size is None:

@@ -1,4 +1,4 @@
-"""What attacks on a generator achieve: by target, by selection, at best."""
+"""Results of attacks on a generator: by target, by selection, and of the strongest attack."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ from privacygauge.synthetic.vulnerability import Vulnerability
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """The records that were attacked."""
+    """Attacked records."""
 
     rows: Ints
-    """(r,) Rows of the user's table."""
+    """(r,) Rows in the user's table."""
     ids: NDArray[Any]
-    """(r,) The user's ids, or the rows."""
+    """(r,) Ids, as the user gave them, or the rows."""
     scores: Floats
     """(r,) Vulnerability: mean distance to the nearest other records of the whole table."""
     ranks: Ints
-    """(r,) 1 for the most vulnerable record of the whole table."""
+    """(r,) Rank in the whole table; 1 is the most vulnerable record."""
     contents: Mapping[str, NDArray[Any]]
-    """Columns of the user's data; filled only when the user asked for them."""
+    """Columns of the user's data; filled only if the user asked for them."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -53,40 +53,40 @@ class Targets:
 
 @dataclass(frozen=True, eq=False)
 class TargetGroup:
-    """Targets that were chosen in one way, and how the attacks do on them."""
+    """Targets selected by one rule, and the results of attacks on them."""
 
     method: str
-    """How they were chosen."""
+    """Rule that selected them."""
     positions: Ints
-    """(g,) Their places among the targets."""
+    """(g,) Positions among the targets."""
     means: tuple[Estimate, ...]
-    """Mean AUC of each attack; the interval is for records chosen in this way."""
+    """Mean AUC of each attack; the interval is for records selected by this rule."""
     deviations: tuple[float, ...]
     """Standard deviation of each attack's AUC over the records; 0 for a single record."""
 
 
 @dataclass(frozen=True, eq=False)
 class Headline:
-    """The one result that the verdict speaks of.
+    """The result that the verdict names.
 
     Attack and record are chosen on the adversary's own tables. The numbers come from the others,
     so that the choice needs no correction.
     """
 
     attack: int
-    """The attack's place."""
+    """Position of the attack."""
     target: int
-    """The place of the record that it does best on."""
+    """Position of the record that the attack identifies best."""
     auc: Estimate
     """Mean AUC over the targets."""
     worst: TargetEvaluation
-    """What it does on that record."""
+    """Result of the attack on that record."""
 
 
 def evaluate_attacks(
     scores: GameScores, level: float, on_worlds: Sequence[OnWorlds] = ()
 ) -> tuple[tuple[AttackEvaluation, ...], tuple[Skipped, ...]]:
-    """Return the attacks that were played, and why others were not.
+    """Evaluate the attacks; return also the reasons why some were skipped.
 
     The signals of further attacks, `on_worlds`, are among the scores of the attacks on tables.
 
@@ -98,7 +98,13 @@ def evaluate_attacks(
     played: list[AttackEvaluation] = []
     skipped: dict[Skipped, None] = {}
     attacks: tuple[TableAttack | OnWorlds, ...] = (*scores.attacks, *on_worlds)
-    for attack, found in zip(attacks, _scores_by_attack(scores, on_worlds), strict=True):
+    for place, attack in enumerate(attacks):
+        found: Sequence[ScoredTarget | Skipped]
+        if isinstance(attack, OnWorlds):
+            of_worlds = attack.of(scores)
+            found = [of_worlds] if isinstance(of_worlds, Skipped) else of_worlds
+        else:
+            found = list(scores.of(place))
         reasons = [x for x in found if isinstance(x, Skipped)]
         if reasons:
             skipped.update(dict.fromkeys(reasons))
@@ -123,17 +129,6 @@ def evaluate_attacks(
         first = next(iter(skipped))
         raise InputError(f"no attack could be played: {first.name} {first.reason}")
     return tuple(played), tuple(skipped)
-
-
-def _scores_by_attack(
-    scores: GameScores, on_worlds: Sequence[OnWorlds]
-) -> Iterator[Sequence[ScoredTarget | Skipped]]:
-    """Return what each attack says about every record."""
-    for place in range(len(scores.attacks)):
-        yield list(scores.of(place))
-    for attack in on_worlds:
-        said = attack.of(scores)
-        yield [said] if isinstance(said, Skipped) else said
 
 
 def _scores(scored: Sequence[ScoredTarget]) -> Iterator[TargetScores]:
@@ -175,7 +170,7 @@ def group_of(
 
 
 def headline_of(played: Sequence[AttackEvaluation]) -> Headline:
-    """Return the attack with the highest mean AUC, and the record that it tells best."""
+    """Return the attack with the highest mean AUC, and the record that it identifies best."""
     best = int(np.argmax([attack.own_auc.mean() for attack in played]))
     worst = int(np.argmax(played[best].own_auc))
     return Headline(best, worst, played[best].auc, played[best].targets[worst])
@@ -192,7 +187,7 @@ def foreseen(targets: Targets, best: AttackEvaluation, level: float) -> Estimate
 def targets_of(
     table: Table, known: Vulnerability, rows: Ints, names: Any, show: Sequence[str]
 ) -> Targets:
-    """Return the records to attack, with their names, scores and the columns to show."""
+    """Return the targets with their names, scores and the columns to show."""
     missing = [name for name in show if name not in table.schema.names]
     if missing:
         raise InputError(

@@ -1,4 +1,4 @@
-"""The table that utility is measured on, kept with a run: its report needs no generator."""
+"""The table for the utility, kept with a run, so that a report needs no generator."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from privacygauge.synthetic.games.releases import Making, release_settings
 from privacygauge.synthetic.table import Table
 from privacygauge.synthetic.utility import Utility, utility
 
+# The state of PCG64 in 64-bit words: two numbers of 128 bits, a flag and a buffered number.
 _WORDS = 6
 _MASK = 2**64 - 1
 
 
 def utility_of(making: Making, label: str | None, run: str) -> Utility | Skipped:
-    """Return what one synthetic table is good for, learnt from records that are no target.
+    """Return the utility of one synthetic table, learnt from records that are not targets.
 
     The table is kept in the folder `run`.
     """
@@ -37,16 +38,16 @@ def utility_of(making: Making, label: str | None, run: str) -> Utility | Skipped
 
 
 def learnt_once(making: Making, learnt: Table, rng: np.random.Generator, run: str | Path) -> Table:
-    """Return a synthetic table of some records, made once and read from `run` afterwards.
+    """Return a synthetic table of some records; made once, and read from `run` afterwards.
 
     Parameters
     ----------
     making : Making
         Game, setting and generator.
     learnt : Table
-        What the generator learns from: drawn from the setting's seed.
+        Training records, drawn from the setting's seed.
     rng : numpy.random.Generator
-        Of PCG64, numpy's default. It goes on where the generator left it, in either case.
+        Must be PCG64, numpy's default. It goes on where the generator left it, in either case.
     run : str or Path
         Folder of the run, or a URL that fsspec knows.
 

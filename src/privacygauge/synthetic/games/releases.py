@@ -1,4 +1,4 @@
-"""The synthetic tables of a game, as a run on disk that survives."""
+"""Synthetic tables of a game, as a run on disk that can be resumed."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ from privacygauge.synthetic.schema import Schema
 from privacygauge.synthetic.table import Table
 
 TASKS = 128
-"""A run is cut into about so many tasks, so that an interruption loses little."""
+"""Approximate number of tasks of a run, so that an interruption loses little."""
 
 A_TASK = (4, 64)
-"""Tables that are made and written together, at least and at most."""
+"""Fewest and most tables made and written together."""
 
 TRIED_ONCE = 5.0
-"""Seconds: a table that takes longer is not tried a second time."""
+"""Seconds: a table that takes longer is not timed a second time."""
 
 CLIPPED = "clipped"
-"""The array of a run with `Table.clipped` of every table."""
+"""Array of a run with `Table.clipped` of every table."""
 
 
 @dataclass(frozen=True, eq=False)
 class Making:
-    """Makes the synthetic tables of a task: what workers are sent."""
+    """Makes the synthetic tables of a task; sent to workers."""
 
     game: Game
-    """Says what each table is made from."""
+    """Rule that decides which records each table is made from."""
     setting: Setting
-    """What is played on."""
+    """Table, targets and sizes of the game."""
     generator: Generator
-    """Makes them."""
+    """Generator of the tables."""
 
     def table(self, number: int) -> Table:
         """Return the synthetic table with a number."""
@@ -62,10 +62,10 @@ class Making:
         return made
 
     def seconds_a_table(self) -> float:
-        """Return how long a table takes on one core: the shorter of two trials if they are short.
+        """Return the seconds per table on one core: the shorter of two trials if they are short.
 
-        The first also loads what it is made with. The second table stands for all: where the
-        adversary has the released table alone, it is made from the first.
+        The first trial also loads the generator's libraries. The second stands for all tables:
+        where the adversary has only the released table, it is made from the first.
         """
         began = time.perf_counter()
         self.table(1)
@@ -76,7 +76,7 @@ class Making:
         return min(first, time.perf_counter() - began - first)
 
     def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
-        """Return the tables of a task, codes and numbers apart."""
+        """Return the tables of a task, with codes and numbers apart."""
         stored = Storage(self.setting.table.schema)
         made = [self.table(number) for number in range(task.start, task.stop)]
         clipped = np.array([table.clipped for table in made])
@@ -85,30 +85,30 @@ class Making:
 
 @dataclass(frozen=True)
 class Storage:
-    """How synthetic tables lie in a run: as few bytes a value as a schema allows."""
+    """Storage format of synthetic tables in a run: as few bytes per value as the schema allows."""
 
     schema: Schema
-    """The columns."""
+    """Schema of the tables."""
 
     @property
     def code(self) -> np.dtype[Any]:
-        """The type of categories' codes."""
+        """Type of the categories' codes."""
         most = max((column.n_codes for column in self.schema.columns), default=0)
         return np.min_scalar_type(most)
 
     @property
     def number(self) -> np.dtype[Any]:
-        """The type of numbers: single precision where it holds every whole number."""
+        """Type of the numbers: single precision where it represents every whole number."""
         columns = [c for c in self.schema.columns if c.kind == "integer"]
         ends = [abs(end) for c in columns for end in (c.low, c.high) if end is not None]
         return np.dtype("float32" if max(ends, default=0.0) <= 2**24 else "float64")
 
     def rounded(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """Return values as a run gives them back, so that copies stay equal."""
+        """Round values as a run returns them, so that copies stay equal."""
         return values.astype(self.number).astype(np.float64)
 
     def arrays(self, n_tables: int, n_rows: int) -> dict[str, ArraySpec]:
-        """Return what a run stores."""
+        """Return the arrays that a run stores."""
         dims = {"codes": "category", "numbers": "number"}
         return {
             name: ArraySpec(
@@ -131,7 +131,7 @@ class Storage:
 
     @property
     def _parts(self) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
-        """The columns and the type of each array that there is."""
+        """Columns and type of each array."""
         parts = {
             "codes": (self.schema.categorical, self.code),
             "numbers": (self.schema.numbers, self.number),
@@ -141,12 +141,12 @@ class Storage:
 
 @dataclass(frozen=True)
 class Releases:
-    """The synthetic tables of a finished run: read from disk when they are asked for."""
+    """Synthetic tables of a finished run, read from disk on demand."""
 
     run: Run
-    """Where they lie."""
+    """Run that holds them."""
     schema: Schema
-    """The columns."""
+    """Schema of the tables."""
 
     def tables(self, numbers: slice) -> Tables:
         """Return the tables with these numbers, (k, n, F)."""
@@ -156,7 +156,7 @@ class Releases:
 
     @property
     def clipped_numbers(self) -> tuple[int, int]:
-        """How many numbers the generator drew beyond the schema's ranges, and of how many."""
+        """Numbers drawn beyond the schema's ranges, and all numbers drawn."""
         n = int(self.run.array(CLIPPED)[:].sum())
         return n, math.prod(self.run.array("numbers").shape) if n else 0
 
@@ -169,7 +169,7 @@ def make_releases(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Releases:
-    """Return all synthetic tables of a game, making those that `run` does not hold yet.
+    """Return all synthetic tables of a game; only those not in `run` are made.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def make_releases(
 
 
 def open_releases(making: Making, run: str | Path, invocation: Mapping[str, Any] | None) -> Run:
-    """Return the run of all synthetic tables of a game; see `make_releases`."""
+    """Open the run of all synthetic tables of a game; see `make_releases`."""
     game = making.game
     setting = making.setting
     game.check(setting)
@@ -215,7 +215,7 @@ def open_releases(making: Making, run: str | Path, invocation: Mapping[str, Any]
 
 
 def release_settings(making: Making) -> dict[str, Any]:
-    """Return everything that synthetic tables depend on beside the seed, as JSON values."""
+    """Return all settings that synthetic tables depend on besides the seed, as JSON values."""
     setting = making.setting
     described = making.generator.describe()
     return {
@@ -234,7 +234,7 @@ def release_settings(making: Making) -> dict[str, Any]:
 
 
 def table_digest(table: Table) -> str:
-    """Return a hash of a table's values and of its schema."""
+    """Return a hash of a table's values and its schema."""
     digest = hashlib.sha256(table.schema.to_json().encode())
     digest.update(f"{table.values.shape}".encode())
     digest.update(np.ascontiguousarray(table.values).data)

@@ -1,4 +1,4 @@
-"""What attacks say about every target of a game, as a run on disk that survives."""
+"""Scores of attacks for every target of a game, as a run on disk that can be resumed."""
 
 from __future__ import annotations
 
@@ -28,47 +28,47 @@ from privacygauge.synthetic.games.releases import Making, Releases, Storage, rel
 from privacygauge.synthetic.games.setting import Setting
 
 TASKS = 64
-"""Targets are scored in about so many tasks."""
+"""Approximate number of tasks in which targets are scored."""
 
 SAID = 2048
-"""Bytes for what an attack has to say about a target."""
+"""Bytes stored for an attack's notes on a target."""
 
 
 @dataclass(frozen=True, eq=False)
 class ScoredTarget:
-    """What one attack says about one target."""
+    """Scores of one attack for one target."""
 
     blocks: tuple[Block, ...]
-    """What the adversary worked with at a time."""
+    """Blocks of tables that the attack worked with."""
     answers: tuple[Answer, ...]
-    """Its scores, one a block."""
+    """Scores, one answer per block."""
 
     @property
     def secret(self) -> Bools:
-        """(t,) Whether the target was in, for each table in question."""
+        """(t,) True where the target was in, for each table in question."""
         return np.concatenate([block.secret for block in self.blocks])
 
     @property
     def released(self) -> Floats:
-        """(t,) The scores of the tables in question."""
+        """(t,) Scores of the tables in question."""
         return np.concatenate([answer.released for answer in self.answers])
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the attack had to say, each sentence once."""
+        """Notes of the attack, each sentence once."""
         return tuple(dict.fromkeys(note for answer in self.answers for note in answer.notes))
 
 
 @dataclass(frozen=True, eq=False)
 class Scoring:
-    """Scores the targets of a task by every attack: what workers are sent."""
+    """Scores the targets of a task by every attack; sent to workers."""
 
     making: Making
     """Game, setting and generator."""
     releases: Releases
-    """The synthetic tables."""
+    """Synthetic tables of the game."""
     attacks: tuple[TableAttack, ...]
-    """Who scores."""
+    """Attacks that score."""
 
     def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
         """Return the scores of a task's targets."""
@@ -98,22 +98,21 @@ class Scoring:
     def _answers(
         self, target: int, read: Callable[[int, int], Tables]
     ) -> list[list[Answer] | Skipped]:
-        """Return each attack's answers, one a block; a block's tables are in memory at a time."""
+        """Return each attack's answers, one per block; only one block's tables are in memory."""
+        setting = self.making.setting
+        row = int(setting.targets[target])
         found: list[list[Answer] | Skipped] = [[] for _ in self.attacks]
-        for number, block in enumerate(self.making.game.blocks(self.making.setting, target)):
+        for number, block in enumerate(self.making.game.blocks(setting, target)):
             view = self._view(block, target, read)
             for j, attack in enumerate(self.attacks):
                 so_far = found[j]
                 if isinstance(so_far, Skipped):
                     continue
-                answer = attack.score(view, self._stream(attack, target, number))
+                # Derived by role, so that a further attack changes no other's numbers.
+                role = ("attack", attack.name, attack.variant, row, number)
+                answer = attack.score(view, seeds.stream(setting.seed, *role))
                 found[j] = answer if isinstance(answer, Skipped) else [*so_far, answer]
         return found
-
-    def _stream(self, attack: TableAttack, target: int, block: int) -> np.random.Generator:
-        setting = self.making.setting
-        row = int(setting.targets[target])
-        return seeds.stream(setting.seed, "attack", attack.name, attack.variant, row, block)
 
     def _view(self, block: Block, target: int, read: Callable[[int, int], Tables]) -> View:
         setting = self.making.setting
@@ -130,17 +129,17 @@ class Scoring:
 
 @dataclass(frozen=True, eq=False)
 class GameScores:
-    """What attacks say about every target of a game."""
+    """Scores of the attacks for every target of a game."""
 
     making: Making
     """Game, setting and generator."""
     attacks: tuple[TableAttack, ...]
-    """Who scored."""
+    """Attacks that scored."""
     run: Run
-    """Where the scores lie."""
+    """Run that holds the scores."""
 
     def of(self, attack: int) -> Iterator[ScoredTarget | Skipped]:
-        """Return what the attack at a position says about each target, in their order."""
+        """Yield the scores of the attack at a position, target by target."""
         game = self.making.game
         setting = self.making.setting
         own, released, said = (
@@ -153,9 +152,15 @@ class GameScores:
                 yield Skipped(title(asked.name, asked.variant, ""), reason)
                 continue
             blocks = tuple(game.blocks(setting, target))
-            yield ScoredTarget(
-                blocks, tuple(_answers_in(blocks, own[target], released[target], notes))
-            )
+            answers = []
+            a = b = 0
+            for block in blocks:
+                end_a = a + len(block.inside)
+                end_b = b + len(block.secret)
+                answers.append(Answer(own[target][a:end_a], released[target][b:end_b], notes))
+                a = end_a
+                b = end_b
+            yield ScoredTarget(blocks, tuple(answers))
 
 
 def score_releases(
@@ -167,7 +172,7 @@ def score_releases(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> GameScores:
-    """Return what attacks say about every target, computing what `run` does not hold yet.
+    """Return the scores of attacks for every target; only those not in `run` are computed.
 
     Parameters
     ----------
@@ -221,28 +226,16 @@ def score_releases(
 
 
 def _lengths(game: Game, setting: Setting) -> tuple[int, int]:
-    """Return how many scores a target has of the adversary's own tables, and of those in question.
+    """Return the numbers of scores per target: of the adversary's own tables, and in question.
 
-    Every target of a game has as many.
+    All targets of a game have equally many.
     """
     blocks = tuple(game.blocks(setting, 0))
     return sum(len(b.inside) for b in blocks), sum(len(b.secret) for b in blocks)
 
 
-def _answers_in(
-    blocks: Sequence[Block], own: Floats, released: Floats, notes: tuple[str, ...]
-) -> Iterator[Answer]:
-    a = b = 0
-    for block in blocks:
-        end_a = a + len(block.inside)
-        end_b = b + len(block.secret)
-        yield Answer(own[a:end_a], released[b:end_b], notes)
-        a = end_a
-        b = end_b
-
-
 def _encode_notes(reason: str | None, notes: Sequence[str]) -> NDArray[np.uint8]:
-    """Return why an attack was not played, or what it had to say, in a fixed number of bytes."""
+    """Encode the reason why an attack was skipped, or its notes, in a fixed number of bytes."""
     kept = list(dict.fromkeys(notes))
     while True:
         text = json.dumps([None if reason is None else reason[:500], kept]).encode()
@@ -258,9 +251,9 @@ def _decode_notes(said: NDArray[np.uint8]) -> tuple[str | None, tuple[str, ...]]
 
 
 def scores_in(folder: str, attacks: Sequence[TableAttack]) -> str:
-    """Return where a run keeps what these attacks say: of others asked before, elsewhere.
+    """Return the folder of the scores of these attacks, a different one for other attacks.
 
-    So the same tables, which cost most, serve another call with other attacks.
+    The same tables, which cost most, thus serve another call with other attacks.
     """
     wanted = [repr(attack) for attack in attacks]
     place = f"{folder}/scores"

@@ -1,4 +1,4 @@
-"""What a privacy game is played on: a table, the records in question, and how much is made."""
+"""The setting of a privacy game: a table, its targets, and numbers and sizes of tables."""
 
 from __future__ import annotations
 
@@ -20,29 +20,30 @@ from privacygauge.evaluate.detectable import smallest_auc
 from privacygauge.synthetic.table import Table, require_at_least
 
 HALF_WIDTH = 0.05
-"""Of the interval of an AUC near 1/2, where the number of test tables is not given."""
+"""Half-width of the interval of an AUC near 1/2, where the number of test tables is not given."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How many tables are made, and of how many records."""
+    """Numbers of tables and of their records."""
 
     shadows: int = 1000
-    """Tables of the adversary's own, for each target or for all of them."""
+    """The adversary's own tables, per target or for all of them."""
     tests: int = 512
-    """Tables that the adversary is asked about, for each target or for all of them."""
+    """Tables that the adversary is asked about, per target or for all of them."""
     records: int = 1000
-    """Records that a generator learns from."""
+    """Training records of a generator."""
     made: int | None = None
-    """Records of a synthetic table; default: as many as it was learnt from."""
+    """Records of a synthetic table; by default as many as it is trained on."""
     auxiliary: int = 10_000
     """Most records that the adversary knows."""
     held: int = 5_000
-    """Most records that the tables in question are made from, none of them known to it."""
+    """Most records that the tables in question are made from, none of them known to the
+    adversary."""
 
     @property
     def least(self) -> Mapping[str, int]:
-        """The least value of each."""
+        """Smallest value of each field."""
         return {"shadows": 4, "tests": 4, "records": 2, "made": 1, "auxiliary": 2, "held": 2}
 
     def __post_init__(self) -> None:
@@ -54,7 +55,7 @@ class Sizes:
         return self.records if self.made is None else self.made
 
     def smallest_auc(self, level: float = 0.95) -> float | None:
-        """Return the smallest AUC of a record that so many test tables would mostly show.
+        """Return the smallest AUC of a record that this many test tables would mostly show.
 
         Half of them hold the record: see `evaluate.detectable.smallest_auc`.
         """
@@ -62,14 +63,14 @@ class Sizes:
 
 
 def enough_tests(half_width: float = HALF_WIDTH, level: float = 0.95) -> int:
-    """Return how many test tables give an AUC an interval that is not wider.
+    """Return the fewest test tables whose AUC has an interval of at most this half-width.
 
     Parameters
     ----------
     half_width : float
         Half of the interval's width, in (0, 0.5).
     level : float
-        In (0, 1).
+        Level of the interval, in (0, 1).
 
     Returns
     -------
@@ -88,26 +89,26 @@ def enough_tests(half_width: float = HALF_WIDTH, level: float = 0.95) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """A table, the targets among its records, the sizes, and the seed of every draw."""
+    """A table, its targets, the sizes, and the seed of all draws."""
 
     table: Table
     """All records."""
     targets: Ints
     """(r,) Different rows of the table."""
     sizes: Sizes
-    """How much is made."""
+    """Numbers of tables and records."""
     seed: int
-    """Every draw derives from it."""
+    """Seed of all draws."""
     identity: Ints
-    """(N,) A number for each record, the same for equal ones and for those of one person."""
+    """(N,) Number of each record's group: equal records, and those of one person, share it."""
     unit: Ints | None = None
-    """(N,) The person behind each record; None where each is a person of its own."""
+    """(N,) Person behind each record; None where each record is one person's."""
 
     @classmethod
     def of(
         cls, table: Table, targets: Ints, sizes: Sizes, seed: int, unit: Ints | None = None
     ) -> Setting:
-        """Return a setting, checked; `unit` (N,) names the person behind each record.
+        """Check and return a setting; `unit` (N,) names the person behind each record.
 
         Raises
         ------
@@ -135,7 +136,7 @@ class Setting:
 
     @cached_property
     def pools(self) -> tuple[Ints, Ints]:
-        """The rows that the adversary knows, and those of the tables in question: apart."""
+        """Rows that the adversary knows, and rows of the tables in question, without overlap."""
         order = seeds.stream(self.seed, "synthetic", "pools").permutation(len(self.table))
         known = min(self.sizes.auxiliary, 2 * len(order) // 3)
         held = min(self.sizes.held, len(order) - known)
@@ -143,13 +144,13 @@ class Setting:
 
     @cached_property
     def others(self) -> tuple[Ints, Ints]:
-        """The pools without the targets and their copies."""
+        """Pools without the targets and their copies."""
         known, held = self.pools
         return self.without(known, self.targets), self.without(held, self.targets)
 
     @cached_property
     def coins(self) -> tuple[Bools, Bools]:
-        """(s, r) and (t, r) Fair coins: which target is in which shadow and in which test table.
+        """(s, r) and (t, r) Fair coins: True where a target is in a shadow or test table.
 
         Equal records have one coin: a table without one of them must not hold its copy.
         """
@@ -162,31 +163,31 @@ class Setting:
 
     @cached_property
     def first(self) -> Ints:
-        """(r,) The place of the first target that equals each target."""
+        """(r,) Position of the first target that equals each target."""
         _, first, which = np.unique(
             self.identity[self.targets], return_index=True, return_inverse=True
         )
         return first[which].astype(np.int64)
 
     def without(self, rows: Ints, targets: Ints) -> Ints:
-        """Return the rows that are no copies of the targets."""
+        """Return the rows that are not copies of the targets."""
         return rows[~np.isin(self.identity[rows], self.identity[targets])]
 
     def of_people(self, rows: Ints) -> Ints:
-        """Return all records of the people behind some rows, who are in a table or out of it."""
+        """Return all records of the people behind some rows; a person is wholly in or out."""
         if self.unit is None:
             return rows
         return np.flatnonzero(np.isin(self.unit, self.unit[rows]))
 
     @property
     def records_of_each(self) -> Ints:
-        """(r,) How many records the person of each target has."""
+        """(r,) Number of records of each target's person."""
         if self.unit is None:
             return np.ones(len(self.targets), np.int64)
         return np.bincount(self.unit)[self.unit[self.targets]]
 
     def require_room(self) -> None:
-        """Refuse a person of more records than a generator learns from."""
+        """Refuse a person with more records than a generator is trained on."""
         most = self.records_of_each.max()
         if most > self.sizes.records:
             raise InputError(
@@ -195,7 +196,7 @@ class Setting:
             )
 
     def require(self, pool: Ints, needed: int, whose: str) -> None:
-        """Refuse a game with fewer records than it takes."""
+        """Refuse a game with fewer records than it needs."""
         if len(pool) < needed:
             raise InputError(
                 f"the game needs {needed:,} records {whose}, and there are {len(pool):,} of the "

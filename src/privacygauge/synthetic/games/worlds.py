@@ -1,4 +1,4 @@
-"""A record of a game on tables as a target with worlds, so that attacks on worlds can play."""
+"""Games on tables as worlds, so that attacks on worlds (LiRA, RMIA) can play them."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from privacygauge.synthetic.games.scores import GameScores, ScoredTarget
 
 @dataclass(frozen=True, eq=False)
 class RecordsInWorlds:
-    """The signals of r records in s tables of the adversary's own and in t tables in question.
+    """Signals of r records in s of the adversary's own tables and in t tables in question.
 
     The adversary's tables are the worlds: each was made with the record or without it. In the
     shared game the records have them in common, in the other games each record has its own.
     """
 
     names: tuple[str, ...]
-    """(q,) What the signals are called."""
+    """(q,) Names of the signals."""
     own: Floats
-    """(s, r, q) The signals in the adversary's own tables; higher means more like a member."""
+    """(s, r, q) Signals in the adversary's own tables; higher means more likely a member."""
     inside: Bools
     """(s, r) True where the record was in its own table."""
     released: Floats
-    """(t, r, q) The signals in the tables in question."""
+    """(t, r, q) Signals in the tables in question."""
     secret: Bools
     """(t, r) True where the record was in the table in question."""
     table: Ints
-    """(t, r) The number of the table in question: the independent unit."""
+    """(t, r) Number of the table in question: the independent unit."""
 
     def __post_init__(self) -> None:
         for name in ("own", "inside", "released", "secret", "table"):
             object.__setattr__(self, name, checks.frozen(getattr(self, name)))
 
     def rounds(self) -> Iterator[Round]:
-        """Return a round for each table in question: the records are its targets.
+        """Yield a round per table in question: the records are its targets.
 
         The unit of a row is the table, so that intervals count each table once. `play` needs
         records of both kinds in every round; `OnWorlds` is judged record by record instead.
@@ -58,7 +58,7 @@ class RecordsInWorlds:
             yield Round(shown, secret, np.arange(len(secret)), table)
 
     def own_observations(self) -> Iterator[Observation]:
-        """Return an observation for each of the adversary's own tables, seen from the others.
+        """Yield an observation per own table of the adversary, with the others as its worlds.
 
         A table of the other kind is left out beside it: where exactly half of the tables hold a
         record, the number of those that are left would give the bit away.
@@ -77,7 +77,7 @@ class RecordsInWorlds:
 
     @cached_property
     def _opposite(self) -> Ints:
-        """(s, r) For each table and record, a table on the other side of the record."""
+        """(s, r) For each table and record, a table on the other side of the record's coin."""
         found = np.empty(self.inside.shape, np.int64)
         for record, inside in enumerate(self.inside.T):
             sides = np.flatnonzero(inside), np.flatnonzero(~inside)
@@ -93,14 +93,14 @@ class RecordsInWorlds:
 def records_in_worlds(
     names: Sequence[str], scored: Sequence[Sequence[ScoredTarget]]
 ) -> tuple[RecordsInWorlds, ...]:
-    """Return what attacks said of every record as signals in worlds, block by block.
+    """Return the attacks' scores of every record as signals in worlds, block by block.
 
     Parameters
     ----------
     names : sequence of str
-        What the q signals are called.
-    scored : sequence of sequence of Scored
-        For each signal, what it says about each record, in one order: as `Scores.of` gives it. A
+        Names of the q signals.
+    scored : sequence of sequence of ScoredTarget
+        For each signal, its scores of the records in one order, as `GameScores.of` yields them. A
         signal should learn nothing from who is inside, so that it means the same in all tables.
 
     Returns
@@ -132,17 +132,17 @@ def _columns(values: list[list[Floats]]) -> Floats:
 
 @dataclass(frozen=True)
 class OnWorlds:
-    """An attack on worlds, such as LiRA, played on the records of a game on tables.
+    """Attack on worlds, such as LiRA, played on the records of a game on tables.
 
-    Its signals are the scores of attacks on tables that learn nothing themselves: several are
-    several queries about a record. They are played on their own as well, so that the report shows
-    what the worlds add. No further table is made.
+    Its signals are the scores of attacks on tables that do not train: several are several queries
+    about a record. They are played on their own as well, so that the report shows the gain from the
+    worlds. No further table is made.
     """
 
     attack: Attack
-    """Such as `LiraOnline`, `RmiaOnline` or `Bavaria`."""
+    """Attack, such as `LiraOnline`, `RmiaOnline` or `Bavaria`."""
     signals: tuple[TableAttack, ...] = (ClosestDistance(), DensityRatio())
-    """What is asked of a table; at least one."""
+    """Signals computed from each table; at least one."""
 
     def __post_init__(self) -> None:
         if not self.signals:
@@ -150,27 +150,27 @@ class OnWorlds:
 
     @property
     def name(self) -> str:
-        """The attack's name."""
+        """Name of the attack."""
         return self.attack.name
 
     @property
     def variant(self) -> str:
-        """The attack's variant, and its signals."""
+        """Variant of the attack, and its signals."""
         signals = f"on {checks.short_list([signal.name for signal in self.signals])}"
         return f"{self.attack.variant}; {signals}" if self.attack.variant else signals
 
     def of(self, scores: GameScores) -> list[ScoredTarget] | Skipped:
-        """Return what the attack says about every record.
+        """Return the attack's scores of every record.
 
         Parameters
         ----------
-        scores : Scores
-            Of all of its signals, and maybe of further attacks.
+        scores : GameScores
+            Scores of all its signals, and perhaps of further attacks.
 
         Returns
         -------
-        list of Scored or Skipped
-            As `Scores.of` gives them; skipped where a signal or the attack itself was.
+        list of ScoredTarget or Skipped
+            As `GameScores.of` yields them; skipped where a signal or the attack itself was.
         """
         signals = []
         for signal in self.signals:
@@ -212,7 +212,7 @@ class OnWorlds:
 def split_attacks(
     attacks: Sequence[TableAttack | OnWorlds],
 ) -> tuple[tuple[TableAttack, ...], tuple[OnWorlds, ...]]:
-    """Return the attacks on tables, with the signals of those on worlds, and those on worlds.
+    """Split attacks into those on tables, with the signals of the others, and those on worlds.
 
     Raises
     ------

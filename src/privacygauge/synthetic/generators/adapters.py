@@ -1,8 +1,8 @@
-"""Generators of the user's: objects with fit and sample, and functions of a frame.
+"""The user's own generators: objects with fit and sample, and functions of a frame.
 
-SDV, synthcity and others come in this way; PrivacyGauge itself needs none of them. What such code
-returns is checked by `returned.table_from`; `command.Command` runs any other program.
-How their randomness is fixed, and where that fails, stands in `foreign`.
+SDV, synthcity and others come in this way; PrivacyGauge itself needs none of them. The output of
+such code is checked by `returned.table_from`; `command.Command` runs any other program. `foreign`
+fixes their randomness, and says where it cannot.
 """
 
 from __future__ import annotations
@@ -35,34 +35,34 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CATEGORIES = "discrete_columns"
-"""Argument of `fit` that is given the names of the columns of categories, as CTGAN's."""
+"""Argument of `fit` that takes the names of the categorical columns, as CTGAN's."""
 COUNTS = ("num_rows", "count", "n", "n_samples", "n_rows")
-"""Names of arguments of `sample` and `generate` that are given the number of records."""
+"""Names of the arguments of `sample` and `generate` that take the number of records."""
 MAIN = "main_table_name"
-"""Argument of `sample` that is given the table which has so many records, as SDV's."""
+"""Argument of `sample` that takes the name of the main table, as SDV's."""
 TABLES = "tables"
-"""First argument of functions and of `fit` that is given a dict of frames, not a frame."""
+"""First argument of functions and of `fit` that take a dict of frames instead of a frame."""
 
 
 @dataclass(frozen=True)
 class GeneratorInput:
-    """What a generator learns from: a frame, or several by name with a key that joins them."""
+    """Training data of a generator: a frame, or several by name with a key that joins them."""
 
     data: object
-    """The frame, or a dict of frames."""
+    """Frame, or dict of frames."""
     schemas: Mapping[str, Schema]
-    """The columns of each but for the key."""
+    """Schema of each frame, without the key."""
     key: str = ""
-    """The column that joins them; the first table has each key once."""
+    """Column that joins the frames; the first one has each key once."""
 
     @classmethod
     def of(cls, table: Table) -> GeneratorInput:
-        """Return one table."""
+        """Return a single table as input."""
         return cls(table.to_frame(), {"table": table.schema})
 
     @property
     def categories(self) -> list[str]:
-        """The columns of categories."""
+        """Names of the categorical columns."""
         columns = (column for schema in self.schemas.values() for column in schema.columns)
         return [column.name for column in columns if not column.is_number]
 
@@ -72,7 +72,7 @@ _ANY = GeneratorInput(None, {"table": Schema((Column("x", "continuous", 0.0, 1.0
 
 @dataclass(frozen=True)
 class FitSample:
-    """Makes an object with fit(frame) and sample(n) again for every table.
+    """Generator with fit(frame) and sample(n); each table gets a new object.
 
     Instead of ``sample``, or with other names of its argument: ``sample(num_rows=n)`` as in SDV 2,
     ``generate(count=n)`` as in synthcity. What comes back is a frame, or has ``dataframe()``.
@@ -85,12 +85,12 @@ class FitSample:
     """
 
     make: Any
-    """A class or function without arguments, or of a seed or random_state, that returns an
-    object which is not fitted; or such an object, which is copied (by scikit-learn's clone
-    where it is an estimator). A synthesizer of SDV, and a function of metadata, gets the
-    metadata of the schema, as SDV has it."""
+    """A class or function, without arguments or with one for a seed or random_state, that returns
+    an unfitted object; or such an object, which is copied (by scikit-learn's clone where it is an
+    estimator). A synthesizer of SDV, and a function of metadata, gets the schema as SDV's
+    metadata."""
     label: str = ""
-    """What reports call it; default: the class's or function's own name."""
+    """Name, as reports print it; by default that of the class or function."""
 
     def __post_init__(self) -> None:
         with theirs(self.name, 0):
@@ -104,11 +104,11 @@ class FitSample:
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Name, as reports print it."""
         return self.label or short_name(self.make)
 
     def describe(self) -> Mapping[str, Any]:
-        """Return where the object and what makes it come from: names and versions."""
+        """Return the origin of the object and of the code that makes it: names and versions."""
         with theirs(self.name, 0):
             made = _make_instance(self.make, 0, _ANY)
         return {
@@ -117,24 +117,24 @@ class FitSample:
         }
 
     def reached(self) -> tuple[object, ...]:
-        """Return what else is run: the object that `make` returns."""
+        """Return further code that is run: the object that `make` returns."""
         with theirs(self.name, 0):
             return (_make_instance(self.make, 0, _ANY),)
 
     @property
     def takes_tables(self) -> bool:
-        """Whether it learns from several tables: its fit says `TABLES` first, or it is of SDV's."""
+        """True where it learns from several tables: `fit` takes `TABLES` first, or SDV made it."""
         if code_origin(self.make)["name"].startswith("sdv.multi_table."):
             return True
         with theirs(self.name, 0):
             return _takes_tables(_make_instance(self.make, 0, _ANY).fit)
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
-        """Return n records of an object that was fitted to the table's frame."""
+        """Return n records of an object fitted to the table's frame."""
         return table_from(self.asked(GeneratorInput.of(table), n, rng), table.schema, n, self.name)
 
     def asked(self, given: GeneratorInput, n: int, rng: np.random.Generator) -> object:
-        """Return what an object that was fitted to a frame, or to several, draws."""
+        """Fit an object to a frame, or to several, and return its sample."""
         seed = drawn_seed(rng)
         with theirs(self.name, seed):
             return _sample(
@@ -144,7 +144,7 @@ class FitSample:
 
 @dataclass(frozen=True)
 class Call:
-    """Asks a function of the user's for every table.
+    """Calls a function of the user's for every table.
 
     Raises
     ------
@@ -153,10 +153,10 @@ class Call:
     """
 
     function: Callable[..., pd.DataFrame]
-    """Takes a frame, a number of records and a seed, or the first two; returns a frame. The
-    third argument is given by name where it is called seed or random_state."""
+    """Function of a frame, a number of records and a seed, or of the first two; returns a frame.
+    The seed is passed by name where it is called seed or random_state."""
     label: str = ""
-    """What reports call it; default: the function's own name."""
+    """Name, as reports print it; by default that of the function."""
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -170,24 +170,24 @@ class Call:
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Name, as reports print it."""
         return self.label or short_name(self.function)
 
     def describe(self) -> Mapping[str, Any]:
-        """Return where the function comes from: its name and version."""
+        """Return the origin of the function: its name and version."""
         return {"function": dict(code_origin(self.function))}
 
     @property
     def takes_tables(self) -> bool:
-        """Whether it learns from several tables: its first argument is called `TABLES`."""
+        """True where it learns from several tables: its first argument is called `TABLES`."""
         return _takes_tables(self.function)
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
-        """Return the n records that the function makes of the table's frame."""
+        """Return n records that the function makes from the table's frame."""
         return table_from(self.asked(GeneratorInput.of(table), n, rng), table.schema, n, self.name)
 
     def asked(self, given: GeneratorInput, n: int, rng: np.random.Generator) -> object:
-        """Return what the function makes of a frame, or of several."""
+        """Return the function's result for a frame, or for several."""
         seed = drawn_seed(rng)
         by_place = (seed,) if _seed_by_place(self.function) else ()
         with theirs(self.name, seed):
@@ -195,7 +195,7 @@ class Call:
 
 
 def require_fit_and_sample(made: object, name: str) -> None:
-    """Refuse what has no fit, or neither sample nor generate."""
+    """Refuse an object without fit, or with neither sample nor generate."""
     lacks = "fit" if not callable(getattr(made, "fit", None)) else "sample or generate"
     if lacks == "fit" or _sampler(made) is None:
         raise InputError(
@@ -222,9 +222,10 @@ def _make_instance(make: Any, seed: int, given: GeneratorInput) -> Any:
 
 
 def asks_for_metadata(make: Any) -> bool:
-    """Return whether a class of SDV, or a function that makes an object, asks for metadata.
+    """Return whether an SDV class, or a function that makes an object, takes metadata.
 
-    A function does so whose first argument is called metadata, and that needs no other but a seed.
+    A function takes metadata if its first argument is called metadata, and no other than a seed is
+    required.
     """
     known = list(parameters_of(make))
     if code_origin(make)["name"].startswith("sdv."):
@@ -233,7 +234,7 @@ def asks_for_metadata(make: Any) -> bool:
 
 
 def _metadata(given: GeneratorInput) -> Any:
-    """Return what SDV wants to know of the columns, and of the key."""
+    """Return SDV's metadata of the columns and the key."""
     made = importlib.import_module("sdv.metadata").Metadata
     known: dict[str, Any] = {
         name: {"columns": {column.name: {"sdtype": _sdtype(column)} for column in schema.columns}}
@@ -271,7 +272,7 @@ def _fit(made: Any, given: GeneratorInput, seed: int) -> Any:
 
 
 def _is_ctgan(made: object) -> bool:
-    """Return whether an object is of the package ctgan, which hides the arguments of its fit."""
+    """Return whether an object is from the package ctgan, which hides the arguments of its fit."""
     return any(kind.__module__.partition(".")[0] == "ctgan" for kind in type(made).__mro__)
 
 
@@ -293,7 +294,7 @@ def _sampler(made: object) -> Callable[..., Any] | None:
 
 
 def _seed_by_place(function: Callable[..., Any]) -> bool:
-    """Return whether the third argument is a seed of another name, which it is if needed."""
+    """Return whether the third argument is a seed by another name: it is if it is required."""
     return not seed_by_name(function, 0) and not takes(function, 2)
 
 

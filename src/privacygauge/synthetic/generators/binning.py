@@ -1,4 +1,4 @@
-"""Tables as categories: numbers in bins over the schema's range, or of equally many records."""
+"""Tables as categories: numbers in bins over the schema's range, or at quantiles."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from privacygauge.synthetic.table import Table, require_at_least
 
 @dataclass(frozen=True)
 class Binning:
-    """How the columns of a schema become categories, and numbers again.
+    """Encoding of a schema's columns as categories, and back.
 
     A number falls in one of equally wide bins between the ends that the schema names, whatever
     the records are; whole numbers in bins of as equal a count as can be. A missing number has a
@@ -24,7 +24,7 @@ class Binning:
     """
 
     schema: Schema
-    """The columns."""
+    """Schema of the tables."""
     bins: int = 10
     """Bins of a number; fewer where there are fewer whole numbers."""
 
@@ -33,25 +33,25 @@ class Binning:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many categories each column has."""
+        """Number of categories of each column."""
         return tuple(
             self._n_bins(column) + column.missing if column.is_number else column.n_codes
             for column in self.schema.columns
         )
 
     def codes(self, table: Table) -> Ints:
-        """Return the categories of every record, (n, F)."""
+        """Return the categories (n, F) of every record."""
         columns = zip(self.schema.columns, table.values.T, strict=True)
         return np.column_stack([self._codes(column, values) for column, values in columns])
 
     def table(self, codes: Ints, rng: np.random.Generator) -> Table:
-        """Return records for categories (n, F); numbers are drawn from their bins."""
+        """Return records from categories (n, F); numbers are drawn from their bins."""
         columns = zip(self.schema.columns, codes.T, strict=True)
         values = [self._values(column, found, rng) for column, found in columns]
         return Table(self.schema, np.column_stack(values))
 
     def ends(self, record: Floats) -> Floats:
-        """Return the least and the largest value in the bin of each of a record's values, (F, 2).
+        """Return the smallest and largest value in the bin of each of a record's values, (F, 2).
 
         Both are the value itself for a category, and where a column has one value or the number
         is missing.
@@ -119,29 +119,29 @@ def _ends(column: Column) -> tuple[float, float]:
 
 
 def _first_and_count(low: float, high: float) -> tuple[int, int]:
-    """Return the first whole number of a range, and how many there are."""
+    """Return the first whole number of a range, and their number."""
     first = math.ceil(low)
     return first, math.floor(high) - first + 1
 
 
 @dataclass(frozen=True, eq=False)
 class QuantileBins:
-    """Where the numbers of each column are cut.
+    """Bins of each column at quantiles of its numbers.
 
-    A number is in bin i where i of the edges are below it, so that the first bin reaches down
-    and the last up without end. A missing number is in a bin of its own, the last.
+    A number with i edges below it is in bin i, so that the first and the last bin are unbounded. A
+    missing number is in a bin of its own, the last.
     """
 
     edges: tuple[Floats | None, ...]
-    """One a column, ascending; None for categories."""
+    """Inner edges per column, ascending; None for categories."""
     places: tuple[Ints | None, ...]
-    """The new code of each category of a column; None where they stay as they are."""
+    """New code of each category of a column; None where codes stay unchanged."""
     sizes: tuple[int, ...]
-    """How many codes each column has."""
+    """Number of codes of each column."""
 
     @classmethod
     def of(cls, table: Table, n_bins: int, most: int | None = None) -> QuantileBins:
-        """Return bins at the quantiles of a table's numbers, equal quantiles once.
+        """Return bins at the quantiles of a table's numbers; equal quantiles count once.
 
         Where a column has more than `most` categories, those that are most frequent in the
         table keep a code, and the others share one.
@@ -165,13 +165,13 @@ class QuantileBins:
         return cls(edges, places, sizes)
 
     def codes(self, table: Table) -> Ints:
-        """Return (n, F) the codes of a table's records."""
+        """Return the codes (n, F) of a table's records."""
         columns = zip(self.edges, self.places, table.values.T, strict=True)
         return np.column_stack([_codes(*column) for column in columns])
 
 
 def _most_frequent(codes: Ints, size: int, most: int) -> Ints:
-    """Return the new code of each of `size` codes, of which there are `most`."""
+    """Map `size` codes to `most`: one for each of the most frequent, and one for all others."""
     counts = np.bincount(codes, minlength=size)
     place = np.full(size, most - 1)
     place[np.argsort(-counts, kind="stable")[: most - 1]] = np.arange(most - 1)
@@ -197,7 +197,7 @@ def _codes(edges: Floats | None, place: Ints | None, values: Floats) -> Ints:
 def log_densities(
     asked: Ints, codes: Ints, nodes: tuple[Node, ...], sizes: tuple[int, ...], weight: float = 1.0
 ) -> Floats:
-    """Return (q,) logarithms of the probability of records under a tree of attributes.
+    """Return log probabilities (q,) of records under a tree of attributes.
 
     Parameters
     ----------
@@ -206,11 +206,11 @@ def log_densities(
     codes : ndarray of int, shape (n, F)
         Codes of the table that the probabilities are counted in.
     nodes : tuple of Node
-        Which attribute depends on which.
+        Tree of the attributes.
     sizes : tuple of int, length F
         Codes of each attribute.
     weight : float, default 1
-        How many records the prior of each table of counts is worth, above 0.
+        Weight of the prior of each table of counts, in records, above 0.
 
     Notes
     -----
@@ -230,18 +230,18 @@ def log_densities(
 
 
 def log_shares(codes: Ints, size: int, prior: Floats | None, weight: float) -> Floats:
-    """Return (size,) logarithms of the shares of codes, drawn towards a prior.
+    """Return log shares (size,) of codes, shrunk towards a prior.
 
     Parameters
     ----------
     codes : ndarray of int, shape (n,)
-        In 0..size - 1.
+        Codes in 0..size - 1.
     size : int
-        How many codes there are.
+        Number of codes.
     prior : ndarray, shape (size,), or None
         Shares to draw towards; equal ones for None.
     weight : float
-        How many records the prior is worth, above 0.
+        Weight of the prior, in records, above 0.
     """
     towards = np.full(size, 1.0 / size) if prior is None else prior
     counts = np.bincount(codes, minlength=size)

@@ -1,4 +1,4 @@
-"""SynthPop: columns one after another, each by a tree on those before it."""
+"""SynthPop: columns drawn one by one, each from a tree on the earlier ones."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ Singles = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Leaves:
-    """A tree on earlier columns, and the values that fell in each of its leaves."""
+    """A tree on earlier columns, and the values in each of its leaves."""
 
     tree: Any
-    """scikit-learn's compiled tree; None where there is nothing to split by."""
+    """Compiled tree of scikit-learn; None where nothing can be split."""
     values: Floats
-    """(n,) Values of the training set, those of a leaf beside each other."""
+    """(n,) Values of the training set, leaf by leaf."""
     start: Ints
-    """(number of nodes,) Where a leaf's values start."""
+    """(number of nodes,) First position of a leaf's values."""
     count: Ints
-    """(number of nodes,) How many there are."""
+    """(number of nodes,) Number of a leaf's values."""
 
     def draw(self, before: Singles, rng: np.random.Generator) -> Floats:
-        """Return a value of the leaf of each row of earlier columns (m, j), (m,)."""
+        """Draw a value from the leaf of each row of earlier columns (m, j), (m,)."""
         leaf: Ints = np.zeros(len(before), np.int64)
         if self.tree is not None:
             leaf = self.tree.apply(before)
@@ -42,15 +42,15 @@ class Leaves:
 
 @dataclass(frozen=True, eq=False)
 class Sequential:
-    """Columns in an order, each drawn given those before it."""
+    """Columns in order, each drawn given the earlier ones."""
 
     order: tuple[int, ...]
-    """Numbers of the columns."""
+    """Positions of the columns, in the order of drawing."""
     leaves: tuple[Leaves, ...]
-    """One a column, in that order."""
+    """Leaves per column, in the same order."""
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
-        """Return n records, (n, F)."""
+        """Draw n records, (n, F)."""
         drawn = np.zeros((n, len(self.order)))
         before = np.zeros((n, len(self.order)), np.float32)
         for j, (column, leaves) in enumerate(zip(self.order, self.leaves, strict=True)):
@@ -67,14 +67,14 @@ def learn_cart(
     order: Sequence[int] | None = None,
     least: int = LEAF,
 ) -> Sequential:
-    """Return what SynthPop learns from records.
+    """Fit SynthPop's trees to records.
 
     Parameters
     ----------
     values : ndarray of float, shape (n, F)
         Numbers as they are, categories as codes.
     categorical : ndarray of bool, shape (F,)
-        Which columns are categories.
+        True for categorical columns.
     rng : numpy.random.Generator
         Breaks ties between splits.
     order : sequence of int, optional

@@ -1,4 +1,4 @@
-"""Generators in any language: a program that reads a CSV table and writes one."""
+"""Generators in any language: a program that reads one CSV table and writes another."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ from privacygauge.synthetic.generators.returned import csv_of, frame_of_csv, one
 from privacygauge.synthetic.table import Table
 
 MOST_BYTES = 2**26
-"""A program that writes more than this, and a thousand bytes a field, is stopped: it would fill
-the disk before its time is up."""
+"""Most bytes of a program's output, besides a thousand per field: more would fill the disk before
+the time limit."""
 _MOST_BYTES_A_FIELD = 1_000
 _LOOK_EVERY_SECONDS = 0.2
+# Bytes at the end of standard error in which its last line is looked for.
 _TAIL_BYTES = 4_096
 
 
 @dataclass(frozen=True)
 class Command:
-    """Runs a program for every table: CSV on its standard input, CSV from its standard output.
+    """Program run for every table: CSV on standard input, CSV from standard output.
 
     Both tables are in UTF-8, with a header, and have empty fields where a value is missing. In
     the arguments ``{n}`` stands for the number of records and ``{seed}`` for the seed; the
@@ -51,14 +52,22 @@ class Command:
     """
 
     args: str | Sequence[str]
-    """The program and its arguments, as a list or as they would be typed into a shell."""
+    """Program and arguments, as a list or as a shell command."""
     label: str = ""
-    """What reports call it; the names of the program and of its first argument by default."""
+    """Name, as reports print it; by default those of the program and of its first argument."""
     limit: float = 600.0
-    """Seconds that it may take for a table; above 0."""
+    """Time limit per table in seconds, above 0."""
 
     def __post_init__(self) -> None:
-        args = tuple(_split(self.args) if isinstance(self.args, str) else self.args)
+        if isinstance(self.args, str):
+            try:
+                args = tuple(shlex.split(self.args))
+            except ValueError as error:
+                raise InputError(
+                    f"the command {self.args!r} cannot be read ({error}): close it"
+                ) from error
+        else:
+            args = tuple(self.args)
         if not args:
             raise InputError("a command must name a program, got none")
         if shutil.which(args[0]) is None:
@@ -72,7 +81,7 @@ class Command:
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Name, as reports print it."""
         return self.label or one_line(" ".join(Path(arg).name for arg in self.args[:2]), 40)
 
     def describe(self) -> Mapping[str, Any]:
@@ -85,7 +94,7 @@ class Command:
         }
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
-        """Return the n records that the program writes when it is given the table."""
+        """Return n records that the program writes for the table."""
         filled = {"n": str(n), "seed": str(drawn_seed(rng))}
         n_fields = (n + 1) * len(table.schema.names)
         most = MOST_BYTES + _MOST_BYTES_A_FIELD * n_fields
@@ -114,7 +123,9 @@ class Command:
     def _started(
         self, stdin: IO[bytes], stdout: IO[bytes], stderr: IO[bytes], filled: Mapping[str, str]
     ) -> subprocess.Popen[bytes]:
-        args = [_fill_placeholders(arg, filled) for arg in self.args]
+        args = list(self.args)
+        for key, value in filled.items():
+            args = [arg.replace(f"{{{key}}}", value) for arg in args]
         variables = {f"PRIVACYGAUGE_{key.upper()}": value for key, value in filled.items()}
         try:
             return subprocess.Popen(
@@ -134,11 +145,14 @@ class Command:
     def _stopped(
         self, process: subprocess.Popen[bytes], written: Sequence[IO[bytes]], most: int
     ) -> str:
-        """Wait for the end, and return why not to wait any longer, or an empty text."""
+        """Wait for the end; return the reason to wait no longer, or an empty text."""
         last = time.monotonic() + self.limit
         while True:
             left = last - time.monotonic()
-            ended = _has_ended(process, max(min(left, _LOOK_EVERY_SECONDS), 0.0))
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(min(left, _LOOK_EVERY_SECONDS), 0.0))
+            ended = process.returncode is not None
+            # Looked at after it has ended, too: the last block may be the one too many.
             if sum(map(_size, written)) > most:
                 return f"wrote {most / 1e6:.3g} MB and more, too much for a table"
             if ended:
@@ -147,27 +161,8 @@ class Command:
                 return f"did not end within its limit of {self.limit:g} seconds a table"
 
 
-def _split(text: str) -> list[str]:
-    try:
-        return shlex.split(text)
-    except ValueError as error:
-        raise InputError(f"the command {text!r} cannot be read ({error}): close it") from error
-
-
-def _fill_placeholders(arg: str, values: Mapping[str, str]) -> str:
-    for key, value in values.items():
-        arg = arg.replace(f"{{{key}}}", value)
-    return arg
-
-
-def _has_ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(seconds)
-    return process.returncode is not None
-
-
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Kill a program that still runs, and what it started."""
+    """Kill a running program and its child processes."""
     if process.poll() is None:
         if sys.platform == "win32":
             process.kill()

@@ -1,10 +1,9 @@
-"""Running code of the user's: its randomness fixed, its output apart, its errors named.
+"""Running the user's code: seeded, with separate output and named errors.
 
-Whatever a ``seed`` or ``random_state`` argument is offered to gets a number. As many libraries
-draw from the global states of numpy, random and torch (where it is loaded) instead, these are
-seeded with the same number around every call and restored after it. So one such call is made at a
-time in a process. Code that seeds itself from the clock, or TensorFlow, is out of reach: what it
-gives cannot be made again.
+Every ``seed`` or ``random_state`` argument gets a number. As many libraries draw instead from the
+global states of numpy, random and torch (where it is loaded), these are seeded with the same number
+around every call and restored after it; a process therefore makes one such call at a time. Code
+that seeds itself from the clock, or TensorFlow, is out of reach: its results cannot be reproduced.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from privacygauge.runs.source import version_of
 from privacygauge.synthetic.generators.returned import one_line
 
 SEEDS = ("seed", "random_state")
-"""Names of arguments that are given a number which fixes what is random."""
+"""Names of arguments that take a seed."""
 
-# The global random states are one a process.
+# A process has one set of global random states.
 _ALONE = threading.RLock()
 
 
 def takes(function: Callable[..., Any], n_positional: int) -> bool:
-    """Return whether a callable can be called with so many arguments and a seed by name."""
+    """Return whether a callable takes a number of positional arguments and a seed by name."""
     try:
         signature = inspect.signature(function)
         signature.bind(*range(n_positional), **seed_by_name(function, 0))
@@ -45,9 +44,9 @@ def takes(function: Callable[..., Any], n_positional: int) -> bool:
 
 @contextlib.contextmanager
 def theirs(name: str, seed: int) -> Iterator[None]:
-    """Run code of the user's: global states are seeded, and what it raises is an InputError.
+    """Run the user's code with global random states seeded; its exceptions become an InputError.
 
-    What it prints goes to standard error, so that results on standard output stay whole.
+    Its output goes to standard error, so that results on standard output stay whole.
     """
     try:
         with _ALONE, _seeded_globals(seed), contextlib.redirect_stdout(sys.stderr):
@@ -66,7 +65,10 @@ def _seeded_globals(seed: int) -> Iterator[None]:
     numpys, pythons = np.random.get_state(), random.getstate()  # noqa: NPY002
     torch = sys.modules.get("torch")
     torches = None if torch is None else torch.get_rng_state()
-    on_gpu = [] if torch is None or not torch.cuda.is_initialized() else _states_on_gpu(torch)
+    on_gpu: list[Any] = []
+    # Asking for the states would start CUDA where the user's code does not.
+    if torch is not None and torch.cuda.is_initialized():
+        on_gpu = torch.cuda.get_rng_state_all()
     try:
         np.random.seed(seed)  # noqa: NPY002
         random.seed(seed)
@@ -82,18 +84,13 @@ def _seeded_globals(seed: int) -> Iterator[None]:
                 torch.cuda.set_rng_state(state, number)
 
 
-def _states_on_gpu(torch: Any) -> list[Any]:
-    states: list[Any] = torch.cuda.get_rng_state_all()
-    return states
-
-
 def drawn_seed(rng: np.random.Generator) -> int:
-    """Return a seed that every library takes, in 0..2**31-1."""
+    """Draw a seed that every library accepts, in 0..2**31-1."""
     return int(rng.integers(2**31))
 
 
 def parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    """Return the arguments that can be given by name."""
+    """Return the names of the arguments that can be passed by name."""
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):  # compiled code may not say
@@ -103,13 +100,13 @@ def parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Paramete
 
 
 def seed_by_name(function: Callable[..., Any], seed: int) -> dict[str, int]:
-    """Return the seed under every name that the callable has for it; none where it has none."""
+    """Return the seed under every name that the callable has for it; empty without any."""
     known = parameters_of(function)
     return {name: seed for name in SEEDS if name in known}
 
 
 def require_sendable(generator: object, name: str) -> None:
-    """Refuse a generator that cannot be sent to another process, before any work.
+    """Refuse, before any work, a generator that cannot be sent to another process.
 
     Raises
     ------
@@ -135,12 +132,12 @@ def _error_text(error: BaseException) -> str:
 
 
 def code_origin(thing: object) -> Mapping[str, str]:
-    """Return the name and the version of code; what it does is compared by `runs.code`.
+    """Return the name and the version of code; its content is compared by `runs.code`.
 
     Parameters
     ----------
     thing : function, class, partial, or object
-        Of an object, its class is the code.
+        Code; for an object, that of its class.
 
     Returns
     -------
@@ -156,7 +153,7 @@ def code_origin(thing: object) -> Mapping[str, str]:
 
 
 def digest_of_file(path: str | Path) -> str:
-    """Return the first 16 digits of the sha256 of a file's content."""
+    """Return the first 16 hexadecimal digits of the SHA-256 of a file's content."""
     with Path(path).open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()[:16]
 

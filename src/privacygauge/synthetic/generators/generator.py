@@ -1,4 +1,4 @@
-"""Generators: from a table to a synthetic one of the same schema."""
+"""Generators: from a table to a synthetic table of the same schema."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from privacygauge.synthetic.table import Table
 
 
 class Generator(Protocol):
-    """Makes synthetic tables. Frozen; everything random comes from the given generator."""
+    """Generator of synthetic tables. Frozen; all randomness comes from the `rng` passed in."""
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Name, as reports print it."""
 
     def describe(self) -> Mapping[str, Any]:
-        """Return everything that the result depends on beside the table, as JSON values."""
+        """Return all settings that the result depends on besides the table, as JSON values."""
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
-        """Return n synthetic records of the table's schema, learnt from its records."""
+        """Train on a table; return n synthetic records of its schema."""
 
 
 @dataclass(frozen=True)
 class _Chosen:
-    """What is described by its fields."""
+    """Mixin for dataclasses that their fields describe."""
 
     def describe(self) -> Mapping[str, Any]:
-        """Return what was chosen; empty where there is nothing to choose."""
+        """Return the options as a dict; empty where there are none."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class BayNet(_Chosen):
-    """A greedy Bayes network of the records' counts; numbers in equally wide bins."""
+    """Greedy Bayesian network of the records' counts; numbers in bins of equal width."""
 
     degree: int = 1
     """Most parents of a column; 1 in Meeus et al. (2023)."""
@@ -60,14 +60,15 @@ class BayNet(_Chosen):
 
 @dataclass(frozen=True)
 class PrivBayes(_Chosen):
-    """A Bayes network under differential privacy (Zhang et al. 2017).
+    """Bayesian network under differential privacy (Zhang et al. 2017).
 
-    The privacy of every record holds as far as the schema (categories, ranges) and the number of
-    records are public: a schema that was inferred from the records is not.
+    The guarantee holds if the schema (categories, ranges) and the number of records are public: a
+    schema inferred from the records is not.
     """
 
     epsilon: float
-    """Above 0; for replacing one record. Half of it pays for the structure, half for counts."""
+    """Privacy budget, above 0, for replacing one record. Half is spent on the structure, half on
+    counts."""
     degree: int = 1
     """Most parents of a column."""
     bins: int = 10
@@ -91,21 +92,21 @@ class PrivBayes(_Chosen):
 
 @dataclass(frozen=True)
 class SynthPop:
-    """Columns one after another, each by a tree on those before it (Nowok et al. 2016)."""
+    """Columns drawn one by one, each from a tree on the earlier ones (Nowok et al. 2016)."""
 
     least: int = LEAF
     """Fewest records in a leaf."""
     order: tuple[str, ...] | None = None
-    """Names of the columns in the order in which they are drawn; as they stand by default."""
+    """Names of the columns in the order of drawing; by default that of the table."""
 
     name = "SynthPop"
 
     def describe(self) -> Mapping[str, Any]:
-        """Return the size of leaves and the order."""
+        """Return the leaf size and the order."""
         return {"least": self.least, "order": None if self.order is None else list(self.order)}
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
-        """Return n records, each value of which occurs in the table."""
+        """Return n records whose values all occur in the table."""
         # A missing number is a number below all others: trees split it off where it matters.
         stand_in = np.array([_below_range(column) for column in table.schema.columns])
         values = np.where(np.isnan(table.values), stand_in, table.values)
@@ -133,7 +134,7 @@ def _below_range(column: Column) -> float:
 
 @dataclass(frozen=True)
 class Marginals(_Chosen):
-    """Every column on its own, drawn from its values: a control that keeps no record together."""
+    """Independent columns, resampled: a control that keeps no record together."""
 
     name = "independent columns"
 
@@ -145,12 +146,12 @@ class Marginals(_Chosen):
 
 @dataclass(frozen=True)
 class Identity(_Chosen):
-    """The records themselves, with replacement: a control that gives everything away."""
+    """The records themselves, resampled: a control that leaks everything."""
 
     name = "identity"
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
-        """Return n of the records; each once where n is their number."""
+        """Return n of the records; each once where n is the number of records."""
         if n == len(table):
             return table[rng.permutation(n)]
         return Table(table.schema, table.values[rng.integers(len(table), size=n)])
@@ -158,7 +159,7 @@ class Identity(_Chosen):
 
 @dataclass(frozen=True)
 class Silence(_Chosen):
-    """Uniform over the schema's domain: a control that never looks at the records."""
+    """Uniform over the schema's domain: a control that ignores the records."""
 
     name = "silence"
 

@@ -1,4 +1,4 @@
-"""Generators by what a user has: a name with options, an object, a function."""
+"""Generators from a user's argument: a name with options, an object or a function."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GENERATORS: Mapping[str, type[Any]] = {
     "identity": Identity,
     "silence": Silence,
 }
-"""The built-in generators, the last three of which are controls."""
+"""Built-in generators; the last three are controls."""
 
 
 def generator_named(
@@ -49,13 +49,13 @@ def generator_named(
         One of `GENERATORS`, with options after a colon if need be; in a text the columns of
         ``order`` are parted by ``+``.
     epsilon : float, optional
-        Of privbayes, which needs it.
+        Privacy budget of privbayes, which needs it.
     degree, bins : int, optional
-        Of baynet and privbayes.
+        Options of baynet and privbayes.
     least : int, optional
-        Of synthpop.
+        Option of synthpop.
     order : sequence of str, optional
-        Of synthpop.
+        Option of synthpop.
 
     Raises
     ------
@@ -80,12 +80,12 @@ def generator_named(
 
 
 def is_named(text: str) -> bool:
-    """Return whether a text means a built-in generator; these win over modules of that name."""
+    """Return whether a text names a built-in generator; these win over modules of the same name."""
     return text.partition(":")[0] in GENERATORS
 
 
 def as_generator(thing: object, name: str = "") -> Generator:
-    """Return a generator of whatever makes synthetic tables.
+    """Return a generator from a name, an object or a function.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def as_generator(thing: object, name: str = "") -> Generator:
         one (`adapters.FitSample`); or a function of a frame, a number of records and perhaps a
         seed that returns a frame (`adapters.Call`). For programs give a `command.Command`.
     name : str
-        What reports call it; default: its own name. Generators keep theirs.
+        Name, as reports print it; by default its own. Generators keep theirs.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Bayes networks on categories: structure, tables and sampling, of plain counts or private ones."""
+"""Bayesian networks on categories: structure, tables and sampling, from exact or private counts."""
 
 from __future__ import annotations
 
@@ -15,37 +15,38 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 
 Choose = Callable[[Floats, "Sequence[Node]"], int]
-"""Takes the mutual information of every candidate (c,), and the candidates; returns a number."""
+"""Function of every candidate's mutual information (c,) and the candidates; returns an index."""
 
 _WHOLE = 1 << 24
-"""Float32 counts whole numbers up to here."""
+"""Largest whole number up to which float32 is exact."""
 _ENTRIES = 10**7
-"""Of a product of indicators: it takes a tenth of a second."""
+"""Most entries in a product of indicators: it takes a tenth of a second."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """An attribute and those that it depends on."""
+    """An attribute and its parents."""
 
     attribute: int
-    """Its number."""
+    """Number of the attribute."""
     parents: tuple[int, ...]
-    """Numbers of the attributes it depends on, all earlier in the network."""
+    """Numbers of its parents, all earlier in the network."""
 
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """A Bayes network over categories, ready to sample."""
+    """A Bayesian network over categories, ready to sample."""
 
     nodes: tuple[Node, ...]
-    """In an order in which parents come first."""
+    """Nodes in an order in which parents come first."""
     tables: tuple[Floats, ...]
-    """One a node, (product of the parents' sizes, size): p(category | parents), rows sum to 1."""
+    """Table per node, (product of the parents' sizes, size): p(category | parents); rows sum to
+    1."""
     sizes: tuple[int, ...]
-    """How many categories each attribute has, by its number."""
+    """Number of categories of each attribute, by its number."""
 
     def sample(self, n: int, rng: np.random.Generator) -> Ints:
-        """Return n records drawn from the network, ancestors first, (n, F)."""
+        """Draw n records (n, F), ancestors first."""
         codes = np.zeros((n, len(self.sizes)), np.int64)
         for node, table in zip(self.nodes, self.tables, strict=True):
             # A draw of 1 - u in (0, 1] never falls behind the last category of any weight.
@@ -59,7 +60,7 @@ class Network:
 
 
 def combine_codes(codes: Ints, attributes: tuple[int, ...], sizes: tuple[int, ...]) -> Ints:
-    """Return one number for the categories of several attributes together, (n,)."""
+    """Return one number for each combination of several attributes' categories, (n,)."""
     found = np.zeros(len(codes), np.int64)
     for attribute in attributes:
         found = found * sizes[attribute] + codes[:, attribute]
@@ -67,7 +68,7 @@ def combine_codes(codes: Ints, attributes: tuple[int, ...], sizes: tuple[int, ..
 
 
 def joint_counts(codes: Ints, node: Node, sizes: tuple[int, ...]) -> Ints:
-    """Return how often each category occurs with each combination of parents, (P, v)."""
+    """Count each category with each combination of parents, (P, v)."""
     n_parents = math.prod(sizes[p] for p in node.parents)
     v = sizes[node.attribute]
     index = combine_codes(codes, (*node.parents, node.attribute), sizes)
@@ -105,7 +106,7 @@ def pairwise_information(codes: Ints, sizes: tuple[int, ...]) -> Floats:
 
 
 def _information_in_order(codes: Ints) -> Floats:
-    """Return what `pairwise_information` does, whatever the number of categories."""
+    """Return the result of `pairwise_information` for any number of categories."""
     n, width = codes.shape
     known = xlogy(np.arange(n + 1.0), np.arange(n + 1.0))
     of_column = np.ascontiguousarray(
@@ -126,7 +127,7 @@ def _information_in_order(codes: Ints) -> Floats:
 
 @dataclass(frozen=True)
 class _Candidates(Sequence[Node]):
-    """Every attribute with all parents in turn; a node is made when it is asked for.
+    """All combinations of an attribute and its parents; nodes are made on demand.
 
     A table of 500 columns has 20 million of them in all steps together.
     """
@@ -151,7 +152,7 @@ class _Candidates(Sequence[Node]):
 def learn_structure(
     codes: Ints, sizes: tuple[int, ...], degree: int, choose: Choose, rng: np.random.Generator
 ) -> tuple[Node, ...]:
-    """Return a network grown one attribute at a time.
+    """Learn a network's structure, one attribute at a time.
 
     Parameters
     ----------
@@ -192,12 +193,12 @@ def learn_structure(
 
 
 def most_informative(information: Floats, candidates: Sequence[Node]) -> int:
-    """Return the candidate of the largest mutual information, the first of equals."""
+    """Return the candidate of largest mutual information, the first in a tie."""
     return int(np.argmax(information))
 
 
 def normalise_weights(weights: Floats, spare: Floats) -> Floats:
-    """Return rows of weights (P, v) that sum to 1; `spare` (v,) where a row has none."""
+    """Normalise rows of weights (P, v) to sum 1; rows of zeros become `spare` (v,)."""
     total = weights.sum(axis=1, keepdims=True)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(total > 0, weights / total, spare / spare.sum()), np.float64)
@@ -206,7 +207,7 @@ def normalise_weights(weights: Floats, spare: Floats) -> Floats:
 def learn_bayes_net(
     codes: Ints, sizes: tuple[int, ...], degree: int, rng: np.random.Generator
 ) -> Network:
-    """Return the network that BayNet learns from records.
+    """Learn BayNet's network from records.
 
     Parameters
     ----------
@@ -237,7 +238,7 @@ def learn_bayes_net(
 def learn_privbayes(
     codes: Ints, sizes: tuple[int, ...], degree: int, epsilon: float, rng: np.random.Generator
 ) -> Network:
-    """Return a network that is epsilon-differentially private in the records.
+    """Learn a network that is epsilon-differentially private in the records.
 
     Parameters
     ----------
@@ -256,9 +257,9 @@ def learn_privbayes(
     Half of epsilon pays for the structure: F - 1 choices by the exponential mechanism, with the
     sensitivity of mutual information (lemma 4.2 there). Half pays for the F - degree tables of
     counts of an attribute with its parents: Laplace noise of scale 2 (F - degree) / (epsilon / 2)
-    in each cell, as a record that is replaced changes two cells of each table by 1. What is below
-    0 becomes 0. The first attributes, those with fewer parents, are read off the first table.
-    Combinations of parents without weight get every category alike.
+    in each cell, as replacing a record changes two cells of each table by 1. Negative counts become
+    0. The first attributes, those with fewer parents, are read off the first table. Combinations of
+    parents without weight get a uniform distribution.
     """
     if not epsilon > 0:
         raise InputError(f"epsilon must be above 0, got {epsilon}")
@@ -288,7 +289,7 @@ def learn_privbayes(
 
 
 def information_sensitivity(n: int, candidates: Sequence[Node], sizes: tuple[int, ...]) -> float:
-    """Return by how much replacing one of n records changes any of these, in nats.
+    """Return the sensitivity of these mutual informations to replacing one of n records, in nats.
 
     Zhang et al. (2017), lemma 4.2: the mutual information of an attribute and its parents changes
     less where either of both is binary.
@@ -307,7 +308,7 @@ def _is_binary(node: Node, sizes: tuple[int, ...]) -> bool:
 def exponential_mechanism(
     scores: Floats, sensitivity: float, epsilon: float, rng: np.random.Generator
 ) -> int:
-    """Return a candidate drawn with weight ``exp(epsilon score / (2 sensitivity))``.
+    """Draw a candidate with weight ``exp(epsilon score / (2 sensitivity))``.
 
     In logarithms: nothing overflows.
     """
@@ -324,14 +325,14 @@ def noisy_counts(
     budget: tuple[int, float],
     rng: np.random.Generator,
 ) -> Floats:
-    """Return counts (P, v) with Laplace noise, nothing below 0.
+    """Return counts (P, v) with Laplace noise, clipped at 0.
 
     Parameters
     ----------
     codes, node, sizes
         As in `joint_counts`.
     budget : tuple of int and float
-        How many tables share how much epsilon.
+        Number of tables, and the epsilon that they share.
     rng : numpy.random.Generator
     """
     tables, epsilon = budget
@@ -342,7 +343,7 @@ def noisy_counts(
 def _from_first(counts: Floats, first: Node, node: Node, sizes: tuple[int, ...]) -> Floats:
     """Return the counts of an early node, summed from the table of the first full one.
 
-    The parents of that one are all attributes before it.
+    All attributes before that one are its parents.
     """
     axes = (*first.parents, first.attribute)
     whole = counts.reshape([sizes[a] for a in axes])

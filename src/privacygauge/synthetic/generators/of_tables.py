@@ -1,4 +1,4 @@
-"""Generators of two tables at once, such as people and their visits, as generators of people."""
+"""Generators of two tables, such as people and their visits, as generators of people."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from privacygauge.synthetic.table import Table
 
 @dataclass(frozen=True)
 class OfTables:
-    """Gives a generator the people of a data set with all their rows; returns one record a person.
+    """Gives a generator all rows of a data set's people; returns one record per person.
 
-    So that all that a person has in either table is in or out together.
+    All rows of a person, in either table, are thus in or out together.
     """
 
     made_by: Call | FitSample
-    """Takes a dict of two frames and returns one."""
+    """Generator of a dict of two frames."""
     related: Related
-    """Both tables of everybody."""
+    """Both tables of all people."""
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Name, as reports print it."""
         return self.made_by.name
 
     def describe(self) -> Mapping[str, Any]:
-        """Return where the generator comes from, and digests of the rows and of whose they are."""
+        """Return the origin of the generator, and digests of the rows and their owners."""
         related = {
             "rows": table_digest(self.related.rows),
             "owners": digest_of_units(self.related.owner),
@@ -44,11 +44,11 @@ class OfTables:
         return {**self.made_by.describe(), "related": related}
 
     def reached(self) -> tuple[object, ...]:
-        """Return what else is run."""
+        """Return further code that is run."""
         return (self.made_by,)
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
-        """Return n people that the generator made of those of the table, with their rows."""
+        """Return n people that the generator made from the table's people and their rows."""
         if table.people is None:
             raise InputError(
                 "a generator of several tables learns from real people alone: choose other "
@@ -61,12 +61,12 @@ class OfTables:
 
 
 def takes_tables(generator: object) -> bool:
-    """Return whether a generator learns from several tables at once."""
+    """Return whether a generator learns from several tables."""
     return bool(getattr(generator, "takes_tables", False))
 
 
 def over(generator: object, related: Related) -> Generator:
-    """Return a generator of people: of both tables, or of one record a person if it takes one.
+    """Return a generator of people: of both tables, or of one record per person if it takes one.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a generator that is not ours gave back: checked, and coded by the schema; CSV either way."""
+"""Tables returned by foreign generators: checked, and coded by the schema; CSV both ways."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 
 
 ROUNDING = 1e-9
-"""How far, relative to the larger end of its range, a number may lie outside of it."""
+"""Largest distance of a number from its range, relative to the range's larger end."""
 ROUNDING_SINGLE = 1e-6
-"""The same for columns of float32, as networks give them."""
+"""Largest distance for columns of float32, as networks return them."""
 # Of whole numbers, however large they are: so that none is taken for the next.
 _MOST = 0.01
 
 
 def table_from(frame: object, schema: Schema, n: int, name: str) -> Table:
-    """Return what a generator gave back as a table of the schema, or say what is wrong with it.
+    """Return a generator's output as a table of the schema.
 
-    Numbers beyond the schema's range become its nearer end, and `Table.clipped` counts them.
-    Numbers that miss the range, or a whole number, by float rounding alone (`ROUNDING`) are put
-    right without a word. Nothing else is mended: a value that is missing, infinite or a fraction
-    where none may be, or a category that the schema does not have, is refused. Learning from the
-    table cannot yield such a category.
+    Numbers beyond the schema's range are moved to its nearer end, and `Table.clipped` counts them.
+    Numbers that miss the range, or a whole number, by float rounding alone (`ROUNDING`) are
+    corrected silently. Nothing else is corrected: a missing or infinite value, or a fraction where
+    none may be, or a category that the schema lacks, is refused. Training on the table cannot yield
+    such a category.
 
     Parameters
     ----------
@@ -48,9 +48,9 @@ def table_from(frame: object, schema: Schema, n: int, name: str) -> Table:
     schema : Schema
         The table's that the generator learnt from.
     n : int
-        How many records it was asked for.
+        Number of records that it was asked for.
     name : str
-        What messages call the generator.
+        Name of the generator in messages.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def table_from(frame: object, schema: Schema, n: int, name: str) -> Table:
 
 
 def one_line(text: str, most: int = 200) -> str:
-    """Return a text of the user's for a message: printable, on one line, at most so long."""
+    """Return a printable, one-line version of a user's text for a message, cut to a length."""
     plain = "".join(letter if letter.isprintable() else " " for letter in text)
     words = " ".join(plain.split())
     return words if len(words) <= most else words[: most - 3] + "..."
@@ -130,7 +130,7 @@ def _check_columns(frame: pd.DataFrame, schema: Schema, name: str) -> None:
 
 
 def _inside(given: pd.Series[Any], column: Column, name: str) -> tuple[Floats, int]:
-    """Return numbers clipped to the column's range, and how many lay beyond it.
+    """Return numbers clipped to the column's range, and how many were outside.
 
     Whole where they must be; NaN and inf stay.
     """
@@ -174,7 +174,7 @@ _SPECIAL = frozenset(',"\n\r')
 
 
 def csv_of(table: Table) -> str:
-    """Return a table as CSV text with a header, empty fields where a value is missing.
+    """Return a table as CSV text with a header; missing values are empty fields.
 
     Numbers have as many digits as it takes to get the same number back, whole ones no point.
     """
@@ -185,7 +185,7 @@ def csv_of(table: Table) -> str:
 
 
 def frame_of_csv(content: bytes, schema: Schema, name: str) -> pd.DataFrame:
-    """Return what a program wrote as a frame, for `table_from` to check by the schema.
+    """Return a program's CSV output as a frame, for `table_from` to check by the schema.
 
     Fields of numbers are numbers where all of a column can be read as such. Unlike a file of the
     user's, nothing but an empty field is a missing value: NA may be a category.
@@ -197,7 +197,7 @@ def frame_of_csv(content: bytes, schema: Schema, name: str) -> pd.DataFrame:
     schema : Schema
         Says which columns hold numbers.
     name : str
-        What messages call the program.
+        Name of the program in messages.
 
     Raises
     ------
@@ -217,7 +217,7 @@ def frame_of_csv(content: bytes, schema: Schema, name: str) -> pd.DataFrame:
 
 
 def require_no_empty_category(schema: Schema) -> None:
-    """Refuse a category of no letters, which CSV cannot tell from a missing value."""
+    """Refuse an empty category, which CSV cannot tell from a missing value."""
     for column in schema.columns:
         if "" in column.categories:
             raise InputError(
@@ -245,12 +245,10 @@ def _number(value: float, *, whole: bool) -> str:
 def _line(fields: tuple[str, ...]) -> str:
     # The csv module of Python 3.11 leaves a lone carriage return bare, which ends a line. A
     # lone empty field would make an empty line, which readers skip.
-    written = [_quote_csv(field) if _SPECIAL & set(field) else field for field in fields]
+    written = [
+        '"' + field.replace('"', '""') + '"' if _SPECIAL & set(field) else field for field in fields
+    ]
     return (",".join(written) or '""') + "\n"
-
-
-def _quote_csv(field: str) -> str:
-    return '"' + field.replace('"', '""') + '"'
 
 
 def _rows(content: bytes, name: str) -> tuple[list[str], list[list[str]]]:
@@ -283,7 +281,7 @@ def _no_csv(name: str, why: str) -> InputError:
 
 
 def _numbers(texts: tuple[str, ...]) -> NDArray[Any]:
-    """Return floats, or the texts where one is not a number: messages then show it."""
+    """Return floats, or the texts where one of them is not a number: messages then show it."""
     try:
         # Python reads the nearest number; pandas is off in the last digit.
         return np.array([float(text) if text else math.nan for text in texts], dtype=np.float64)

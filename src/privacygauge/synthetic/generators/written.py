@@ -1,4 +1,4 @@
-"""Generators as a command line writes them, or as a finished run has recorded them."""
+"""Generators as written on a command line, or as recorded in a finished run."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from privacygauge.synthetic.table import Table
 
 
 def written_generator(text: str, run: Path | None = None) -> Generator:
-    """Return the generator that a text names, or what stands for it in a finished run.
+    """Return the generator that a text names, or its record in a finished run.
 
     Parameters
     ----------
     text : str
-        Of a built-in generator, ``FILE.py:NAME`` or ``MODULE:NAME``, or ``command: PROGRAM ...``.
+        Built-in generator, ``FILE.py:NAME``, ``MODULE:NAME``, or ``command: PROGRAM ...``.
     run : Path, optional
         Folder of a finished run: code of the user's is not imported.
 
@@ -54,21 +54,21 @@ _SAID = "generator "
 
 @dataclass(frozen=True)
 class RecordedGenerator(RecordedCode):
-    """Stands for what made the tables of a run."""
+    """Record of the generator behind the tables of a run; it makes none."""
 
     name: str
-    """What reports call it."""
+    """Name, as reports print it."""
     description: Mapping[str, Any]
-    """What it said of itself."""
+    """Description that the generator gave of itself."""
     code: Code
     """The user's code behind it."""
 
     def describe(self) -> Mapping[str, Any]:
-        """Return what it said of itself."""
+        """Return the generator's own description."""
         return self.description
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
-        """Refuse: there is nothing to make tables with."""
+        """Refuse: a record cannot make tables."""
         raise InputError(
             f"the run does not hold all that its report needs of {self.name}: privacygauge resume "
             "goes on, given the generator"
@@ -76,7 +76,7 @@ class RecordedGenerator(RecordedCode):
 
 
 def recorded_generator(run: str | Path) -> RecordedGenerator:
-    """Return what stands for the generator of a run.
+    """Return the record of the generator of a run.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""The audit of a synthetic table that was already released, without its generator."""
+"""Audits of a released synthetic table, without its generator."""

@@ -1,8 +1,8 @@
 """Attackers who learn a column from the synthetic table, and guess it for people.
 
-A single nearest neighbour repeats what one synthetic record says, and loses to a constant guess
-wherever a column is hard to tell. Trees learn from all records, and fully grown ones still repeat
-a record that was copied.
+A single nearest neighbour repeats one synthetic record, and loses to a constant guess wherever a
+column is hard to predict. Trees learn from all records, and fully grown ones still repeat a record
+that was copied.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
     from sklearn.ensemble import ExtraTreesClassifier
 
 MOST_VALUES = 20
-"""Values of a column that are guessed at most: the most frequent ones."""
+"""Most values of a column that can be guessed: the most frequent ones."""
 TRIED = 2_000
-"""Synthetic records that attackers are compared on, half of which teach and half judge."""
+"""Synthetic records on which attackers are compared: half to train, half to judge."""
 TREES = 16
-"""Of a forest; half of them where attackers are compared."""
+"""Trees in a forest; half as many where attackers are compared."""
 
 
 @dataclass(frozen=True)
 class Attacker:
-    """A forest whose trees are cut back until enough records are behind each guess.
+    """A forest whose trees are pruned until enough records are behind each guess.
 
     All attackers cut the same forest: it is grown once.
     """
 
     name: str
-    """As reports call it."""
+    """Name, as reports print it."""
     fewest: float
-    """Synthetic records behind a guess, at least 1; infinite for all of them, which is a
+    """Fewest synthetic records behind a guess, at least 1; infinity for all of them, which gives a
     constant."""
 
 
@@ -49,25 +49,26 @@ ATTACKERS = (
     Attacker("a forest pruned to 10 records a leaf", 10),
     Attacker("a constant", np.inf),
 )
-"""All that are compared; of about equally good ones the first, which keeps copies by heart."""
+"""Attackers that are compared; of about equally good ones the first wins, which memorises
+copies."""
 
 
 @dataclass(frozen=True, eq=False)
 class Guesses:
-    """What an attacker guesses of a column."""
+    """An attacker's guesses of a column."""
 
     attacker: str
-    """Which was chosen."""
+    """Attacker that was chosen."""
     values: tuple[Floats, ...]
-    """A guess for each record of each table that was asked about."""
+    """Guess for each record of each table asked about."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Answers:
-    """The values that can be guessed, and for which values each is right."""
+    """Values that can be guessed, and the values for which each is right."""
 
     values: Floats
-    """(k,) Ascending, a missing one last."""
+    """(k,) Values, ascending, a missing one last."""
     right: Floats
     """(k, k) 1 where guess j is right for value i."""
 
@@ -75,8 +76,8 @@ class _Answers:
     def of(cls, column: Floats, off: float) -> _Answers:
         """Return the most frequent values of a column.
 
-        Of numbers with a tolerance: of those that are right most often within a cell of its
-        width, so that a value that many have is guessed itself.
+        For numbers with a tolerance: those that are most often right within a cell of its width, so
+        that a value that many share is guessed itself.
         """
         values, counts = np.unique(column, return_counts=True)
         if off and len(values) > MOST_VALUES:
@@ -95,7 +96,7 @@ class _Answers:
         return cls(values, agrees(values[None], values[:, None], off).astype(float))
 
     def codes(self, column: Floats) -> Ints:
-        """Return the place of the nearest of the values."""
+        """Return the position of the nearest of the values."""
         there = self.values[~np.isnan(self.values)]
         if not len(there):
             return np.zeros(len(column), np.int64)
@@ -107,25 +108,25 @@ class _Answers:
         return np.where(np.isnan(column), len(self.values) - 1, places).astype(np.int64)
 
     def best(self, shares: Floats, known: Ints) -> Floats:
-        """Return the guess that is most likely right, given shares of some of the values."""
+        """Return the guess most likely to be right, given shares of some of the values."""
         return np.asarray(self.values[(shares @ self.right[known]).argmax(axis=1)])
 
 
 def agrees(guess: Floats, truth: Floats, off: float) -> Bools:
-    """Return which guesses are right: off by at most so much, or missing where it is missing."""
+    """Return a mask of the right guesses: within a tolerance, or missing where it is missing."""
     missing = np.isnan(guess) & np.isnan(truth)
     return np.asarray(missing | (np.abs(guess - truth) <= off))
 
 
 class Encoded:
-    """The synthetic table and the tables that are asked about, as all columns' attackers see them.
+    """The synthetic table and the tables asked about, encoded for all columns' attackers.
 
     Parameters
     ----------
     made : Table
         The synthetic table, which attackers learn from.
     asked : sequence of Table
-        Of the same schema; whose values are guessed.
+        Tables of the same schema whose values are guessed.
     columns : sequence of int
         The columns that are guessed.
     rng : numpy.random.Generator
@@ -150,19 +151,19 @@ class Encoded:
 
 
 def best_guesses(known: Encoded, j: int, off: float, rng: np.random.Generator) -> Guesses:
-    """Return what the best attacker guesses of column j from all the others.
+    """Return the best attacker's guesses of column j from all the others.
 
-    Which attacker is best, and whether a synthetic record that agrees in all other columns is
-    believed before it, is decided by cross-fitting on synthetic records alone.
+    The best attacker is chosen by cross-fitting on synthetic records alone, and so is whether a
+    synthetic record that agrees in all other columns is believed first.
 
     Parameters
     ----------
     known : Encoded
-        The synthetic table, and whose values are guessed; their column j is not looked at.
+        The synthetic table, and the tables whose values are guessed; their column j is ignored.
     j : int
         The column.
     off : float
-        A guess is right that is off by at most so much.
+        Tolerance: a guess off by at most this is right.
     rng : numpy.random.Generator
         Seeds the attackers, and draws the records they are compared on.
     """
@@ -185,7 +186,7 @@ def best_guesses(known: Encoded, j: int, off: float, rng: np.random.Generator) -
 
 
 class _Task:
-    """Telling one column from the others, by synthetic records."""
+    """Prediction of one column from the others, learnt from synthetic records."""
 
     def __init__(self, known: Encoded, j: int, off: float) -> None:
         self.column = known.made.values[:, j]
@@ -197,7 +198,7 @@ class _Task:
         self.keys, *self.asked_keys = known.keys[j]
 
     def taught(self, rows: Ints, seed: int, n_trees: int = TREES) -> ExtraTreesClassifier:
-        """Return a fully grown forest that saw some of the synthetic records."""
+        """Return a fully grown forest trained on some of the synthetic records."""
         from sklearn.ensemble import ExtraTreesClassifier
 
         forest = ExtraTreesClassifier(n_trees, max_features=0.5, random_state=seed)
@@ -209,7 +210,7 @@ class _Task:
         features: NDArray[np.float32],
         attackers: Sequence[Attacker],
     ) -> list[Floats]:
-        """Return a guess for each record, of each attacker."""
+        """Return a guess for each record, from each attacker."""
         shares = np.zeros((len(attackers), len(features), len(forest.classes_)))
         for one in forest.estimators_:
             tree = one.tree_
@@ -219,12 +220,12 @@ class _Task:
         return [self.answers.best(own, forest.classes_) for own in shares]
 
     def looked_up(self, rows: Ints, keys: NDArray[np.uint64]) -> tuple[Bools, Floats]:
-        """Return who has equals in all other columns, and the most frequent value among those.
+        """Look up records that agree in all other columns; return their most frequent value.
 
         Parameters
         ----------
         rows : ndarray of int
-            Of the synthetic table, among which equals are looked for.
+            Rows of the synthetic table among which equals are looked for.
         keys : ndarray of uint64, shape (n,)
             Equal where two records agree in all other columns.
         """
@@ -239,7 +240,7 @@ class _Task:
 
 
 def _cut_back(tree: Any, fewest: float) -> Ints:
-    """Return for each node of a tree the nearest one above, or itself, of enough records."""
+    """Map each node of a tree to its nearest ancestor, or itself, with enough records."""
     parent = np.zeros(tree.node_count, np.int64)
     for children in (tree.children_left, tree.children_right):
         inner = np.flatnonzero(children >= 0)
@@ -257,7 +258,7 @@ def _cut_back(tree: Any, fewest: float) -> Ints:
 def _choose_attacker(
     task: _Task, tried: Ints, rng: np.random.Generator, seed: int
 ) -> tuple[Attacker, bool]:
-    """Return the attacker that is right about most often, and whether equals are believed first."""
+    """Return the most accurate attacker, and whether exact matches are believed first."""
     halves = np.array_split(rng.permutation(tried), 2)
     right = np.zeros((len(ATTACKERS), len(tried)), np.bool_)
     by_equals = np.zeros(len(tried), np.bool_)
@@ -277,10 +278,10 @@ def _choose_attacker(
 
 
 def _first_as_good(right: Bools) -> int:
-    """Return the first attacker whose lead over it the best one may owe to chance.
+    """Return the first attacker that the best one leads by no more than chance may explain.
 
-    Its accuracy is within one standard error of the best one's. Where little can be told, exact
-    comparison would often choose a constant, which repeats no copy.
+    Its accuracy is within one standard error of the best one's. Where a column is hard to predict,
+    exact comparison would often choose a constant, which repeats no copy.
 
     Parameters
     ----------

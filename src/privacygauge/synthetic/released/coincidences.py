@@ -1,7 +1,7 @@
-"""Values that next to nobody shares, such as e-mail addresses: how many of them are real ones.
+"""Values that almost nobody shares, such as e-mail addresses: how many were copied.
 
-A handful of copied addresses is far beyond chance where no two people have one in common, whatever
-share of the table they are. Different people show how often values coincide: the holdout's with the
+A handful of copied addresses is far beyond chance where no two people share one, whatever their
+share of the table. Different people show how often values coincide: the holdout's with the
 synthetic ones, and those of real records and the holdout among each other.
 """
 
@@ -21,39 +21,39 @@ from privacygauge.synthetic.released.tables import ReleasedTables
 from privacygauge.synthetic.released.unlikely import NEGLIGIBLE
 
 _DISTINCT = 0.95
-"""Of the people at least this share must have a value of their own."""
+"""Smallest share of the people that must have a value of their own."""
 _FEWEST = 100
-"""Values on both sides together: among fewer nothing says how often values coincide."""
+"""Fewest values on both sides together; fewer do not show how often values coincide."""
 _NUMBER = re.compile(r"\d")
 _WORD = re.compile(r"[^\W_]+")
 _DIGITS = 7
-"""Values of so many digits, and few letters, are numbers of phones or people."""
+"""Fewest digits, in the median, of numbers of phones or people; they have few letters."""
 _LAST = 9
-"""Of these the last digits are compared: a prefix is written or not."""
+"""Last digits that are compared: a prefix is sometimes written and sometimes not."""
 
 Values = NDArray[np.object_]
 
 
 @dataclass(frozen=True, eq=False)
 class SharedValues:
-    """Real records that have something in common with the synthetic table that chance explains not.
+    """Real records that share values with the synthetic table beyond chance.
 
-    A value that next to nobody shares, or a long run of words.
+    Such as a value that almost nobody shares, or a long run of words.
     """
 
     column: str
     rows: Ints
-    """Of the real table."""
+    """Rows of the real table."""
     what: str
-    """What they have in common, in words."""
+    """Values in common, in words."""
     why: str
-    """What chance would do, in words."""
+    """Explanation of the coincidences that chance would cause, in words."""
     people: Estimate
     """Share of the real records that these are, counted."""
 
 
 def most_by_chance(met: int) -> float:
-    """Return how unlikely a split must be, given how many values of the holdout are met.
+    """Return the largest probability of a split that counts as evidence, by the holdout's matches.
 
     Synthetic values may be rounder than people's, or more frequent, and so coincide more often
     with anybody's: the holdout's must be met so much less often than the real ones. The split of
@@ -75,10 +75,10 @@ def shared_values(released: ReleasedTables, level: float) -> Iterator[SharedValu
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
         As it was given.
     level : float
-        Of the share, which is counted: it says no more than this.
+        Level that the estimate carries; the share itself is counted.
 
     Notes
     -----
@@ -95,7 +95,7 @@ def shared_values(released: ReleasedTables, level: float) -> Iterator[SharedValu
         everyone = np.concatenate(once)
         if len(everyone) >= _FEWEST and len(set(everyone)) >= _DISTINCT * len(everyone):
             columns.append((name, real, made, holdout, once))
-    # Which columns these are, the people say alone: the others are no looks.
+    # The real people alone decide on these columns, so that the others do not count as looks.
     for name, real, made, holdout, once in columns:
         known = set(made) - {None}
         n = len(once[0])
@@ -134,7 +134,7 @@ def shared_values(released: ReleasedTables, level: float) -> Iterator[SharedValu
 
 
 def _columns(released: ReleasedTables) -> Iterator[tuple[str, Values, Values, Values | None]]:
-    """Yield the names, and the values of real, synthetic and holdout records, None for missing."""
+    """Yield the names and values of real, synthetic and holdout records, None for missing."""
     for text in released.texts:
         forms = _digits if _are_numbers(text.real) else _words
         sides = (text.real, text.synthetic, text.holdout)
@@ -174,20 +174,20 @@ def _digits(texts: Values) -> Values:
 
 
 def _words(texts: Values) -> Values:
-    """Return the words of each text in alphabetical order, without what stands between them."""
+    """Return the words of each text in alphabetical order, without spaces and punctuation."""
     return np.array(
         [None if not text else " ".join(sorted(_WORD.findall(text))) for text in texts], object
     )
 
 
 def _of_people(values: Values, unit: Ints) -> Values:
-    """Return the values that are there, each once for a person."""
+    """Return the values that are not missing, each once per person."""
     pairs = {(value, owner) for value, owner in zip(values, unit.tolist(), strict=True)}
     return np.array([value for value, _ in pairs if value is not None], object)
 
 
 def _equal_pairs(sides: list[Values]) -> tuple[int, int]:
-    """Return how many pairs of different people's values are equal, and the number of pairs."""
+    """Return the number of equal pairs of different people's values, and that of all pairs."""
     equal = pairs = 0
     for values in sides:
         equal += len(values) - len(set(values))

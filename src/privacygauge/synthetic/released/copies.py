@@ -1,4 +1,4 @@
-"""Exact copies, and the distance to the closest record."""
+"""Exact copies, and distances to the closest record."""
 
 from __future__ import annotations
 
@@ -28,47 +28,46 @@ NO_EVIDENCE = (
     "Distances to the closest record are no evidence of safety: a table may keep its distance "
     "from every record and still give away who was in it."
 )
-"""To be printed wherever such distances are."""
+"""Note to print wherever such distances are."""
 
 
 @dataclass(frozen=True, eq=False)
 class Copies:
-    """Which rows occur on both sides, equal in every column.
+    """Rows that occur on both sides, equal in every column.
 
-    Records that many people share are copied without a leak: so real records are counted beside
+    Records that many people share are copied without a leak: so real records are compared with
     holdout records, and synthetic rows are looked up among equally many of both.
     """
 
     real: Bools
     """(n,) Real records that occur in the synthetic table."""
     holdout: Bools | None
-    """(m,) Holdout records that do; None where there is no holdout."""
+    """(m,) Holdout records that occur in the synthetic table; None without a holdout."""
     of_real: Bools
     """(s,) Synthetic rows that equal one of the real records."""
     of_as_many_real: Bools | None
-    """(s,) Synthetic rows that equal one of as many real records as are in `of_holdout`."""
+    """(s,) Synthetic rows that equal one of as many real records as `of_holdout` uses."""
     of_holdout: Bools | None
-    """(s,) Synthetic rows that equal one of the holdout records, as many as there are real ones
-    at most."""
+    """(s,) Synthetic rows that equal one of the holdout records, at most as many as real ones."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClosestRecords:
-    """How far each synthetic row is from the closest real, and from the closest other record.
+    """Distances of each synthetic row to the closest real record, and to the closest other one.
 
-    It is no evidence of safety (`NO_EVIDENCE`), and says little of a leak: see the attacks.
+    It is not evidence of safety (`NO_EVIDENCE`), and weak evidence of a leak: see the attacks.
     """
 
     to_real: Floats
     """(s,) Distance to the closest of n real records; 0 for a copy."""
     to_holdout: Floats | None
-    """(s,) Distance to the closest of n holdout records; None where there is no holdout."""
+    """(s,) Distance to the closest of n holdout records; None without a holdout."""
     n: int
-    """How many records of each were compared."""
+    """Number of records compared from each table."""
 
     @property
     def nearer_real(self) -> float | None:
-        """Share of rows nearer to a real record, in [0, 1]; ties count half, 1/2 is no leak."""
+        """Share of rows nearer to a real record, in [0, 1]; ties count half, and 1/2 is no leak."""
         if self.to_holdout is None:
             return None
         nearer = self.to_real < self.to_holdout
@@ -77,11 +76,11 @@ class ClosestRecords:
 
 
 def find_copies(released: ReleasedTables, rng: np.random.Generator) -> Copies:
-    """Return which records were copied, and which would be by chance.
+    """Find the records that were copied, and those that chance would copy.
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
     rng : numpy.random.Generator
         Draws as many real as holdout records where there are more of one.
     """
@@ -103,11 +102,11 @@ def find_copies(released: ReleasedTables, rng: np.random.Generator) -> Copies:
 
 
 def closest_records(released: ReleasedTables, rng: np.random.Generator) -> ClosestRecords:
-    """Return how far each synthetic row is from the closest record, real and holdout.
+    """Return the distance of each synthetic row to the closest record, real and holdout.
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
     rng : numpy.random.Generator
         Draws as many real as holdout records where there are more of one: the more records, the
         nearer the closest.
@@ -125,19 +124,19 @@ def closest_records(released: ReleasedTables, rng: np.random.Generator) -> Close
 
 
 def as_many(real: Table, holdout: Table, rng: np.random.Generator) -> tuple[Table, Table]:
-    """Return equally many records of both, drawn at random from the larger table."""
+    """Return equally many records of both tables, drawn at random from the larger one."""
     n = min(len(real), len(holdout))
     return real[draw_rows(len(real), n, rng)], holdout[draw_rows(len(holdout), n, rng)]
 
 
 SYNTHETIC_ROWS = "Synthetic rows that equal a real record"
-"""What the share of the synthetic rows that are real records is called."""
+"""Label of the share of the synthetic rows that are real records."""
 QUANTILES = (0.05, 0.5)
-"""Of the distances to the closest record."""
+"""Quantiles of the distances to the closest record."""
 
 
 def copy_facts(found: Copies, n: int, level: float, units: tuple[Ints, Ints]) -> tuple[Fact, ...]:
-    """Return shares of records, and of synthetic rows, that occur on the other side as well.
+    """Return the shares of records, and of synthetic rows, that occur on the other side as well.
 
     `n` is how many real, and how many holdout records the rows were looked up among; `units` are
     those of the real and of the holdout records.
@@ -161,7 +160,7 @@ def copy_facts(found: Copies, n: int, level: float, units: tuple[Ints, Ints]) ->
 def copied_beyond(
     found: Copies, level: float, units: tuple[Ints | None, Ints | None] = (None, None)
 ) -> Estimate | None:
-    """Return how much more of the real records than of the holdout was copied, as a risk is.
+    """Return the share of the real records copied beyond that of the holdout, as for a risk.
 
     None without a holdout.
     """
@@ -171,7 +170,7 @@ def copied_beyond(
 
 
 def copied_alone(found: LoneCopies, level: float) -> Estimate | None:
-    """Return how many records that occur once were copied, beyond what chance would copy.
+    """Return the share of records that occur once and were copied, beyond chance.
 
     None where fewer than ten do.
     """
@@ -181,7 +180,7 @@ def copied_alone(found: LoneCopies, level: float) -> Estimate | None:
 
 
 def rows_copied_alone(found: LoneCopies, level: float) -> Estimate | None:
-    """Return how many synthetic rows are records that occur once, beyond what chance would make.
+    """Return the share of synthetic rows that equal a record that occurs once, beyond chance.
 
     None where fewer than ten records do.
     """
@@ -191,7 +190,7 @@ def rows_copied_alone(found: LoneCopies, level: float) -> Estimate | None:
 
 
 def closest_facts(found: ClosestRecords, level: float) -> tuple[Fact, ...]:
-    """Return quantiles of the distances to the closest record, and which side is nearer."""
+    """Return quantiles of the distances to the closest record, and the nearer side."""
     sides = {"real": found.to_real, "holdout": found.to_holdout}
     facts = [
         Fact(f"Distance to the closest {side} record, {name}", quantile(away, q, level))

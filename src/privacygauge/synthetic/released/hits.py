@@ -1,4 +1,4 @@
-"""How often an attack is tried, and what came of it, beside a control and a baseline: a risk."""
+"""Attempts of an attack and their successes, against a control and a baseline: a risk."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ from privacygauge.evaluate.excess import excess
 
 @dataclass(frozen=True, eq=False)
 class Hits:
-    """Which attempts succeeded: on the real records, on others, and without the synthetic table.
+    """Successes of attempts: on the real records, on the holdout, and without the synthetic table.
 
-    What an attack gives away about the real records is what it achieves on them beyond what it
-    achieves on the control, people of the same kind whom the generator never saw: (attack -
-    control) / (1 - control). The attempts are the units of an interval that holds for these
-    tables; they share them, so it says nothing of another run of the generator.
+    The leak about the real records is the attack's success on them beyond that on the control,
+    people of the same kind whom the generator never saw: (attack - control) / (1 - control). The
+    interval's units are the attempts, and it holds for these tables; they share them, so it says
+    nothing about another run of the generator.
     """
 
     name: str
-    """The attack: singling-out, linkability or inference."""
+    """Name of the attack: singling-out, linkability or inference."""
     variant: str
-    """Which of its forms, or which secret."""
+    """Variant of the attack, or the secret."""
     attack: Bools
     """(n,) Attempts on the real records."""
     control: Bools | None
-    """(m,) The same attempts on the holdout; None where there is none."""
+    """(m,) The same attempts on the holdout; None without a holdout."""
     baseline: Bools
-    """(b,) What is achieved on the real records without the synthetic table, or by the most
-    simple use of it."""
+    """(b,) Successes on the real records without the synthetic table, or by its simplest use."""
     meaning: str
-    """What an attempt is and when it succeeds, in a sentence."""
+    """Definition of an attempt and of its success, one sentence."""
     paired: bool = False
-    """Whether entry i of the control is the same attempt as entry i of the attack."""
+    """True where entry i of the control is the same attempt as entry i of the attack."""
     attack_unit: Ints | None = None
-    """(n,) Attempts of one unit are no more than one piece of evidence; None: each is one."""
+    """(n,) Unit of each attempt: attempts of one unit are one piece of evidence; None: each is
+    one."""
     control_unit: Ints | None = None
     """(m,) The same for the control."""
     baseline_unit: Ints | None = None
     """(b,) The same for the baseline."""
     outlying: bool = False
-    """Whether the attempts are on the most outlying records alone."""
+    """True where only the most outlying records are attacked."""
     notes: tuple[str, ...] = ()
-    """What the reader of the result should know, one sentence each."""
+    """Notes for the reader of the result, one sentence each."""
 
     def __post_init__(self) -> None:
         for name in ("attack", "baseline"):
@@ -68,16 +68,16 @@ class Hits:
 
     @property
     def counts(self) -> dict[str, tuple[int, int]]:
-        """Successes and attempts of each that there is: attack, control, baseline."""
+        """Successes and attempts of attack, control and baseline, as far as they exist."""
         given = {"attack": self.attack, "control": self.control, "baseline": self.baseline}
         return {name: (int(hit.sum()), len(hit)) for name, hit in given.items() if hit is not None}
 
 
 def correlation_of(hits: Hits) -> float:
-    """Return the correlation that an interval has to allow for, in [-1, 0].
+    """Return the correlation that the interval has to allow for, in [-1, 0].
 
     Attempts that are easy or hard on both sides alike make an interval that ignores it too wide,
-    which does no harm; those that succeed on one side or the other make it too narrow.
+    which is harmless; those that succeed on one side or the other make it too narrow.
     """
     if not hits.paired or hits.control is None:
         return 0.0
@@ -90,7 +90,7 @@ def correlation_of(hits: Hits) -> float:
 
 
 def risk_beyond_control(hits: Hits, level: float) -> Estimate | None:
-    """Return what the attack achieves beyond the control; None where there is no control."""
+    """Return the attack's success beyond the control; None where there is no control."""
     if hits.control is None:
         return None
     units = hits.attack_unit, hits.control_unit
@@ -124,36 +124,36 @@ def points_of(hits: Hits, level: float) -> Estimate | None:
 
 @dataclass(frozen=True)
 class ReleaseRisk:
-    """One of the regulator's three risks: what an attack achieves on the real records."""
+    """One of the regulator's three risks: the success of an attack on the real records."""
 
     name: str
-    """singling-out, linkability or inference."""
+    """Name of the attack: singling-out, linkability or inference."""
     variant: str
-    """Which of its forms, or which secret."""
+    """Variant of the attack, or the secret."""
     meaning: str
-    """What an attempt is and when it succeeds, in a sentence."""
+    """Definition of an attempt and of its success, one sentence."""
     attack: Estimate
     """Share of successes on the real records."""
     control: Estimate | None
     """Share of successes on people that the generator never saw; None without a holdout."""
     baseline: Estimate
-    """Share of successes without the synthetic table, or by the most simple use of it."""
+    """Share of successes without the synthetic table, or by its simplest use."""
     risk: Estimate | None
-    """(attack - control) / (1 - control), at most 1: 0 where the table gives away no more about
-    its people than about others; None without a holdout."""
+    """(attack - control) / (1 - control), at most 1: 0 where the table reveals no more about its
+    people than about others; None without a holdout."""
     outlying: bool = False
-    """Whether the attempts are on the most outlying records alone."""
+    """True where only the most outlying records are attacked."""
     notes: tuple[str, ...] = ()
-    """What the reader of the result should know, one sentence each."""
+    """Notes for the reader of the result, one sentence each."""
 
     @property
     def loses(self) -> bool:
-        """Whether the attack does worse than its baseline, so that it says little."""
+        """True where the attack does worse than its baseline, so that it shows little."""
         return self.attack.value < self.baseline.value
 
     @property
     def title(self) -> str:
-        """What it is called, such as ``inference (income)``; escape it before you show it."""
+        """Name, such as ``inference (income)``; escape it before display."""
         return f"{self.name} ({self.variant})" if self.variant else self.name
 
 
@@ -162,13 +162,13 @@ class WorstRisk:
     """The risk that goes furthest beyond its control."""
 
     risk: ReleaseRisk
-    """Which it is."""
+    """Name of the risk."""
     beyond: Estimate
-    """What the attack achieves beyond the control; the interval allows for all looks."""
+    """Success of the attack beyond the control; the interval allows for all looks."""
 
 
 def release_risk(hits: Hits, level: float, known: tuple[str, ...] = ()) -> ReleaseRisk:
-    """Return attempts as a risk with intervals; notes that are known already are left out."""
+    """Return attempts as a risk with intervals; notes already known are left out."""
     control = None
     notes = [note for note in hits.notes if note not in known]
     if hits.control is not None:
@@ -193,7 +193,7 @@ def release_risk(hits: Hits, level: float, known: tuple[str, ...] = ()) -> Relea
 
 
 def furthest_beyond(beyond: Estimate) -> tuple[float, float]:
-    """Return the place of an estimate among others: the one that goes furthest beyond 0 is largest.
+    """Return a sort key of an estimate: the one furthest beyond 0 has the largest.
 
     By the lower end where it is above 0, and by how near the interval comes to that elsewhere: an
     attack that fails everywhere has a narrow interval around 0, and comes near nothing.
@@ -212,12 +212,12 @@ def furthest_beyond(beyond: Estimate) -> tuple[float, float]:
 
 
 HALF_WIDTH = 0.02
-"""Half of the width wanted for the interval of attack minus control, where nothing is said."""
+"""Default half-width of the interval of attack minus control."""
 
 
 @dataclass(frozen=True)
 class Attempts:
-    """How often each attack is tried on either side; fewer where a table has fewer records."""
+    """Number of attempts of each attack on either side; fewer where a table has fewer records."""
 
     real: int
     """On real records, at least 1."""
@@ -229,22 +229,22 @@ class Attempts:
         checks.at_least(1, attempts=least)
 
     def within(self, n: int) -> Attempts:
-        """Return as many attempts, or those that n records are good for: 500 or n."""
+        """Cap the attempts at 500, or at n where there are more records."""
         most = max(n, ATTEMPTS.real)
         return Attempts(min(self.real, most), min(self.holdout, most))
 
     @property
     def most(self) -> int:
-        """On both sides, where they share their attempts."""
+        """Return the larger number for both sides, where they share their attempts."""
         return max(self.real, self.holdout)
 
 
 ATTEMPTS = Attempts(500, 500)
-"""Where nothing is said."""
+"""Default numbers of attempts."""
 
 
 def widest(attempts: Attempts, level: float) -> float:
-    """Return half of the width of the interval of attack minus control, at a share of 1/2.
+    """Return the half-width of the interval of attack minus control, at a share of 1/2.
 
     Nowhere is it wider. Exact limits of either share lie within z sqrt(1 / 4n) + 1 / 2n of it.
 
@@ -259,7 +259,7 @@ def widest(attempts: Attempts, level: float) -> float:
 
 
 def enough_attempts(half_width: float, level: float, n_real: int, n_holdout: int) -> Attempts:
-    """Return the fewest attempts whose interval is not wider than wanted, whatever comes out.
+    """Return the fewest attempts whose interval is never wider than wanted.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ def enough_attempts(half_width: float, level: float, n_real: int, n_holdout: int
         Half of the width of the interval of attack minus control, in (0, 0.5): 0.02 are two
         percentage points.
     level : float
-        Of the interval, in (0, 1).
+        Level of the interval, in (0, 1).
     n_real, n_holdout : int
         Records, at least 1: no record is attacked twice.
 

@@ -1,7 +1,7 @@
-"""Which records have rare values in common with one synthetic record, in whichever columns.
+"""Records that share rare values with one synthetic record, in whichever columns.
 
-A copy of which some values were drawn again, rounded or left out keeps the others. That many agree
-says little where they are frequent, and much where they are rare.
+A copy of which some values were drawn again, rounded or left out keeps the others. Shared values
+mean little where they are frequent, and much where they are rare.
 """
 
 from __future__ import annotations
@@ -26,46 +26,47 @@ from privacygauge.synthetic.released.tables import (
 from privacygauge.synthetic.table import Table
 
 FORMS = ("rarest values in common", "rare values in common")
-"""As reports call them: the very first records, which show few copies, and the first fifth, which
-shows how many there are."""
+"""Forms, as reports print them: the very first records, which show a few copies, and the first
+fifth, which shows how many there are."""
 
 _PAIRS = 2 * 10**9
-"""Pairs of a record and a synthetic one that are compared at most."""
+"""Most pairs of a record and a synthetic one that are compared."""
 _NEAR_PAIRS = 10**7
-"""The same where numbers are compared by how near they are, which takes longer."""
+"""Most pairs where numbers are compared by distance, which takes longer."""
 _CELLS = 2**20
-"""Pairs that are compared so at once: 4 MB for each column."""
+"""Pairs compared by distance at once: 4 MB for each column."""
 _BLOCK = 2**16
-"""Synthetic records that are compared at once."""
+"""Synthetic records compared at once."""
 _FREQUENT = 1 / 32
-"""Values of a larger share are added to all records, others to those that have them."""
+"""Share of rows above which a value is added to all records, not only to those that have it."""
 _LARGEST = np.iinfo(np.uint16).max
 
 Singles = NDArray[np.float32]
 Places = NDArray[np.int32]
-"""Among the values of a column in order."""
+"""Positions among the sorted values of a column."""
 Weights = NDArray[np.uint16]
-"""Whole numbers, whose sums do not depend on the order of the columns."""
+"""Whole numbers: their sums do not depend on the order of the columns."""
 
 
 @dataclass(frozen=True, eq=False)
 class InCommon:
-    """Real records and the holdout, ranked together by what they have in common with the table.
+    """Real records and the holdout, ranked together by the values they share with the table.
 
-    The rankings do not know which is which: where the synthetic table was made from neither, equal
+    The rankings do not know the sides: where the synthetic table was made from neither, equal
     shares of both are among the first.
     """
 
     units: list[Ints]
-    """(n,) and (m,) The people of the real and of the holdout records that were ranked."""
+    """(n,) and (m,) People of the ranked real and holdout records."""
     equal: Ints
-    """(n + m,) By `rarest_in_common`."""
+    """(n + m,) Scores of `rarest_in_common`."""
     near: Floats
-    """(n + m,) By `nearest_in_common`; 0 for records that were too many to be compared so."""
+    """(n + m,) Scores of `nearest_in_common`; 0 for records beyond the most that are compared
+    so."""
 
     @property
     def rankings(self) -> list[tuple[str, Transcript]]:
-        """Titles and scores, in which a few copies may stand out."""
+        """Titles and scores of rankings in which a few copies may stand out."""
         n = len(self.units[0])
         secret = np.arange(len(self.equal)) < n
         unit = np.concatenate(self.units)
@@ -80,11 +81,11 @@ class InCommon:
 
 
 def ranked_in_common(released: ReleasedTables, rng: np.random.Generator) -> InCommon | Skipped:
-    """Return records ranked by what they have in common with a synthetic record.
+    """Rank records by the values they share with a synthetic record.
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
     rng : numpy.random.Generator
         Draws equal shares of both tables where all are too many.
 
@@ -116,13 +117,13 @@ def ranked_in_common(released: ReleasedTables, rng: np.random.Generator) -> InCo
 def most_in_common(
     found: InCommon, notes: tuple[str, ...], rng: np.random.Generator
 ) -> tuple[Hits, ...]:
-    """Return which records have the rarest values in common with a synthetic record.
+    """Return which records share the rarest values with a synthetic record.
 
     Parameters
     ----------
     found : InCommon
     notes : tuple of str
-        What the reader should know of the tables.
+        Notes for the reader on the tables.
     rng : numpy.random.Generator
         Draws the baseline.
 
@@ -141,7 +142,7 @@ def most_in_common(
 
 
 def wanted_first(n: int) -> tuple[int, int]:
-    """Return how many of n records each form finds: half a percent, or 50 if more, and a fifth.
+    """Return how many of n records each form reports: half a percent, or 50 if more, and a fifth.
 
     The 50 are a fortieth of all at most.
     """
@@ -150,7 +151,7 @@ def wanted_first(n: int) -> tuple[int, int]:
 
 
 def rarest_in_common(records: Table, made: Table) -> Ints:
-    """Return (n,) how much each record has in common with the synthetic one it has most with.
+    """Return (n,) the largest weight of equal values that a record shares with a synthetic one.
 
     That is the sum of -log(share of the synthetic records that have the value) over the columns in
     which both agree, on a scale on which it is below 2^16.
@@ -158,7 +159,7 @@ def rarest_in_common(records: Table, made: Table) -> Ints:
     Parameters
     ----------
     records, made : Table
-        Of one schema; a missing value agrees with a missing one.
+        Tables of one schema; a missing value agrees with a missing one.
     """
     weighed = [
         _weigh_codes(asked, own, made.values.shape[1])
@@ -174,7 +175,7 @@ def rarest_in_common(records: Table, made: Table) -> Ints:
 
 
 def nearest_in_common(records: Table, made: Table) -> Floats:
-    """Return (n,) how much each record has in common with the synthetic one it has most with.
+    """Return (n,) the largest weight of near values that a record shares with a synthetic one.
 
     As `rarest_in_common`, but numbers need not be equal: two of them are worth as much as the
     values between them, their own included, are rare among all. So a copy is found whose numbers
@@ -183,13 +184,13 @@ def nearest_in_common(records: Table, made: Table) -> Floats:
     Parameters
     ----------
     records, made : Table
-        Of one schema; a missing value agrees with a missing one alone.
+        Tables of one schema; a missing value agrees with a missing one alone.
     """
     return np.asarray(nearest_of_each(records, (made,))[0])
 
 
 def nearest_of_each(records: Table, tables: Sequence[Table]) -> Floats:
-    """Return (t, n) how much each record has in common with the one it has most with, by table.
+    """Return (t, n) the largest weight of near values that each record shares, by table.
 
     As `nearest_in_common`; how rare values are is counted in the records and all tables together.
 
@@ -197,7 +198,7 @@ def nearest_of_each(records: Table, tables: Sequence[Table]) -> Floats:
     ----------
     records : Table
     tables : sequence of Table, length t
-        Of the same schema, none of them empty.
+        Tables of the same schema, none of them empty.
     """
     others = stack_tables(*tables)
     begins = np.cumsum([0, *map(len, tables)])[:-1]
@@ -223,19 +224,19 @@ def nearest_of_each(records: Table, tables: Sequence[Table]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Places:
-    """Where the equals of each value begin and end among all values of a column, in order."""
+    """Beginning and end of each value's equals among all sorted values of a column."""
 
     n: int
-    """The number of records; synthetic ones follow."""
+    """Number of records; synthetic ones follow."""
     first: Places
     last: Places
-    """The place after the last equal one."""
+    """Position after the last equal value."""
     missing: Bools | None
-    """Which numbers are missing; None for categories."""
+    """Mask of missing numbers; None for categories."""
 
     @classmethod
     def of(cls, asked: Floats, own: Floats, *, is_number: bool) -> _Places:
-        """Return the places of a column's values."""
+        """Return the positions of a column's values."""
         values = np.concatenate([asked, own])
         ordered = np.sort(values)
         first = np.searchsorted(ordered, values, side="left").astype(np.int32)
@@ -243,7 +244,7 @@ class _Places:
         return cls(len(asked), first, last, np.isnan(values) if is_number else None)
 
     def add(self, score: Singles, rows: slice, worth: Singles) -> None:
-        """Add what each record and each synthetic one have in common to their scores, in place.
+        """Add the weight of the values shared with synthetic records to the scores, in place.
 
         Parameters
         ----------
@@ -251,7 +252,7 @@ class _Places:
         rows : slice
             The r records.
         worth : ndarray of float
-            Of so many values between two, both included; 0 for none.
+            Weight by the number of values between two, both included; 0 for none.
         """
         first = self.first[: self.n][rows]
         last = self.last[: self.n][rows]
@@ -277,7 +278,7 @@ def _hits_of_first(
     notes: tuple[str, ...],
     rng: np.random.Generator,
 ) -> Hits:
-    """Return which records are among the first, those that tie with the last one included."""
+    """Return which records are among the first, those tied with the last one included."""
     found = score >= np.sort(score)[-wanted]
     n = len(units[0])
     return Hits(
@@ -299,7 +300,7 @@ def _hits_of_first(
 
 
 def _weigh_codes(asked: Floats, own: Floats, n_columns: int) -> tuple[Ints, Ints, Weights]:
-    """Return a column's codes, in the records and in the synthetic ones, and each code's weight."""
+    """Return codes of the records and of the synthetic ones in a column, and the codes' weights."""
     values, codes = np.unique(np.concatenate([asked, own]), return_inverse=True)
     of_records, of_made = np.split(codes, [len(asked)])
     count = np.maximum(np.bincount(of_made, minlength=len(values)), 1)
@@ -309,22 +310,22 @@ def _weigh_codes(asked: Floats, own: Floats, n_columns: int) -> tuple[Ints, Ints
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """The synthetic records that agree with a record in a column."""
+    """Synthetic records that agree with a record in a column."""
 
     asked: list[int]
-    """The code of each record."""
+    """Code of each record."""
     order: Ints
     """Synthetic records, ascending by code."""
     ends: list[int]
-    """Where those of each code end; they begin where those of the one before end."""
+    """End of each code's records; they begin at the end of the previous code."""
     weight: Weights
-    """Of each code."""
+    """Weight of each code."""
     frequent: dict[int, Weights]
-    """For some codes what to add to every synthetic record."""
+    """For frequent codes, the addend for every synthetic record."""
 
     @classmethod
     def of(cls, asked: Ints, own: Ints, weight: Weights) -> _Column:
-        """Return a column of codes with what is looked up often."""
+        """Return a column of codes, with lookups for the frequent ones."""
         count = np.bincount(own, minlength=len(weight))
         often = np.flatnonzero(count > _FREQUENT * len(own)).tolist()
         return cls(
@@ -338,7 +339,7 @@ class _Column:
         )
 
     def add(self, score: Weights, record: int) -> None:
-        """Add to the synthetic records that agree with a record what that is worth, in place."""
+        """Add the weight of a record's code to the synthetic records that share it, in place."""
         code = self.asked[record]
         if code in self.frequent:
             np.add(score, self.frequent[code], out=score)

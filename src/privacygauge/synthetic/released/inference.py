@@ -21,10 +21,10 @@ from privacygauge.synthetic.released.tables import ReleasedTables, draw_rows
 from privacygauge.synthetic.table import Table, require_columns
 
 MOST_SECRETS = 20
-"""Columns that are secrets in turn where none are named."""
+"""Most columns that are secrets in turn where none are named."""
 TOLERANCE = 0.05
-"""A guess of a number is right that is off by at most this share of the range between the 5% and
-the 95% quantile of the real numbers; a missing number, where it is guessed to be missing."""
+"""A guess of a number is right if it is off by at most this share of the range between the 5% and
+95% quantiles of the real numbers; a missing number, if it is guessed to be missing."""
 
 
 def inference(
@@ -36,14 +36,14 @@ def inference(
     rows: Outlying | None = None,
     step: Callable[[], None] = lambda: None,
 ) -> tuple[Hits, ...]:
-    """Return, for each secret column, how often its value is told from all other columns.
+    """Return, for each secret column, the successes of guessing it from all other columns.
 
-    The attacker is taught by the synthetic table alone: a forest, a pruned one, or a constant,
-    whichever is right most often about synthetic records that it was not taught (`attackers`).
+    The attacker learns from the synthetic table alone: a forest, a pruned one, or a constant,
+    whichever is most often right about synthetic records that it was not trained on (`attackers`).
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
     rng : numpy.random.Generator
     secrets : sequence of str, optional
         Columns; all in turn by default, 20 at random where there are more.
@@ -98,14 +98,14 @@ def inference(
 
 @dataclass(frozen=True)
 class _SecretGuesses:
-    """Guesses of one secret."""
+    """Guesses of one secret column."""
 
     right: Sequence[Bools]
-    """Which are right, of each table that was asked about."""
+    """Masks of the right guesses, one per table asked about."""
     constant: Sequence[Bools]
-    """Whether the value that is right most often is right."""
+    """Masks of the records for which the most frequent value is right."""
     meaning: str
-    """What an attempt is."""
+    """Definition of an attempt."""
 
 
 def _hits(
@@ -116,7 +116,7 @@ def _hits(
     units: Sequence[Ints],
     notes: tuple[str, ...],
 ) -> Hits:
-    """Return the guesses of some secrets about real records, and the holdout's if there is one."""
+    """Return the guesses of some secrets about real records, and about the holdout's if any."""
     right = [np.concatenate(side) for side in zip(*(one.right[sides] for one in told), strict=True)]
     owners = [np.tile(unit, len(told)) for unit in units][: len(right)]
     return Hits(
@@ -142,7 +142,14 @@ def _infer_column(
 ) -> _SecretGuesses:
     column = released.schema.columns[j]
     made = released.synthetic
-    off = _tolerance(released.real.values[:, j]) if column.is_number else 0.0
+    off = 0.0
+    if column.is_number:
+        real = released.real.values[:, j]
+        there = real[~np.isnan(real)]
+        if len(there):
+            # Quantiles, so that a single outlier does not widen the tolerance.
+            low, high = np.quantile(there, [0.05, 0.95])
+            off = float(TOLERANCE * (high - low))
     truth = [side.values[:, j] for side in asked]
     guess = best_guesses(known, j, off, rng)
     constant = most_often_right(made.values[:, j], off)
@@ -156,18 +163,10 @@ def _infer_column(
 
 
 def most_often_right(values: Floats, off: float) -> float:
-    """Return the one of the values that agrees with most of them, the least of equals."""
+    """Return the value that agrees with most of them, the smallest in a tie."""
     there = np.sort(values[~np.isnan(values)])
     if 2 * len(there) < len(values) or not len(there):
         return float("nan")
     first = np.searchsorted(there, there - off, side="left")
     last = np.searchsorted(there, there + off, side="right")
     return float(there[np.argmax(last - first)])
-
-
-def _tolerance(values: Floats) -> float:
-    there = values[~np.isnan(values)]
-    if not len(there):
-        return 0.0
-    low, high = np.quantile(there, [0.05, 0.95])
-    return float(TOLERANCE * (high - low))

@@ -1,4 +1,4 @@
-"""Who is judged, what may be learnt from, and the signals that come of it."""
+"""The records judged in a released table, the records to learn from, and attacks by signals."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class Signals:
     """An attack's signal for each record; higher means more likely a member."""
 
     name: str
-    """The attack."""
+    """Name of the attack."""
     variant: str
-    """Which of its forms."""
+    """Variant of the attack."""
     members: Floats
     """(n,) Signals of real records."""
     nonmembers: Floats
-    """(m,) Signals of holdout records that nothing was learnt from."""
+    """(m,) Signals of holdout records that no attack learns from."""
     member_rows: Ints
-    """(n,) Their rows in the real table."""
+    """(n,) Rows of the members in the real table."""
     nonmember_rows: Ints
-    """(m,) Their rows in the holdout."""
+    """(m,) Rows of the non-members in the holdout."""
 
     def __post_init__(self) -> None:
         for name in ("members", "nonmembers"):
@@ -49,32 +49,32 @@ class Signals:
 
 @dataclass(frozen=True, eq=False)
 class JudgedRecords:
-    """The records that attacks are judged on, and the reference, which they may learn from."""
+    """Records on which attacks are judged, and the reference that they may learn from."""
 
     real: Table
-    """Members."""
+    """Real records: members."""
     nonmembers: Table
-    """The part of the holdout that is judged."""
+    """Part of the holdout that is judged: non-members."""
     reference: Table
-    """The other part of the holdout."""
+    """Other part of the holdout, to learn from."""
     synthetic: Table
-    """What was released."""
+    """The released synthetic table."""
     nonmember_rows: Ints
     """(m,) Rows of the non-members in the holdout."""
 
     def signals(self, name: str, variant: str, found: Floats) -> Signals:
-        """Return signals of the members, then of the non-members, as a result."""
+        """Split an array of signals into those of members and non-members."""
         n = len(self.real)
         rows = (np.arange(n), self.nonmember_rows)
         return Signals(name, variant, found[:n], found[n:], *rows)
 
     def records(self) -> Table:
-        """Return all records that are judged: members, then non-members."""
+        """Return all judged records: members, then non-members."""
         return stack_tables(self.real, self.nonmembers)
 
 
 def split_holdout(released: ReleasedTables, rng: np.random.Generator) -> JudgedRecords:
-    """Return the holdout cut in two random halves: non-members to judge, and a reference.
+    """Split the holdout at random into non-members to judge and a reference.
 
     All records of a person are in the same half.
 
@@ -95,11 +95,11 @@ def split_holdout(released: ReleasedTables, rng: np.random.Generator) -> JudgedR
 
 
 def cross_fitted(auc: Estimate) -> Estimate:
-    """Return the area with an interval that holds for scores learnt on the records themselves.
+    """Return the AUC with an interval that holds for scores learnt on the records themselves.
 
-    Both halves taught the forest that scored the other one. What they have in common by chance
-    shows in both, so together they may tell no more than one of them: the interval is that of
-    half as many records.
+    Both halves trained the forest that scored the other one. Chance similarities between them show
+    in both, so together they may carry no more evidence than one: the interval is that of half as
+    many records.
     """
     if not 0.0 < auc.value < 1.0:
         return auc
@@ -114,7 +114,7 @@ def cross_fitted(auc: Estimate) -> Estimate:
 
 
 def played_alone(found: Signals, unit: Ints, seed: int, level: float) -> tuple[Play, Evaluation]:
-    """Return what signals come to with thresholds from the other half, and how good that is."""
+    """Evaluate signals with thresholds chosen on the other half of the records."""
     score = np.concatenate([found.members, found.nonmembers])
     transcript = Transcript(score, np.arange(len(score)) < len(found.members), unit=unit)
     decisions = Split(seed=seed).decide(transcript)
@@ -127,7 +127,7 @@ def played_alone(found: Signals, unit: Ints, seed: int, level: float) -> tuple[P
 def judged_names(
     ids: NDArray[Any] | None, members: NDArray[np.int64], nonmembers: NDArray[np.int64]
 ) -> NDArray[Any]:
-    """Return the names of judged records; of those of the holdout their rows."""
+    """Return the names of judged records; for those of the holdout their rows."""
     if ids is None:
         return np.concatenate([members, nonmembers])
     # The user named the real records alone.

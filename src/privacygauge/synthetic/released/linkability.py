@@ -1,4 +1,4 @@
-"""Linkability: whether the synthetic table helps to join what two sources know of a person.
+"""Linkability: whether the synthetic table helps to join two sources on the same people.
 
 The second risk of the opinion 05/2014 of the Article 29 Working Party: "the ability to link, at
 least, two records concerning the same data subject".
@@ -30,14 +30,14 @@ from privacygauge.synthetic.released.tables import (
 from privacygauge.synthetic.table import Table, require_columns
 
 CANDIDATES = FEWEST
-"""People in a line, the right one included: no table has fewer."""
+"""Candidates per person, the right one included: no table has fewer."""
 FEWEST_COLUMNS = 3
-"""Of tables in which a record is looked for by all columns but one."""
+"""Fewest columns of a table in which a record is looked for by all columns but one."""
 
 
 @dataclass(frozen=True)
 class Halves:
-    """What one source knows, and what the other does; columns in neither are known to nobody."""
+    """Columns known to one source and to the other; nobody knows the rest."""
 
     one: tuple[str, ...]
     """Columns, at least one."""
@@ -60,7 +60,7 @@ def linkability(
     attempts: Attempts = ATTEMPTS,
     rows: Outlying | None = None,
 ) -> Hits:
-    """Return how often the two halves of a person are joined by way of the synthetic table.
+    """Attempt to join the two halves of a person by means of the synthetic table.
 
     One source shows half of a person's columns; the other half stands in a line with those of
     other people of the same table. Each of them is joined to the first half in turn, and the one
@@ -68,7 +68,7 @@ def linkability(
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
     rng : numpy.random.Generator
     halves : Halves, optional
         By default another random half of the columns for each person.
@@ -84,7 +84,10 @@ def linkability(
         holdout people. Baseline: a candidate drawn at random. Of equally near ones the attacker
         draws one.
     """
-    tables = [_known_columns(table, halves) for table in released.tables().values()]
+    tables = list(released.tables().values())
+    if halves is not None:
+        known = (*halves.one, *halves.other)
+        tables = [_only(table, known, "halves") for table in tables]
     if len(tables[0].schema.columns) < 2:
         raise InputError("linkability needs at least two columns, got one")
     real, made, *others = tables
@@ -99,7 +102,11 @@ def linkability(
         for side, people in zip(sides, asked, strict=True)
     ]
     of_real, *of_others = released.people(asked)
-    found = _link_halves(made, lines, rng)
+    space = space_of(stack_tables(made, *lines), Minkowski(1))
+    ends = np.cumsum([len(made), *(len(line) for line in lines)])
+    among, *places = np.split(np.arange(len(space)), ends[:-1])
+    away = [nearest_points(space, rows, among).distance for rows in places]
+    found = [_first_is_least(one.reshape(-1, CANDIDATES), rng) for one in away]
     guess = rng.integers(CANDIDATES, size=len(found[0])) == 0
     variant = "random halves" if halves is None else "given halves"
     return Hits(
@@ -123,18 +130,18 @@ def linkability(
 def part_copied(
     released: ReleasedTables, columns: Sequence[str], name: str, rng: np.random.Generator
 ) -> Hits:
-    """Return how often a part of a record stands in a synthetic record as it is.
+    """Attempt to find a part of each record, unchanged, in a synthetic record.
 
-    A generator may copy what one source says of people and make up the rest: such a record equals
-    no real one, and still is somebody's.
+    A generator may copy one source's part of a record and make up the rest: such a record equals no
+    real one, and is still somebody's.
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
     columns : sequence of str
         The part, at least one column.
     name : str
-        Of the part, such as ``people``.
+        Name of the part, such as ``people``.
     rng : numpy.random.Generator
 
     Returns
@@ -163,14 +170,14 @@ def part_copied(
 
 
 def nearly_copied(released: ReleasedTables, rng: np.random.Generator) -> Hits:
-    """Return how often a synthetic record equals a given one in all columns but at most one.
+    """Attempt to find synthetic records that equal a given one in all columns but at most one.
 
-    So a copy is found though one of its values was drawn again, rounded, or names the record.
+    It thus finds a copy of which one value was drawn again or rounded, or names the record.
 
     Parameters
     ----------
-    released : Released
-        Of `FEWEST_COLUMNS` or more.
+    released : ReleasedTables
+        Release with at least `FEWEST_COLUMNS` columns.
     rng : numpy.random.Generator
 
     Returns
@@ -203,17 +210,11 @@ def nearly_copied(released: ReleasedTables, rng: np.random.Generator) -> Hits:
 
 
 def _among(asked: NDArray[np.uint64], there: NDArray[np.uint64]) -> Bools:
-    """Return (n,) whether any of the F sums of a record is one of a column's in another table."""
+    """Return (n,) whether any of a record's F sums occurs among those of another table."""
     found = np.zeros(asked.shape[1], np.bool_)
     for own, others in zip(asked, there, strict=True):
         found |= np.isin(own, others)
     return found
-
-
-def _known_columns(table: Table, halves: Halves | None) -> Table:
-    if halves is None:
-        return table
-    return _only(table, (*halves.one, *halves.other), "halves")
 
 
 def _only(table: Table, names: Sequence[str], what: str) -> Table:
@@ -225,33 +226,22 @@ def _only(table: Table, names: Sequence[str], what: str) -> Table:
 def _lines(
     table: Table, halves: Halves | None, candidates: int, people: Ints, rng: np.random.Generator
 ) -> Table:
-    """Return the joined records of each person's line, the right one first."""
+    """Return the joined records of each person's candidates, the right one first."""
     n = len(table)
     width = len(table.schema.columns)
     # Steps of 1..n - 1 from a person never lead back to the same row.
     steps = np.array([1 + rng.choice(n - 1, candidates - 1, replace=False) for _ in people])
     line = np.column_stack([people, (people[:, None] + steps) % n])
-    shown = np.array([_half(width, halves, rng) for _ in people])
+    if halves is None:
+        shown = np.array([rng.permutation(width) < width // 2 for _ in people])
+    else:
+        shown = np.array([np.arange(width) < len(halves.one) for _ in people])
     joined = np.where(shown[:, None], table.values[people][:, None], table.values[line])
     return Table(table.schema, joined.reshape(-1, width))
 
 
-def _half(width: int, halves: Halves | None, rng: np.random.Generator) -> Bools:
-    if halves is not None:
-        return np.arange(width) < len(halves.one)
-    return rng.permutation(width) < width // 2
-
-
-def _link_halves(made: Table, lines: Sequence[Table], rng: np.random.Generator) -> list[Bools]:
-    space = space_of(stack_tables(made, *lines), Minkowski(1))
-    ends = np.cumsum([len(made), *(len(line) for line in lines)])
-    among, *asked = np.split(np.arange(len(space)), ends[:-1])
-    away = [nearest_points(space, rows, among).distance.reshape(-1, CANDIDATES) for rows in asked]
-    return [_first_is_least(found, rng) for found in away]
-
-
 def _first_is_least(away: Floats, rng: np.random.Generator) -> Bools:
-    """Return for which rows the first is the least, ties broken at random."""
+    """Return for which rows the first entry is the smallest, ties broken at random."""
     least = away <= away.min(axis=1, keepdims=True) + 1e-12
     drawn = np.where(least, rng.random(away.shape), -1.0)
     return np.asarray(drawn.argmax(axis=1) == 0)

@@ -1,4 +1,4 @@
-"""Signals of whether a record was learnt from, without shadow tables.
+"""Membership signals of records, without shadow tables.
 
 Members are all real records; non-members are the half of the holdout that is judged. The other
 half, the reference, stands for people in general. One that is fitted on the non-members that it
@@ -46,7 +46,7 @@ from privacygauge.synthetic.released.tables import (
 from privacygauge.synthetic.table import require_at_least
 
 MOST_CATEGORIES = 200
-"""Of a column; rarer ones are one category to the density ratio."""
+"""Most categories of a column; rarer ones are one category to the density ratio."""
 
 
 @dataclass(frozen=True)
@@ -54,35 +54,37 @@ class ClosestDistance:
     """Minus the distance to the nearest synthetic record."""
 
     distance: Distance = field(default_factory=Cosine)
-    """Between two records."""
+    """Distance between two records."""
 
     name = "closest-distance"
 
     def signals(self, seen: JudgedRecords) -> Signals:
-        """Return a signal of each record that is judged, at most 0."""
+        """Return a signal for each judged record, at most 0."""
         away = _to_synthetic(seen, _space(seen, self.distance))
         return seen.signals(self.name, self.distance.title, -away)
 
 
 @dataclass(frozen=True)
 class DistanceRatio:
-    """The logarithm of the distance to the nearest reference over that to the nearest synthetic.
+    """Log distance to the nearest reference record minus that to the nearest synthetic one.
 
-    A record far from everybody is far from the synthetic records too, member or not: the
-    reference says how far is far for it. To both distances a thousandth of the reference's median
-    is added, so that copies do not count without bound.
+    A record far from everybody is far from the synthetic records too, member or not: the reference
+    gives the scale. A thousandth of the reference's median is added to both distances, so that
+    copies do not count without bound.
     """
 
     distance: Distance = field(default_factory=Cosine)
-    """Between two records."""
+    """Distance between two records."""
 
     name = "distance-ratio"
 
     def signals(self, seen: JudgedRecords) -> Signals:
-        """Return a signal of each record that is judged; 0 where both are equally far."""
+        """Return a signal for each judged record; 0 where both distances are equal."""
         space = _space(seen, self.distance)
         away = _to_synthetic(seen, space)
-        usual = _to_reference(seen, space)
+        asked = np.arange(len(seen.real) + len(seen.nonmembers))
+        reference = np.arange(len(asked) + len(seen.synthetic), len(space))
+        usual = nearest_points(space, asked, reference).distance
         least = 0.001 * float(np.median(usual)) or float(np.finfo(np.float32).eps)
         found = np.log(usual + least) - np.log(away + least)
         return seen.signals(self.name, self.distance.title, found)
@@ -90,7 +92,7 @@ class DistanceRatio:
 
 @dataclass(frozen=True)
 class DensityRatio:
-    """The logarithm of a record's density in the synthetic table over that in the reference.
+    """Log density of a record in the synthetic table minus that in the reference.
 
     DOMIAS (van Breugel et al. 2023, "Membership inference attacks against synthetic data
     through overfitting detection"), with densities for categories and numbers alike:
@@ -101,7 +103,7 @@ class DensityRatio:
     n_bins: int = 20
     """Bins of a number, at the quantiles of the synthetic table and the reference together."""
     weight: float = 1.0
-    """How many records the prior of each share is worth, above 0."""
+    """Weight of the prior of each share, in records, above 0."""
 
     name = "density-ratio"
 
@@ -111,7 +113,7 @@ class DensityRatio:
             raise InputError(f"weight must be above 0, got {self.weight}")
 
     def signals(self, seen: JudgedRecords) -> Signals:
-        """Return a signal of each record that is judged; 0 where both densities are equal."""
+        """Return a signal for each judged record; 0 where both densities are equal."""
         bins = QuantileBins.of(
             stack_tables(seen.synthetic, seen.reference), self.n_bins, MOST_CATEGORIES
         )
@@ -128,7 +130,7 @@ class DensityRatio:
 
 @dataclass(frozen=True)
 class ValueRatio:
-    """The density ratio of every value by itself, as it is written: no bins, no pairs.
+    """Density ratio of every value by itself, as it is written: no bins, no pairs.
 
     Generators that draw from the values of the real records copy rare ones: a weight in grams or
     a salary to the cent that occurs in the synthetic table was most likely somebody's. The
@@ -136,7 +138,7 @@ class ValueRatio:
     """
 
     weight: float = 1.0
-    """How many records the prior of each share is worth, above 0."""
+    """Weight of the prior of each share, in records, above 0."""
 
     name = "value-ratio"
 
@@ -145,7 +147,7 @@ class ValueRatio:
             raise InputError(f"weight must be above 0, got {self.weight}")
 
     def signals(self, seen: JudgedRecords) -> Signals:
-        """Return a signal of each record that is judged; 0 where no value says anything."""
+        """Return a signal for each judged record; 0 where no value is telling."""
         columns = (table.values.T for table in (seen.records(), seen.synthetic, seen.reference))
         found = sum(self._of_column(*column) for column in zip(*columns, strict=True))
         return seen.signals(self.name, "single values", np.asarray(found))
@@ -165,10 +167,10 @@ class ValueRatio:
 def blind(seen: JudgedRecords, rng: np.random.Generator, unit: Ints | None = None) -> Signals:
     """Return the signals of a forest that never sees the synthetic table.
 
-    It is taught to tell real records from judged holdout records, and asked about records that
-    it was not taught. Where both come from one source it cannot: where it can, the membership
-    attacks may succeed without any leak, because members and non-members are different people.
-    All records of a unit are in the same half.
+    It is trained to tell real records from judged holdout records, and applied to records that it
+    was not trained on. If both come from one source it cannot: where it can, the membership attacks
+    may succeed without any leak, because members and non-members are different people. All records
+    of a unit are in the same half.
     """
     from sklearn.ensemble import RandomForestClassifier
 
@@ -199,7 +201,7 @@ def membership_signals(
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
     rng : numpy.random.Generator
         Draws which half of the holdout is judged.
 
@@ -219,7 +221,7 @@ def membership_signals(
 
 
 def _space(seen: JudgedRecords, distance: Distance) -> Space:
-    """Return the records that are judged, the synthetic ones and the reference, one after another.
+    """Return the judged, the synthetic and the reference records as points, in this order.
 
     All of them, whatever is asked about: numbers are scaled over all.
     """
@@ -232,41 +234,35 @@ def _to_synthetic(seen: JudgedRecords, space: Space) -> Floats:
     return nearest_points(space, np.arange(begin), among).distance
 
 
-def _to_reference(seen: JudgedRecords, space: Space) -> Floats:
-    asked = np.arange(len(seen.real) + len(seen.nonmembers))
-    return nearest_points(
-        space, asked, np.arange(len(asked) + len(seen.synthetic), len(space))
-    ).distance
-
-
 @dataclass(frozen=True, eq=False)
 class Membership:
-    """What became of the membership attacks."""
+    """Results of the membership attacks."""
 
     played: tuple[tuple[Play, Evaluation], ...]
-    """One an attack."""
+    """Decisions and evaluations, one per attack."""
     headline: Headline
-    """What the verdict speaks of."""
+    """Headline of the verdict."""
     blind: Evaluation
-    """An attack that never sees the synthetic table."""
+    """Result of a forest that never sees the synthetic table."""
     skipped: tuple[Skipped, ...]
-    """The attacks that tell nothing, and why."""
+    """Attacks that show nothing, and the reasons."""
     rows: tuple[Ints, Ints]
-    """(a,) and (b,) Rows of the members in the real table, and of the others in the holdout."""
+    """(a,) and (b,) Rows of the members in the real table, and of the non-members in the
+    holdout."""
     unit: Ints
-    """(a + b,) The person behind each."""
+    """(a + b,) Person behind each record."""
     n_reference: int
-    """How many holdout records the attacks learnt from."""
+    """Number of holdout records that the attacks learn from."""
     unseen: Transcript
-    """The scores of that attack."""
+    """Scores of the forest that never sees the synthetic table."""
 
     @property
     def secret(self) -> Bools:
-        """(a + b,) Who is a member."""
+        """(a + b,) True for members."""
         return self.played[0][0].transcript.secret
 
     def contents(self, tables: ReleasedTables, columns: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """Return columns of the records that were judged, (a + b,) each."""
+        """Return columns of the judged records, (a + b,) each."""
         sides = zip((tables.real, tables.holdout), self.rows, strict=True)
         known = ((side, rows) for side, rows in sides if side is not None and columns)
         frames = [side[rows].to_frame() for side, rows in known]
@@ -277,7 +273,7 @@ class Membership:
 
 
 def membership_played(tables: ReleasedTables, seed: int, level: float) -> Membership:
-    """Return how well attacks tell real records from records of the holdout, of which there is one.
+    """Play membership attacks on the real records and the holdout.
 
     The intervals of the headline hold together with those of risks and copies at the whole level.
     """
@@ -310,12 +306,12 @@ def membership_played(tables: ReleasedTables, seed: int, level: float) -> Member
 def questions_of(
     played: Membership, rankings: Sequence[tuple[str, Transcript]], seed: int, level: float
 ) -> Questions:
-    """Return whether few records stand out in a ranking, and the least that would have been shown.
+    """Return whether a few records stand out in a ranking, and the smallest leak that would show.
 
     Parameters
     ----------
     played : Membership
-        Of the judged records.
+        Results on the judged records.
     rankings : sequence of (str, Transcript)
         Titles and scores of all records, which learn nothing from the holdout; none where there
         are too few columns.
@@ -325,7 +321,7 @@ def questions_of(
     Notes
     -----
     Both kinds of rankings have half of the error for few records each. What stands out without
-    the table as well is no copy in it.
+    the table as well is not a copy in it.
     """
     each = 1 - SHARE / 2 * (1 - level)
     attacks = [(one.title, play.transcript) for play, one in played.played]

@@ -1,7 +1,7 @@
-"""Columns that are no attributes: names of records or people, and free text.
+"""Columns that are not attributes: names of records or people, and free text.
 
-How alike two records are says nothing of a column in which each has another value: it makes all
-records equally far apart. So such columns are left out of the comparison, and looked at alone.
+A column in which every record has a different value does not help to compare records: it makes
+all of them equally far apart. Such columns are left out of the comparison, and examined alone.
 """
 
 from __future__ import annotations
@@ -21,47 +21,47 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FEWEST = 100
-"""Among fewer rows texts may all differ without being names."""
+"""Fewest rows; among fewer, texts may all differ without being names."""
 _FEWEST_NUMBERS = 20
-"""Among fewer rows whole numbers may all differ without being names."""
+"""Fewest rows; among fewer, whole numbers may all differ without being names."""
 _DISTINCT = 0.5
-"""Free text differs in at least this share of the rows."""
+"""Smallest share of distinct values in free text."""
 _WORDS = 3
-"""Free text has at least so many words on average."""
+"""Fewest words of free text, on average."""
 _DENSE = 2
-"""Numbers of rows fill at least one in so many places of their range."""
+"""Row numbers fill at least one in this many places of their range."""
 _LONG = 10**6
-"""Whole numbers beyond this that all differ are names, such as those of insured people."""
+"""Whole numbers beyond this that all differ are names, such as insurance numbers."""
 _CHANCE = 1e-3
-"""So unlikely must it be that values are equal on both sides, and never on one, by chance."""
+"""Largest probability that chance puts equal values on both sides and never on one."""
 _SEVERAL = 0.9
-"""A column that names people has at most this many values per row."""
+"""Most values per row in a column that names people."""
 _LEVELS = 20
-"""And at least so many."""
+"""Fewest values in a column that names people."""
 
 Texts = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
 class TextColumn:
-    """A column of free text, or of names that are not row numbers; None where one is missing."""
+    """A column of free text, or of names that are not row numbers; None where a text is missing."""
 
     name: str
-    """As in the header."""
+    """Name of the column, as in the header."""
     real: Texts
-    """(n,) Of the real table."""
+    """(n,) Texts of the real table."""
     synthetic: Texts
-    """(s,) Of the synthetic one."""
+    """(s,) Texts of the synthetic table."""
     holdout: Texts | None
-    """(m,) Of the holdout; None where there is none."""
+    """(m,) Texts of the holdout; None without a holdout."""
     is_free: bool
-    """Whether it is free text, of which parts may be copied."""
+    """True for free text, of which parts may be copied."""
     known: dict[str, dict[str | None, float]] = field(default_factory=dict, repr=False)
-    """By measure what texts have in common with synthetic ones: found out once for a text, and
-    shared by the columns of some rows."""
+    """Similarity to synthetic texts by measure and text; computed once and shared by all selections
+    of rows."""
 
     def in_common(self, texts: Texts, measure: Callable[[Texts, Texts], Floats]) -> Floats:
-        """Return (n,) what each text has in common with the synthetic ones, by a measure."""
+        """Return each text's similarity to the synthetic ones by a measure, (n,)."""
         known = self.known.setdefault(measure.__name__, {})
         asked = [text for text in dict.fromkeys(texts) if text not in known]
         if asked:
@@ -70,38 +70,38 @@ class TextColumn:
         return np.array([known[text] for text in texts], np.float64)
 
     def rows(self, real: NDArray[Any], holdout: NDArray[Any] | None) -> TextColumn:
-        """Return the texts of some of the real and of the holdout records."""
+        """Return the column for some of the real and of the holdout records."""
         kept = None if holdout is None or self.holdout is None else self.holdout[holdout]
         return replace(self, real=self.real[real], holdout=kept)
 
 
 @dataclass(frozen=True, eq=False)
 class Apart:
-    """What is left out of the comparison of records."""
+    """Columns left out of the comparison of records."""
 
     columns: tuple[str, ...]
-    """All of them."""
+    """Names of all columns left out."""
     texts: tuple[TextColumn, ...]
-    """Those that are looked at alone: row numbers are not."""
+    """Columns that are examined on their own; row numbers are not."""
     person: str | None
-    """The column that names people of several rows each; None for none."""
+    """Column that names people of several rows each; None without one."""
     said: tuple[str, ...]
-    """A sentence for each."""
+    """Notes, one per column."""
 
 
 def identifying_columns(frames: Mapping[str, pd.DataFrame], kept: Sequence[str]) -> Apart:
-    """Return the columns that name records or people, and those of free text.
+    """Find the columns that name records or people, and those of free text.
 
     Parameters
     ----------
     frames : mapping of str to pandas.DataFrame
-        By name: real, synthetic and perhaps holdout.
+        Frames by name: real, synthetic and perhaps holdout.
     kept : sequence of str
         Columns that somebody asked for: these are attributes.
 
     Notes
     -----
-    The real table and the holdout are looked at together, so that what a column is taken for does
+    The real table and the holdout are examined together, so that what a column is taken for does
     not depend on which rows are on which side. Nothing is left out where fewer than two columns
     would remain.
     """
@@ -153,7 +153,7 @@ _SAID = {
 
 
 def _kind(column: pd.Series[Any], sides: Sequence[pd.Series[Any]]) -> str:
-    """Return what a column is that is no attribute: text, name, number or person; else nothing."""
+    """Return the kind of a column that is not an attribute, or an empty text for one that is."""
     import pandas as pd
 
     there = column.dropna()
@@ -178,16 +178,19 @@ def _kind(column: pd.Series[Any], sides: Sequence[pd.Series[Any]]) -> str:
             return "text"
         if FEWEST <= n == len(column) and _all_differ(sides, levels):
             return "name"
-    return "person" if _names_people(sides, levels, n) else ""
+    # A person's values are on one side, though many rows share them there.
+    if len(sides) < 2 or not _LEVELS <= levels <= _SEVERAL * n:
+        return ""
+    return "" if set(sides[0].dropna()) & set(sides[1].dropna()) else "person"
 
 
 def _is_number(column: pd.Series[Any]) -> bool:
-    """Return whether texts are dates or amounts, which are attributes though all may differ."""
+    """Return whether texts are dates or amounts: attributes, even if they all differ."""
     return days_of(column) is not None or amounts_of(column) is not None
 
 
 def _all_differ(sides: Sequence[pd.Series[Any]], levels: int) -> bool:
-    """Return whether no value is twice on a side, nor on both, unless records themselves are.
+    """Return whether no value repeats on a side or on both, except for repeated records.
 
     Values that are equal by chance are so within a side as often as across: where many are on both
     sides and none is twice on either, it is records that stand on both.
@@ -206,15 +209,8 @@ def _is_dense(side: pd.Series[Any]) -> bool:
     return len(there) >= 2 and float(there.max() - there.min()) < _DENSE * len(there)
 
 
-def _names_people(sides: Sequence[pd.Series[Any]], levels: int, n: int) -> bool:
-    """Return whether no value is on both sides, although many are shared within a side."""
-    if len(sides) < 2 or not _LEVELS <= levels <= _SEVERAL * n:
-        return False
-    return not set(sides[0].dropna()) & set(sides[1].dropna())
-
-
 def _texts(column: pd.Series[Any]) -> Texts:
-    """Return texts as they are compared: without case and outer spaces; None for missing ones."""
+    """Normalise texts for comparison: no case, no outer spaces; None for missing ones."""
     plain = [" ".join(str(x).split()).casefold() if y else None for x, y in
              zip(column, column.notna(), strict=True)]  # fmt: skip
     return np.array(plain, dtype=object)

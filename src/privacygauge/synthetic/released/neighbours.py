@@ -1,4 +1,4 @@
-"""The nearest record of one table to each record of another, exactly."""
+"""Exact nearest neighbours of one table's records in another table."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from privacygauge.synthetic.rough import Rough, rough_of
 from privacygauge.synthetic.schema import Schema
 
 _BLOCK = 2**25
-"""Rough distances held at once: 128 MB."""
+"""Approximate distances held at once: 128 MB."""
 _PAIRS = 2**18
-"""Candidates that are measured at once."""
+"""Candidates measured at once."""
 _CELLS = 2**20
-"""Numbers of candidates that are held at once: 8 MB, and as much for differences."""
+"""Numbers of candidates held at once: 8 MB, and as much for differences."""
 _MOST = 2**12
-"""A point with more candidates is compared with all."""
+"""Most candidates of a point; with more it is compared with all."""
 _PASS = 30
-"""Points that have to be open for each grouping that may settle them."""
+"""Fewest open points for which a grouping pays off."""
 
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """The nearest record to each of those asked about."""
+    """Nearest record of each record asked about."""
 
     distance: Floats
-    """(q,) How far it is; 0 for an equal one."""
+    """(q,) Distance to it; 0 for an equal one."""
     row: Ints
-    """(q,) Which it is; of equally near ones the first in the order they were given."""
+    """(q,) Its row; of equally near ones the first in the order given."""
 
 
 def usual_distance(schema: Schema) -> Distance:
-    """Return the cosine distance, or the sum of differences where there is one column of numbers.
+    """Return the cosine distance, or the sum of differences for a single column of numbers.
 
     The cosine compares directions, of which a single column has but two.
     """
@@ -46,7 +46,7 @@ def usual_distance(schema: Schema) -> Distance:
 
 
 def nearest_points(space: Space, asked: Ints, among: Ints) -> Nearest:
-    """Return the nearest point among some to each point asked about.
+    """Find the nearest of some points to each point asked about.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def nearest_points(space: Space, asked: Ints, among: Ints) -> Nearest:
 
 
 def _by_level(space: Space, asked: Ints, among: Ints) -> tuple[Floats, Ints, Bools]:
-    """Return the nearest found, which it is of those given, and which points are left."""
+    """Return the nearest points found, their positions, and the points that are left."""
     n = len(asked)
     width = space.codes.shape[1]
     found = _Best(np.full(n, np.inf), np.full(n, len(among)))
@@ -96,15 +96,15 @@ def _by_level(space: Space, asked: Ints, among: Ints) -> tuple[Floats, Ints, Boo
 
 @dataclass(frozen=True, eq=False)
 class _Best:
-    """The nearest found so far."""
+    """Nearest candidates found so far."""
 
     distance: Floats
-    """(q,) Infinite where none was found."""
+    """(q,) Distance; infinite where none was found."""
     place: Ints
-    """(q,) Which it is of those to choose from; beyond the last where none was found."""
+    """(q,) Position among the candidates; beyond the last where none was found."""
 
     def keep(self, rows: Ints, distance: Floats, place: Ints) -> None:
-        """Take what is nearer, or as near and first in the order given."""
+        """Keep a candidate that is nearer, or as near and earlier in the order given."""
         ours = self.distance[rows]
         first = self.place[rows]
         better = (distance < ours) | ((distance == ours) & (place < first))
@@ -120,7 +120,7 @@ def _of_level(
     rows: Ints,
     compared: Ints,
 ) -> None:
-    """Compare points with those that differ from them in these columns and in no others."""
+    """Compare points with those that differ from them in exactly these columns."""
     both = np.concatenate([among, asked[rows]])
     columns = enumerate(zip(space.codes[both].T, space.sizes, strict=True))
     keys = keys_of([column for j, column in columns if j not in without], len(both))
@@ -149,12 +149,12 @@ def _of_level(
 
 
 def _equal_sized_blocks(size: Ints, length: int) -> Iterator[Ints]:
-    """Yield points with about as many candidates, as many points as may be compared at once.
+    """Yield points with about equal numbers of candidates, in blocks that fit into memory.
 
     Parameters
     ----------
     size : ndarray of int, shape (m,)
-        How many candidates each point has; those without any are left out.
+        Number of candidates of each point; those without any are left out.
     length : int
         Numbers that a candidate takes.
     """
@@ -179,7 +179,7 @@ def _among_all(space: Space, asked: Ints, distinct: Ints) -> tuple[Floats, Ints]
 
 
 def _distinct(space: Space, among: Ints) -> Ints:
-    """Return the first of each kind of equal points, in the order given."""
+    """Return the first point of each kind of equal points, in the order given."""
     both = np.hstack([space.codes[among], space.numbers[among]])
     return among[np.sort(np.unique(both, axis=0, return_index=True)[1])]
 
@@ -197,7 +197,7 @@ def _of_many(space: Space, asked: Ints, among: Ints) -> tuple[Floats, Ints]:
 
 
 def _compact(space: Space, m: int) -> Space:
-    """Return the points with fewer codes, that agree across the two sides where they did.
+    """Return the points with fewer codes: codes that agree across the sides still agree.
 
     A column of names would be as wide as there are names. Those of one side alone agree with
     none of the other, and may be one code.
@@ -228,7 +228,7 @@ def _compact(space: Space, m: int) -> Space:
 
 
 def _of_block(space: Space, rough: Rough, rows: Ints, m: int) -> tuple[Floats, Ints]:
-    """Return how far the nearest of the first m points is from each row, and which it is."""
+    """Return distance and position of the nearest of the first m points for each row."""
     found = rough.distances(rows)[:, :m]
     if space.share == 0.0:  # numbers of columns that differ, which are exact
         place = np.argmin(found, axis=1)

@@ -1,7 +1,7 @@
-"""Whether the released rows stand in the order of the real ones, so that a place names a person.
+"""Order of released rows: where it is that of the real rows, a place names a person.
 
-Who keeps the order of a list knows whose row each one is: however little of a record is left in
-its row, the place joins them.
+An adversary who keeps the order of a list knows the person of each row: however little of a record
+is left in its row, the place joins them.
 """
 
 from __future__ import annotations
@@ -17,29 +17,28 @@ from privacygauge.evaluate import rates
 from privacygauge.synthetic.released.tables import ReleasedTables, draw_rows
 
 CANDIDATES = 10
-"""Real records in a line: the one at the same place, and nine of the ten that stand nearest."""
+"""Real records compared per row: the one at the same place, and nine of the ten nearest to it."""
 _LAGS = 60
-"""Places before and behind that are compared with the same place, at most."""
+"""Most places before and after that are compared with the same place."""
 _FEWEST = 40
-"""Fewer places say nothing."""
+"""Fewest places; fewer show nothing."""
 _ROWS = 2_000
-"""Places that are looked at, at most."""
+"""Most places examined."""
 
 
 @dataclass(frozen=True, eq=False)
 class SamePlace:
-    """What rows have in common with the real records at their places."""
+    """Agreement of rows with the real records at the same places."""
 
     hit: Bools
-    """(k,) Whether a released row has most in common with the real record at its own place, among
-    `CANDIDATES` that stand near it; ties are drawn."""
+    """(k,) True where a released row has most in common with the real record at its own place,
+    among `CANDIDATES` near it; ties are drawn."""
     unit: Ints
-    """(k,) The person at each place."""
+    """(k,) Person at each place."""
     errors: float
-    """By how many standard errors rows have more in common with the records at their places than
-    with those at any other distance, the least of all: tables that are sorted, or repeat in a
-    rhythm, agree at other distances as well. Where it is not above 0 among the nearest, no others
-    are looked at."""
+    """Standard errors by which rows have more in common with the records at their places than with
+    those at any other distance, the smallest of all: tables that are sorted, or periodic, agree at
+    other distances as well. Where it is not above 0 among the nearest, no others are examined."""
 
     def beyond(self, level: float) -> Estimate | None:
         """Return the share of the rows that their place joins to a person, beyond chance.
@@ -57,11 +56,11 @@ class SamePlace:
 
 
 def same_place(released: ReleasedTables, rng: np.random.Generator) -> SamePlace | None:
-    """Return what released rows have in common with the real records at the same places.
+    """Return the agreement of released rows with the real records at the same places.
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
         Its tables in the order of the files.
     rng : numpy.random.Generator
         Draws the places, the candidates, and among ties.
@@ -103,7 +102,7 @@ def same_place(released: ReleasedTables, rng: np.random.Generator) -> SamePlace 
 
 
 def _in_common(released: ReleasedTables, places: Ints, distances: Ints) -> Floats:
-    """Return (d, k) what the rows at some places have in common with real ones at distances."""
+    """Return the agreement (d, k) of rows at some places with real ones at distances from them."""
     n = min(len(released.real), len(released.synthetic))
     score = np.zeros((len(distances), len(places)))
     rows = (places + distances[:, None]) % n  # the line of a place near an end goes on at the other
@@ -118,12 +117,12 @@ def _in_common(released: ReleasedTables, places: Ints, distances: Ints) -> Float
 def _least_errors(
     own: Floats, others: Floats, distances: Ints, places: Ints, unit: Ints, n: int
 ) -> float:
-    """Return by how many standard errors rows have more in common with their own places, at least.
+    """Return the fewest standard errors by which rows agree more with their own places.
 
     Parameters
     ----------
     own : ndarray of float, shape (k,)
-        What rows have in common with the records at their places.
+        Agreement of rows with the records at their places.
     others : ndarray of float, shape (d, k)
         The same at other distances.
     distances : ndarray of int, shape (d,)
@@ -141,14 +140,14 @@ def _least_errors(
 
 
 def _equal(real: Floats, asked: Floats, made: Floats) -> Floats:
-    """Return -log of how frequent a category is where both have it, 0 elsewhere."""
+    """Return minus the log frequency of a category where both have it, 0 elsewhere."""
     count = np.bincount(real.astype(np.int64), minlength=1 + int(max(real.max(), made.max())))
     share = np.maximum(count, 1)[asked.astype(np.int64)] / len(real)
     return np.where(asked == made, -np.log(share), 0.0)
 
 
 def _log_rarity(real: Floats, asked: Floats, made: Floats) -> Floats:
-    """Return -log of the share of the real numbers that are as near; a missing one equals one."""
+    """Return minus the log share of real numbers at least as near; a missing one equals one."""
     there = np.sort(real[~np.isnan(real)])
     gaps = len(real) - len(there)
     off = np.abs(asked - made)

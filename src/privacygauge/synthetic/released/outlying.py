@@ -1,6 +1,6 @@
-"""The most outlying records, which a generator gives away first (Meeus et al. 2023).
+"""The most outlying records, which a generator exposes first (Meeus et al. 2023).
 
-Real records and the holdout are ranked together, whoever is which: so the most outlying of the
+Real records and the holdout are ranked together, regardless of side: so the most outlying of the
 holdout are a control for the most outlying real ones, however many records either table has.
 """
 
@@ -20,15 +20,16 @@ from privacygauge.synthetic.released.tables import FEWEST, ReleasedTables, stack
 from privacygauge.synthetic.vulnerability import DIGITS, vulnerability_scores
 
 SHARE = 0.01
-"""Of the records, the most outlying, that are attacked apart from the others."""
+"""Share of the records, the most outlying, that are attacked apart from the others."""
 LEAST = 200
-"""So many at least, of both tables together: fewer leave wide intervals."""
+"""Fewest such records, of both tables together: fewer leave wide intervals."""
 MOST = 0.2
-"""But no more than this share of all records."""
+"""Largest share of all records."""
 NEIGHBOURS = 5
-"""Whose mean distance says how outlying a record is; those of the same person do not count."""
+"""Nearest neighbours in the mean distance that measures outlyingness; those of the same person do
+not count."""
 VARIANT = "most outlying records"
-"""As reports call these forms of the risks."""
+"""Name of these forms of the risks, as reports print it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,18 +39,18 @@ class Outlying:
     real: Ints
     """Rows of the real table, the most outlying first."""
     holdout: Ints
-    """Rows of the holdout, the most outlying first; none where there is no holdout."""
+    """Rows of the holdout, the most outlying first; empty without a holdout."""
     scores: Floats
-    """Of `real`: the mean distance to the nearest other people's records of both tables."""
+    """Scores of `real`: mean distance to the nearest other people's records of both tables."""
 
     @property
     def sides(self) -> tuple[Ints, ...]:
-        """The rows of each table that there is."""
+        """Rows of each table that there is."""
         return (self.real, self.holdout) if len(self.holdout) else (self.real,)
 
 
 def outlying(released: ReleasedTables) -> Outlying | Skipped:
-    """Return the records that are farthest from all others, of both tables by one ranking.
+    """Return the records that are farthest from all others, in one ranking of both tables.
 
     Those whose scores tie with the last one's are among them. Which table a record is in plays
     no part in the choice: where the synthetic table was made from neither, attacks succeed for
@@ -94,10 +95,10 @@ def singled_out(
     ----------
     forms : sequence of Hits
         From `singling_out`, at least one.
-    released : Released
+    released : ReleasedTables
         All records.
     kept : sequence of ndarray of int
-        The rows of each table that the predicates were tried on; the others are no attempts.
+        Rows of each table on which the predicates were tried; the others do not count as attempts.
     rows : Outlying
     """
     asked = [some[np.isin(some, those)] for some, those in zip(rows.sides, kept, strict=True)]

@@ -1,9 +1,9 @@
-"""Who stands on both sides: a holdout that holds real records, and copies of records of one kind.
+"""Records on both sides: real records in the holdout, and copies of unique records.
 
-People who share all values with somebody else occur in the real table, the holdout and a
-synthetic table alike, and nobody did anything wrong. How often that happens the real table says
-itself: by the share of its records that equal another one of it. What goes beyond that share is
-an overlap, or a copy; without the records of an overlap the holdout is a control.
+People who share all values with somebody else occur in the real table, the holdout and a synthetic
+table alike, without any error. The real table itself shows how often that happens: by the share of
+its records that equal another one in it. An excess beyond that share is an overlap, or a copy;
+without the records of an overlap the holdout is a control.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from privacygauge.synthetic.table import Table
 
 @dataclass(frozen=True, eq=False)
 class SharedRecords:
-    """Which records occur a second time, equal in every column."""
+    """Records that occur a second time, equal in every column."""
 
     real: Bools
     """(n,) Real records that equal another real one, of another person."""
@@ -43,26 +43,26 @@ class SharedRecords:
 
 @dataclass(frozen=True, eq=False)
 class LoneCopies:
-    """Copies of real records that equal no other real one, and what chance would copy of them."""
+    """Copies of real records that equal no other, and the copies that chance would make."""
 
     copied: Bools
-    """(u,) Whether each is in the synthetic table, or in n rows of it where it has more."""
+    """(u,) True where a record is in the synthetic table, or in n rows of it where it has more."""
     by_chance: Bools
-    """What the copies are compared with, whichever is copied most: the real records that equal
-    another one, (n,), the records (u,) that occur among the synthetic rows once every column is
-    shuffled, or the holdout records that are copied, (m,)."""
+    """Comparison for `copied`, whichever is copied most: the real records that equal another one,
+    (n,), the records (u,) that occur among the synthetic rows once every column is shuffled, or the
+    holdout records that are copied, (m,)."""
     rows: Bools
-    """(s,) Whether each synthetic row equals one of these records."""
+    """(s,) True where a synthetic row equals one of these records."""
     row_kind: Ints
-    """(s,) The same number for equal synthetic rows, which are one piece of evidence."""
+    """(s,) Number shared by equal synthetic rows, which are one piece of evidence."""
     rows_by_chance: Bools
-    """What the rows are compared with, whichever is larger: the real records that equal another
-    one, (n,), the synthetic rows (s,) that would equal one of these records once every column is
-    shuffled, or those that equal a holdout record, scaled to as many as there are real ones."""
+    """Comparison for `rows`, whichever is larger: the real records that equal another one, (n,),
+    the synthetic rows (s,) that would equal one of these records once every column is shuffled, or
+    those that equal a holdout record, scaled to the number of real ones."""
 
 
 def find_shared_records(released: ReleasedTables) -> SharedRecords:
-    """Return which real and which holdout records occur a second time among the real ones."""
+    """Find the real and the holdout records that occur again among the real ones."""
     real = _twins(released.real, released.units[0])
     if released.holdout is None:
         return SharedRecords(real, np.zeros(0, np.bool_))
@@ -70,7 +70,7 @@ def find_shared_records(released: ReleasedTables) -> SharedRecords:
 
 
 def release_of_rows(released: ReleasedTables, real: Ints, holdout: Ints | None) -> ReleasedTables:
-    """Return a release with some of the real records and of the holdout, and their people."""
+    """Return a release with some of the real and holdout records, and their people."""
     of_real, of_holdout = released.units
     kept = None if holdout is None or released.holdout is None else released.holdout[holdout]
     return replace(
@@ -87,12 +87,12 @@ def release_of_rows(released: ReleasedTables, real: Ints, holdout: Ints | None) 
 def lone_copies(
     released: ReleasedTables, twins: Bools, rng: np.random.Generator, others: Table | None = None
 ) -> LoneCopies:
-    """Return which real records that equal no other are copied, and how many chance would copy.
+    """Find copies of unique real records, and the number that chance would copy.
 
     Parameters
     ----------
-    released : Released
-        Its holdout is not looked at.
+    released : ReleasedTables
+        Its holdout is ignored.
     twins : ndarray of bool, shape (n,)
         The real records that equal another real one, from `find_shared_records`.
     rng : numpy.random.Generator
@@ -151,7 +151,7 @@ SURE = 0.999
 
 @dataclass(frozen=True)
 class Overlap:
-    """Holdout records that stand in the real table, more of them than chance explains."""
+    """Holdout records that are in the real table, more of them than chance explains."""
 
     n_holdout: int
     """Records of the holdout as it was given."""
@@ -205,19 +205,19 @@ class People:
 
     @property
     def few(self) -> bool:
-        """Whether there are too few people on a side, rather than the same ones on both."""
+        """True where a side has too few people; False where people are on both sides."""
         return min(self.n_real, self.n_holdout) < FEWEST_PEOPLE
 
 
 FEWEST_PEOPLE = 20
-"""Fewer on a side are no control: nothing shows then whether their rows are of still fewer people,
-such as visits, and attacks that see what rows of one person have in common would look strong."""
+"""Fewest people per side. Fewer are not a control: their rows may belong to still fewer people,
+such as visits, and attacks that see the similarity of rows of one person would look strong."""
 _MOSTLY = 0.5
-"""A holdout of which more people than this share have real records is not one of other people."""
+"""Largest share of the holdout's people with real records for it to count as other people."""
 
 
 def same_people(tables: ReleasedTables) -> People | None:
-    """Return why the holdout's people are no control; None where they are other people, and enough.
+    """Return why the holdout's people are not a control; None where they are.
 
     Numbers of which each has one record on a side may be row numbers, which start again in each
     file: that they are on both sides says nothing.
@@ -237,7 +237,7 @@ def same_people(tables: ReleasedTables) -> People | None:
 def with_people(
     tables: ReleasedTables, unit: ArrayLike | None, holdout_unit: ArrayLike | None
 ) -> tuple[ReleasedTables, list[str]]:
-    """Return tables whose records name the person behind them, and what is to be said of it.
+    """Return tables whose records name the person behind them, and notes on it.
 
     Where neither is given, equal records are one person's if they also lie on one side, all but
     one in a hundred.

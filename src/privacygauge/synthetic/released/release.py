@@ -1,4 +1,4 @@
-"""Everything that is measured of a released table."""
+"""All measurements of a released table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core import checks, seeds
-from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
@@ -62,104 +61,105 @@ from privacygauge.synthetic.table import require_columns, require_moderate
 from privacygauge.synthetic.utility import Utility, utility
 
 APART = 0.55
-"""An attack that never sees the synthetic table and has this AUC shows a difference of size."""
+"""AUC above which an attack that never sees the synthetic table shows a real difference of the
+sides."""
 
 
 def told_apart(blind: Evaluation) -> bool:
-    """Return whether real records and holdout differ: for certain, and by more than a trifle."""
+    """Return whether real records and holdout differ: significantly, and by a relevant amount."""
     return blind.auc.low > 0.5 and blind.auc.value >= APART
 
 
 @dataclass(frozen=True)
 class CopiedRecord:
-    """A real record that stands in the synthetic table although chance would not put it there."""
+    """A real record that is in the synthetic table beyond chance."""
 
     row: int
-    """Of the real table as it was given."""
+    """Row of the real table as it was given."""
     name: str
-    """Its id; the row where none was given."""
+    """Id of the record; the row where none was given."""
     expected: float
-    """How many copies of it chance would make."""
+    """Expected number of copies by chance."""
 
 
 @dataclass(frozen=True)
 class HoldoutCopies:
-    """Holdout records in the synthetic table, as they are or nearly, beyond chance.
+    """Holdout records in the synthetic table, exactly or nearly, beyond chance.
 
-    The generator saw them: so the holdout is not a control.
+    The generator saw them, so the holdout is not a control.
     """
 
     n_holdout: int
-    """Records of the holdout as it was given."""
+    """Number of records of the holdout as given."""
     copied: int
-    """How many of them are such copies."""
+    """Number of such copies."""
     nearly: bool = False
-    """Whether they have more in common with synthetic rows than with people, but are not equal."""
+    """True where they are not equal to synthetic rows, but nearer to them than to people."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Release:
-    """What was measured of a released table."""
+    """Measurements of a released table."""
 
     n_real: int
-    """Records that the generator learnt from."""
+    """Number of records that the generator learnt from."""
     n_synthetic: int
-    """Records of the synthetic table."""
+    """Number of synthetic records."""
     n_holdout: int
-    """Records of the same source that it did not learn from; 0 where there are none."""
+    """Number of records of the same source that it did not learn from; 0 without a holdout."""
     evaluations: tuple[Evaluation, ...]
-    """One for each membership attack; empty without a holdout."""
+    """Evaluations, one per membership attack; empty without a holdout."""
     headline: Headline | None
-    """What the verdict speaks of; None without a holdout."""
+    """Headline of the verdict; None without a holdout."""
     blind: Evaluation | None
-    """An attack that never sees the synthetic table: where it succeeds, real records and holdout
-    are different people, and the others' success is no evidence of a leak."""
+    """Result of an attack that never sees the synthetic table: where it succeeds, real records and
+    holdout are different people, and the others' success is not evidence of a leak."""
     risks: tuple[ReleaseRisk, ...]
-    """The regulator's three."""
+    """The regulator's three risks."""
     copies: tuple[Fact, ...]
     """Shares of records that occur on both sides, equal in every column."""
     closest: tuple[Fact, ...]
-    """About distances to the closest record: no evidence of safety."""
+    """Facts on distances to the closest record: not evidence of safety."""
     utility: Utility | Skipped
-    """What the synthetic table is good for."""
+    """Utility of the synthetic table."""
     corrected: CorrectedIntervals
-    """What the verdict chooses from."""
+    """Intervals that the verdict chooses from."""
     tried: AttemptCounts
-    """How often each attack was tried."""
+    """Number of attempts of each attack."""
     overlap: Overlap | None = None
-    """Holdout records that stand in the real table; None where chance explains them."""
+    """Holdout records that are in the real table; None where chance explains them."""
     proven: tuple[CopiedRecord, ...] = ()
-    """The real records whose copies chance does not explain, the least likely first."""
+    """Real records whose copies chance does not explain, the least likely first."""
     learnt: HoldoutCopies | None = None
-    """Holdout records that the generator saw; None where none is known to be."""
+    """Holdout records that the generator saw; None where none is known."""
     people: People | None = None
-    """Why the holdout's people are no control; None where they are other people, and enough."""
+    """Reason why the holdout's people are not a control; None where they are."""
     questions: Questions | None = None
-    """Whether few real records stand out at the top of a membership attack's ranking, where they do
-    not without the table, and the least that would have been shown; None without a holdout."""
+    """Whether a few real records stand out at the top of a membership attack's ranking, and not
+    without the table, and the smallest leak that would show; None without a holdout."""
     exposed: tuple[tuple[str, ExposedRecord], ...] = ()
-    """The ids of the most outlying real records, and what became of each."""
+    """The most outlying real records: ids, and results of the attacks on each."""
 
     @property
     def worst(self) -> WorstRisk | None:
-        """The risk that goes furthest beyond its control; None where nothing was compared."""
+        """Risk that goes furthest beyond its control; None where nothing was compared."""
         pairs = zip(self.risks, self.corrected.risks, strict=True)
         found = [WorstRisk(risk, beyond) for risk, beyond in pairs if beyond is not None]
         return max(found, key=lambda w: furthest_beyond(w.beyond), default=None)
 
     @property
     def furthest_from_baseline(self) -> ReleaseRisk | None:
-        """The risk whose attack does best beside its baseline; None where none was tried."""
+        """Risk whose attack does best against its baseline; None where none was tried."""
         return max(self.risks, key=lambda r: r.attack.value - r.baseline.value, default=None)
 
     @property
     def same_source(self) -> bool:
-        """Whether the attack that never sees the synthetic table stays near guessing."""
+        """True where the attack that never sees the synthetic table stays near chance."""
         return self.blind is None or not told_apart(self.blind)
 
     @property
     def control(self) -> bool:
-        """Whether there is a holdout that attacks can be compared with."""
+        """True where there is a holdout to compare attacks with."""
         return self.n_holdout > 0 and self.same_source
 
 
@@ -171,7 +171,7 @@ def checked_names(
     show: Sequence[str],
     ids: ArrayLike | None,
 ) -> NDArray[Any] | None:
-    """Return the names of the real records, after what would fail only after hours of work.
+    """Return the ids of the real records; check first all that would fail only after hours of work.
 
     The options are those of `audit_released`; `show` names columns to print.
 
@@ -194,22 +194,22 @@ def checked_names(
 
 @dataclass(frozen=True, eq=False)
 class ReleaseMeasurement:
-    """A release, and what it was measured with."""
+    """A release, and the tables and attacks it was measured with."""
 
     release: Release
-    """What was measured."""
+    """The measurements."""
     tables: ReleasedTables
-    """The tables, with a holdout that is a control or none."""
+    """Tables of the release; the holdout is a control, or absent."""
     played: Membership | None
-    """The membership attacks; None without a holdout."""
+    """Results of the membership attacks; None without a holdout."""
     copied: Copies
-    """Which rows occur on both sides."""
+    """Rows that occur on both sides."""
     together: float
-    """The level at which all looks hold together."""
+    """Level of each look at which all hold together."""
     names: NDArray[Any] | None
-    """The names of the real records that are left."""
+    """Ids of the real records that are left."""
     skipped: tuple[Skipped, ...]
-    """What could not be tried beside the membership attacks."""
+    """Attempts that could not be made besides the membership attacks."""
 
 
 def measure_release(
@@ -221,15 +221,15 @@ def measure_release(
     seed: int,
     progress: Progress | None = None,
 ) -> ReleaseMeasurement:
-    """Return everything that is measured of a released table.
+    """Measure a released table.
 
     Parameters
     ----------
-    tables : Released
-        With the people behind its records.
-    asked : AskedOfTable
+    tables : ReleasedTables
+        Release with the people behind its records.
+    asked : TableOptions
     names : ndarray, shape (n,), optional
-        Of the real records; their rows otherwise.
+        Ids of the real records; by default their rows.
     label, parts, seed, progress
         As in `audit_released`.
     """
@@ -280,6 +280,7 @@ def measure_release(
     copied = find_copies(tables, seeds.stream(seed, "copies"))
     order = same_place(given, seeds.stream(seed, "order"))
     closest = closest_records(tables, seeds.stream(seed, "closest"))
+    ids = rows if names is None else names
     # Bonferroni: the verdict speaks of whichever goes furthest, copies included.
     together = 1 - (1 - level) / (len(attacked.hits) + COPY_LOOKS)
     release = Release(
@@ -312,7 +313,7 @@ def measure_release(
         learnt=learnt,
         people=people,
         tried=often,
-        exposed=_exposed_by_id(attacked.exposed, rows if names is None else names),
+        exposed=tuple((str(ids[one.row]), one) for one in attacked.exposed),
     )
     left_out = (use.learnt,) if isinstance(use.learnt, Skipped) else ()
     skipped = (*attacked.skipped, *left_out)
@@ -327,9 +328,3 @@ def measure_release(
         names=names,
         skipped=skipped,
     )
-
-
-def _exposed_by_id(
-    found: Sequence[ExposedRecord], ids: Ints | NDArray[Any]
-) -> tuple[tuple[str, ExposedRecord], ...]:
-    return tuple((str(ids[one.row]), one) for one in found)

@@ -1,8 +1,7 @@
-"""Whether a generator saw the holdout, by copies of its records that are not equal any more.
+"""Detection of a generator that saw the holdout, by near copies of its records.
 
-Copies as they are prove it one by one, see `unlikely`; copies with noise do not. But people whom
-the generator never saw have rare values in common with synthetic rows no more often than with
-other people.
+Exact copies prove it one by one, see `unlikely`; copies with noise do not. But people whom the
+generator never saw share rare values with synthetic rows no more often than with other people.
 """
 
 from __future__ import annotations
@@ -16,25 +15,25 @@ from privacygauge.synthetic.released.linkability import FEWEST_COLUMNS
 from privacygauge.synthetic.released.tables import ReleasedTables, draw_rows
 
 MOST = 1_000
-"""Rows of each table that are compared at most."""
+"""Most rows of each table that are compared."""
 FIRST = (0.05, 0.2)
-"""Shares of the holdout that are looked at: those with most in common with anybody."""
+"""Shares of the holdout that are examined: those with most in common with anybody."""
 SURE = 0.9995
-"""Level of either share: a holdout is dropped only where that is as good as certain."""
+"""Level for either share: a holdout is dropped only where that is as good as certain."""
 UNSEEN = 2 / 3
-"""Synthetic rows may be nearest to so many of these, where people would be to half of them: a
-generator that smooths comes a little nearer to everybody."""
+"""Synthetic rows may be nearest to up to this share of records, where people would be to half of
+them: a generator that smooths comes a little nearer to everybody."""
 FOREMOST = ((11, 0), (15, 1), (19, 2))
 """People whose distances to both tables differ most, and how many of them at most lie nearer to a
 person: by chance that few do once in 2,000 tables, as rarely as `SURE` allows."""
 
 
 def seen_nearly(released: ReleasedTables, rng: np.random.Generator) -> Ints:
-    """Return the holdout rows with most in common with synthetic rows, if the generator saw them.
+    """Return the holdout rows most similar to synthetic rows, if the generator saw them.
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
     rng : numpy.random.Generator
         Draws equal numbers of synthetic rows and real records, and breaks ties.
 
@@ -82,6 +81,6 @@ def seen_nearly(released: ReleasedTables, rng: np.random.Generator) -> Ints:
 
 
 def _reaches_far(nearer_by: Floats) -> bool:
-    """Return whether the largest numbers, whatever their sign, are above 0 but for a few."""
+    """Return whether all but a few of the numbers of largest size are above 0."""
     below = nearer_by[np.argsort(-np.abs(nearer_by), kind="stable")] <= 0
     return any(len(below) >= size and below[:size].sum() <= few for size, few in FOREMOST)

@@ -1,4 +1,4 @@
-"""Several rows per person that nobody named: columns that stay the same from row to row."""
+"""Detection of several rows per person, by columns that stay constant from row to row."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from privacygauge.core import units
 from privacygauge.core.checks import Bools, Floats, Ints
 
 _COLUMNS = 12
-"""Columns, those with the most values, among which people's constant ones are looked for."""
+"""Most columns, those with the most values, that are tested for being constant."""
 _TOGETHER = 3
-"""How many of them tell people apart, at most."""
+"""Most columns that identify people jointly."""
 _ROWS = 10_000
-"""Rows, the first of each side, that are looked at."""
+"""Most rows of each side that are examined."""
 _SURE = 1e-9
-"""So unlikely must it be that equal rows keep to one side by chance."""
+"""Largest probability that chance keeps equal rows on one side."""
 _ONE_SIDED = 0.9
-"""And at least this share of the groups of equal rows must do so."""
+"""Smallest share of the groups of equal rows that must be on one side."""
 _TOGETHER_MORE = 5.0
-"""And so many times as many pairs must agree in all as if the columns were independent."""
+"""Pairs that agree in all columns, at least, relative to those expected of independent columns."""
 _FEWEST = 20
-"""Groups of equal rows."""
+"""Fewest groups of equal rows."""
 
 
 def constant_columns(values: Floats, member: Bools) -> tuple[int, ...] | None:
-    """Return the columns by which rows of one person are recognised; None where there are none.
+    """Return the columns that identify the rows of one person; None without any.
 
     Parameters
     ----------
     values : ndarray, shape (n, F)
-        Of the real records and the holdout; a missing value equals a missing one.
+        Values of the real records and the holdout; a missing value equals a missing one.
     member : ndarray of bool, shape (n,)
-        Which are real.
+        True for real records.
 
     Notes
     -----
-    Somebody's birthday, sex and town are the same in all of their rows, and all of these are on
-    one side, if people were dealt to the sides. Rows of different people that agree by chance are
+    A person's birthday, sex and town are the same in all of their rows, and all of these are on one
+    side, if people were assigned to the sides. Rows of different people that agree by chance are
     as often on both. Of all sets of up to three columns whose groups of equal rows keep to one
     side, far beyond chance, that with the most rows in such groups is returned.
     """

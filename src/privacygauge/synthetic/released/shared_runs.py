@@ -1,9 +1,9 @@
-"""Texts of which long parts stand in the synthetic table: how unlikely that is, all in all.
+"""Long runs of words shared with the synthetic table, and their joint probability.
 
-A note that was copied between other words, or with some words replaced, equals no synthetic one.
-It still shares runs of words that nobody else would write. What different people share by chance
-the tables say themselves: the holdout's texts with the synthetic ones, and texts of the real table
-with the holdout's, or with each other.
+A note that was copied between other words, or with some words replaced, equals no synthetic one. It
+still shares runs of words that nobody else would write. The tables themselves show the runs that
+different people share by chance: the holdout's texts with the synthetic ones, and texts of the real
+table with the holdout's, or with each other.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def shared_runs(
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
         As it was given.
     rng : numpy.random.Generator
         Draws as many texts of each table where one is compared with another.
     level : float
-        Of the share, which is counted: it says no more than this.
+        Level that the estimate carries; the share itself is counted.
 
     Notes
     -----
@@ -94,4 +94,5 @@ _MEASURES = (
     (longest_run_in_common, "words in a row"),
     (most_words_in_common, "rare words"),
 )
-"""What two texts have in common. Where single words were replaced, no long run is left."""
+"""Measures of the similarity of two texts. Where single words were replaced, no long run is
+left."""

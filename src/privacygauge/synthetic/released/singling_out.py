@@ -1,4 +1,4 @@
-"""Singling out: whether predicates made from the synthetic table isolate one real record.
+"""Singling out: predicates made from the synthetic table that isolate one real record.
 
 The first of three risks in the opinion 05/2014 of the Article 29 Working Party on anonymisation
 techniques: "the possibility to isolate some or all records which identify an individual in the
@@ -24,31 +24,31 @@ from privacygauge.synthetic.released.tables import ReleasedTables
 from privacygauge.synthetic.table import Table
 
 Form = Literal["values", "tails"]
-"""What a predicate asks of numbers: this very value, or one at least as far from the middle."""
+"""Form of a predicate on numbers: this very value, or one at least as far from the middle."""
 
 _TRIES = 20
-"""Synthetic records that are looked at for each predicate that is wanted."""
+"""Synthetic records tried per predicate wanted."""
 
 _SOME = 500
-"""Rows that are looked at before all."""
+"""Rows of the sample that is examined before all rows are."""
 
 _BATCH = 128
-"""Records that are looked at together."""
+"""Records examined together."""
 
 
 @dataclass(frozen=True)
 class Predicate:
-    """A conjunction: the value of each of some columns lies in an interval."""
+    """A conjunction of intervals, one for each of some columns."""
 
     columns: tuple[int, ...]
     """Positions of the columns."""
     low: tuple[float, ...]
-    """The least value; -inf for no bound."""
+    """Smallest values; -inf for no bound."""
     high: tuple[float, ...]
-    """The largest value; inf for no bound."""
+    """Largest values; inf for no bound."""
 
     def holds(self, table: Table) -> Bools:
-        """Return (n,) for which records it holds; never where a number is missing."""
+        """Return (n,) which records it holds for; never where a number is missing."""
         found = np.ones(len(table), dtype=np.bool_)
         for j, low, high in zip(self.columns, self.low, self.high, strict=True):
             found &= (table.values[:, j] >= low) & (table.values[:, j] <= high)
@@ -56,7 +56,7 @@ class Predicate:
 
 
 class _Sorted:
-    """A table's columns in order, where the records within bounds are found without a scan."""
+    """Columns of a table in sorted order, to find the records within bounds without a scan."""
 
     def __init__(self, table: Table) -> None:
         columns = np.ascontiguousarray(table.values.T)
@@ -66,7 +66,7 @@ class _Sorted:
         self.some = np.ascontiguousarray(columns[:, :: max(1, len(table) // _SOME)])
 
     def several(self, columns: Ints, low: Floats, high: Floats) -> Bools:
-        """Return for which bounds two of some rows are found; where none are, others may be.
+        """Return for which bounds two of some rows are found; where none are, there may be others.
 
         Parameters
         ----------
@@ -80,7 +80,7 @@ class _Sorted:
         return found
 
     def ranges(self, low: Floats, high: Floats) -> tuple[Ints, Ints]:
-        """Return where the records within each of some bounds (b, F) begin and end in `order`."""
+        """Return the ranges of `order` within bounds (b, F)."""
         first, last = (
             np.column_stack(
                 [x.searchsorted(end[:, j], side=side) for j, x in enumerate(self.sorted)]
@@ -99,7 +99,7 @@ class _Sorted:
     def within_ranges(
         self, columns: Sequence[int], first: Sequence[int], last: Sequence[int]
     ) -> Ints:
-        """Return the rows within ranges of `order`, one a column: the shortest is looked up."""
+        """Return the rows within ranges of `order`, one per column; search the shortest one."""
         ends = zip(columns, first, last, strict=True)
         (width, begin, j), *wider = sorted((stop - start, start, j) for j, start, stop in ends)
         found = self.order[j, begin : begin + width]
@@ -114,7 +114,7 @@ class _Sorted:
 def isolating(
     table: Table, n: int, rng: np.random.Generator, form: Form = "values", most: int = 4
 ) -> tuple[Predicate, ...]:
-    """Return up to n different predicates that each isolate one record of a table.
+    """Return up to n distinct predicates that each isolate one record of a table.
 
     A record is drawn, and its columns are taken in a random order until no other record agrees;
     where `most` columns do not suffice, another record is drawn.
@@ -126,7 +126,7 @@ def isolating(
         Fewer are returned where they are hard to find.
     rng : numpy.random.Generator
     form : {"values", "tails"}
-        Of conditions on numbers: equal to the record's, or at least as far from the median.
+        Form of conditions on numbers: equal to the record's, or at least as far from the median.
     most : int, default 4
         Columns of a predicate.
     """
@@ -166,14 +166,14 @@ def singling_out(
     attempts: Attempts = ATTEMPTS,
     most: int = 4,
 ) -> Hits | Skipped:
-    """Return how often predicates made from the synthetic table isolate one record.
+    """Attempt to isolate real records by predicates made from the synthetic table.
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
     rng : numpy.random.Generator
     form : {"values", "tails"}
-        Of conditions on numbers, as in `isolating`.
+        Form of conditions on numbers, as in `isolating`.
     attempts : Attempts, default 500
         Predicates: as many as on the side that is tried more often.
     most : int, default 4
@@ -241,7 +241,7 @@ def isolated_rows(predicates: Sequence[Predicate], table: Table) -> Ints:
 
 
 def _bounds(table: Table, form: Form) -> tuple[Floats, Floats]:
-    """Return (n, F) the least and the largest value that meet the condition of each value."""
+    """Return (n, F) the smallest and largest value that meet the condition of each value."""
     low = table.values.copy()
     high = table.values.copy()
     for j in table.schema.numbers if form == "tails" else ():
@@ -254,7 +254,7 @@ def _bounds(table: Table, form: Form) -> tuple[Floats, Floats]:
 
 
 def _drawn_columns(table: Table, rows: Ints, rng: np.random.Generator, most: int) -> Ints:
-    """Return (b, c) random columns where each row has a value, -1 where it has not as many."""
+    """Return (b, c) random columns in which each row has a value; -1 where it has too few."""
     values = table.values[rows]
     drawn = np.where(np.isnan(values), np.inf, rng.random(values.shape))
     columns = np.argsort(drawn, axis=1)[:, :most]
@@ -262,7 +262,7 @@ def _drawn_columns(table: Table, rows: Ints, rng: np.random.Generator, most: int
 
 
 def _columns_needed(ordered: _Sorted, columns: list[int], first: list[int], last: list[int]) -> int:
-    """Return how many of the columns, from the first on, isolate a record; 0 where all do not."""
+    """Return how many of the columns, from the first on, isolate a record; 0 if all do not."""
 
     def isolate(count: int) -> bool:
         some = columns[:count], first[:count], last[:count]

@@ -1,4 +1,4 @@
-"""Values that a table writes otherwise than the real one: an adversary reads them as the same."""
+"""Spellings: values written differently from the real table, read as an adversary would."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MISSING = frozenset(("?", "-", ".", "", "missing", "unknown", "none", "n/a", "na", "nan", "null"))
-"""What a missing value is often called, in small letters."""
+"""Common spellings of a missing value, in lower case."""
 SMALL = 50
-"""In a table of fewer records codes may differ from those of another one by chance."""
+"""Fewest records; in a smaller table codes may differ from those of another one by chance."""
 DECIMALS = 9
-"""Numbers of more decimals than these are not rounded."""
+"""Most decimals of numbers that are rounded."""
 OUTSIDE = "in no range"
-"""What a number is called that is in none of the ranges of a column."""
+"""Category of a number that is in none of the ranges of a column."""
+
+# Ranges of numbers in tables: 30-39, [30, 40), under 30, over 60, 60+; also in German.
 _NUMBER = r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
 _UNIT = r"(?:\s*[a-z]+)?"
 _RANGE = re.compile(
@@ -40,19 +42,20 @@ _RANGE = re.compile(
     rf"|(?P<least>{_NUMBER})\s*(?:\+|and over|and older|or more|plus)",
     re.IGNORECASE,
 )
+# Values whose end is masked: 123**, 123xx.
 _MASKED = re.compile(r"(?P<kept>[^*#]*[^*#xX])(?P<marks>[*#]+|x+|X+)")
 _PERIODS = ("%Y", "%Y-%m", "%Y/%m", "%Y%m", "%m/%Y", "%m.%Y", "%b %Y", "%B %Y", "%b-%Y", "%G-W%V")
-"""How months, years and weeks are written in place of dates."""
+"""Formats of months, years and weeks in place of dates."""
 _QUARTERS = ("{year}Q{quarter}", "{year}-Q{quarter}", "{year} Q{quarter}", "Q{quarter} {year}")
-"""How quarters are."""
+"""Formats of quarters."""
 _SHORT = 3
-"""Values of so few characters are not taken for longer ones than others."""
+"""Fewest characters of a value that may be the beginning of another."""
 _PREFIXES = 0.9
-"""Values are taken for cut ones where at least this share of them begin a real value."""
+"""Smallest share of values that must begin a real value for them to count as cut."""
 
 
 def as_written(real: Table, other: Table, name: str) -> tuple[Table, tuple[str, ...]]:
-    """Return another table with values spelt as in the real one, and what was read otherwise.
+    """Return another table with values spelt as in the real one, and notes on the changes.
 
     Categories that the real table does not have are taken for the one that differs in letter case,
     outer spaces or the form of a number alone, and for missing values where they say so. In a
@@ -62,9 +65,9 @@ def as_written(real: Table, other: Table, name: str) -> tuple[Table, tuple[str, 
     Parameters
     ----------
     real, other : Table
-        Of the same columns, in any order, and of the same kinds.
+        Tables with the same columns, in any order, and of the same kinds.
     name : str
-        What sentences call the other table.
+        Name of the other table in notes.
     """
     known = {column.name: column for column in real.schema.columns}
     columns = []
@@ -83,7 +86,7 @@ def as_written(real: Table, other: Table, name: str) -> tuple[Table, tuple[str, 
 def coarsened_alike(
     frames: Mapping[str, pd.DataFrame], kept: Collection[str] = ()
 ) -> tuple[dict[str, pd.DataFrame], tuple[str, ...]]:
-    """Return frames with values as coarse as the synthetic table has them, and what was changed.
+    """Coarsen frames to the precision of the synthetic table; return notes on the changes.
 
     Where the synthetic table holds ranges (30-39) of numbers, the other tables' numbers are put in
     them; where it holds the beginnings of values (123** or 123 for 12345), the others' are cut;
@@ -92,7 +95,7 @@ def coarsened_alike(
     Parameters
     ----------
     frames : mapping of str to pandas.DataFrame
-        By name: real, synthetic and perhaps holdout.
+        Frames by name: real, synthetic and perhaps holdout.
     kept : collection of str
         Columns that are left as they are.
     """
@@ -132,16 +135,16 @@ def coarsened_alike(
 
 @dataclass(frozen=True)
 class _Ranges:
-    """Ranges of numbers that do not overlap, ascending."""
+    """Ranges of numbers, ascending, without overlap."""
 
     lows: tuple[float, ...]
     highs: tuple[float, ...]
     names: tuple[str, ...]
     after_low: bool
-    """Whether a range begins after its low end, as (30, 40] does."""
+    """True where a range excludes its low end, as (30, 40] does."""
 
     def name_of(self, number: float) -> str:
-        """Return the name of the range that a number is in; a gap of up to 1 is the lower one's."""
+        """Return the name of a number's range; a gap of up to 1 belongs to the lower one."""
         side: Literal["left", "right"] = "left" if self.after_low else "right"
         place = int(np.searchsorted(self.lows, number, side=side)) - 1
         if place < 0:
@@ -152,7 +155,7 @@ class _Ranges:
 
 
 def _ranges_of(texts: Collection[Any]) -> _Ranges | None:
-    """Return the ranges that texts name; None where one of them is not a range, or two overlap."""
+    """Parse texts as ranges; None where one of them is not a range, or two overlap."""
     matches = {str(text): _RANGE.fullmatch(str(text).strip()) for text in texts}
     found = []
     openings = set()
@@ -190,7 +193,7 @@ def _in_periods(write: Callable[[date], str], column: pd.Series[Any]) -> pd.Seri
 
 
 def _period_of(texts: Collection[Any], real: pd.Series[Any]) -> Callable[[date], str] | None:
-    """Return what writes a date as texts do, most of which are periods of a real date, or None."""
+    """Return a formatter of dates for texts that are mostly periods of a real date, or None."""
     made = {_text(value) for value in texts}
     days = days_of(real)
     if days is None or not made:
@@ -214,21 +217,21 @@ def _quarter(form: str, day: date) -> str:
 
 @dataclass(frozen=True)
 class _Cut:
-    """How values were cut: what is kept of each, and what stands in place of the rest."""
+    """Cut of values: the length kept of each, and the mark in place of the rest."""
 
     length: int
-    """Characters that are kept, or where it is negative, that are lost at the end."""
+    """Characters kept, or if negative, lost at the end."""
     mark: str
-    """What stands for each character that is lost; empty for nothing."""
+    """Mark for each character that is lost; empty for none."""
 
     def text_of(self, value: object) -> str:
-        """Return a value as it reads once it is cut."""
+        """Return a value as it reads after the cut."""
         text = _text(value)
         return text[: self.length] + self.mark * len(text[self.length :])
 
 
 def _cut_of(texts: Collection[Any], real: Collection[Any]) -> _Cut | None:
-    """Return how the real values were cut to give some texts; None where they were not."""
+    """Return the cut that turns real values into some texts; None without one."""
     made = [_text(value) for value in texts]
     known = [_text(value) for value in real]
     if not made or not known:
@@ -294,7 +297,7 @@ def require_common(real: Table, made: Table) -> None:
 
 
 def rounded_alike(made: Table, others: Sequence[Table]) -> tuple[list[Table], tuple[str, ...]]:
-    """Return tables with numbers rounded where the synthetic table has fewer decimals, and where.
+    """Round numbers where the synthetic table has fewer decimals; return notes on the columns.
 
     Parameters
     ----------
@@ -323,10 +326,12 @@ def rounded_alike(made: Table, others: Sequence[Table]) -> tuple[list[Table], tu
 
 
 def _texts(real: Column, column: Column, codes: Floats) -> tuple[Column, Floats, str]:
-    """Return a column of categories as the real one spells them, and what was changed."""
+    """Return a column of categories as the real one spells them, and a note on the changes."""
     spelt = {_plain(text): text for text in real.categories}
     unique = len(spelt) == len(real.categories)
-    marks = {text for text in column.categories if _is_mark(text)} - set(real.categories)
+    marks = {text for text in column.categories if text.strip().casefold() in MISSING} - set(
+        real.categories
+    )
     renamed = {
         text: spelt[_plain(text)]
         for text in column.categories
@@ -352,7 +357,7 @@ def _texts(real: Column, column: Column, codes: Floats) -> tuple[Column, Floats,
 
 
 def _numbers(real: Column, column: Column, values: Floats) -> tuple[Column, Floats, str]:
-    """Return a column of numbers, the one number that stands for missing values taken out."""
+    """Return a column of numbers, without the number that stands for missing values."""
     assert real.low is not None
     assert real.high is not None
     beyond = (values < real.low) | (values > real.high)
@@ -367,7 +372,7 @@ def _numbers(real: Column, column: Column, values: Floats) -> tuple[Column, Floa
 
 
 def _plain(text: str) -> str:
-    """Return a category without what people write in one way or another."""
+    """Return a category in a canonical spelling."""
     plain = " ".join(text.split()).casefold()
     plain = {"true": "1", "false": "0"}.get(plain, plain)
     try:
@@ -377,12 +382,8 @@ def _plain(text: str) -> str:
     return repr(number) if np.isfinite(number) else plain
 
 
-def _is_mark(text: str) -> bool:
-    return text.strip().casefold() in MISSING
-
-
 def _decimals(values: Floats) -> int | None:
-    """Return how many decimals numbers have; None for more than `DECIMALS`."""
+    """Return the number of decimals; None for more than `DECIMALS`."""
     there = values[~np.isnan(values)]
     for n in range(DECIMALS + 1):
         if np.array_equal(np.round(there, n), there):

@@ -45,54 +45,56 @@ from privacygauge.synthetic.released.texts import texts_copied
 from privacygauge.synthetic.released.unlikely import UnlikelyCopies
 
 FORMS: tuple[Form, ...] = ("values", "tails")
-"""Of predicates that single out."""
+"""Forms of predicates that single out."""
 N_OUTLYING = 3
-"""Forms for the most outlying records: one of each risk."""
+"""Number of forms for the most outlying records: one per risk."""
 N_NEARLY = 1 + len(IN_COMMON)
-"""Forms that look for copies of which not all values are left."""
+"""Number of forms that look for copies with some values changed."""
 STEPS = len(FORMS) + 2
-"""Of `tries` beside the secrets: singling out in each form, linkability, and values in common."""
+"""Steps of `tries` besides the secrets: singling out in each form, linkability, and values in
+common."""
 COPY_LOOKS = 4
-"""Looks beside the three risks: at copies beside the holdout, of records, and of synthetic rows,
-and at the order of the rows."""
+"""Looks besides the three risks: at copies of records and of synthetic rows, against the holdout
+and chance, and at the order of the rows."""
 
 
 ORDERED = "Rows that their place joins to a person, beyond chance"
-"""What the share of the rows in the order of the real ones is called."""
+"""Label of the share of the rows that are in the order of the real ones."""
 SHARED = "Records that have {} in common with a synthetic one, beyond chance"
-"""What the share of the records is called that share values of a column with synthetic ones."""
+"""Label of the share of the records that share values of a column with synthetic ones."""
 
 
 @dataclass(frozen=True)
 class ExposedRecord:
-    """What became of one of the most outlying real records."""
+    """Results of the attacks on one of the most outlying real records."""
 
     row: int
-    """Of the real table."""
+    """Row of the real table."""
     score: float
     """Mean distance to the nearest other records, higher is more outlying."""
     singled_out: bool | None
-    """Whether a predicate isolates it; None where it was not among as many as in the holdout."""
+    """True where a predicate isolates it; None where it is not among the records compared with the
+    holdout."""
     linked: bool | None
-    """Whether its halves were joined; None for a table of one column."""
+    """True where its halves were joined; None for a table of one column."""
     told: int
-    """How many of its values were inferred."""
+    """Number of its values that were inferred."""
     secrets: int
-    """Of how many that were tried."""
+    """Number of secrets tried."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tries:
-    """What was tried."""
+    """Attempts of all attacks."""
 
     hits: tuple[Hits, ...]
-    """One a form of a risk; those on the most outlying records last."""
+    """Attempts, one per form of a risk; those on the most outlying records last."""
     skipped: tuple[Skipped, ...]
-    """What could not be tried."""
+    """Attempts that could not be made."""
     exposed: tuple[ExposedRecord, ...]
-    """The most outlying real records, the most outlying first; none where there are too few."""
+    """The most outlying real records, the most outlying first; empty where there are too few."""
     rankings: tuple[tuple[str, Transcript], ...]
-    """Titles and scores of all real and holdout records, where few may stand out."""
+    """Titles and scores of all real and holdout records, in which a few may stand out."""
 
 
 def tries(
@@ -103,15 +105,15 @@ def tries(
     parts: Mapping[str, Sequence[str]] | None = None,
     step: Callable[[], None] = lambda: None,
 ) -> Tries:
-    """Return the attempts of each form of the three risks.
+    """Attempt each form of the three risks.
 
     Parameters
     ----------
-    tables : Released
+    tables : ReleasedTables
     secrets : sequence of str, optional
         As in `inference`.
     attempts : Attempts
-        On random records; the most outlying ones are all attacked.
+        Attempts on random records; the most outlying ones are all attacked.
     seed : int
         Each form draws from a generator of its own.
     parts : mapping of str to sequence of str, optional
@@ -171,7 +173,7 @@ def tries(
 
 
 def _exposed_records(rows: Outlying, kept: Ints, hits: Sequence[Hits]) -> tuple[ExposedRecord, ...]:
-    """Return what became of each of the most outlying real records."""
+    """Return the results of the attacks on each of the most outlying real records."""
     attack = {found.name: found.attack for found in hits if found.outlying}
     tried = rows.real[np.isin(rows.real, kept)].tolist()
     alone = dict(zip(tried, attack.get("singling-out", ()), strict=False))
@@ -194,7 +196,7 @@ def _exposed_records(rows: Outlying, kept: Ints, hits: Sequence[Hits]) -> tuple[
 
 @dataclass(frozen=True)
 class CorrectedIntervals:
-    """Intervals that hold together: each is at a level of its own, by Bonferroni.
+    """Intervals that hold jointly, by Bonferroni.
 
     The membership attacks are corrected apart, in their headline, at half of the error, since both
     their guesses and their ranking may err. So either names a leak where there is none with at most
@@ -202,35 +204,35 @@ class CorrectedIntervals:
     """
 
     risks: tuple[Estimate | None, ...]
-    """One a risk, in their order; None without a holdout."""
+    """Intervals of the risks, in their order; None without a holdout."""
     copies: Estimate | None
-    """Of the real records: share copied beyond that of the holdout, as for a risk; None without
-    a holdout."""
+    """Share of the real records copied beyond that of the holdout, as for a risk; None without a
+    holdout."""
     inverted: tuple[str, ...] = ()
-    """The names of what gives away more about the holdout than about the real records; together
+    """Names of the attacks that find more about the holdout than about the real records; together
     with the membership attacks nothing is named by chance more often than the level allows."""
     alone: Estimate | None = None
-    """Of the real records that equal no other real one: share copied beyond what the real table
-    itself says that chance copies, which needs no holdout; None where there are too few."""
+    """Share of the real records that equal no other real one and were copied, beyond chance as
+    estimated from the real table, which needs no holdout; None where there are too few."""
 
     rows: Estimate | None = None
-    """Of the synthetic rows: share that equal a real record which occurs once, beyond chance as
-    for `alone`; few copies of many people may be all rows of a small table."""
+    """Share of the synthetic rows that equal a real record which occurs once, beyond chance as for
+    `alone`; few copies of many people may be all rows of a small table."""
     unlikely: Estimate | None = None
     """Copies that chance does not explain one by one: as a share of the real records or of the
     synthetic rows, whichever is larger; None where there are none."""
     order: Estimate | None = None
-    """Of the synthetic rows: share that their place joins to a real record, beyond chance, which
+    """Share of the synthetic rows that their place joins to a real record, beyond chance, which
     needs no holdout; None where the rows are not in the order of the real ones."""
     shared: tuple[SharedValues, ...] = ()
-    """By column: real records whose values, or long parts of whose texts, are in the table though
-    next to nobody shares them; the most records first."""
+    """By column: real records whose values, or long parts of whose texts, are in the table although
+    almost nobody shares them; the most records first."""
     points: tuple[Estimate | None, ...] = ()
-    """One a risk: attack minus control, as a difference of shares; None without a holdout."""
+    """Attack minus control per risk, as a difference of shares; None without a holdout."""
 
     @property
     def needs_no_control(self) -> dict[str, Estimate]:
-        """What is known without a holdout, by what it is a share of."""
+        """Shares that need no holdout, by label."""
         found = {
             "Records of one kind copied, beyond chance": self.alone,
             "Synthetic rows that are real people, beyond chance": self.rows,
@@ -242,32 +244,32 @@ class CorrectedIntervals:
 
     @property
     def copied(self) -> Estimate | None:
-        """What shows copying most clearly, beside the holdout or by chance; None for neither."""
+        """The clearest evidence of copying, against the holdout or chance; None without any."""
         copied = (self.copies, self.alone, self.rows, self.unlikely)
         found = (x for x in copied if x is not None)
         return max(found, key=furthest_beyond, default=None)
 
     @property
     def looks(self) -> int:
-        """How many intervals hold together."""
+        """Number of intervals that hold jointly."""
         looked = (*self.risks, self.copies, self.alone, self.rows)
         return 1 + sum(found is not None for found in looked)  # and the order of the rows
 
 
 @dataclass(frozen=True)
 class AttemptCounts:
-    """How often each attack was tried, which was fixed before any result."""
+    """Number of attempts of each attack, fixed before any result."""
 
     attempts: Attempts
-    """On real records, and on the holdout."""
+    """Attempts on real records, and on the holdout."""
     asked: float | None
-    """The half-width that was wanted of attack minus control; None where attempts were."""
+    """Half-width wanted for attack minus control; None where the number of attempts was given."""
     reached: float
-    """What they give at most, at a level that allows for all looks."""
+    """Largest half-width that these attempts give, at a level that allows for all looks."""
 
     @property
     def said(self) -> str:
-        """How many, and why, in two sentences."""
+        """Return the number of attempts and its reason, in two sentences."""
         real = f"{self.attempts.real:,}"
         holdout = f"{self.attempts.holdout:,}"
         sides = real if real == holdout else f"{real} on real records and {holdout} on the holdout"
@@ -289,7 +291,7 @@ class AttemptCounts:
 
 @dataclass(frozen=True)
 class TableOptions:
-    """What was asked of the attempts."""
+    """Options of the attempts."""
 
     secrets: Sequence[str] | None
     attempts: int | None
@@ -298,13 +300,13 @@ class TableOptions:
     n_parts: int
 
     def n_secrets(self, tables: ReleasedTables) -> int:
-        """Return how many columns are secrets in turn, where there is another to tell them by."""
+        """Return the number of secret columns, where there is another to infer them from."""
         if self.secrets is not None:
             return len(self.secrets)
         return min(len(tables.schema.columns), MOST_SECRETS)
 
     def tried(self, tables: ReleasedTables) -> AttemptCounts:
-        """Return how often each attack is tried, from the sizes of the tables alone."""
+        """Return the number of attempts of each attack, from the sizes of the tables alone."""
         width = len(tables.schema.columns)
         secrets = self.n_secrets(tables)
         # The ways to look at copies come on top.

@@ -1,4 +1,4 @@
-"""A released table beside the records it was made from and records it was not made from."""
+"""A released table, the records it was made from, and records it was not made from."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FEWEST = 10
-"""Fewer records in a table say nothing."""
+"""Fewest records in a table; fewer show nothing."""
 NO_CONTROL = (
     "without records that the generator did not learn from, what the synthetic table gives away "
     "about people in general cannot be told from what it gives away about those in the real table"
 )
-"""What a reader must know where there are no such records."""
+"""Note for the reader where there are no such records."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,27 +49,27 @@ class ReleasedTables:
     """
 
     real: Table
-    """The records that the generator learnt from: members."""
+    """Records that the generator learnt from: members."""
     synthetic: Table
-    """What was released."""
+    """The released synthetic table."""
     holdout: Table | None = None
     """Records of the same source that the generator did not learn from; None for none."""
     unit: Ints | None = None
-    """(n,) The person behind each real record; None where each is a person of its own."""
+    """(n,) Person behind each real record; None where each record is one person's."""
     holdout_unit: Ints | None = None
-    """(m,) The same for the holdout, with the same number for the same person."""
+    """(m,) Person behind each holdout record, with the same number for the same person."""
     read: tuple[str, ...] = ()
-    """What is read otherwise than it was written, or left out, a sentence each."""
+    """Notes on values read otherwise than written, or left out, one sentence each."""
     texts: tuple[TextColumn, ...] = ()
     """Columns of free text and of names, which are not in the tables."""
     apart: tuple[str, ...] = ()
-    """All columns that were left out without being asked for."""
+    """Names of all columns that were left out without being asked for."""
     people_named: bool = False
-    """Whether `unit` and `holdout_unit` come from a column that was recognised by itself."""
+    """True where `unit` and `holdout_unit` come from a column that was recognised automatically."""
 
     @property
     def units(self) -> tuple[Ints, Ints]:
-        """The number of the person behind each real, and behind each holdout record."""
+        """Number of the person behind each real, and behind each holdout record."""
         n = len(self.real)
         m = 0 if self.holdout is None else len(self.holdout)
         real = np.arange(n) if self.unit is None else self.unit
@@ -92,21 +92,21 @@ class ReleasedTables:
 
     @property
     def schema(self) -> Schema:
-        """What all tables have in common."""
+        """Schema shared by all tables."""
         return self.real.schema
 
     def tables(self) -> dict[str, Table]:
-        """Return the tables that there are, by name."""
+        """Return the tables by name, those that there are."""
         given = {"real": self.real, "synthetic": self.synthetic, "holdout": self.holdout}
         return {name: table for name, table in given.items() if table is not None}
 
     def people(self, rows: Sequence[Ints]) -> list[Ints]:
-        """Return the number of the person behind each of some rows, of each table given."""
+        """Return the number of the person behind some rows of each table given."""
         return [unit[some] for unit, some in zip(self.units, rows, strict=False)]
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """A sentence for each thing that the reader of a result should know."""
+        """Notes for the reader of a result, one sentence each."""
         if self.holdout is None:
             return (NO_CONTROL,)
         shared = int(np.count_nonzero(occurs(self.holdout, self.real)))
@@ -129,9 +129,9 @@ def read_together(
     drop: Sequence[str] = (),
     compared: Sequence[str] = (),
 ) -> ReleasedTables:
-    """Return tables with one schema, which covers the values of all of them.
+    """Read tables with one schema, which covers the values of all of them.
 
-    What a column is, the real table says: one of numbers there is one in the others. Ranges
+    The real table decides on the kind of a column: numbers there are numbers in the others. Ranges
     reach as far as those of all tables together, and categories are those of all of them, in the
     order of their texts: no code says from which table a record is. Values that are spelt
     otherwise are read as the real table's (`as_written`), and numbers are compared with the
@@ -144,7 +144,7 @@ def read_together(
     holdout : Table, pandas or polars frame, str or Path, optional
         Records of the same source that the generator did not learn from.
     schema : Schema, optional
-        Of the real table; default: inferred.
+        Schema of the real table; by default inferred.
     continuous, categorical : sequence of str
         Columns to take as numbers or as categories, whatever they look like.
     drop : sequence of str
@@ -170,9 +170,13 @@ def read_together(
     given = {"real": real, "synthetic": synthetic, "holdout": holdout}
     contents = {name: _content(name, data) for name, data in given.items() if data is not None}
     require_columns(drop, [x for one in contents.values() for x in _names(one)], "drop")
-    named = _set_columns_apart(
-        {name: _without(one, drop) for name, one in contents.items()}, compared
-    )
+    left = {name: _without(one, drop) for name, one in contents.items()}
+    named = Apart((), (), None, ())
+    # A Table has attributes alone, since somebody encoded it.
+    if not any(isinstance(one, Table) for one in left.values()):
+        named = identifying_columns(
+            {name: one for name, one in left.items() if not isinstance(one, Table)}, compared
+        )
     drop = (*drop, *named.columns)
     people = {name: _people(named.person, one) for name, one in contents.items()}
     frames = {name: one for name, one in contents.items() if not isinstance(one, Table)}
@@ -187,7 +191,9 @@ def read_together(
     said: list[str] = []
     for name, content in contents.items():
         with _about(name):
-            table = _with_schema(first.schema, _without(content, drop))
+            further = _without(content, drop)
+            _check_columns("the table", _names(further), first.schema.names)
+            table = read_beside(further, first.schema)
         spelt, changes = as_written(first, table, name)
         found.append(spelt)
         said.extend(changes)
@@ -207,14 +213,6 @@ def read_together(
     )
 
 
-def _set_columns_apart(contents: dict[str, Table | pd.DataFrame], compared: Sequence[str]) -> Apart:
-    """Return the columns that are no attributes; a Table has none, since somebody encoded it."""
-    frames = {name: one for name, one in contents.items() if not isinstance(one, Table)}
-    if len(frames) < len(contents):
-        return Apart((), (), None, ())
-    return identifying_columns(frames, compared)
-
-
 def _people(name: str | None, content: Table | pd.DataFrame) -> Ints | None:
     """Return a number for the person behind each row, by the column that names people."""
     if name is None or isinstance(content, Table):
@@ -230,7 +228,7 @@ def _people(name: str | None, content: Table | pd.DataFrame) -> Ints | None:
 
 
 def joined_schema(*schemas: Schema) -> Schema:
-    """Return the least schema that covers all values of all schemas given.
+    """Return the smallest schema that covers all values of the schemas given.
 
     The columns stand as in the first schema. Categories that differ are put in the order of their
     texts, whichever schema they come from: were those of the first one in front, the code of a
@@ -253,12 +251,13 @@ def joined_schema(*schemas: Schema) -> Schema:
 def recode_table(table: Table, schema: Schema) -> Table:
     """Return a table's records under a schema that covers its own."""
     place = {name: j for j, name in enumerate(table.schema.names)}
-    columns = [
-        _recode_column(
-            table.schema.columns[place[column.name]], column, table.values[:, place[column.name]]
-        )
-        for column in schema.columns
-    ]
+    columns = []
+    for new in schema.columns:
+        old = table.schema.columns[place[new.name]]
+        values = table.values[:, place[new.name]]
+        if not old.is_number and old != new:
+            values = category_places(values.astype(np.int64), old.categories, new.categories)
+        columns.append(values)
     return Table(schema, np.column_stack(columns))
 
 
@@ -274,7 +273,7 @@ def stack_tables(*tables: Table) -> Table:
 
 
 def number_equal_records(tables: Sequence[Table]) -> tuple[Ints, ...]:
-    """Return a number for each record of each table: the same for records whose values are equal.
+    """Return a number per record of each table: equal records have equal numbers.
 
     A missing value equals a missing value.
     """
@@ -289,7 +288,7 @@ def number_equal_records(tables: Sequence[Table]) -> tuple[Ints, ...]:
 def sums_but_one(
     rng: np.random.Generator, columns: Sequence[int], *tables: Table
 ) -> list[NDArray[np.uint64]]:
-    """Return for each table (c, n) keys: equal where two records agree in all but one column.
+    """Return for each table keys (c, n): equal where two records agree in all but column c.
 
     They are sums of random numbers that stand for the values. In 64 bits sums of other values are
     equal once in 10^19 pairs.
@@ -301,7 +300,7 @@ def sums_but_one(
     columns : sequence of int, length c
         The column that is left out, of each row of keys.
     tables : Table
-        Of one schema; a missing value equals a missing value.
+        Tables of one schema; a missing value equals a missing value.
     """
     values = np.concatenate([table.values for table in tables])
     numbers: dict[int, NDArray[np.uint64]] = {}
@@ -317,18 +316,18 @@ def sums_but_one(
 
 
 def occurs(records: Table, among: Table) -> Bools:
-    """Return (n,) which records equal one of another table, in every column."""
+    """Return (n,) whether each record equals one of another table, in every column."""
     asked, there = number_equal_records((records, among))
     return np.isin(asked, there)
 
 
 def fill_missing(table: Table) -> Floats:
-    """Return the values with a number below all others of its column where one is missing."""
+    """Replace each missing value by a number below all others of its column."""
     return np.where(np.isnan(table.values), table.schema.limits[0] - 1.0, table.values)
 
 
 def draw_rows(n: int, most: int, rng: np.random.Generator) -> Ints:
-    """Return `most` of n rows at random, ascending; all of them where there are no more."""
+    """Draw `most` of n rows, ascending; all of them where there are no more."""
     if n <= most:
         return np.arange(n)
     return np.sort(rng.choice(n, most, replace=False))
@@ -336,7 +335,7 @@ def draw_rows(n: int, most: int, rng: np.random.Generator) -> Ints:
 
 @contextlib.contextmanager
 def _about(name: str) -> Iterator[None]:
-    """Say in errors which table they are about."""
+    """Name the table in the errors of a block."""
     try:
         yield
     except InputError as error:
@@ -357,12 +356,6 @@ def _without(content: Table | pd.DataFrame, drop: Sequence[str]) -> Table | pd.D
     if isinstance(content, Table):
         return content if all(kept) else select_columns(content, np.flatnonzero(kept).tolist())
     return content.loc[:, kept]
-
-
-def _with_schema(schema: Schema, content: Table | pd.DataFrame) -> Table:
-    """Return a table with the columns of a schema and their kinds, whatever its values."""
-    _check_columns("the table", _names(content), schema.names)
-    return read_beside(content, schema)
 
 
 def _check_columns(what: str, names: Sequence[str], required: Sequence[str]) -> None:
@@ -404,12 +397,6 @@ def _join_columns(columns: Sequence[Column]) -> Column:
     return Column(first.name, kind, low, high, missing=missing, date=first.date)
 
 
-def _recode_column(old: Column, new: Column, values: Floats) -> Floats:
-    if old.is_number or old == new:
-        return values
-    return category_places(values.astype(np.int64), old.categories, new.categories)
-
-
 def tables_of(
     real: object,
     synthetic: object,
@@ -418,7 +405,7 @@ def tables_of(
     columns: tuple[Sequence[str], Sequence[str], Sequence[str]],
     compared: Sequence[str] = (),
 ) -> ReleasedTables:
-    """Return the tables of an audit, read by one schema: that given, or one for all of them.
+    """Read the tables of an audit with one schema: the one given, or one for all of them.
 
     `columns` are those to take as numbers, as categories, and to leave out.
     """

@@ -1,4 +1,4 @@
-"""Free text and names, looked at alone: which texts were copied, whole or in parts."""
+"""Free text and names, examined alone: texts copied, whole or in parts."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ from privacygauge.synthetic.released.tables import ReleasedTables
 
 _WORD = re.compile(r"\w+")
 _LENGTH = 3
-"""Words in a row."""
+"""Words of a run."""
 _RUN = 4
-"""Words in a row, of which longer runs are made."""
+"""Words of the short runs that longer runs are made of."""
 _RARE = 0.01
-"""A word counts by itself where at most this share of the synthetic texts, or three, has it."""
+"""Largest share of the synthetic texts, or three if more, that have a word for it to count by
+itself."""
 _BLOCK = 512
-"""Texts that are compared with all synthetic ones at once."""
+"""Texts compared with all synthetic ones at once."""
 
 
 def texts_copied(
     released: ReleasedTables, rng: np.random.Generator
 ) -> tuple[list[Hits], list[tuple[str, Transcript]]]:
-    """Return which texts and names of the real records are in the synthetic table, and rankings.
+    """Find texts and names of the real records in the synthetic table; return rankings, too.
 
     For each column the whole texts, and of free text also those that have the rarest words, and
     runs of three words, in common with one synthetic text: real and holdout records are ranked
@@ -38,7 +39,7 @@ def texts_copied(
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
     rng : numpy.random.Generator
         Draws the baseline.
 
@@ -124,7 +125,7 @@ def _parts(
 
 
 def most_words_in_common(asked: Texts, made: Texts) -> Floats:
-    """Return (n,) how much each text has in common with the synthetic one it has most with.
+    """Return (n,) the largest weight of words that a text shares with a synthetic one.
 
     That is the sum of -log(share of the synthetic texts that have it) over the rare words, and the
     runs of three words, that are in both.
@@ -158,7 +159,7 @@ def most_words_in_common(asked: Texts, made: Texts) -> Floats:
 
 
 def longest_run_in_common(asked: Texts, made: Texts) -> Floats:
-    """Return (n,) how unlikely the longest run of words is that each shares with synthetic texts.
+    """Return (n,) how unlikely the longest run of words shared with synthetic texts is.
 
     A run goes on while the last four words occur in a row in a synthetic text. It is worth the sum
     of -log(share of the synthetic texts that have them) over its runs of four, so that phrases
@@ -178,7 +179,7 @@ def longest_run_in_common(asked: Texts, made: Texts) -> Floats:
 
 
 def _runs_of(text: str | None) -> list[tuple[str, ...]]:
-    """Return the runs of four words of a text, in their order."""
+    """Return the runs of four words of a text, in order."""
     words = _WORD.findall(text or "")
     return list(zip(*(words[i:] for i in range(_RUN)), strict=False))
 

@@ -1,7 +1,7 @@
-"""Copies that chance does not explain, one by one: how likely it is to meet a record again.
+"""Copies that chance does not explain, one by one: the probability of meeting a record again.
 
-A share of copies needs many of them before it is beyond chance. One copy is proof by itself where
-the record is so rare that nobody else of the same kind would equal it, however many are drawn.
+A share of copies needs many of them to be beyond chance. One copy is proof by itself where the
+record is so rare that nobody else of the same kind would equal it, however many are drawn.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from privacygauge.synthetic.released.tables import (
 from privacygauge.synthetic.table import Table
 
 NEGLIGIBLE = 1e-3
-"""Copies are no chance where fewer than this many are expected, of all records together."""
+"""Copies are beyond chance where fewer than this many are expected, of all records together."""
 _COLUMNS = 10
-"""Columns by which a record is known: those whose values are rarest."""
+"""Columns that identify a record: those whose values are rarest."""
 _CONTEXT = 3
-"""Columns, at most, whose values together may say what another column's value is."""
+"""Most columns whose values together may determine another column's value."""
 _PAIRS = 200
-"""Pairs of records that must agree in a context before it says anything."""
+"""Fewest pairs of records that must agree in a context for it to count."""
 _AGREEING = 10
-"""Other records that must agree with one in a context before it says anything of it."""
+"""Fewest other records that must agree with a record in a context for it to count."""
 _LARGEST = 20_000
-"""Records that contexts are learnt from at most."""
+"""Most records that contexts are learnt from."""
 
 
 @dataclass(frozen=True, eq=False)
 class UnlikelyCopies:
-    """Records that stand in the synthetic table although chance would not put them there."""
+    """Records that are in the synthetic table beyond chance."""
 
     real: Ints
     """Rows of the real table, the least likely first."""
     chance: Floats
-    """For each of these, how many such copies are expected by chance; at most `NEGLIGIBLE`
-    divided by the number of real records."""
+    """Expected number of such copies by chance, for each record; at most `NEGLIGIBLE` divided by
+    the number of real records."""
     holdout: Ints
-    """Rows of the holdout, of records that equal no real one: the generator saw these too."""
+    """Rows of the holdout whose records equal no real one: the generator saw these too."""
     people: Estimate
     """Share of the real records that these copies are. Each is proven, so that the lower end is
     their share; the upper end is the share of all copies."""
@@ -54,21 +54,21 @@ class UnlikelyCopies:
 
     @property
     def beyond(self) -> Estimate:
-        """The larger share of the two."""
+        """Larger of the two shares."""
         return max(self.people, self.rows, key=lambda found: found.low)
 
 
 def unlikely_copies(released: ReleasedTables, twins: Bools, level: float) -> UnlikelyCopies:
-    """Return which real and holdout records are copied against all odds.
+    """Find real and holdout records whose copies chance does not explain.
 
     Parameters
     ----------
-    released : Released
+    released : ReleasedTables
         As it was given: its holdout may overlap, or may have been seen by the generator.
     twins : ndarray of bool, shape (n,)
         The real records that equal another real one, of another person, from `shared`.
     level : float
-        Of the comparison with unlikely twins, where there are any.
+        Level of the comparison with unlikely twins, where there are any.
 
     Notes
     -----
@@ -100,7 +100,7 @@ def unlikely_copies(released: ReleasedTables, twins: Bools, level: float) -> Unl
     doubles = np.flatnonzero(twins) if (of_lone <= least).any() else np.zeros(0, np.int64)
     by_twins = np.isin(np.arange(n), doubles[expected(doubles) <= least])
     if by_twins.any():
-        # Of as many rows as there are records, since twins were met among so many.
+        # Of as many rows as there are records, since twins were counted among that many.
         hit = np.isin(np.arange(n), lone[odd]) & np.isin(there[:n], wanted[:n])
         fresh = fresh[:0]
         of_fresh = of_fresh[:0]
@@ -116,7 +116,7 @@ def unlikely_copies(released: ReleasedTables, twins: Bools, level: float) -> Unl
 def _count_unlikely(
     rows: Ints, chance: Floats, fresh: Ints, released: ReleasedTables, level: float
 ) -> UnlikelyCopies:
-    """Return copies with what share of both tables they are."""
+    """Return copies with their shares of both tables."""
     own, made = number_equal_records((released.real, released.synthetic))
     few = np.isin(made, own[rows])
     every = np.isin(made, own)
@@ -141,10 +141,10 @@ def _counted_share(least: int, most: int, n: int, level: float) -> Estimate:
 
 
 def log_chance(records: Table, rows: Ints, others: Table, *, above: float = 0.0) -> Floats:
-    """Return the logarithm of how likely one more person is to equal each of some records.
+    """Return the log probability that one more person equals each of some records.
 
     Equal records are one where it is learnt: that whole records have twins says nothing of how
-    one column depends on others, and is looked at apart.
+    one column depends on others, and is examined apart.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def log_chance(records: Table, rows: Ints, others: Table, *, above: float = 0.0)
     rows : ndarray of int, shape (k,)
         Whom to return it for; they and their equals are left out where it is learnt.
     others : Table
-        Further records of the same columns, such as what a generator makes of its own, which may
+        Further records of the same columns, such as those a generator makes up, which may
         make some values more often than the source has them.
     above : float
         Where the values by themselves make a record more likely than this, contexts are not asked.
@@ -207,13 +207,13 @@ def _log_chance(known: Table, asked: Table, above: float) -> Floats:
 
 
 def _codes(known: Table, asked: Table) -> Ints:
-    """Return (n + k, F) a number for each value, missing ones included."""
+    """Return codes (n + k, F) of the values, missing ones included."""
     both = np.concatenate([known.values, asked.values])
     return np.column_stack([np.unique(column, return_inverse=True)[1] for column in both.T])
 
 
 def _share(column: Ints, n: int, own: Ints, mine: Ints) -> Floats:
-    """Return (k,) how frequent the values asked about are, among records that equal none."""
+    """Return (k,) the frequency of the values asked about, among records that equal none."""
     count = np.bincount(column[:n], minlength=int(column.max()) + 1)
     once, twice = (int(np.count_nonzero(count == times)) for times in (1, 2))
     equals = np.bincount(own, minlength=1 + max(int(own.max()), int(mine.max())))[mine]
@@ -225,7 +225,7 @@ def _share(column: Ints, n: int, own: Ints, mine: Ints) -> Floats:
 
 
 class _Contexts:
-    """How often records that agree in some columns agree in one more."""
+    """Counts of records that agree in some columns, and in one more."""
 
     def __init__(self, codes: Ints, n: int, equals: Ints) -> None:
         self.codes = codes
@@ -234,7 +234,7 @@ class _Contexts:
         self.groups: dict[tuple[int, ...], Ints] = {(): np.zeros(len(codes), np.int64)}
 
     def most_likely(self, column: int) -> Floats:
-        """Return (k,) the largest share of any context of earlier columns; 0 where none says."""
+        """Return (k,) the largest share in any context of earlier columns; 0 without any."""
         found = np.zeros(len(self.codes) - self.n)
         count = np.bincount(self.codes[: self.n, column], minlength=self.codes[:, column].max() + 1)
         frequent = count[self.codes[:, column]]
@@ -258,7 +258,7 @@ class _Contexts:
         return found
 
     def _agreeing(self, columns: tuple[int, ...]) -> Ints:
-        """Return how many other records agree with each in some columns."""
+        """Count the other records that agree with each in some columns."""
         group = self._group(columns)
         count = np.bincount(group[: self.n], minlength=int(group.max()) + 1)[group]
         count[: self.n] -= 1

@@ -1,4 +1,4 @@
-"""What a synthetic table is good for, beside what it gives away."""
+"""Utility of a synthetic table."""
 
 from privacygauge.synthetic.utility.summary import Utility, utility
 

@@ -1,4 +1,4 @@
-"""What a classifier learns from a synthetic table, beside what it learns from the real one."""
+"""Machine-learning utility: classifiers trained on the synthetic and on the real table."""
 
 from __future__ import annotations
 
@@ -16,48 +16,49 @@ from privacygauge.synthetic.released.tables import draw_rows, fill_missing
 from privacygauge.synthetic.table import Table, require_columns
 
 MOST_LABELS = 4
-"""Columns that are labels in turn where none is named."""
+"""Most columns that are labels in turn where none is named."""
 MOST_CATEGORIES = 20
-"""A column of more categories is a label only where it is named."""
+"""Most categories of a label that was not named."""
 FEWEST_OF_A_CLASS = 10
-"""Of a label's second most frequent category among the real records."""
+"""Fewest real records in the second most frequent category of a label."""
 MOST_TAUGHT = 3_000
-"""Records that a forest is taught with at most."""
+"""Most training records of a forest."""
 MOST_TESTED = 5_000
-"""Records that a forest is tested on at most."""
+"""Most test records of a forest."""
 TREES = 25
-"""Of a forest."""
+"""Trees in a forest."""
 
 
 @dataclass(frozen=True)
 class LearningComparison:
-    """How well forests do on the same real records, taught with real and with synthetic ones.
+    """Quality of forests on the same real records, trained on real and on synthetic ones.
 
-    Of classes that the test records have none is left out: one that the synthetic table lacks
-    counts as never told.
+    No class of the test records is left out: one that the synthetic table lacks counts as never
+    predicted.
     """
 
     label: str
-    """The column that is told from all others."""
+    """Column that is predicted from all others."""
     classes: int
-    """How many of its categories the test records have."""
+    """Number of its categories among the test records."""
     n_taught: int
-    """Records that each of the two forests was taught with."""
+    """Training records of each forest."""
     n_tested: int
     """Real records that both are tested on."""
     real_accuracy: float
-    """Balanced accuracy of the forest taught with real records, in [0, 1]: the mean of the
-    classes' recalls; chance is 1 / classes."""
+    """Balanced accuracy of the forest trained on real records, in [0, 1]: the mean of the classes'
+    recalls; chance is 1 / classes."""
     synthetic_accuracy: float
-    """Of the forest taught with synthetic records."""
+    """Balanced accuracy of the forest trained on synthetic records."""
     real_auc: float
-    """Mean over the classes of the AUC of each against all others; chance is 1/2."""
+    """Mean over the classes of the AUC of each against all others, for the forest trained on real
+    records; chance is 1/2."""
     synthetic_auc: float
-    """Of the forest taught with synthetic records."""
+    """The same AUC of the forest trained on synthetic records."""
 
 
 def possible_labels(table: Table) -> tuple[str, ...]:
-    """Return up to four categorical columns that can be labels, those of fewest categories."""
+    """Return up to four categorical columns that can be labels, fewest categories first."""
     found: list[tuple[int, str]] = []
     for j, codes, size in zip(table.schema.categorical, table.codes.T, table.sizes, strict=True):
         counts = np.sort(np.bincount(codes, minlength=2))
@@ -70,7 +71,7 @@ def possible_labels(table: Table) -> tuple[str, ...]:
 def compare_learning(
     taught: Table, synthetic: Table, tested: Table, label: str, rng: np.random.Generator
 ) -> LearningComparison:
-    """Return how well a label is told by what was learnt from each of two tables.
+    """Return how well forests trained on each of two tables predict a label.
 
     Parameters
     ----------
@@ -87,7 +88,7 @@ def compare_learning(
     Raises
     ------
     InputError
-        If the label is no categorical column, or all test records are of one class.
+        If the label is not a categorical column, or all test records are of one class.
     """
     names = taught.schema.names
     require_columns([label], names, "label")
@@ -124,7 +125,7 @@ def compare_learning(
 def _probabilities(
     table: Table, j: int, size: int, shown: Floats, rng: np.random.Generator
 ) -> Floats:
-    """Return (n, size) a forest's probabilities, 0 for a class that it was not taught."""
+    """Return a forest's probabilities (n, size), 0 for a class without training records."""
     from sklearn.ensemble import RandomForestClassifier
 
     forest = RandomForestClassifier(
@@ -159,7 +160,7 @@ def _quality(probabilities: Floats, truth: Ints) -> tuple[float, float]:
 def split_for_learning(
     real: Table, holdout: Table | None, rng: np.random.Generator, share: float = 0.3
 ) -> tuple[Table, Table, Sequence[str]]:
-    """Return real records to learn from, real records to test on, and what to know about them."""
+    """Return real records to train on, real records to test on, and notes for the reader."""
     if holdout is not None:
         return real, holdout, ()
     order = rng.permutation(len(real))

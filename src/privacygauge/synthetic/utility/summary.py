@@ -1,4 +1,4 @@
-"""The utility of a synthetic table: its marginals, its correlations, and what it teaches."""
+"""The utility of a synthetic table: its marginals, its correlations, and models trained on it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Marginals:
     """Total variation distances between two tables, for sets of k columns."""
 
     k: int
-    """Columns of a set."""
+    """Number of columns in a set."""
     sets: tuple[tuple[int, ...], ...]
     """Positions of the columns of each set."""
     distances: Floats
@@ -45,14 +45,14 @@ class Marginals:
 
     @property
     def mean(self) -> float:
-        """The mean over the sets."""
+        """Mean distance over the sets."""
         return float(self.distances.mean())
 
 
 def column_sets(
     width: int, k: int, most: int, rng: np.random.Generator
 ) -> tuple[tuple[int, ...], ...]:
-    """Return all sets of k of `width` columns, or `most` different ones drawn at random."""
+    """Return all sets of k of `width` columns, or `most` distinct ones drawn at random."""
     if math.comb(width, k) <= most:
         return tuple(combinations(range(width), k))
     drawn: dict[tuple[int, ...], None] = {}
@@ -161,25 +161,25 @@ def _cramers_v(others: Ints, one: Ints) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Utility:
-    """How near a synthetic table comes to the real one; the holdout says how near is near."""
+    """Similarity of a synthetic table to the real one; the holdout gives the scale."""
 
     names: tuple[str, ...]
-    """(F,) The columns."""
+    """(F,) Names of the columns."""
     marginals: tuple[Marginals, ...]
     """Real against synthetic, for sets of 1, 2 and 3 columns."""
     holdout_marginals: tuple[Marginals, ...]
-    """Real against holdout, for the same sets: what a sample of other people comes to. Empty
-    without a holdout."""
+    """Real against holdout, for the same sets: the difference that sampling other people makes.
+    Empty without a holdout."""
     real_associations: Floats
-    """(F, F) As `associations` returns them, of the real records."""
+    """(F, F) Associations of the real records, as `associations` returns them."""
     synthetic_associations: Floats
-    """(F, F) Of the synthetic records."""
+    """(F, F) Associations of the synthetic records."""
     holdout_associations: Floats | None
-    """(F, F) Of the holdout; None without one."""
+    """(F, F) Associations of the holdout; None without one."""
     learnt: tuple[LearningComparison, ...] | Skipped
-    """One a label."""
+    """Comparisons of forests, one per label."""
     notes: tuple[str, ...] = ()
-    """What the reader of the result should know, one sentence each."""
+    """Notes for the reader of the result, one sentence each."""
 
     def __post_init__(self) -> None:
         for name in ("real_associations", "synthetic_associations", "holdout_associations"):
@@ -188,12 +188,12 @@ class Utility:
 
     @property
     def correlation_mean(self) -> float:
-        """Mean absolute difference of the associations of two columns; 0 for a perfect table."""
+        """Mean absolute difference of two columns' associations; 0 for a perfect table."""
         return float(_differences(self.real_associations, self.synthetic_associations).mean())
 
     @property
     def correlation_largest(self) -> float:
-        """Largest absolute difference of the associations of two columns, in [0, 2]."""
+        """Largest absolute difference of two columns' associations, in [0, 2]."""
         return float(_differences(self.real_associations, self.synthetic_associations).max())
 
     @property
@@ -204,9 +204,9 @@ class Utility:
         return float(_differences(self.real_associations, self.holdout_associations).mean())
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row a measure: measure, label, synthetic, reference.
+        """Return one row per measure: measure, label, synthetic, reference.
 
-        The reference is what real records come to: the holdout's distances, or what a forest
+        The reference is the value for real records: the holdout's distances, or what a forest
         learns from real records; missing where there is none.
         """
         import pandas as pd
@@ -260,12 +260,12 @@ def utility(
     n_bins: int = 10,
     most_sets: int = 200,
 ) -> Utility:
-    """Return how near a synthetic table comes to the real one.
+    """Measure the similarity of a synthetic table to the real one.
 
     Parameters
     ----------
     real, synthetic : Table
-        Of one schema, as `read_together` makes them.
+        Tables of one schema, as `read_together` returns them.
     holdout : Table, optional
         Further records of the same source. They say how far two samples of people are apart, and
         are what the forests are tested on; without them three tenths of the real records are.
@@ -309,7 +309,14 @@ def _learning_results(
     released: ReleasedTables, label: str | None, rng: np.random.Generator
 ) -> tuple[tuple[LearningComparison, ...] | Skipped, tuple[str, ...]]:
     taught, tested, notes = split_for_learning(released.real, released.holdout, rng)
-    labels = [label] if label is not None else list(_testable_labels(taught, tested))
+    labels = [] if label is None else [label]
+    if label is None and len(taught.schema.columns) > 1:
+        place = taught.schema.names.index
+        labels = [
+            name
+            for name in possible_labels(taught)
+            if len(np.unique(tested.values[:, place(name)])) > 1
+        ]
     if not labels:
         reason = "no categorical column has two classes of ten records or more, and another column"
         return Skipped("learning", reason), ()
@@ -317,18 +324,6 @@ def _learning_results(
     return tuple(
         compare_learning(taught, made, tested=tested, label=one, rng=rng) for one in labels
     ), tuple(notes)
-
-
-def _testable_labels(taught: Table, tested: Table) -> tuple[str, ...]:
-    """Return the columns that can be labels, and of which the test has two classes."""
-    if len(taught.schema.columns) < 2:
-        return ()
-    place = taught.schema.names.index
-    return tuple(
-        name
-        for name in possible_labels(taught)
-        if len(np.unique(tested.values[:, place(name)])) > 1
-    )
 
 
 def _differences(one: Floats, other: Floats) -> Floats:
