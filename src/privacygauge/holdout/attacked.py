@@ -1,4 +1,4 @@
-"""A test set's own labels attacked, behind one guard or several: what came of it, as a value."""
+"""Attacks on a test set with known labels, behind one guard or several: the findings as a value."""
 
 from __future__ import annotations
 
@@ -103,12 +103,12 @@ def _only(content: Content, name: str, path: Path) -> NDArray[Any]:
 
 
 HONEST = 0.8
-"""True accuracy of honest submissions where no base model tells another."""
+"""True accuracy of honest submissions if no base model gives one."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ContestFindings:
-    """What attacks made of a test set's own labels."""
+    """Findings of attacks on a test set with known labels."""
 
     n: int
     """Points of the test set."""
@@ -123,7 +123,7 @@ class ContestFindings:
     trials: int
     """Independent plays of each attack against each guard."""
     knowledge: str
-    """What the attacker knew before, in words."""
+    """The attacker's prior knowledge, in words."""
     largest_class: float
     """Share of the most frequent hidden value."""
     model_accuracy: float | None
@@ -137,11 +137,11 @@ class ContestFindings:
     honest_accuracy: float
     """Their true accuracy, or score."""
     blind: tuple[str, ...]
-    """Attacks that cannot use what the attacker knows before: they count from a guess."""
+    """Attacks that cannot use the attacker's prior knowledge: their baseline is a guess."""
 
     @property
     def scored(self) -> str:
-        """What submissions are shown, as a word in a sentence: accuracy, or score."""
+        """The number that submissions are shown, as a word in a sentence: accuracy, or score."""
         return "accuracy" if self.metric == "accuracy" else "score"
 
     @property
@@ -155,7 +155,7 @@ class ContestFindings:
         return tuple(dict.fromkeys(r.attack for r in self.results))
 
     def of(self, attack: str, guard: str) -> AttackResult:
-        """Return what an attack came to behind a guard."""
+        """Return the result of an attack behind a guard."""
         return next(r for r in self.results if (r.attack, r.guard) == (attack, guard))
 
     def worst_behind(self, guard: str) -> AttackResult:
@@ -180,7 +180,7 @@ class ContestFindings:
         return pd.DataFrame(rows)
 
     def caveats(self) -> Iterator[str]:
-        """Yield what may mislead."""
+        """Yield warnings about easily misread results."""
         if self.trials == 1:
             yield "After one trial there are no intervals: ask for more (--trials 10)."
         if self.blind:
@@ -230,7 +230,7 @@ def contest_of(
 def summarise_contest(
     contest: Contest, having: Having, found: Mapping[tuple[str, str], Trials], level: float
 ) -> ContestFindings:
-    """Return what the attacks of a contest came to, from what was played of it."""
+    """Summarise the trials of a contest: every attack behind every guard, with intervals."""
     holdout = contest.holdout
     knowledge = contest.knowledge
     k = contest.queries

@@ -24,9 +24,9 @@ class NamedAttack:
     """An attack by its name."""
 
     name: str
-    """On the command line and in reports."""
+    """Name on the command line and in reports."""
     make: Callable[[Knowledge | None], Analyst]
-    """Returns the attack, given what the attacker knows before."""
+    """Returns the attack, given the attacker's prior knowledge."""
     informed: bool = True
     """Whether it uses that."""
     expected: Callable[[int, int, int], float] | None = None

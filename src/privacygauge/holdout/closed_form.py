@@ -60,7 +60,7 @@ def answer_variance(n: int, m: int) -> float:
 
 
 def efficiency(n: int, m: int, error: float) -> float:
-    """Return what answers that are off by `error` on average leave of NB, in (0, 1].
+    """Return the share of NB's information that survives an average error of `error`, in (0, 1].
 
     c = s^2 / (s^2 + error^2), `error` a standard deviation: a guard's ``error(n)``. For a rounding
     step of h it is h / sqrt(12), valid while h <= 2 s.
@@ -206,6 +206,7 @@ Floats = NDArray[np.float64]
 # Cells of the grid a standard deviation of one weight, at most, and cells in all.
 _CELLS = 32
 _SIZE = 2**17
+"""Cells of the grid of log odds, for the Fourier transform."""
 FEWEST_CLASSES = 10
 """With fewer classes label counts are far from independent."""
 
@@ -236,7 +237,11 @@ def poisson_bias(n: int, m: int, k: int) -> float:
         raise InputError(
             f"m must be at least {FEWEST_CLASSES}, n and k at least 1, got {m}, {n} and {k}"
         )
-    counts = np.arange(n + 1) if n < 1_000 else _likely(n, m)
+    counts = np.arange(n + 1)
+    if n >= 1_000:
+        # Counts beyond these have a probability below 1e-14 on either side.
+        low, high = scipy.stats.binom.ppf([1e-14, 1 - 1e-14], n, 1 / m)
+        counts = np.arange(int(low), int(high) + 1)
     chance = scipy.stats.binom.pmf(counts, n, 1 / m)
     accuracy = counts / n
     weight = log_odds(accuracy, m)
@@ -250,11 +255,6 @@ def poisson_bias(n: int, m: int, k: int) -> float:
     settled = -math.expm1(-right[weight == np.inf].sum())
     won = float(right_at @ _largest_of(wrong_at, excluded, m))
     return settled + (1 - settled) * won - 1 / m
-
-
-def _likely(n: int, m: int) -> NDArray[np.int64]:
-    low, high = scipy.stats.binom.ppf([1e-14, 1 - 1e-14], n, 1 / m)
-    return np.arange(int(low), int(high) + 1)
 
 
 def _cell(weight: Floats, rate: Floats) -> float:

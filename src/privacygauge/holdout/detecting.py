@@ -44,7 +44,7 @@ class DetectingMatrix:
     """
 
     n_points: int
-    """How many labels it finds, at least 1."""
+    """Number of labels to find, at least 1."""
     kinds: int = 2
     """2: every label is one of its point's candidates. 3: it may be neither."""
 
@@ -55,7 +55,7 @@ class DetectingMatrix:
 
     @cached_property
     def n_queries(self) -> int:
-        """The fewest queries of this design that find so many labels."""
+        """The fewest queries of this design that find all labels."""
         return queries_for(self.n_points, self.kinds)
 
     @cached_property
@@ -84,7 +84,7 @@ class DetectingMatrix:
         return np.concatenate(parts)[: self.n_points]
 
     def decode(self, counts: Floats) -> tuple[Ints, bool]:
-        """Return what the labels are, and whether that gives all counts exactly.
+        """Return the decoded labels, and whether they reproduce all counts exactly.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class _Level:
 
 
 def points_for(n_queries: int, kinds: int = 2) -> int:
-    """Return how many labels so many designed queries find; `kinds` as in `DetectingMatrix`.
+    """Return the number of labels that designed queries find; `kinds` as in `DetectingMatrix`.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def points_for(n_queries: int, kinds: int = 2) -> int:
 
 
 def queries_for(n_points: int, kinds: int = 2) -> int:
-    """Return the fewest designed queries that find so many labels."""
+    """Return the fewest designed queries that find `n_points` labels."""
     most = 2
     while points_for(most, kinds) < n_points:
         most *= 2

@@ -1,4 +1,4 @@
-"""What a benchmark's owner can put between the accuracy and the analyst, and how it is named."""
+"""Guards that a benchmark's owner can put between the accuracy and the analyst, by name."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Rounded(Memoryless):
         return round(marked.accuracy, self.decimals), state
 
     def error(self, n: int) -> float:
-        """Return h / sqrt(12), h = 10^-decimals; 0 where every accuracy can be told apart."""
+        """Return h / sqrt(12), h = 10^-decimals; 0 if all accuracies can be told apart."""
         step: float = 10.0**-self.decimals
         return step / math.sqrt(12) if step > 1 / n else 0.0
 
@@ -97,7 +97,7 @@ class Calibrated(Memoryless):
         return round(marked.accuracy * steps) / steps, state
 
     def error(self, n: int) -> float:
-        """Return step / sqrt(12); 0 where every accuracy can be told apart."""
+        """Return step / sqrt(12); 0 if all accuracies can be told apart."""
         return 1 / self._steps(n) / math.sqrt(12) if n > 1 else 0.0
 
     def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:

@@ -15,7 +15,7 @@ from privacygauge.holdout.oracle import Holdout, Oracle
 from privacygauge.holdout.queries import RandomQueries
 
 _GROUPS = 15
-"""So many hidden values are told apart, where they are numbers; odd, for the median's sake."""
+"""Number of groups of numeric hidden values; odd, so that the median is one of them."""
 _AT_ONCE = 2**23
 """Numbers that are submitted at a time."""
 
@@ -49,7 +49,7 @@ class LinearBayes:
     metric: Metric
     """How submissions are scored."""
     values: Values
-    """(v,) Hidden values that are told apart: all classes, or numbers that go up."""
+    """(v,) Distinguished hidden values: all classes, or ascending numbers."""
     counts: Ints
     """(v,) The number of examples with each."""
 
@@ -78,7 +78,7 @@ class LinearBayes:
         return self._best(np.zeros((n, len(self._effects[0]))), 0, 0.0)
 
     def answer(self, oracle: Oracle, rng: np.random.Generator) -> Values:
-        """Return what the metric asks for, (n,) or (n, columns), after all of the budget."""
+        """Return predictions in the metric's form, (n,) or (n, columns), after the whole budget."""
         moves = self.metric.moves(len(self.values))
         queries = RandomQueries.drawn(oracle.n, len(moves), budget_of(oracle), rng)
         answers = np.empty(queries.k)
@@ -93,7 +93,9 @@ class LinearBayes:
         One draw of it: the sums of answers by move are drawn from the normal distribution that they
         have about, in place of asking.
         """
-        of = np.searchsorted(_midpoints(self.values), truth)
+        midpoints = np.asarray((self.values[1:] + self.values[:-1]) / 2, np.float64)
+        # Each example takes the nearest of the values.
+        of = np.searchsorted(midpoints, truth)
         effects = self._effects
         spread = self._spread(error)
         noise = rng.normal(size=(len(truth), effects.shape[1]))
@@ -136,8 +138,3 @@ def _sums(queries: RandomQueries, answers: Floats) -> Floats:
             part = sums_of(codes[row : row + ROWS])
             sums[start + row : start + row + len(part)] = part
     return sums
-
-
-def _midpoints(values: Values) -> Floats:
-    """Return the middle between each two neighbours."""
-    return np.asarray((values[1:] + values[:-1]) / 2, np.float64)

@@ -51,7 +51,7 @@ class LinearProgramming(Informed, Decoder):
     """
 
     knowledge: Knowledge | None = None
-    """What a base model says; a uniform prior over all labels by default."""
+    """Predictions of a base model; a uniform prior over all labels by default."""
     seconds: float = 60.0
     """The longest that the solver may take, above 0."""
     block: int = 256
@@ -76,7 +76,7 @@ class LinearProgramming(Informed, Decoder):
 def decode_by_program(
     data: AnsweredQueries, rng: np.random.Generator, seconds: float = 60.0
 ) -> DecodedLabels:
-    """Return what the linear program makes of random queries, or NB where it cannot be solved.
+    """Decode random queries by a linear program, or by NB if it cannot be solved.
 
     Parameters
     ----------

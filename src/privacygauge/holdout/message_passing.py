@@ -1,9 +1,9 @@
-"""A joint decoder of random queries: what is known of each point sharpens all the others.
+"""A joint decoder of random queries: knowledge of each point sharpens that of all others.
 
-NB takes every other point for noise. But once a label is half known, its part of every answer is
+NB treats every other point as noise. But once a label is half known, its part of every answer is
 half known too and can be subtracted, which lowers the noise for the others. Approximate message
-passing does that over and over, with one correction: what a point was told by an answer must not
-come back to it as evidence.
+passing repeats this, with one correction: evidence that a point received from an answer must not
+return to it as new evidence.
 """
 
 from __future__ import annotations
@@ -78,12 +78,13 @@ class MessagePassing(Informed, Decoder):
     """
 
     knowledge: Knowledge | None = None
-    """What a base model says; a uniform prior over all labels by default."""
+    """Predictions of a base model; a uniform prior over all labels by default."""
     iterations: int = 60
     """The most that are made, at least 1."""
     damping: float = 0.0
-    """Share of the last posterior means that is kept, in [0, 1): steadier, slower, weaker. Where
-    exact answers do not come to rest without any, they are decoded again with a little."""
+    """Share of the last posterior means that is kept, in [0, 1): steadier, slower, weaker. If exact
+    answers do not converge without damping, they are decoded again with a little.
+    """
     block: int = 256
     """As in `NaiveBayes`."""
     threads: int = 1
@@ -111,7 +112,7 @@ class MessagePassing(Informed, Decoder):
 def decode_by_messages(
     data: AnsweredQueries, rng: np.random.Generator, *, iterations: int = 60, damping: float = 0.0
 ) -> DecodedLabels:
-    """Return what message passing makes of random queries, or NB where that fits better.
+    """Decode random queries by message passing, or by NB if that fits better.
 
     Parameters
     ----------
@@ -153,7 +154,7 @@ def _decode(
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """One iteration: what is known of the points, and the residual that it was made from."""
+    """One iteration: beliefs about the points, and the residual they were computed from."""
 
     number: int
     posterior: Floats  # (p, r + 1), the last column none of the candidates
@@ -196,7 +197,7 @@ def _run(data: AnsweredQueries, iterations: int, damping: float) -> tuple[_Step,
 
 
 def _centred_residuals(data: AnsweredQueries, predicted: Floats) -> Floats:
-    """Return what `predicted` leaves of the counts, without the unknown constant."""
+    """Return the counts less `predicted`, without the unknown constant."""
     left: Floats = data.counts - predicted
     return left - left.mean() if data.shifted else left
 

@@ -1,8 +1,8 @@
-"""Scores other than accuracy: what is submitted, how it scores, and how much chance there is in it.
+"""Scores other than accuracy: the form of a submission, its score, and the part due to chance.
 
-Every score is in [0, 1] and higher is better; an error e of values in [low, high] becomes
-1 - e/(high - low). Guards see a score as a multiple of 1/n, so that all that counts transcripts
-holds: with all of its digits a single Brier score or squared error could tell dozens of labels.
+Every score is in [0, 1] and higher is better; an error e of values in [low, high] becomes 1 -
+e/(high - low). Guards see a score as a multiple of 1/n, so that bounds from counting transcripts
+hold: with all of its digits a single Brier score or squared error could reveal dozens of labels.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ROUNDING = 1e-12
 
 
 class Metric(Protocol):
-    """How submissions are scored, and what the theory needs to know of it."""
+    """A metric of submissions, with the properties that the theory needs."""
 
     @property
     def name(self) -> str:
@@ -39,7 +39,7 @@ class Metric(Protocol):
 
     @property
     def form(self) -> str:
-        """What is submitted: ``i`` for integers, ``f`` for floats."""
+        """Type of a submission: ``i`` for integers, ``f`` for floats."""
 
     @property
     def numbers(self) -> bool:
@@ -81,17 +81,18 @@ class Metric(Protocol):
         """Return the most that is expected of who knows only how frequent every value is."""
 
     def moves(self, n_classes: int) -> Values:
-        """Return what an attacker draws an example's part of a random submission from.
+        """Return the values from which an attacker draws an example's part of a random submission.
 
-        (c,) or (c, columns). In submissions of these alone every score is a sum over the examples,
-        exactly, or for F1 and the root of a mean up to what is small where they are many.
+        Shape (c,) or (c, columns). If a submission uses these values alone, its score is a sum over
+        the examples: exactly, or for F1 and the root of a mean up to a term that vanishes for large
+        n.
         """
 
     def effects(self, values: Values, counts: Ints) -> Floats:
-        """Return what each move, (c,), adds to a score at an example with each value, (v, c).
+        """Return the effect of each move, (c,), on the score at an example with each value, (v, c).
 
-        Up to a constant a row. Of the hidden `values`, (v,), there are `counts`, (v,); all others'
-        moves are drawn uniformly.
+        Up to a constant per row. The hidden `values`, (v,), occur `counts`, (v,), times; the moves
+        of all other examples are drawn uniformly.
         """
 
     def best(self, belief: Floats, values: Values) -> Values:
@@ -316,9 +317,9 @@ class _LogLoss(_OfProbabilities):
         return np.asarray(kept / kept.sum(axis=1, keepdims=True))
 
     def _lost(self, falling: Floats) -> Floats:
-        """Return what is lost where 1, 2, ... of the classes, the likeliest first, are submitted.
+        """Return the loss if 1, 2, ... of the classes, the likeliest first, are submitted.
 
-        What a class left out loses is `worst`; the others' probabilities are larger for it.
+        A class that is left out costs `worst`; the probabilities of the others grow accordingly.
         """
         held = np.cumsum(falling, axis=-1)
         return np.asarray(
@@ -457,7 +458,7 @@ class _OfNumbers(_Mean):
     form: ClassVar[str] = "f"
     numbers: ClassVar[bool] = True
     power: ClassVar[int] = 2
-    """Of an example's error in units of the range."""
+    """Power of an example's error, in units of the range."""
     like_share: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -555,7 +556,7 @@ class _RootSquaredError(_OfNumbers):
 
 
 ACCURACY: Metric = _Accuracy()
-"""What is meant where no metric is named."""
+"""The default metric."""
 _PLAIN: dict[str, Metric] = {
     metric.name: metric for metric in (ACCURACY, _BalancedAccuracy(), _Brier(), _F1(), _AUC())
 }
@@ -595,11 +596,11 @@ def metric_named(text: str) -> Metric:
 
 
 def metric_bias(metric: Metric, truth: Values, nats: float, *, delta: float = 0.05) -> float:
-    """Return what no attack without knowledge gains above chance, from answers of so many nats.
+    """Bound the gain above chance of any attack without knowledge, from answers of `nats` nats.
 
-    sqrt((nats + ln(1/delta))/(2 N)), N the metric's `tail`: one bound for a fixed submission, and
-    the number of transcripts of them, as in Feldman, Frostig and Hardt (2019), Theorem 3.1. Never
-    above what a perfect score gains.
+    sqrt((nats + ln(1/delta))/(2 N)), N the metric's `tail`: a bound for a fixed submission, and a
+    union over the transcripts, as in Feldman, Frostig and Hardt (2019), Theorem 3.1. At most the
+    gain of a perfect score.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ class NaiveBayes(Informed):
     """
 
     knowledge: Knowledge | None = None
-    """What a base model says; a uniform prior over all labels by default."""
+    """Predictions of a base model; a uniform prior over all labels by default."""
     block: int = 256
     """Queries that are made at a time, at least 1. It changes memory and time, no answer."""
     threads: int = 1

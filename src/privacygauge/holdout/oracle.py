@@ -1,4 +1,4 @@
-"""A test set whose labels stay hidden, and what an analyst may ask of it.
+"""A test set with hidden labels, and the queries that an analyst may send to it.
 
 `Holdout` belongs to the benchmark's owner and keeps the labels. Every analyst gets an `Oracle`
 of its own from `Holdout.open`, with a full budget and a guard that has seen nothing yet.
@@ -29,7 +29,7 @@ _STRIDES = 16
 
 @dataclass(frozen=True)
 class Budget:
-    """How much may be asked; None for what is not limited."""
+    """Limits on queries; None for no limit."""
 
     total: int | None = None
     """Submissions of all accounts together, at least 0."""
@@ -77,7 +77,7 @@ class Holdout:
         return len(self.labels)
 
     def marked(self, submitted: ArrayLike, claimed: float | None = None) -> MarkedSubmission:
-        """Return one submission, checked, beside the truth: what a guard sees."""
+        """Check one submission; return it with the true labels, as a guard sees it."""
         if claimed is not None and not 0.0 <= claimed <= 1.0:
             raise InputError(f"claimed must be an accuracy in [0, 1], got {claimed}")
         n = len(self)
@@ -152,10 +152,10 @@ class Holdout:
 
 
 class Oracle:
-    """All that an analyst has: submit labels, see an answer, know what is left.
+    """An analyst's only access to a test set: submit labels, read an answer, read the budget left.
 
-    It counts and therefore changes; nothing else in this package does. It holds no labels: only
-    a function that marks submissions, which is the guard's and not the analyst's.
+    It counts queries and is the only mutable object of this package. It holds no labels, only a
+    function that marks submissions, which belongs to the guard and not to the analyst.
     """
 
     def __init__(

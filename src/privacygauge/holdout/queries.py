@@ -172,7 +172,7 @@ class RandomQueries:
         return self.brush().points(start, stop)
 
     def brush(self) -> Brush:
-        """Return what draws parts of it one after the other: one for each thread."""
+        """Return a generator of successive parts; each thread needs its own."""
         return Brush(self)
 
     def _room(self, height: int, width: int) -> Codes:
@@ -234,7 +234,7 @@ class Brush:
 def for_each(
     worker: Callable[[], Callable[[int], None]], items: Iterable[int], threads: int
 ) -> None:
-    """Do the work on every item, on so many threads, each with a worker of its own."""
+    """Do the work on every item, on `threads` threads, each with its own worker."""
     todo = list(items)
     if threads == 1 or len(todo) < 2:
         _work(worker, todo)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,14 +24,15 @@ _MOST = 200_000
 
 @dataclass(frozen=True, eq=False)
 class LabelingSearch:
-    """What a complete search for labelings found."""
+    """Result of a complete search for labelings."""
 
     labelings: Ints
     """(0 to 2, t) Labelings that give all counts, up to a shift. A second one is looked for only
     to know whether the first is the only one."""
     complete: bool
-    """Whether the search ended: there is no labeling but these. False where time ran out, or where
-    a second one was found."""
+    """Whether the search ended, so that no other labeling exists. False if time ran out, or if a
+    second one was found.
+    """
 
     @property
     def unique(self) -> bool:
@@ -155,7 +156,13 @@ def _ask_counts(
 
 
 def _search_labelings(rows: np.ndarray, counts: Ints, m: int, seconds: float) -> LabelingSearch:
-    cp_model = _the_solver()
+    try:
+        from ortools.sat.python import cp_model
+    except ModuleNotFoundError as error:
+        raise InputError(
+            "an exact reconstruction needs OR-Tools, which is not installed: "
+            "pip install 'privacygauge[solver]'"
+        ) from error
     model = cp_model.CpModel()
     t = rows.shape[1]
     is_label = [[model.new_bool_var("") for _ in range(m)] for _ in range(t)]
@@ -178,17 +185,6 @@ def _search_labelings(rows: np.ndarray, counts: Ints, m: int, seconds: float) ->
         model.add_bool_or([is_label[i][label].negated() for i, label in enumerate(values)])
         found.append(values)
     return LabelingSearch(np.array(found, np.int64), complete=False)
-
-
-def _the_solver() -> Any:
-    try:
-        from ortools.sat.python import cp_model
-    except ModuleNotFoundError as error:
-        raise InputError(
-            "an exact reconstruction needs OR-Tools, which is not installed: "
-            "pip install 'privacygauge[solver]'"
-        ) from error
-    return cp_model
 
 
 def _note(found: LabelingSearch) -> str:

@@ -1,4 +1,4 @@
-"""How many series of answers a guard can give whose answers to one account only rise.
+"""Number of series of answers of a guard whose answers to one account only rise.
 
 A strategy is deterministic, so all that it may come to are the leaves of a tree. Where t accounts
 have asked k times in all, t answers are first ones, at places that the strategy has fixed, and of
@@ -78,7 +78,7 @@ def over_accounts(
 
 
 def log_choose(n: float, k: float) -> float:
-    """Return ln C(n, k), also where n is so large that its factorial has no digits left."""
+    """Return ln C(n, k), even for n so large that its factorial has no exact digits."""
     return float(_log_choose(np.array(float(n)), np.array(float(k))))
 
 

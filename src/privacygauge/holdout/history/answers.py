@@ -1,4 +1,4 @@
-"""What submitted answers show: single changes, random answers, random changes, shared work."""
+"""Evidence in submitted answers: single changes, random answers, random changes, shared work."""
 
 from __future__ import annotations
 
@@ -34,19 +34,20 @@ from privacygauge.holdout.history.scores import (
 
 NO_ANSWERS = "the submitted answers are not available"
 _SMALL = 2
-"""Labels: a scan whose last candidate is inferred changes two."""
+"""Changed labels of a scan step, at most: a scan whose last candidate is inferred changes two."""
+# Shares of an account's submissions up to which the detectors take it for honest.
 _MOST = 0.75
 _HALF = 0.5
 _TENTH = 0.1
 _QUARTER = 0.25
 WINDOW = 12
-"""Submissions of the account around one that have to predict it."""
+"""Number of an account's submissions around one from which that one is predicted."""
 _FEWEST = 7
-"""Of them, before anything is said."""
+"""Minimum number of neighbouring submissions for a prediction."""
 _CONTESTED = 50
-"""Points on which those disagree, before anything is said."""
+"""Minimum number of points on which the neighbouring submissions disagree."""
 _POOLED = 5.0
-"""Standard deviations, for the account's sums: its windows overlap."""
+"""Band for an account's sums, in standard deviations; wide, since its windows overlap."""
 
 
 def one_label_scan(history: History, near: Nearness) -> tuple[Evidence, ...]:
@@ -96,13 +97,13 @@ def random_answers(history: History, near: Nearness) -> tuple[Evidence, ...] | S
 
 
 _OTHERS = 3
-"""Accounts beside one, before they say that it is the points that are hard."""
+"""Minimum number of other accounts whose wavering shows that the points are hard."""
 _SAME = 0.9
-"""Of the points on which an account never wavers: where one with the same base does not either."""
+"""Share of the points on which an account never wavers where one with the same base does not."""
 _AS_MUCH = 1 / 3
+"""Changes of another account on an account's wavering points, as a share of its own there."""
 _ALIKE = 0.3
-"""Of an account's changes on the points on which it wavers, how many others make there; and how
-these go along with its own over all points, as a correlation."""
+"""Correlation over all points between the changes of another account and an account's own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +160,7 @@ class Wavering:
 
     @classmethod
     def counted(cls, history: History, near: Nearness) -> Wavering:
-        """Return what the history's accounts do on the sampled points."""
+        """Count changed and contradicted labels of the history's accounts on the sampled points."""
         codes = label_ranks(near.sample)
         found = [
             _contradicting(codes[(history.codes == code) & near.fresh])
@@ -292,15 +293,17 @@ def _pair(history: History, near: Nearness, far: Floats, a: int, b: int) -> Evid
 
 
 _AROUND = 40
+"""Number of an account's submissions around one that it is compared with."""
 _NEIGHBOURS = 12
-"""Submissions of the account around one that it is compared with, and the fewest."""
+"""Minimum number of submissions to compare with."""
 _WAVERING = 100
+"""Minimum number of points on which those submissions disagree."""
 _WRONG = 30
-"""Points on which those disagree, and of these where their majority is wrong: the fewest."""
+"""Minimum number of these points where their majority is wrong."""
 _BASELESS = 0.4
-"""Of all points: what changes more of them has no base, and is found as random."""
+"""Share of all points: a submission that changes more has no base, and is found as random."""
 _TOGETHER = 1.0
-"""Standard deviations, for the mean over an account's submissions: of 12 it has one of 0.3."""
+"""Limit on the mean over an account's submissions, whose standard deviation for 12 is 0.3."""
 
 
 def random_flips(history: History, near: Nearness) -> tuple[Evidence, ...] | Skipped:
@@ -324,9 +327,10 @@ def random_flips(history: History, near: Nearness) -> tuple[Evidence, ...] | Ski
         ]
         flags = np.array([test is not None and test.like_chance for test in tests], np.bool_)
         flagged = [test for test in tests if test is not None and test.like_chance]
-        odd = (
-            bool(flagged) and _are_jointly_unlikely(flagged) and not shared.covers(code, of[flags])
-        )
+        odd = False
+        if flagged:
+            off = np.mean([test.above / np.sqrt(test.variance) for test in flagged], axis=0)
+            odd = bool((off <= _TOGETHER).all()) and not shared.covers(code, of[flags])
         log_p = log_excess(flags, _QUARTER) if odd else 0.0
         says = f"{np.count_nonzero(flags):,} of {len(of):,} submissions {what}"
         found.append(
@@ -352,7 +356,7 @@ class _MajorityComparison:
 
     @property
     def like_chance(self) -> bool:
-        """Whether both are within what a random choice comes to."""
+        """Whether both are within the band of a random choice."""
         return bool((self.above <= BAND * np.sqrt(self.variance)).all())
 
 
@@ -379,8 +383,3 @@ def _compare_with_majority(
     above = values[:, changed].sum(axis=1) - d * values.mean(axis=1)
     variance = d * (size - d) / (size - 1) * values.var(axis=1)
     return _MajorityComparison(above, variance) if variance.all() else None
-
-
-def _are_jointly_unlikely(tests: list[_MajorityComparison]) -> bool:
-    off = np.mean([test.above / np.sqrt(test.variance) for test in tests], axis=0)
-    return bool((off <= _TOGETHER).all())

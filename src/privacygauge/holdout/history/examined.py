@@ -1,4 +1,4 @@
-"""What stands out in a leaderboard's history, and what guards would have shown, as a value."""
+"""Findings in a leaderboard's history, and its replay under guards, as a value."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from privacygauge.holdout.history.standing_out import (
 
 @dataclass(frozen=True, eq=False)
 class HistoryFindings:
-    """What stands out in a leaderboard's history."""
+    """Findings in a leaderboard's history."""
 
     n: int
     """Points of the test set."""
@@ -40,13 +40,13 @@ class HistoryFindings:
     n_accounts: int
     """Accounts."""
     evidence: str
-    """What the history holds: scores, answers, labels."""
+    """Contents of the history: scores, answers, labels."""
     tests: tuple[CorrectedTest, ...]
     """All that were made, by rising p-value."""
     submissions: Submissions
     """Row by row."""
     winner: Winner
-    """Who leads, and what of the lead selection explains."""
+    """The leader, and the part of the lead that selection explains."""
     copies: int | None
     """Submissions that repeat an earlier one exactly; None without answers."""
     shared_copies: int | None
@@ -64,8 +64,9 @@ class HistoryFindings:
     missing: tuple[Skipped, ...]
     """Tests and replays that the history holds too little for, and why."""
     errors: str
-    """Why the scores look like errors, of which less is better: then nothing can be told. Empty
-    where they do not."""
+    """Why the scores look like errors, of which less is better, so that no verdict is possible;
+    empty if they do not.
+    """
 
     @property
     def findings(self) -> tuple[CorrectedTest, ...]:
@@ -84,7 +85,7 @@ class HistoryFindings:
 
     @property
     def ladder_rises(self) -> int | None:
-        """How many of the rises a Ladder would have shown; None without one."""
+        """Number of rises that a Ladder would have shown; None without one."""
         shown = self.submissions.ladder
         return None if shown is None else int((shown[1:] > shown[:-1]).sum())
 
@@ -92,7 +93,7 @@ class HistoryFindings:
 def examine_history(
     history: History, guards: Sequence[str], seed: int, level: float
 ) -> HistoryFindings:
-    """Return what stands out in a history at a level, and what guards would have shown."""
+    """Test a history at a level, and replay it under guards."""
     if isinstance(guards, str):
         raise InputError(f"guards must be a list of names, got the text {guards!r}")
     chosen = [guard_named(name) for name in guards]

@@ -11,14 +11,14 @@ from privacygauge.core.checks import Bools, Ints
 from privacygauge.holdout.history.record import Answers, History
 
 POINTS = 2_048
-"""Of so many points at most all pairs of submissions are compared."""
+"""Size of the sample of points on which all pairs of submissions are compared."""
 _CANDIDATES = 256
 """Nearest earlier submissions by the sample that are compared on all points."""
 
 
 @dataclass(frozen=True, eq=False)
 class Nearness:
-    """What a history's answers have in common."""
+    """Similarities among the answers of a history."""
 
     points: Ints
     """(s,) The sampled points, ascending."""

@@ -1,4 +1,4 @@
-"""What the scores alone show: steps of single points, and scores as of random labels."""
+"""Evidence in the scores alone: steps of single points, and scores as of random labels."""
 
 from __future__ import annotations
 
@@ -27,26 +27,29 @@ from privacygauge.holdout.history.record import History
 SINGLE = 0.78
 """P(|X - Y| = 1 given X != Y) for two Poisson variables of mean 1/2 is 0.779."""
 _MEMORY = 16
-"""Submissions: the best of so many is a scan's present level."""
+"""Number of submissions whose best score is a scan's present level."""
 _AROUND = 8
+"""Right answers around a base that was not submitted within which other scores are counted."""
 _STRAY = 0.02
-"""Right answers around a base that was not submitted, and the share of scores there that are not
-one off it, the most."""
+"""Largest number of scores there that are not one off the base, as a share of those that are."""
 _BESIDE = 3
-"""Right answers: other accounts so near to a group score as it does."""
+"""Right answers between a group and other accounts that count as scoring alike."""
 _CHANGES = 7
-"""Of the score in a run, the fewest: a score that stands still is always one off another."""
+"""Minimum changes of the score in a run: a score that stands still is always one off another."""
 _GROUP = 8
-"""Accounts: larger groups are not looked at for a scan that was split up."""
+"""Maximum number of accounts among which a scan is suspected to be split up."""
 BAND = 3.3
 """Standard deviations around 1/m: one random query in a thousand lies outside."""
 _CHANCE = 0.5
+"""Share of an honest account's submissions that may score at chance, unless others' do more."""
 _TEAMS = 5
-"""Accounts: where so many all score at chance, it is the task."""
+"""Number of accounts that, if all score at chance, show that the task is hard."""
 _TAIL = 0.001
+"""Tail probability beyond which scores are too wide, or a rise too frequent."""
 _CLOSE = 0.01
+"""Tail probability beyond which scores are too close together for random labels."""
 _RISING = 2.33
-"""Standard deviations of a trend: random labels rise so much in one account of a hundred."""
+"""Standard deviations of a trend that random labels exceed in one account of a hundred."""
 
 
 def score_scan(history: History) -> tuple[Evidence, ...] | Skipped:
@@ -59,8 +62,14 @@ def score_scan(history: History) -> tuple[Evidence, ...] | Skipped:
         _scan_evidence((name,), of, run)
         for name, of, run in zip(history.names, rows, runs, strict=True)
     ]
+    # The group is grown from accounts that do not stand out alone, the smallest steps first.
+    typical = [
+        np.median(np.abs(np.diff(history.n_correct[of]))) if len(of) > 1 else math.inf
+        for of in rows
+    ]
+    limit = lone_account_threshold(len(rows))
     group, log_p = best_group(
-        _by_step(history, rows, [run[0] for run in runs]),
+        [int(i) for i in np.argsort(typical, kind="stable") if runs[i][0] > limit],
         lambda some: (
             _single_steps(history, _merge_rows(rows, some))[0]
             if len(some) <= _GROUP and not _is_crowded(history, rows, some)
@@ -77,21 +86,11 @@ def score_scan(history: History) -> tuple[Evidence, ...] | Skipped:
     return tuple(found)
 
 
-def _by_step(history: History, rows: Sequence[Ints], alone: Sequence[float]) -> list[int]:
-    """Return the accounts that do not stand out alone, those with the smallest steps first."""
-    typical = [
-        np.median(np.abs(np.diff(history.n_correct[of]))) if len(of) > 1 else math.inf
-        for of in rows
-    ]
-    limit = lone_account_threshold(len(rows))
-    return [int(i) for i in np.argsort(typical, kind="stable") if alone[i] > limit]
-
-
 def _is_crowded(history: History, rows: Sequence[Ints], group: Sequence[int]) -> bool:
-    """Return whether half of the others score as the group does: then it is the task.
+    """Return whether half of the others score like the group: then the cause is the task.
 
-    Where hardly any label is told wrong, all accounts are a few answers apart, and a group of them
-    moves by single ones because each stands still.
+    If accuracies are close to 1, all accounts are a few answers apart, and a group of them moves by
+    single answers because each stands still.
     """
     levels = np.array([np.median(history.n_correct[of]) for of in rows])
     others = np.delete(levels, group)
@@ -152,12 +151,12 @@ def _single_steps(history: History, rows: Ints) -> tuple[float, int, int]:
 
 
 def _bases(counts: Ints, finer: bool) -> Ints:
-    """Return what a fixed base may score: what was submitted, and what has both neighbours.
+    """Return the candidate scores of a fixed base: those submitted, and those with both neighbours.
 
-    Of two classes every changed label moves the score, and the base itself need not be submitted.
-    Then other scores nearby would be none of the scan, and hardly any may be there: a model that
-    moves by twos, as where each point is there twice, has more of them. Where no score of the
-    history is `finer` than twos, none is looked for.
+    With two classes every changed label moves the score, and the base itself need not be submitted.
+    Other scores nearby do not come from a scan, so hardly any may exist: a model that moves by
+    twos, as when each point occurs twice, has more of them. If no score of the history is `finer`
+    than twos, only the submitted scores are returned.
     """
     submitted = np.unique(counts)
     if not finer:

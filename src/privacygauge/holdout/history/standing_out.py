@@ -1,4 +1,4 @@
-"""What stands out in a leaderboard's history, corrected for the number of tests."""
+"""Findings in a leaderboard's history, corrected for the number of tests."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Submissions:
     noise: Floats
     """(k,) The best so far that noise alone gives, from the median score."""
     ladder: Floats | None
-    """(k,) What a Ladder would have shown; None where scores are rounded or noisy."""
+    """(k,) Answers of a Ladder; None if scores are rounded or noisy."""
     copy_of: Ints | None
     """(k,) The first submission with the same answers; None without answers."""
     distance: Ints | None
@@ -96,11 +96,11 @@ _BELOW = 3.3
 
 
 _FALLING = 2.6
-"""Standard deviations: as good as nobody's scores fall by so much where teams get better."""
+"""Standard deviations by which scores hardly ever fall if teams improve."""
 
 
 _NEAR = 100
-"""One point in so many may differ between near copies."""
+"""Near copies differ in at most one point in this number."""
 
 
 _FEW = 20
@@ -120,7 +120,7 @@ def holm_corrected_tests(found: Inspection, most: float) -> tuple[CorrectedTest,
 
 
 def ladder_of(history: History, seed: int) -> tuple[replays.Replay | None, str]:
-    """Return what a ladder would have shown, None where it cannot be told, and its name."""
+    """Replay the history under a ladder; return the replay, None if impossible, and its name."""
     whole = history.answers is not None and history.labels is not None
     guard = ParameterFreeLadder() if whole else replays.scores_ladder(history.n)
     found = replays.replay(history, guard, seeds.stream(seed, "ladder"))
@@ -133,7 +133,7 @@ def history_by_submission(
     tests: Sequence[CorrectedTest],
     ladder: replays.Replay | None,
 ) -> Submissions:
-    """Return the history by submission, with what stands out of each."""
+    """Return the history by submission, with the findings on each."""
     flags: list[list[str]] = [[] for _ in range(len(history))]
     for test in tests:
         for row in test.rows if test.stands_out else ():
@@ -168,15 +168,12 @@ def near_copies(history: History, found: Inspection) -> int | None:
     if near is None:
         return None
     other = history.codes[near.nearest] != history.codes
-    return int(np.count_nonzero(near.fresh & other & (near.distance > 0) & _close(history, near)))
-
-
-def _close(history: History, near: Nearness) -> Bools:
-    return np.asarray(near.distance <= history.n / _NEAR)
+    close = (near.distance > 0) & (near.distance <= history.n / _NEAR)
+    return int(np.count_nonzero(near.fresh & other & close))
 
 
 def evidence_in(history: History) -> str:
-    """Return what the history has of each submission, in words."""
+    """Name the data that the history has on each submission."""
     if history.shown is not None and history.answers is None:
         return f"exact scores behind the guard {history.guard}"
     if history.answers is None:
@@ -185,7 +182,7 @@ def evidence_in(history: History) -> str:
 
 
 def history_warnings(history: History) -> tuple[str, ...]:
-    """Return what may mislead whoever reads the history."""
+    """Return warnings about an easily misread history."""
     found = []
     if history.left_out:
         found.append(
@@ -267,14 +264,14 @@ def _trend(scores: Floats) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Inspection:
-    """What every detector says, uncorrected, and what could not be looked for."""
+    """Result of every detector, uncorrected, and the reasons for those that were skipped."""
 
     evidence: tuple[Evidence, ...]
     """One a test; p-values are not yet corrected for their number."""
     skipped: tuple[Skipped, ...]
     """Detectors that the history holds too little for."""
     near: Nearness | None
-    """What the answers have in common; None where there are none."""
+    """Similarities among the answers; None if there are no answers."""
 
 
 def inspect(history: History, rng: np.random.Generator) -> Inspection:

@@ -1,4 +1,4 @@
-"""What shows that an answer was made from scores: votes of random queries, and settled points."""
+"""Evidence that an answer was made from scores: votes of random queries, and settled points."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from privacygauge.holdout.history.nearness import Nearness
 from privacygauge.holdout.history.record import Answers, History
 
 QUERIES = 20
-"""Of so many random queries at least an answer is judged by."""
+"""Minimum number of random queries for a test of an answer."""
 _EARLIER = 10
 """Submissions of the account before an answer that may have settled points."""
 _MOVED = 0.02
-"""Of the points on which the earlier submissions agree: an answer that changes more of them is
-another model, which may be better everywhere."""
+"""Share of the points on which the earlier submissions agree: an answer that changes more of them
+is another model, which may be better everywhere.
+"""
 _SHARE = 0.75
-"""Of the earlier submissions: where the majority has no more, a point is contested."""
+"""Share of the earlier submissions: a point is contested if the majority has no more."""
 _BROKEN = 3.0
-"""Times the usual distance from the majority: files that are further off are broken."""
+"""Multiple of the usual distance from the majority beyond which files are broken."""
 _ANSWERS = 10
-"""Of an account, the best by score, are judged."""
+"""Number of an account's answers that are tested, the best by score."""
 _FEW = 5
 """Random queries: accounts with fewer are left out, broken files are rare but honest."""
 _WIDE = 0.001
@@ -157,7 +158,7 @@ def _slope_p(history: History, answer: int, asked: Ints, usable: _Queries) -> tu
 
 
 def _residuals(values: Ints, nuisance: Floats) -> Floats:
-    """Return what least squares on the nuisance columns leaves of the values."""
+    """Return the residuals of the values after least squares on the nuisance columns."""
     design = nuisance.astype(np.float64)
     return np.asarray(values - design @ np.linalg.lstsq(design, values, rcond=None)[0])
 
@@ -187,9 +188,10 @@ def _best_settled(history: History, name: str, of: Ints) -> Evidence | None:
     majority = majority_of(rows)
     off = np.count_nonzero(rows != majority, axis=1)
     usual = off <= _BROKEN * np.median(off)
-    others = _earlier_of_others(
-        history, of, until=int(of[place]), majority=majority, most=int(off[usual].max())
-    )
+    # Earlier submissions of other accounts vote too if they are as close to the majority.
+    earlier = np.setdiff1d(np.arange(int(of[place])), of)
+    distance = np.count_nonzero(history.answers[earlier] != majority, axis=1)
+    others = earlier[distance <= int(off[usual].max())]
     rows = np.concatenate([rows[usual], history.answers[others]])
     majority = majority_of(rows)
     kept = np.count_nonzero(rows == majority, axis=0)
@@ -208,16 +210,6 @@ def _best_settled(history: History, name: str, of: Ints) -> Evidence | None:
     return Evidence(
         detector=SETTLED, accounts=(name,), p_value=p, says=says, rows=of[place : place + 1]
     )
-
-
-def _earlier_of_others(
-    history: History, of: Ints, until: int, majority: Answers, most: int
-) -> Ints:
-    """Return earlier submissions of other accounts that differ from `majority` no more than so."""
-    assert history.answers is not None
-    earlier = np.setdiff1d(np.arange(until), of)
-    off = np.count_nonzero(history.answers[earlier] != majority, axis=1)
-    return np.asarray(earlier[off <= most])
 
 
 def _settled_p(

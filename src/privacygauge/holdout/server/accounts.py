@@ -1,4 +1,4 @@
-"""Who may submit: names, and the tokens that prove them.
+"""Accounts that may submit: names, and the tokens that prove them.
 
 A token is ``ID.SECRET``. The secret is 256 random bits, so one fast hash is enough: what makes
 passwords need a slow one is that they can be guessed. The identifier is no secret; it finds the

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -40,7 +39,7 @@ from privacygauge.holdout.server.schema import (
 )
 
 SCOPES = "account", "board"
-"""Whose submissions a guard remembers together; the first is the default."""
+"""Groups of submissions that share a guard's state; the first is the default."""
 
 _LONGEST_KEY = 200
 
@@ -87,11 +86,11 @@ class _CheckedSubmission:
     """A submission that was checked."""
 
     sent: Values
-    """(n,) or (n, columns) What was submitted, about all points."""
+    """(n,) or (n, columns) Submitted labels or values, on all points."""
     marked: MarkedSubmission
-    """The same beside the truth, about the points that the guard sees."""
+    """The part of it on the points that the guard sees, with the true labels."""
     digest: str
-    """Of the content."""
+    """Digest of the content."""
     key: str | None
     """The submitter's name for it."""
 
@@ -103,7 +102,7 @@ class Board:
     holdout: Holdout = field(repr=False)
     """The hidden labels that the guard answers about."""
     guard: Guard
-    """What stands between accuracy and submitter."""
+    """Guard between accuracy and submitter."""
     scope: str
     """One of `SCOPES`: whose submissions the guard remembers together."""
     engine: Engine = field(repr=False)
@@ -150,7 +149,13 @@ class Board:
         HiddenError
             If the owner has hidden the account.
         """
-        _check_key(key)
+        if key is not None and (
+            not 1 <= len(key) <= _LONGEST_KEY or not (key.isascii() and key.isprintable())
+        ):
+            raise InputError(
+                f"key must be 1 to {_LONGEST_KEY} printable ASCII characters, got {len(key)} "
+                "characters: a random UUID is a good one"
+            )
         sent = self._checked(labels)
         marked = self.holdout.marked(self.part(sent, private=False), claimed)
         asked = _CheckedSubmission(sent, marked, hashlib.sha256(content(sent)).hexdigest(), key)
@@ -214,7 +219,11 @@ class Board:
             digest=asked.digest,
         )
         # The same rows whatever the answer: who times it learns nothing further.
-        _write_state(connection, held, {"about": about, **state_columns(after)}, shown)
+        state = {"about": about, **state_columns(after)}
+        if shown < 0:
+            connection.execute(insert(STATE).values(holder=held, **state))
+        else:
+            connection.execute(update(STATE).where(STATE.c.holder == held).values(state))
         _write(connection, holder, receipt=receipt, key=asked.key, claimed=marked.claimed)
         exact = self._exact(asked.sent, marked)
         connection.execute(insert(EXACT).values(number=number, **exact))
@@ -226,7 +235,7 @@ class Board:
         return receipt
 
     def left(self, account: str) -> RemainingBudget:
-        """Return what the budgets have left for an account."""
+        """Return the budgets left to an account."""
         with reading(self.engine) as connection:
             return self._left(_row(connection), accounts.known_account(connection, account))
 
@@ -261,11 +270,11 @@ class Board:
         return self.holdout.metric.submission(labels, self.n, self.holdout.n_classes)
 
     def part(self, sent: Values, *, private: bool) -> Values:
-        """Return what a checked submission says of the points for the end, or of the others."""
+        """Return the part of a checked submission on the private points, or on the public ones."""
         return sent if self.public is None else sent[self.public != private]
 
     def _exact(self, sent: Values, marked: MarkedSubmission) -> dict[str, float | None]:
-        """Return what a submission scores on either part, for the owner alone."""
+        """Return the exact scores of a submission on both parts, for the owner alone."""
         metric = self.holdout.metric
         hidden = self.private
         private = None
@@ -333,16 +342,6 @@ def _row(connection: Connection) -> RowMapping:
     return row
 
 
-def _check_key(key: str | None) -> None:
-    if key is None:
-        return
-    if not 1 <= len(key) <= _LONGEST_KEY or not (key.isascii() and key.isprintable()):
-        raise InputError(
-            f"key must be 1 to {_LONGEST_KEY} printable ASCII characters, got {len(key)} "
-            "characters: a random UUID is a good one"
-        )
-
-
 def _of_key(
     connection: Connection,
     holder: RowMapping,
@@ -399,13 +398,6 @@ def _write(
         number = receipt.number
     query = update(ACCOUNT).where(ACCOUNT.c.id == holder["id"])
     connection.execute(query.values(used=holder["used"] + 1, best=best, best_number=number))
-
-
-def _write_state(connection: Connection, held: int, values: Mapping[str, Any], shown: int) -> None:
-    if shown < 0:
-        connection.execute(insert(STATE).values(holder=held, **values))
-    else:
-        connection.execute(update(STATE).where(STATE.c.holder == held).values(values))
 
 
 def is_about_submission(before: GuardState, after: GuardState) -> bool:

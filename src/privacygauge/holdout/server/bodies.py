@@ -66,7 +66,7 @@ def check_head(content_type: str | None, length: str | None, most: int) -> str:
 
 
 async def read_body(parts: AsyncIterator[bytes], most: int, seconds: float) -> bytes:
-    """Return a body, counted while it arrives: what it says of its length proves nothing.
+    """Read a body, counting it while it arrives: a declared length proves nothing.
 
     Raises
     ------
@@ -88,7 +88,7 @@ async def read_body(parts: AsyncIterator[bytes], most: int, seconds: float) -> b
 def labels_in(
     body: bytes, kind: str, *, columns: int = 1, ids: Sequence[str] | None = None
 ) -> object:
-    """Return what a body of type `kind` holds, which is not checked to be labels yet.
+    """Parse a body of type `kind`; the values are not yet checked to be labels.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What makes a board a contest: dates, a limit a day, invitations, and submissions for the end."""
+"""Contest rules on top of a board: dates, a daily limit, invitations, and final submissions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def describe(
     per_day: int | None = None,
     finals: int | None = None,
 ) -> None:
-    """Set what is given; the rest stays as it was.
+    """Set the given fields; the others stay unchanged.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def check_day(connection: Connection, board: RowMapping, holder: RowMapping, now
 
 
 def invite(engine: Engine, number: int) -> list[str]:
-    """Return so many codes; whoever has one may make one account. They are kept nowhere."""
+    """Return invitation codes, each good for one account. They are not stored."""
     if not 1 <= number <= _MOST_INVITED:
         raise InputError(f"invitations must be 1 to {_MOST_INVITED}, got {number}")
     codes = [secrets.token_urlsafe(24) for _ in range(number)]

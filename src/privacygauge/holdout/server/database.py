@@ -63,7 +63,10 @@ def engine_of(database: str | Path) -> Engine:
     So a command that still has to check its arguments leaves nothing behind if they are wrong.
     """
     url = _url(database)
-    return _sqlite(url) if url.get_backend_name() == "sqlite" else _postgresql(url)
+    if url.get_backend_name() == "sqlite":
+        return _sqlite(url)
+    require_extra(("psycopg",), "postgresql")
+    return create_engine(url, hide_parameters=True, pool_pre_ping=True, **_CONNECTIONS)
 
 
 def database_name(engine: Engine) -> str:
@@ -171,9 +174,9 @@ def _refuse_foreign(path: Path) -> None:
 
 
 def _own_file(path: Path) -> None:
-    """Make the file, readable by its owner alone: what the guard remembers is as secret as labels.
+    """Create the file, readable by its owner alone: a guard's state is as secret as the labels.
 
-    SQLite gives the files beside it the same rights.
+    SQLite gives its side files the same rights.
     """
     try:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
@@ -181,11 +184,6 @@ def _own_file(path: Path) -> None:
         raise InputError(
             f"the database {path} cannot be opened ({error.strerror}): choose another file"
         ) from error
-
-
-def _postgresql(url: URL) -> Engine:
-    require_extra(("psycopg",), "postgresql")
-    return create_engine(url, hide_parameters=True, pool_pre_ping=True, **_CONNECTIONS)
 
 
 @contextmanager
@@ -197,7 +195,7 @@ def _transaction(engine: Engine) -> Iterator[Connection]:
 
 
 def _make_ready(engine: Engine) -> None:
-    """Make what is missing, once for each engine."""
+    """Create missing tables, once per engine."""
     if engine.get_execution_options().get(_READY):
         return
     try:

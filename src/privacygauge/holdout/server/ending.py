@@ -21,7 +21,7 @@ class TeamResult:
     """What one team ends with."""
 
     place: int
-    """By the private score, from 1; of equal ones the earlier submission first."""
+    """Rank by the private score, from 1; ties go to the earlier submission."""
     account: str
     """The team."""
     submission: int
@@ -32,15 +32,17 @@ class TeamResult:
     public: float
     """On those that answers were about."""
     public_place: int
-    """By `public`."""
+    """Rank by `public`, from 1."""
     difference: float
-    """`public` less `private`: what it was overfitted by, and luck."""
+    """`public` less `private`: overfitting to the public points, plus luck."""
     low: float
     """Lower limit of the difference."""
     high: float
     """Upper limit."""
     p_value: float
-    """Of "both parts are equally easy for it", two-sided, after Holm's correction over teams."""
+    """p-value of "both parts are equally easy for it", two-sided, after Holm's correction over
+    teams.
+    """
 
 
 @dataclass(frozen=True)
@@ -48,9 +50,9 @@ class Ending:
     """All teams' results."""
 
     results: tuple[TeamResult, ...]
-    """By place."""
+    """Results of all teams, by place."""
     level: float
-    """Of each interval."""
+    """Level of each interval."""
 
     @property
     def mean_difference(self) -> float:
@@ -131,7 +133,15 @@ def _final_submissions(connection: Connection) -> list[RowMapping]:
         chosen.setdefault(row.account_id, []).append(row.number)
     rows: list[RowMapping] = []
     for team in connection.execute(teams).mappings().all():
-        numbers = chosen.get(team["id"]) or [_shown_or_last(connection, team)]
+        numbers = chosen.get(team["id"])
+        if not numbers and team["best_number"] is not None:
+            numbers = [int(team["best_number"])]
+        elif not numbers:
+            # A guard that has shown no score leaves no best submission: the last one counts.
+            of = owned_by(connection, team["id"])
+            last = select(SUBMISSION.c.number).where(SUBMISSION.c.account_id.in_(of))
+            last = last.order_by(SUBMISSION.c.number.desc())
+            numbers = [int(connection.execute(last).scalars().first() or 0)]
         query = (
             select(EXACT, literal(team["name"]).label("name"))
             .where(EXACT.c.number.in_(numbers))
@@ -139,11 +149,3 @@ def _final_submissions(connection: Connection) -> list[RowMapping]:
         )
         rows += connection.execute(query.limit(1)).mappings().all()
     return sorted(rows, key=lambda row: int(row["number"]))
-
-
-def _shown_or_last(connection: Connection, team: RowMapping) -> int:
-    if team["best_number"] is not None:
-        return int(team["best_number"])
-    of = owned_by(connection, team["id"])
-    last = select(SUBMISSION.c.number).where(SUBMISSION.c.account_id.in_(of))
-    return int(connection.execute(last.order_by(SUBMISSION.c.number.desc())).scalars().first() or 0)

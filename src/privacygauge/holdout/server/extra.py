@@ -1,4 +1,4 @@
-"""What is said where the extra for the scoring server is missing."""
+"""The error for a missing extra of the scoring server."""
 
 from __future__ import annotations
 

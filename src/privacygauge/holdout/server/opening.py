@@ -39,8 +39,10 @@ def open_or_begin(
     """Return the board of a database, begun where there is none; see `server.open_board`."""
     if wanted.metric_name is not None:
         wanted.metric.truth(labels, wanted.n_classes)
-    # Before there is a database: what cannot be begun leaves none behind.
-    first = None if _may_exist(database) else first_row(labels, wanted)
+    # Checked before there is a database, so that a failure leaves none behind. If there may be a
+    # board already, its own metric counts.
+    may_exist = "://" in str(database) or Path(database).exists()
+    first = None if may_exist else first_row(labels, wanted)
     engine = connect(database)
     try:
         with writing(engine) as connection:
@@ -50,7 +52,10 @@ def open_or_begin(
                 row = _begun(connection, first or first_row(labels, wanted))
             truth = metric_named(row["metric"]).truth(labels, None)[0]
             _check_same(row, truth, wanted, database_name(engine))
-            _set_limits(connection, budget)
+            limits = {field.name: getattr(budget, field.name) for field in fields(budget)}
+            given = {name: value for name, value in limits.items() if value is not None}
+            if given:
+                connection.execute(update(BOARD).values(given))
     except InputError:
         engine.dispose()
         raise
@@ -71,14 +76,9 @@ def board_of(row: RowMapping, truth: Values, engine: Engine) -> Board:
     )
 
 
-def _may_exist(database: str | Path) -> bool:
-    """Return whether there may be a board already, whose metric is then the one that counts."""
-    return "://" in str(database) or Path(database).exists()
-
-
 @dataclass(frozen=True)
 class BoardOptions:
-    """What a board shall be, or has to be where there is one; None for what does not matter."""
+    """Options of a board: set on a new one, required of an existing one; None for any."""
 
     n_classes: int | None = None
     """Classes."""
@@ -151,7 +151,7 @@ def _begun(connection: Connection, values: dict[str, object]) -> RowMapping:
 
 
 def _draw_public(truth: Values, metric: Metric, share: float) -> Bools:
-    """Return which points, (n,), are public: so many of them, of every class where there are any.
+    """Draw the public points, a mask (n,), from every class where possible.
 
     By a generator that nobody can ask again: who knows which they are tunes on the others.
     """
@@ -219,13 +219,6 @@ def _check_same(row: RowMapping, truth: Values, wanted: BoardOptions, name: str)
         )
     if wanted.public is not None and row["public"] is None:
         raise InputError(f"{name} was begun without a private part: begin another database")
-
-
-def _set_limits(connection: Connection, budget: Budget) -> None:
-    limits = {field.name: getattr(budget, field.name) for field in fields(budget)}
-    given = {name: value for name, value in limits.items() if value is not None}
-    if given:
-        connection.execute(update(BOARD).values(given))
 
 
 def _digest(truth: Values, key: bytes) -> bytes:

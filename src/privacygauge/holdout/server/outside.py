@@ -39,7 +39,7 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""Of every answer."""
+"""Headers of every answer."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class RateLimit:
 
 
 def limited_address(host: str) -> str:
-    """Return what an address is limited as: itself, or of IPv6 the network that one user has."""
+    """Return the key by which an address is limited: itself, or for IPv6 a user's whole network."""
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
@@ -167,7 +167,7 @@ _LATER = {"Retry-After": "5"}
 
 
 def _answering(status: int, detail: str = "", headers: Mapping[str, str] | None = None) -> Any:
-    """Return what answers an exception: with its own words where none are given."""
+    """Return the handler of an exception: with the exception's own words if none are given."""
 
     async def answer(_request: Request, error: Exception) -> JSONResponse:
         if isinstance(error, SQLAlchemyError):
@@ -206,4 +206,4 @@ ANSWERS: dict[type[Exception], Any] = {
     # Outside of all others, so that nothing else puts the headers on; the log has the error.
     Exception: _answering(500, f"the server failed: {_AGAIN}", HEADERS),
 }
-"""What answers which exception."""
+"""Handler of each exception."""

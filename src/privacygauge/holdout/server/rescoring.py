@@ -62,12 +62,12 @@ class MovedTeam:
 
 @dataclass(frozen=True)
 class RescoredBoard:
-    """What was made again."""
+    """Counts of the rows that were recomputed."""
 
     submissions: int
     """Submissions on the new board."""
     changed: int
-    """Of them, those with another answer than before."""
+    """Submissions with another answer than before."""
     left_out: tuple[str, ...]
     """Hidden accounts, whose submissions are not on the new board."""
     moved: tuple[MovedTeam, ...] = ()
@@ -133,7 +133,7 @@ def _not_empty(n: int) -> str:
 
 
 def _copy_contest(old: Connection, new: Connection, board: Board) -> RescoredBoard:
-    """Return what was made again, once the contest of one database is in another."""
+    """Recompute the contest of one database into another; return the counts."""
     accounts = old.execute(select(ACCOUNT).order_by(ACCOUNT.c.id)).mappings().all()
     actions = old.execute(select(ACTION).order_by(ACTION.c.number)).mappings().all()
     by_id = {row["id"]: row for row in accounts}

@@ -28,9 +28,9 @@ class Connections:
     """The limits of one process, and the connections that are open."""
 
     most: int = 2_000
-    """Of all addresses."""
+    """Maximum number of connections of all addresses."""
     of_address: int = 500
-    """Of one address, or of an IPv6 network; a proxy has no such limit."""
+    """Maximum number per address, or per IPv6 network; a proxy has no such limit."""
     seconds: float = 15.0
     """In which the head of a request has to arrive."""
     proxy: str | None = None
@@ -43,13 +43,13 @@ class Connections:
         return type("Limited", (_Limited,), {"limits": self})
 
     def full(self, address: str) -> bool:
-        """Return whether there is no room for a further connection of an address."""
+        """Return whether an address has reached its limit, or all have together."""
         many = address != self.proxy and self.opened[limited_address(address)] >= self.of_address
         return many or self.opened.total() >= self.most
 
 
 class _Limited(H11Protocol):
-    """HTTP/1.1 with limits before there is a request, told as every other answer is."""
+    """HTTP/1.1 with limits that apply before there is a request, answered like any other error."""
 
     limits: ClassVar[Connections]
     _counted: str | None = None
@@ -79,7 +79,7 @@ class _Limited(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read what came; a head that has begun has to end in time."""
+        """Read the data that came; a head that has begun must end in time."""
         if self.transport.is_closing():
             return
         super().data_received(data)
@@ -89,7 +89,7 @@ class _Limited(H11Protocol):
             self._head_came()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is not HTTP."""
+        """Answer a request that is not HTTP."""
         self._refuse(400, "the request must be HTTP/1.1")
 
     def _expect_head(self) -> None:
@@ -188,7 +188,7 @@ def _nothing(_number: int, _frame: FrameType | None) -> None:
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line: the time, the level, and what is told."""
+    """One JSON object per line: the time, the level and the message."""
 
     default_msec_format = "%s.%03d"
 

@@ -1,4 +1,4 @@
-"""The detectors at work while a contest runs: alerts in the log, and fewer submissions a day."""
+"""Detectors that run during a contest: alerts in the log, and fewer submissions per day."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from privacygauge.holdout.server.schema import ACCOUNT, ACTION, BOARD, EXACT, KE
 
 ALERT = "alert"
 _FEWEST = 20
+"""Number of submissions before the first look."""
 _GROWTH = 1.1
-"""Submissions before the first look, and how many more there are at the next."""
+"""Factor by which submissions grow from one look to the next."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,9 @@ class Alert:
     """An account that stands out for the first time."""
 
     account: str
-    """Whose submissions they are."""
+    """Account of the submissions."""
     reason: str
-    """What was found, as it stands in the log of actions."""
+    """The finding, as the log of actions holds it."""
     p_value: float
     """How likely that is at most for honest work, after Holm's correction over this look."""
 

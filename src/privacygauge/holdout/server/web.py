@@ -38,7 +38,7 @@ class SignedUp:
     """What somebody gets who has used an invitation."""
 
     token: str
-    """Of the new account; only a digest of it is kept."""
+    """Token of the new account; only a digest of it is stored."""
 
 
 @dataclass(frozen=True)
