@@ -1,8 +1,8 @@
-"""What a command asks: fields of a request, each with its flag and its help, as plain data.
+"""Options of a command: fields of a request, each with its flag and its help, as plain data.
 
-A `Request` is what somebody asked of an audit; `Command` says how it is played. The command line
-makes its options from the fields, a run keeps the request as JSON, and to resume a run is to read
-it again. Nothing here imports a command line, nor anything that takes time.
+A `Request` holds the options of an audit; a `Command` says how to run it. The command line makes
+its options from the fields, a run keeps the request as JSON, and resuming a run means reading it
+again. Nothing here imports a command line or a slow library.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Role(Enum):
-    """What the text of a field stands for."""
+    """Meaning of a field's text."""
 
     PLAIN = "plain"
     FILE = "file"
@@ -44,26 +44,29 @@ class OptionSpec:
     """How a field is asked for on a command line."""
 
     help: str
-    """What it is, in a sentence or two."""
+    """Description of the option, in a sentence or two."""
     metavar: str
-    """What stands for its value, such as ``FILE``; empty for a switch."""
+    """Placeholder of its value, such as ``FILE``; empty for a switch."""
     flag: str = ""
-    """Such as ``--label``; empty for an argument, which has no name, and ``--`` for that of its
-    field."""
+    """Flag, such as ``--label``; empty for a positional argument, and ``--`` for the name of its
+    field.
+    """
     panel: str = ""
     """The heading that it stands under in ``--help``."""
     offers: tuple[str, ...] = ()
     """Values that a shell offers."""
     role: Role = Role.PLAIN
-    """What its text stands for."""
+    """Meaning of its text."""
     split: bool = True
     """Whether several values may be given as ``a,b``."""
 
 
 _KEY = "asked"
+"""Key of an `OptionSpec` in a field's metadata."""
 _OWN = "--"
+"""Flag that stands for the name of its field."""
 _NOTHING = {"| None": None, "...]": (), "bool": False}
-"""What is given where nothing is, by what the type of a field ends in."""
+"""Default of a field that has none, by the end of its type."""
 
 
 def option(
@@ -111,7 +114,7 @@ def argument(metavar: str, text: str, *, default: Any = MISSING, role: Role = Ro
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What was asked of an audit: the same on the command line, in a run, and when it resumes."""
+    """Options of an audit: the same on the command line, in a run, and when it resumes."""
 
     COMMON: ClassVar[tuple[str, ...]] = ("seed", "level", "title", "note")
     """Fields that every request has; a command lists them last."""
@@ -124,7 +127,7 @@ class Request:
     note: str = asks("TEXT", "A remark of yours, shown in the report.", default="")
 
     urls: tuple[tuple[str, str], ...] = ()
-    """Fields whose files are copies of what lies at URLs, and the URLs; see `with_copies`."""
+    """Fields whose files are copies of downloads, and their URLs; see `with_copies`."""
 
     def __init_subclass__(cls) -> None:
         for name, kind in cls.__annotations__.items():
@@ -136,7 +139,13 @@ class Request:
     @classmethod
     def asked(cls) -> tuple[tuple[Field[Any], OptionSpec], ...]:
         """Return the fields with how each is asked for, those of all requests last."""
-        known = [(f, _with_flag(f)) for f in fields(cls) if _KEY in f.metadata]
+        known: list[tuple[Field[Any], OptionSpec]] = []
+        for f in fields(cls):
+            asked = f.metadata.get(_KEY)
+            if asked is not None and asked.flag == _OWN:
+                asked = replace(asked, flag=_OWN + f.name.replace("_", "-"))
+            if asked is not None:
+                known.append((f, asked))
         own = [pair for pair in known if pair[0].name not in cls.COMMON]
         used = set(cls.COMMON) - set(cls.UNUSED)
         common = [pair for pair in known if pair[0].name in used]
@@ -164,11 +173,11 @@ class Request:
 
     @property
     def keeps(self) -> bool:
-        """Whether what is made for it is worth keeping in a run."""
+        """Whether its results are worth keeping in a run."""
         return True
 
     def check(self, jobs: int) -> None:
-        """Raise an `InputError` where what was asked does not go together, before any work.
+        """Raise an `InputError` if options contradict each other, before any work.
 
         Parameters
         ----------
@@ -178,7 +187,7 @@ class Request:
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """What a release can be held to, where that is less than its command can ask for."""
+        """Metrics that a release can be held to, if fewer than those of its command."""
         return ()
 
     def settled(self) -> dict[str, Any]:
@@ -186,8 +195,13 @@ class Request:
         found = asdict(self)
         urls = dict(found.pop("urls"))
         for name, asked in self._asked_by_name().items():
-            if isinstance(found[name], str):
-                found[name] = _settle_path(asked.role, found[name])
+            value = found[name]
+            if not isinstance(value, str):
+                continue
+            if asked.role in _READ and "://" not in value:
+                found[name] = str(Path(value).absolute())
+            elif asked.role is Role.CODE and not value.startswith(PROGRAM):
+                found[name] = absolute(value)
         return {**found, **urls}
 
     @classmethod
@@ -203,9 +217,9 @@ class Request:
         return {name: Path(path) for name, path in paths.items() if path and "://" not in path}
 
     def told(self, command: str, files: Mapping[str, Path] | None = None) -> dict[str, Any]:
-        """Return what the call of any audit takes of a request, and where its files came from.
+        """Return the arguments that the calls of all audits share, and the hashes of the files.
 
-        `files` are those that were named, unless given by other names.
+        `files` replaces the files that were named.
         """
         from privacygauge.runs.provenance import file_hashes
 
@@ -224,22 +238,9 @@ class Request:
         return {f.name: asked for f, asked in cls.asked()}
 
 
-def _with_flag(f: Field[Any]) -> OptionSpec:
-    asked: OptionSpec = f.metadata[_KEY]
-    own = _OWN + f.name.replace("_", "-")
-    return replace(asked, flag=own) if asked.flag == _OWN else asked
-
-
-def _settle_path(role: Role, text: str) -> str:
-    if role in _READ and "://" not in text:
-        return str(Path(text).absolute())
-    is_code = role is Role.CODE and not text.startswith(PROGRAM)
-    return absolute(text) if is_code else text
-
-
 _TEXTS = (".csv", ".tsv", ".jsonl", ".ndjson")
 COPIED = (".parquet", ".npz", ".npy", *_TEXTS, *(f"{ending}.gz" for ending in _TEXTS))
-"""What the names of files end in that are read once, from their beginning to their end."""
+"""Endings of files that are read once, from beginning to end."""
 
 
 def is_copied(text: str, role: Role) -> bool:
@@ -311,13 +312,13 @@ class Command(Generic[R]):
     group: str
     """The heading that it stands under in ``privacygauge --help``; see `HelpGroup`."""
     request: type[R]
-    """What it asks."""
+    """Class of its options."""
     play: Callable[[R, Work], Reported]
-    """Plays what was asked."""
+    """Runs the audit of a request."""
     help: str
-    """What it does, with examples."""
+    """Help of the command, with examples."""
     metrics: tuple[Metric, ...]
-    """What a release can be held to by ``--fail-above``; see `shares`, `amounts`, `with_low`."""
+    """Metrics that ``--fail-above`` can limit; see `shares`, `amounts`, `with_low`."""
     limits: str
     """What ``--fail-above`` says of the metrics."""
     trains: bool = False
@@ -327,9 +328,9 @@ class Command(Generic[R]):
     keeps: bool = False
     """Whether it keeps a run that can be resumed; see `Request.keeps`."""
     folder: str | None = "privacygauge-report"
-    """Where results go if nothing is said; None for nowhere."""
+    """Default folder of the results; None for none."""
     tables: tuple[str, ...] = ()
-    """Names of the files that it may write beside report.html and report.json."""
+    """Names of the files that it may write next to report.html and report.json."""
 
     @property
     def files(self) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ HELP = """Make canaries for a training, each put in or left out by a fair coin.
 
 Example: privacygauge language canaries make 'The code of {name} is {digits:9}.' --out canaries
 """
-"""What it does, with an example."""
+"""Help of the command, with an example."""
 
 _MEASURE = """Measure what a trained language model knows of canaries.
 
@@ -42,7 +42,7 @@ _AT_ONCE = 10
 
 @dataclass(frozen=True, kw_only=True)
 class MakeRequest(Request):
-    """What canaries were asked for."""
+    """Options for making canaries."""
 
     UNUSED: ClassVar[tuple[str, ...]] = ("level", "title", "note")
 
@@ -59,7 +59,7 @@ class MakeRequest(Request):
 
 
 def make(asked: MakeRequest, work: Work) -> str:
-    """Make canaries, write them, and return what is to be done with them."""
+    """Make canaries, write them, and return instructions for their use."""
     from pathlib import Path
 
     from privacygauge.language.canaries import FILE, INSERT, made_canaries, write_canaries
@@ -80,7 +80,7 @@ def make(asked: MakeRequest, work: Work) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureRequest(ModelsRequest):
-    """What was asked of canaries and a model."""
+    """Options for measuring canaries in a model."""
 
     canaries: str = argument("CANARIES", "Folder of language canaries make.")
     epsilon: float = asks(
@@ -93,12 +93,12 @@ class MeasureRequest(ModelsRequest):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CanaryAudit(Reported):
-    """What a trained model knows of canaries: the audit of a claim, and exposures."""
+    """A trained model's memory of canaries: the audit of a claim, and exposures."""
 
     origin: Origin
-    """Where it comes from."""
+    """Origin of the findings: command, seed, level and inputs."""
     claim: ClaimAudit
-    """The bound on epsilon, beside what is claimed."""
+    """The bound on epsilon, and the claimed epsilon."""
     findings: CanaryFindings
     """Exposures."""
     made: MadeCanaries
@@ -138,7 +138,7 @@ class CanaryAudit(Reported):
 
 
 def _verdict_without_claim(a: CanaryAudit, found: Verdict) -> Verdict:
-    """Return the verdict where nobody claims anything; what cannot be told stays so."""
+    """Return the verdict without a claim; an inconclusive verdict stays as it is."""
     from privacygauge.audits.privacy_claim.verdict import open_without_claim
     from privacygauge.report.numbers import decimal, percent_estimate, rate, rounded_down
     from privacygauge.report.values import Grade, Severity, Verdict
@@ -235,7 +235,7 @@ def canary_audit(
     level: float = 0.95,
     provenance: Mapping[str, str] | None = None,
 ) -> CanaryAudit:
-    """Return what scores and losses of canaries say of a training.
+    """Audit a training by the scores and losses of canaries.
 
     Parameters
     ----------

@@ -65,18 +65,18 @@ _PLAYED = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FitsAudit(Reported):
-    """What a few fits of a generator give away of the canaries in them."""
+    """Leak of the canaries in a few fits of a generator."""
 
     origin: Origin
-    """Where it comes from."""
+    """Origin of the findings: command, seed, level and inputs."""
     claim: ClaimAudit
-    """The bound on epsilon, beside what is claimed."""
+    """The bound on epsilon, and the claimed epsilon."""
     guessed: GuessedInFits
     """How well the canaries were guessed."""
     generator: str
-    """What the generator is called."""
+    """Name of the generator."""
     sizes: Sizes
-    """How many fits were made, and of how many records."""
+    """Number of fits, and of records in each."""
 
     def report(self) -> Report:
         """Return everything that the audit says, as plain values."""
@@ -274,7 +274,7 @@ def detectable_share_text(n_guesses: int, fits: int, level: float) -> str:
 
 
 def _verdict_without_claim(a: FitsAudit, found: Verdict) -> Verdict:
-    """Return the verdict where nobody claims anything; what cannot be told stays so."""
+    """Return the verdict without a claim; an inconclusive verdict stays as it is."""
     if open_without_claim(a.claim, found) or found.gauge is None:
         return found
     scale = Grade("no leak found", Severity.NOTHING), Grade("leak", Severity.GRAVE)

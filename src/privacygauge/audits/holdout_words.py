@@ -14,13 +14,13 @@ SCORES = (
     "All of this is about one accuracy per submission. Log-loss, and scores class by class, give "
     "away far more: a single log-loss can hold many labels, so none of these numbers covers them."
 )
-"""What an owner whose metric is another one has to know."""
+"""Scope of an audit of accuracies, for owners whose contest has another metric."""
 
 OF_METRIC = (
     "All of this is about one score per submission. Scores class by class give away far more, and "
     "an attacker with a model of the data starts with more: none of these numbers covers them."
 )
-"""What an owner whose metric is not accuracy has to know."""
+"""Scope of an audit by another metric than accuracy."""
 
 SOURCES = (
     "Feldman, Frostig and Hardt, The Advantages of Multiple Classes for Reducing Overfitting from "
@@ -71,7 +71,7 @@ def points_estimate(bias: Estimate) -> Shown:
 
 
 def guarantee_text(bias: float, most: float) -> str:
-    """Return what no attack exceeds, in points; a guarantee of all there is to gain is none.
+    """Return the gain that no attack exceeds, in points; "no limit" if it is the whole scale.
 
     Examples
     --------

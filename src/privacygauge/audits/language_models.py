@@ -1,4 +1,4 @@
-"""What commands ask about a language model and its reference: the same options for all of them."""
+"""Options about a language model and its reference, shared by all commands on them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from privacygauge.runs.store import Run
 
 ANSWERS = "answers"
-"""Folder inside of a run that keeps what the models answered."""
+"""Folder inside a run that keeps the models' answers."""
 
 
 def members_option(panel: str = "", *, default: Any = MISSING) -> Any:
@@ -103,14 +103,14 @@ class ModelsRequest(Request):
 
     @property
     def computed_in(self) -> Precision:
-        """What models compute in."""
+        """Precision in which models compute."""
         return cast("Precision", self.precision)
 
 
 def run_opened(
     command: str, asked: Request, work: Work, settings: Mapping[str, Any]
 ) -> Iterator[Run]:
-    """Yield the run, where one is kept: what was asked; the answers lie in folders of their own.
+    """Yield the run of a request, if one is kept; the answers lie in folders of their own.
 
     With it, `privacygauge resume`, `report` and `runs` treat the audit as they treat any other.
     """
@@ -133,7 +133,7 @@ def run_opened(
 
 
 def run_closed(opened: Iterable[Run], n_samples: int) -> None:
-    """Note in the runs that were opened that the audit of so many samples has ended."""
+    """Note in the opened runs that the audit of `n_samples` samples has ended."""
     import numpy as np
 
     for run in opened:

@@ -24,19 +24,19 @@ from privacygauge.runs.user_code import code_in, compared_code
 R = TypeVar("R", bound=Request)
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Takes what is done and all there is to do."""
+"""Callback for the number of steps done and the total."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """Where and how an audit is played."""
+    """Folders, workers and output of an audit run by a command."""
 
     run: Path | None = None
-    """Folder that keeps what is trained; None for nowhere."""
+    """Folder that keeps the trained models; None for none."""
     folder: Path | None = None
-    """Folder of the report, for what else is written there; None for nowhere."""
+    """Folder of the report, for further files; None for none."""
     jobs: int = 1
-    """How much is done at the same time; -1 for one a core."""
+    """Number of parallel workers; -1 for one per core."""
     quiet: bool = True
     """Whether nothing is said."""
     recorded: bool = False
@@ -44,7 +44,7 @@ class Work:
     bar: Callable[[str], AbstractContextManager[Progress]] = lambda title: nullcontext(
         lambda done, total: None
     )
-    """From a title to what shows progress."""
+    """Makes a progress callback from a title."""
     tell: Callable[[str], None] = lambda line: None
     """Prints a line for people."""
 

@@ -16,7 +16,7 @@ METRICS = (
     *with_low(*shares("attribute-advantage", "attribute-rate")),
     *amounts("attribute-exposed"),
 )
-"""What a release can be held to."""
+"""Metrics that a release can be held to."""
 
 _HELP = """Guess a sensitive column of the people that a model was trained on.
 
@@ -36,7 +36,7 @@ _LIMITS = (
 
 @dataclass(frozen=True, kw_only=True)
 class AttributeRequest(LabelledRecords):
-    """What was asked."""
+    """Options of an audit of attribute inference."""
 
     model: str | None = None  # nothing is trained
     data: str = data_option()

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class AttributeAudit(Reported, JudgedGuesses):
-    """What a model gives away about a sensitive column, with ways to look at it."""
+    """Findings on a sensitive column that a model gives away, with its report, tables and plots."""
 
     origin: Origin
-    """Where it comes from."""
+    """Origin of the findings: command, seed, level and inputs."""
     column: str
-    """What the sensitive column is called."""
+    """Name of the sensitive column."""
     ids: NDArray[Any]
     """(n,) The user's ids, or row numbers."""
 

@@ -37,7 +37,7 @@ METRICS = (
     *amounts("worst-records"),
     *shares("detectable"),
 )
-"""What a release can be held to."""
+"""Metrics that a release can be held to."""
 
 LIMITS = (
     "Exit with code 3 if METRIC of any attack is above VALUE: accuracy, auc, advantage, tpr@0.1, "
@@ -48,7 +48,7 @@ LIMITS = (
 """What ``--fail-above`` says of `METRICS`."""
 
 TABLES = ("records.parquet", "roc.csv")
-"""Files beside the report."""
+"""Files next to the report."""
 
 RISKS = ("isotonic", "histogram")
 """Estimators of the privacy risk score."""
@@ -63,7 +63,7 @@ Example: privacygauge classifier --model random-forest --data people.csv --label
 
 @dataclass(frozen=True, kw_only=True)
 class ClassifierRequest(TrainingRequest):
-    """What was asked: of files of predictions, or of models that are trained."""
+    """Options of an audit of a classifier, from predictions in files or from models to train."""
 
     model: str | None = model_option(
         "The model to train: random-forest, gradient-boosting, logistic, naive-bayes, nearest, "
@@ -272,11 +272,11 @@ Example: privacygauge demo --out privacygauge-demo
 
 @dataclass(frozen=True, kw_only=True)
 class DemoRequest(Request):
-    """What was asked."""
+    """Options of the demonstration."""
 
 
 def play_demo(asked: DemoRequest, work: Work) -> Audit:
-    """Return the audit, and write the predictions that it is of beside the report."""
+    """Return the audit, and write its predictions next to the report."""
     from privacygauge.audits.classifier.predictions import audit_classifier
     from privacygauge.classifier.files import save_predictions
     from privacygauge.classifier.named import forest

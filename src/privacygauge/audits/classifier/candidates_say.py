@@ -1,4 +1,4 @@
-"""What the candidate-set game says: its numbers, sections and words, as a report."""
+"""The report of the candidate-set game: its numbers, sections and words."""
 
 from __future__ import annotations
 

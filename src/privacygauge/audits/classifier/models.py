@@ -218,7 +218,7 @@ def audit_model(
 
 
 def _queries(label_only: LabelOnlyQueries | bool | None) -> LabelOnlyQueries | None:
-    """Return what a label-only adversary asks; None where it sees probabilities."""
+    """Return the queries of a label-only adversary; None if it sees probabilities."""
     if isinstance(label_only, bool):
         return LabelOnlyQueries() if label_only else None
     checks.kind(
@@ -319,7 +319,7 @@ def audit_pool(
 
 
 def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
-    """Return the audit that was asked for, training what the run does not hold yet."""
+    """Run the requested audit, training the models that the run does not hold yet."""
     # Before any code of the user's is imported: the run may have been made with other code.
     running = work.running(NAME, asked)
     held = materials(asked, work, member=asked.member)
@@ -368,7 +368,7 @@ def _load_fitted(asked: ClassifierRequest, held: Materials, work: Work) -> Fitte
 
 
 def _shadows(asked: ClassifierRequest, held: Materials, work: Work) -> int:
-    """Return the number of shadow models, and say what training them will cost."""
+    """Return the number of shadow models, and announce the cost of training them."""
     n_targets = int(asked.fitted is None)
     wanted = asked.shadows
     if asked.half_width is not None:

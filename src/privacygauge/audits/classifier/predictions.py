@@ -38,14 +38,14 @@ from privacygauge.report import direction, fairness
 
 @dataclass(frozen=True, eq=False)
 class PredictionAuditOptions:
-    """What the caller asked for, beside the game."""
+    """Options of the caller, besides the game."""
 
     estimator: Estimator | None
-    """Of the privacy risk score."""
+    """Estimator of the privacy risk score."""
     slices: Mapping[str, ArrayLike] | Sequence[str] | None
     """Groups to look at; all columns by default."""
     shown: Sequence[str] = ()
-    """Columns to print beside the riskiest records."""
+    """Columns to print next to the riskiest records."""
 
 
 def assemble(

@@ -1,4 +1,4 @@
-"""What an audit of a classifier says of the privacy risk score, and how it is drawn."""
+"""The privacy risk score in the report of a classifier, and its plots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an audit of a classifier says: its numbers, sections and words, as a report."""
+"""The report of an audit of a classifier: its numbers, sections and words."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def either(estimate: Estimate) -> Shown:
 def _on_models(
     targets: SeveralTargets | None, more_models: Sequence[Foretold]
 ) -> Iterator[Section]:
-    """Yield the sections about several targets, and about what more shadow models would buy."""
+    """Yield the sections about several targets, and about the value of more shadow models."""
     if targets is not None:
         title = f"Over {count(targets.n_targets)} targets"
         yield Section("targets", title, tuple(_targets(targets)), "Several targets")
@@ -228,7 +228,7 @@ def _on_models(
 def _models_data(
     targets: SeveralTargets | None, more_models: Sequence[Foretold]
 ) -> dict[str, Json]:
-    """Return what report.json holds of both; nothing where there is none."""
+    """Return the entries of report.json for both; none if there are none."""
     found: dict[str, Json] = {}
     if targets is not None:
         named = {"half_width_asked": "asked", "half_width": "half_width"}

@@ -42,10 +42,10 @@ CHECKS = (
     "asked exactly as it is, with its defence if it has one.",
     "Audit again: this audit supports no decision about a release.",
 )
-"""What to do next, the most urgent first."""
+"""Next steps, the most urgent first."""
 
 UNSHOWN = "It says neither that something leaks nor that nothing does."
-"""What an audit of too few records leaves open."""
+"""The conclusion that an audit of too few records leaves open."""
 
 MORE_RECORDS = (
     "Audit on more records: of members and of non-members, at least as many as the sentence above "
@@ -53,7 +53,7 @@ MORE_RECORDS = (
     "Where there are no more records, train shadow models (--model and --data, or --pool): attacks "
     "on single records show more with as many records.",
 )
-"""What to do next."""
+"""Next steps."""
 
 _COMPARED = "confidence"
 """The signal by which the target is compared with shadow models: it needs no threshold."""
@@ -165,7 +165,7 @@ def _beyond_placebo(comparison: Comparison, a: Attacks, found: GradedAttacks) ->
 
 
 def unsaid(grade: Grade) -> str:
-    """Return what a grade does not say."""
+    """Return the claims that a grade does not make."""
     stronger = "that a stronger attack, or an attacker who knows more, would do no better"
     if grade == NONE:
         return f"It does not say that nothing leaks, nor {stronger}."
@@ -176,10 +176,10 @@ def unsaid(grade: Grade) -> str:
 
 
 def mending(grade: Grade, *, ranked: bool = False) -> tuple[str, ...]:
-    """Return what makes a leak smaller, the most urgent first.
+    """Return ways to reduce a leak, the most urgent first.
 
-    Single records are spoken of where they are `ranked` by what models with and without each of
-    them show: confidence tells nobody who is at risk.
+    Single records are mentioned if they are `ranked` by models with and without each of them:
+    confidence alone does not show who is at risk.
     """
     hold = "Hold the release back, or limit who may query it, until the leak is smaller."
     private = (
@@ -214,16 +214,21 @@ def doubtful(doubts: tuple[str, ...]) -> Verdict:
 def doubts(
     rounds: Sequence[Round], target: Predictions, level: float, *, has_shadow: bool
 ) -> Iterator[str]:
-    """Yield what speaks against the predictions, in sentences."""
+    """Yield reasons to doubt the predictions, in sentences."""
     yield from of_classes(target, level)
     shadow = rounds[0].observation.shadow
     if has_shadow and shadow is not None:
-        yield from _of_shadows(rounds, shadow, level)
+        found = _beside_shadows(rounds, shadow, level)
+        if found is not None and not found.knows_nobody:
+            yield (
+                f"{found.words} Most likely the membership is that of another model, or the target "
+                "was trained or asked in another way than they were"
+            )
         yield from _of_a_refit(rounds, shadow, level)
 
 
 def of_classes(target: Predictions, level: float) -> Iterator[str]:
-    """Yield what speaks against the order of the records or of the predictions' columns."""
+    """Yield reasons to doubt the order of the records or of the predictions' columns."""
     if (target.labels == target.labels[0]).all():
         return
     gain, claimed = gains(target)
@@ -324,7 +329,8 @@ def _difference_within_classes(right: Bools, member: Bools, labels: Ints) -> flo
 
 
 _UNKNOWN = 4
-"""A model that knows its classes has far more than this part of what it claims."""
+"""Factor between claimed and actual confidence that shows a model that does not know its classes.
+"""
 
 _KNOWN = 3.0
 """Standard deviations by which labels that are the records' own agree with the answers."""
@@ -361,16 +367,6 @@ _POINTS = 0.02
 """Smaller differences of accuracies are no news."""
 
 
-def _of_shadows(rounds: Sequence[Round], shadow: Shadow, level: float) -> Iterator[str]:
-    found = _beside_shadows(rounds, shadow, level)
-    if found is None or found.knows_nobody:
-        return
-    yield (
-        f"{found.words} Most likely the membership is that of another model, or the target was "
-        "trained or asked in another way than they were"
-    )
-
-
 def knows_nobody(rounds: Sequence[Round], level: float, *, has_shadow: bool) -> Iterator[str]:
     """Yield that the target answers about all records as about those that it never saw.
 
@@ -395,10 +391,10 @@ class _Beside:
 
 
 def _beside_shadows(rounds: Sequence[Round], shadow: Shadow, level: float) -> _Beside | None:
-    """Return what a target that leaks less than shadow models knows of all records alike.
+    """Compare a target with its shadow models; None unless it leaks less than they do.
 
-    A target of another membership knows some of those that are called non-members too; one that
-    answers about all records as shadow models do about those they never saw knows nobody.
+    A target of another membership also knows some of the alleged non-members; one that answers
+    about all records as shadow models do about those they never saw knows none.
     """
     known = [shadow.signals, *(r.observation.signals for r in rounds)]
     if not all(_COMPARED in signals for signals in known):
@@ -441,5 +437,4 @@ def _share_known(rounds: Sequence[Round], shadow: Shadow) -> float:
 
 
 _MOSTLY = 0.6
-"""Of the members' share: a target that knows fewer records knows none of them, and seems to by the
-chance of its training."""
+"""Share of the members below which the records that a target knows are taken for chance."""

@@ -34,7 +34,9 @@ NAME = "defend"
 """The name of the command."""
 
 METRICS = with_low(*shares("accuracy", "auc", "accuracy-left", "auc-left"))
-"""What a release can be held to: the least private of the defences and, left, the most private."""
+"""Metrics that a release can be held to, of the least private of the defences and, left, the most
+private.
+"""
 
 
 _HELP = """Compare defences of a classifier, by attackers who know them.
@@ -53,7 +55,7 @@ _LIMITS = (
 
 @dataclass(frozen=True, kw_only=True)
 class DefendRequest(DefendedTraining):
-    """What was asked: of files of predictions, or of models that are trained in every way."""
+    """Options of an audit of defences, from predictions in files or from models to train."""
 
     target: str | None = argument(
         "TARGET",
@@ -116,7 +118,7 @@ class DefendRequest(DefendedTraining):
 
 
 def play(asked: DefendRequest, work: Work) -> DefenceAudit:
-    """Return the audit that was asked for, training what the run does not hold yet."""
+    """Run the requested audit, training the models that the run does not hold yet."""
     return _of_files(asked, work) if asked.data is None else _audit_at_training(asked, work)
 
 

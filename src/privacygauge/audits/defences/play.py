@@ -48,17 +48,17 @@ from privacygauge.report.values import Origin, Report
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class DefenceAudit(ComparedDefences, Reported):
-    """What an audit of defences found, with ways to look at it.
+    """Findings of an audit of defences, with its report, tables and plots.
 
-    ``to_frame`` has one line for every defence, attack and adversary.
+    ``to_frame`` has one row per defence, attack and adversary.
     """
 
     origin: Origin
-    """Where it comes from."""
+    """Origin of the findings: command, seed, level and inputs."""
     fitted: str
     """On which records defences were fitted, in words."""
     doubts: tuple[str, ...] = ()
-    """Why the predictions may not be what they are said to be: no lack of a leak counts then."""
+    """Reasons to doubt the predictions: with any of them, no absence of a leak is claimed."""
 
     def report(self) -> Report:
         """Return everything that the audit says, as plain values."""
@@ -71,7 +71,7 @@ class DefenceAudit(ComparedDefences, Reported):
         return frame(self.lines())
 
     def plot_trade_off(self, ax: Axes | None = None) -> Axes:
-        """Return axes with what attacks achieve over how far answers are changed."""
+        """Plot the accuracy of attacks over the change of answers."""
         from privacygauge.audits.defences.plots import plot_trade_off
 
         return plot_trade_off(self, ax)
@@ -104,7 +104,7 @@ def audit_defences(
     provenance: Mapping[str, str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> DefenceAudit:
-    """Return what attacks achieve against each defence, and what the defence costs.
+    """Measure attacks against each defence, and the cost of the defence.
 
     Parameters
     ----------
@@ -238,11 +238,12 @@ def audit_training_defences(
     invocation: Mapping[str, Any] | None = None,
     before: Before | None = None,
 ) -> DefenceAudit:
-    """Return what attacks achieve against each defence, and what the defence costs.
+    """Measure attacks against each defence at training, and the cost of the defence.
 
     A target and shadow models are trained without a defence and with each of them, on the records
-    that fair, independent coins put in them. Of networks the undefended training is recorded epoch
-    by epoch, so that every defence at training stands beside early stopping at the same accuracy.
+    that fair, independent coins put in them. For networks the undefended training is recorded epoch
+    by epoch, so that every defence at training is compared with early stopping at the same
+    accuracy.
 
     Parameters
     ----------
@@ -314,7 +315,7 @@ def audit_training_defences(
 def _audit(
     played: PlayedDefences, fitted: str, warnings: Sequence[str], running: Running
 ) -> DefenceAudit:
-    """Return the audit of what was played, with what is to be said beside it."""
+    """Return the audit of the attacks and defences that were run, with warnings."""
     found = played.found
     doubts = tuple(of_classes(played.target, running.level))
     behind = (direction.warnings(c.left.inverted, c.title) for c in found.compared)

@@ -36,10 +36,10 @@ def mark_undone(c: ComparedDefence) -> str:
 
 
 def costs(f: DefenceAudit) -> Iterator[Plot]:
-    """Yield the plots of what is left over what it costs.
+    """Yield the plots of the remaining leak over the cost.
 
-    Over the change of answers on the same model: another model's answers differ anyway. Over the
-    accuracy where that changes.
+    The cost is the change of answers for defences on the same model, since another model's answers
+    differ anyway, and the accuracy if that changes.
     """
     changed = any(c.before.value != c.after.value for c in f.compared)
     if not f.trained:

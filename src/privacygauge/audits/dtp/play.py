@@ -1,4 +1,4 @@
-"""The audit of differential training privacy: what each record does to the classifier."""
+"""The audit of differential training privacy: the effect of each record on the classifier."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class DtpAudit(DtpFindings, Reported):
     """How far each record of a training set moves the classifier, with ways to look at it."""
 
     origin: Origin = field(kw_only=True)
-    """Where it comes from."""
+    """Origin of the findings: command, seed, level and inputs."""
 
     def report(self) -> Report:
         """Return everything that the audit says, as plain values."""
@@ -184,7 +184,7 @@ def audit_dtp(
 
 
 def audit_training_set(asked: DtpRequest, work: Work) -> DtpAudit:
-    """Return the audit that was asked for, training what the run does not hold yet."""
+    """Run the requested audit, training the models that the run does not hold yet."""
     # Before any code of the user's is imported: the run may have been made with other code.
     invocation = work.invocation(COMMAND.name, asked) if asked.keeps else None
     records, x, model, warnings = _load_records(asked, work)
@@ -221,7 +221,7 @@ def audit_training_set(asked: DtpRequest, work: Work) -> DtpAudit:
 def _load_records(
     asked: DtpRequest, work: Work
 ) -> tuple[Records | CategoricalTable, Held, Learner | Trainer, tuple[str, ...]]:
-    """Return records, what the model is trained on, the model, and warnings about columns."""
+    """Return the records, the training inputs, the model, and warnings about columns."""
     if asked.model in ON_CATEGORIES:
         table = load_categories(
             asked.data,
@@ -257,9 +257,9 @@ def _announce_cost(
     model: Learner | Trainer,
     progress: Progress,
 ) -> Progress:
-    """Return what says, before it first shows progress, what training will cost.
+    """Return a progress callback that announces the cost of training before its first call.
 
-    Progress begins after all that can be refused was checked: what is refused is one line alone.
+    Progress begins after every check that may refuse, so that an error is a single line.
     """
     if isinstance(model, Learner) or work.quiet:
         return progress

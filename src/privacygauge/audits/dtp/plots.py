@@ -13,8 +13,9 @@ from privacygauge.errors import InputError
 from privacygauge.report.axes import INK, OTHER, SERIES, Axes, axes, legend
 
 LONG = 100
+"""Number of records from which on their axis is logarithmic."""
 HIGH = 10.0
-"""From so many records, and from such a value on, an axis is logarithmic."""
+"""Largest value from which on its axis is logarithmic."""
 
 
 def plot_pdtp(f: DtpAudit, ax: Axes | None = None) -> Axes:
@@ -76,7 +77,7 @@ def plot_removal(f: DtpAudit, ax: Axes | None = None) -> Axes:
 
 
 def plot_variation(v: Variation, ax: Axes | None = None) -> Axes:
-    """Draw what else moves a prediction beside the record's own effect; numbers: those of `v`.
+    """Draw other causes of a change in prediction, and the record's own effect; numbers: `v`.
 
     Notes
     -----

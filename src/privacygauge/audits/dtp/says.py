@@ -1,4 +1,4 @@
-"""What an audit of differential training privacy says: numbers, sections and words."""
+"""The report of an audit of differential training privacy: numbers, sections and words."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _count_measure(name: str, label: str, n: int, note: str, text: str) -> Measu
 
 
 def _over_all(f: DtpAudit) -> tuple[str, str]:
-    """Return how well DTP is known, in a few words, and what the number means."""
+    """Return the precision of DTP in a few words, and the meaning of the number."""
     found = f.reach
     if found.unknown:
         return "no upper bound is known", "The largest change that some query shows."

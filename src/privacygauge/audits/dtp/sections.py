@@ -110,7 +110,7 @@ def _riskiest(f: DtpAudit) -> Iterator[Block]:
 
 
 def overview(f: DtpAudit) -> tuple[Table, ...]:
-    """Return what a terminal prints below the numbers: the first records, and how they were had."""
+    """Return the tables of a terminal below the numbers: the first records, and the method."""
     how = {
         "Model": f.model,
         "Method": f.method,

@@ -16,7 +16,7 @@ CERTAIN = Grade("below the limit for certain", Severity.NOTHING)
 SEEN = Grade("below the limit as far as seen", Severity.SMALL)
 ABOVE = Grade("above the limit", Severity.GRAVE)
 GRADES = (CERTAIN, SEEN, ABOVE)
-"""From mild to grave."""
+"""Grades, from mild to grave."""
 
 FEW = 0.05
 """Up to this share of the records above the limit, removing them is worth a try."""
@@ -48,7 +48,7 @@ def verdict(f: DtpAudit) -> Verdict:
 
 
 def _gauge(f: DtpAudit) -> Gauge:
-    """Return what some query shows, up to what none exceeds, beside the limit of DTP-1."""
+    """Return the gauge from the largest observed ratio to its upper bound, with the DTP-1 limit."""
     low = float(f.dtp.low.max())
     high = float(f.dtp.high.max())
     label = f"Largest log ratio of {'any' if f.complete else 'a measured'} record, over all queries"

@@ -20,7 +20,7 @@ AT_LEAST = "\N{GREATER-THAN OR EQUAL TO}\N{NARROW NO-BREAK SPACE}"
 """Before a number that no upper bound belongs to."""
 
 _LARGEST = 1e6
-"""Larger factors are not told apart."""
+"""Largest factor that is printed; larger ones read "over" this one."""
 
 
 def nats(value: float) -> str:
@@ -40,7 +40,7 @@ def nats(value: float) -> str:
 
 
 def factor(value: float) -> str:
-    """Return by what factor a probability changes, given the log of the ratio.
+    """Return the factor by which a probability changes, given the log of the ratio.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def between(low: float, high: float) -> str:
 
 
 def in_bins(width: float) -> str:
-    """Return in which bins probabilities are published, and what follows."""
+    """Describe the bins in which probabilities are published, and the consequence."""
     if not width:
         return "No bins: every digit of a probability is published."
     return (
@@ -80,7 +80,7 @@ def in_bins(width: float) -> str:
 
 
 FACTOR = factor(LIMIT)
-"""What a log ratio at the limit means: e, rounded."""
+"""Factor of a log ratio at the limit: e, rounded."""
 
 
 MOST = 50

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from privacygauge.runs.store import Run
 
 METRICS = with_low(*shares("extracted-beyond", "extracted", "verbatim"))
-"""What a release can be held to."""
+"""Metrics that a release can be held to."""
 
 # What counts as extracted is decided when the answers are there.
 _DECIDES = (
@@ -41,7 +41,7 @@ Example: privacygauge language extract --target model --reference other --member
 
 @dataclass(frozen=True, kw_only=True)
 class ExtractionRequest(ModelsRequest):
-    """What was asked."""
+    """Options of an audit of extraction."""
 
     members: str = members_option()
     nonmembers: str = nonmembers_option()

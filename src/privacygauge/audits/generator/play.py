@@ -1,4 +1,4 @@
-"""The audit of a generator of synthetic tables: what it gives away about single records."""
+"""The audit of a generator of synthetic tables: its leak about single records."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ if TYPE_CHECKING:
 __all__ = ["SELECTORS", "TargetsAsked", "audit_synthetic", "select_targets"]
 
 COST = "cost, as foreseen"
-"""Names what was said of it before, in a report and in a run."""
+"""Key of the cost estimate, in a report and in a run."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SyntheticAudit(Reported, PlayedGame):
-    """What an audit of a generator found, with ways to look at it."""
+    """Findings of an audit of a generator, with its report, tables and plots."""
 
     origin: Origin
-    """Where it comes from."""
+    """Origin of the findings: command, seed, level and inputs."""
     game: GameDescription
-    """What was played."""
+    """Description of the game."""
 
     def __repr__(self) -> str:
         auc = self.headline.auc
@@ -213,7 +213,7 @@ def audit_synthetic(
 
 
 def _description(making: Making) -> GameDescription:
-    """Return what was played, in words."""
+    """Describe the game in words."""
     game = making.game
     sizes = making.setting.sizes
     data = {
@@ -250,7 +250,7 @@ def detectable_auc_text(smallest: float | None) -> str:
 
 
 def _warnings(making: Making, schema: Schema | None, level: float) -> list[str]:
-    """Return what may mislead the reader; `schema` is the one that was given."""
+    """Return warnings about easily misread results; `schema` is the one that was given."""
     setting = making.setting
     generator = making.generator
     sizes = setting.sizes

@@ -20,10 +20,10 @@ POINTS = 1000
 """Largest number of records that are drawn: all, or as many at even steps of their order."""
 
 FEW = 60
-"""Up to so many records each is drawn with an interval of its own; more as a band."""
+"""Largest number of records drawn with an interval each; more are drawn as a band."""
 
 MARKERS = ("o", "s", "^", "D", "v", "P")
-"""So that no group is told by its colour alone."""
+"""Markers of the groups, so that color is not the only difference."""
 
 
 def plot_auc(f: SyntheticAudit, ax: Axes | None = None) -> Axes:

@@ -39,7 +39,7 @@ _LINE = "0.4 to 1"
 
 
 def attacks(f: SyntheticAudit) -> Iterator[Block]:
-    """Yield what each attack did."""
+    """Yield the results of each attack."""
     marked = (
         "The marked attack is the one that did best on the adversary's own tables: it was not "
         "chosen by these numbers."
@@ -230,7 +230,7 @@ def _auc_table(f: SyntheticAudit) -> Table:
 
 
 def groups(f: SyntheticAudit) -> Iterator[Block]:
-    """Yield what the way of choosing records has to do with their risk."""
+    """Yield the risk of records by the way of choosing them."""
     yield text(
         "Risk is not spread evenly: a few records stand far from all others, and a table gives "
         "them away first. The mean of records drawn at random says little about them. Numbers "
@@ -269,7 +269,7 @@ def _group(
 
 
 def utility_section(f: SyntheticAudit) -> Iterator[Block]:
-    """Yield what a synthetic table is good for."""
+    """Yield the utility of a synthetic table."""
     found = f.utility
     if isinstance(found, Skipped):
         yield text(f"Not measured: {found.reason}.")

@@ -213,7 +213,7 @@ def target_id_and_row(f: SyntheticAudit, i: int) -> tuple[str, str]:
 
 
 def target_name(f: SyntheticAudit, i: int) -> str:
-    """Return what a target is called in a sentence."""
+    """Return the name of a target for use in a sentence."""
     name, row = target_id_and_row(f, i)
     return f"record {name} (row {row})" if row else f"row {name}"
 

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HoldoutAudit(ContestFindings, Reported):
-    """What attacks made of a test set's own labels, with ways to look at it."""
+    """Findings of attacks on a test set with known labels, with its report, tables and plots."""
 
     origin: Origin
-    """Where it comes from."""
+    """Origin of the findings: command, seed, level and inputs."""
 
     def report(self) -> Report:
         """Return everything that the audit says, as plain values."""
@@ -64,7 +64,7 @@ def attack_holdout(
     provenance: Mapping[str, str] | None = None,
     invocation: Mapping[str, Any] | None = None,
 ) -> HoldoutAudit:
-    """Measure what an attacker learns about a test set's labels from the scores of submissions.
+    """Measure how much an attacker learns about a test set's labels from scores of submissions.
 
     Everything happens here: nothing is submitted to anybody. The label file is fixed, so trials
     differ in the attacker's random queries and in the guard's noise.
@@ -154,7 +154,7 @@ def attack_holdout(
 
 
 def audit_of(contest: Contest, having: Having, running: Running) -> HoldoutAudit:
-    """Return what `attack_holdout` does, playing what the run does not hold yet."""
+    """Run the audit of `attack_holdout`, playing the trials that the run does not hold yet."""
     plays = play_contest(
         contest,
         running.run,

@@ -1,4 +1,4 @@
-"""What attacks on a test set say: their numbers, sections and words, as a report."""
+"""The report of attacks on a test set: its numbers, sections and words."""
 
 from __future__ import annotations
 
@@ -69,8 +69,9 @@ _OF_SCORES = {
 }
 """Words of the page that another metric changes."""
 _EACH = 0.16
+"""Height per result, in inches."""
 _ROOM = 1.0
-"""Inches for each result, and beside them."""
+"""Height of title and axis, in inches."""
 
 
 def report(f: HoldoutAudit) -> Report:
@@ -154,10 +155,6 @@ def _examples(f: HoldoutAudit) -> str:
     return f"{count(f.n)} examples, {count(f.classes)} classes, the largest with {largest}"
 
 
-def _guaranteed_for(f: HoldoutAudit) -> str:
-    return "for an attacker without a model who knows how frequent every hidden value is"
-
-
 def _accuracy(r: AttackResult) -> Estimate:
     """Return the accuracy with an interval that allows for the choice among all results."""
     value = r.accuracy.value
@@ -235,8 +232,8 @@ def _begun(r: AttackResult) -> str:
 def _guards(f: HoldoutAudit) -> Iterator[Block]:
     yield text(
         "What no attack exceeds, however clever, with a probability of "
-        f"{rate(f.level)}: {_guaranteed_for(f)}. It counts what the answers can tell, so noise "
-        "earns it nothing."
+        f"{rate(f.level)}: for an attacker without a model who knows how frequent every hidden "
+        "value is. It counts what the answers can tell, so noise earns it nothing."
     )
     yield table(
         "guards",
@@ -281,7 +278,7 @@ def _interval(found: Estimate) -> str:
 
 
 def _asked_table(f: HoldoutAudit) -> Table:
-    """Return what was played, for a terminal."""
+    """Return the options of the audit, for a terminal."""
     told = {
         "Test set": _examples(f),
         "Metric": f.metric,

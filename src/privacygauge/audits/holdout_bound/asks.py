@@ -17,7 +17,7 @@ METRICS = (
     *shares("bias", "honest", "nb", "majority", "scan", "kl"),
     *amounts("theorem-3-1"),  # a bound, which may be above 1
 )
-"""What the reuse of a test set can be held to."""
+"""Metrics that the reuse of a test set can be held to."""
 
 _NAME = "holdout bound"
 _HONEST = "Honest submissions"
@@ -32,7 +32,7 @@ Example: privacygauge holdout bound --n 50000 --classes 1000 --accounts 52 --per
 
 @dataclass(frozen=True, kw_only=True)
 class BoundRequest(Request):
-    """What was asked."""
+    """Options of an audit by bounds on the reuse of a test set."""
 
     UNUSED: ClassVar[tuple[str, ...]] = ("level",)
 

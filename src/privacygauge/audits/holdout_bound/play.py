@@ -1,4 +1,4 @@
-"""What submissions to a test set can buy: attacks, honest selection and guarantees at once."""
+"""Bounds on the gain from submissions to a test set: attacks, honest selection, guarantees."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HoldoutBounds(ReuseBounds, Reported):
-    """What submissions to a test set can buy, with ways to look at it."""
+    """Bounds on the gain from submissions to a test set, with its report, tables and plots."""
 
     origin: Origin
-    """Where it comes from; a guarantee holds at least as often as its level says."""
+    """Origin of the numbers; a guarantee holds with at least the probability of its level."""
 
     def report(self) -> Report:
         """Return everything that the bounds say, as plain values."""
@@ -54,7 +54,7 @@ def holdout_bounds(
     command: str = "holdout_bounds",
     provenance: Mapping[str, str] | None = None,
 ) -> HoldoutBounds:
-    """Return what submissions to a test set can buy: by attack, by honest selection, at most.
+    """Bound the gain from submissions to a test set: by attack, by honest selection, at most.
 
     Parameters
     ----------

@@ -51,10 +51,10 @@ METRICS = (
     *amounts("patient-epsilon", "worst-records"),
     *shares("detectable"),
 )
-"""What a release can be held to."""
+"""Metrics that a release can be held to."""
 
 ENERGIES = "energies.parquet"
-"""File beside a run, for `privacygauge language --scores`."""
+"""File in the report's folder, for `privacygauge language --scores`."""
 
 _MODELS = "From models"
 _ASKING = "How models are asked"
@@ -85,7 +85,7 @@ Example: privacygauge language --scores energies.jsonl --threshold population --
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageRequest(Request):
-    """What was asked."""
+    """Options of an audit of a language model."""
 
     scores: str | None = asks(
         "FILE",
@@ -193,7 +193,7 @@ class LanguageRequest(Request):
     )
 
     def check(self, jobs: int) -> None:
-        """Raise unless it is of energies or of models, with what belongs to either."""
+        """Raise unless the options are those of energies or those of models."""
         if self.scores is not None and self.target is not None:
             raise InputError(_EITHER)
         if self.scores is None:
@@ -285,7 +285,7 @@ class LanguageRequest(Request):
         return found
 
     def _kind(self, target: str) -> str:
-        """Return the kind of both models, checked against what their folders say."""
+        """Return the kind of both models, checked against the files in their folders."""
         from privacygauge.language.loading import known_kind, model_kind
 
         if "://" in target:
@@ -335,7 +335,7 @@ def play(asked: LanguageRequest, work: Work) -> LanguageAudit:
 
 
 def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
-    """Return the audit of a model, asking the models what the run does not hold yet."""
+    """Audit a model, computing the energies that the run does not hold yet."""
     from privacygauge.audits.language.models import audit_causal, audit_masked
     from privacygauge.language.text_files import Columns
     from privacygauge.language.windows import Windows
@@ -387,7 +387,7 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
 
 
 def _coins(asked: LanguageRequest) -> tuple[Coins | None, tuple[str, ...]]:
-    """Return the coins that were named, or those beside the members; and why they do not count."""
+    """Return the coins that were named, or those next to the members, and why they do not count."""
     from privacygauge.language.coins import FILE, read_coins
     from privacygauge.language.text_files import SIDES, Columns, load_texts
 

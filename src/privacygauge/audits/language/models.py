@@ -57,7 +57,7 @@ def audit_masked(
     invocation: Mapping[str, Any] | None = None,
     before: Callable[[Sequence[AnyModel]], None] | None = None,
 ) -> LanguageAudit:
-    """Return what a masked language model gives away about the texts it was trained on.
+    """Measure how far a masked language model gives away the texts it was trained on.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def audit_causal(
     invocation: Mapping[str, Any] | None = None,
     before: Callable[[Sequence[AnyModel]], None] | None = None,
 ) -> LanguageAudit:
-    """Return what a causal language model gives away about the texts it was trained on.
+    """Measure how far a causal language model gives away the texts it was trained on.
 
     Parameters
     ----------

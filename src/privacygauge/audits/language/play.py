@@ -1,4 +1,4 @@
-"""The audit of a language model: what its energies give away about the texts it learnt from."""
+"""The audit of a language model: the leak of its training texts through its energies."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LanguageAudit(Reported, EnergyFindings):
-    """What an audit of a language model found, with ways to look at it."""
+    """Findings of an audit of a language model, with its report, tables and plots."""
 
     origin: Origin
-    """Where it comes from; the intervals of the controls hold together at its level."""
+    """Origin of the findings; the intervals of the controls hold jointly at its level."""
     game: GameDescription
-    """What was played."""
+    """Description of the game."""
 
     def attacks(self, unit: UnitFindings) -> Attacks:
         """Return the attacks on samples, or on patients, in the form that reports share.
@@ -108,7 +108,7 @@ def audit_language(
     command: str = "audit_language",
     provenance: Mapping[str, str] | None = None,
 ) -> LanguageAudit:
-    """Return what the energies of texts give away about a language model's training data.
+    """Measure how far the energies of texts give away a language model's training data.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def audit_of(
     running: Running,
     about: Mapping[str, str] | None = None,
 ) -> LanguageAudit:
-    """Return what `audit_language` does; `about` are lines before those of `running`."""
+    """Run the audit of `audit_language`; `about` are lines before those of `running`."""
     apart: tuple[str, ...] = ()
     if coins is None:
         # Coins that were dealt before the training make every difference one of chance.
@@ -218,7 +218,7 @@ def _description(scores: TextScores, samples: UnitFindings, drawn: bool) -> Game
 
 
 def _warnings(scores: TextScores, found: EnergyFindings, level: float) -> Iterator[str]:
-    """Yield what may mislead the reader, the gravest first."""
+    """Yield warnings about easily misread results, the gravest first."""
     samples = found.samples
     controls = found.controls
     if not controls.played:
@@ -236,11 +236,6 @@ def _warnings(scores: TextScores, found: EnergyFindings, level: float) -> Iterat
         yield from () if told is None else (told,)
     yield from _missed_rate_warnings([x for x in samples.thresholds if not x.kept])
     yield from _resolution_warnings(scores, samples)
-    yield from _inversion_warnings(found)
-
-
-def _inversion_warnings(found: EnergyFindings) -> Iterator[str]:
-    """Yield a sentence on samples, and one on patients, where attacks confuse the sides."""
     for unit, where in zip(found.units, ("", "Patient by patient: "), strict=False):
         if unit.headline.inverted:
             first, _ = direction.sentences(unit.headline.inverted)

@@ -1,4 +1,4 @@
-"""What an audit of a language model says: its numbers, keys and words, as a report."""
+"""The report of an audit of a language model: its numbers, keys and words."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from privacygauge.audits.work import Work
 
 METRICS = (*amounts("findings", "suspects"), *shares("explained"))
-"""What a history can be held to."""
+"""Metrics that a history can be held to."""
 
 _NAME = "holdout log"
 
@@ -39,7 +39,7 @@ Example: privacygauge holdout log Submissions.csv --n 3000 --n-private 7000
 
 @dataclass(frozen=True, kw_only=True)
 class LogRequest(Request):
-    """What was asked."""
+    """Options of an audit of a leaderboard's history."""
 
     history: str = argument(
         "HISTORY",

@@ -1,4 +1,4 @@
-"""The audit of a leaderboard's history: what stands out, and what a guard would have shown."""
+"""The audit of a leaderboard's history: tests for cheating, and replays under guards."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ GUARDS = ("exact", "round:2", "noise:0.005", "ladder", "ladder:0.01")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LeaderboardAudit(Reported, HistoryFindings):
-    """What an audit of a leaderboard's history found, with ways to look at it."""
+    """Findings of an audit of a leaderboard's history, with its report, tables and plots."""
 
     origin: Origin
-    """Where it comes from; an honest history has no finding with the probability of its level, all
-    tests together."""
+    """Origin of the findings; an honest history has none with the probability of the level, over
+    all tests.
+    """
 
     def report(self) -> Report:
         """Return everything that the audit says, as plain values."""
@@ -50,7 +51,7 @@ def audit_leaderboard(
     command: str = "audit_leaderboard",
     provenance: Mapping[str, str] | None = None,
 ) -> LeaderboardAudit:
-    """Return what stands out in a leaderboard's history, and what guards would have shown.
+    """Test a leaderboard's history for cheating, and replay it under guards.
 
     Parameters
     ----------

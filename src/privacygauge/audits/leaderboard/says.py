@@ -1,4 +1,4 @@
-"""What an audit of a leaderboard's history says: its numbers, sections and words, as a report."""
+"""The report of an audit of a leaderboard's history: its numbers, sections and words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from privacygauge.audits.leaderboard.play import LeaderboardAudit
 from privacygauge.audits.leaderboard.verdict import verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.history.evidence import ALL, FINAL_GAP
-from privacygauge.holdout.history.overfitting import Overfitting
 from privacygauge.holdout.history.replay import Replay
 from privacygauge.holdout.history.standing_out import CorrectedTest
 from privacygauge.report.axes import DASHES, OTHER, SERIES, axes, legend
@@ -381,6 +380,11 @@ def _data(f: LeaderboardAudit) -> dict[str, Json]:
 
     Submitted answers and labels are not in it, only numbers of submissions in time from 0.
     """
+    ended: dict[str, Json] = {}
+    if f.ended is not None:
+        keys = "account", "submissions", "public", "private", "difference", "p_value"
+        teams: list[Json] = [pick_values(team, *keys) for team in f.ended.teams]
+        ended["ended"] = {**pick_values(f.ended, "mean", "top", "slope", "ranks"), "teams": teams}
     return {
         **pick_values(f, "n", "evidence", "suspects", "copies", classes="n_classes"),
         **pick_values(
@@ -391,7 +395,7 @@ def _data(f: LeaderboardAudit) -> dict[str, Json]:
         "findings": [{**_test(test), "submissions": test.rows.tolist()} for test in f.findings],
         "tests": [_test(test) for test in f.tests],
         "winner": {**pick_values(f.winner, "explained"), **pick_values(f.winner, *vars(f.winner))},
-        **_ended_data(f.ended),
+        **ended,
         "ladder": pick_values(f, guard="ladder", improvements="ladder_rises"),
         "guards": [
             pick_values(
@@ -400,14 +404,6 @@ def _data(f: LeaderboardAudit) -> dict[str, Json]:
             for r in f.replays
         ],
     }
-
-
-def _ended_data(ended: Overfitting | None) -> dict[str, Json]:
-    if ended is None:
-        return {}
-    keys = "account", "submissions", "public", "private", "difference", "p_value"
-    teams: list[Json] = [pick_values(team, *keys) for team in ended.teams]
-    return {"ended": {**pick_values(ended, "mean", "top", "slope", "ranks"), "teams": teams}}
 
 
 def _test(test: CorrectedTest) -> dict[str, Json]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from privacygauge.evaluate.claim_designs import Design
 
 METRICS = amounts("epsilon", "epsilon-gaussian")
-"""What a release can be held to."""
+"""Metrics that a release can be held to."""
 
 _HELP = """Audit a claim of differential privacy by what is guessed about canaries.
 
@@ -29,7 +29,7 @@ _LIMITS = (
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimRequest(Request):
-    """What was asked."""
+    """Options of an audit of a privacy claim."""
 
     canaries: str = argument(
         "CANARIES",

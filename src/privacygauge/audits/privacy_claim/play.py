@@ -40,30 +40,30 @@ NO_CONTROL = Skipped(
     "power",
     "needs a control: the same attack's scores of the same training with its noise switched off",
 )
-"""Where nobody knows what the attack would have found."""
+"""Reason for an unknown power of the attack."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ClaimAudit(BoundsOfDesign, Reported):
-    """What an audit of a claimed (epsilon, delta) found, with ways to look at it."""
+    """Findings of an audit of a claimed (epsilon, delta), with its report, tables and plots."""
 
     origin: Origin
-    """Where it comes from; its level is that of all bounds together."""
+    """Origin of the findings; its level is that of all bounds jointly."""
     claim: PrivacyClaim
-    """What is said of the training, of all that changes with one canary's coin."""
+    """Claim about the training, for everything that changes with one canary's coin."""
     canaries: CanaryScores
     """The scores."""
     of: ClaimUnit = RECORD
-    """Whose privacy was claimed, and which neighbours."""
+    """Unit whose privacy was claimed, and the adjacency of datasets."""
     apart: int = 1
-    """How many of these units change with a coin; `claim` is what is promised of so many."""
+    """Number of units that change with a coin; `claim` holds for all of them together."""
     inverted: tuple[InvertedAttack, ...] = ()
     """The scores, where they are higher for canaries that were left out; or would refute the claim
     if they were reversed."""
     power: Power | Skipped = NO_CONTROL
-    """What the same attack shows where the guarantee is switched off."""
+    """Power of the same attack with the guarantee switched off."""
     controls: tuple[Power, ...] = ()
-    """What it shows of trainings that are broken otherwise."""
+    """Power of the attack on trainings that are broken in other ways."""
 
     @property
     def blind_to(self) -> Power | None:
@@ -112,7 +112,7 @@ def audit_privacy_claim(
     command: str = "audit_privacy_claim",
     provenance: Mapping[str, str] | None = None,
 ) -> ClaimAudit:
-    """Compare a claimed (epsilon, delta) with what is guessed about canaries.
+    """Compare a claimed (epsilon, delta) with guesses about canaries.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def audit_privacy_claim(
 def _of_group(
     of: ClaimUnit, epsilon: float, together: PrivacyClaim, most: int, left_out: LeftOut
 ) -> str:
-    """Return what a claim promises where several of its units change together, in words."""
+    """Describe the claim for several units that change together."""
     several = most > 1 and of.records is not None and most > of.records
     both = of.adjacency == "add-remove" and left_out == "replaced"
     why = [
@@ -294,7 +294,7 @@ def audit_dp_sgd(
     seed: int = 0,
     level: float = 0.95,
 ) -> ClaimAudit:
-    """Return what one training gives away of its canaries, beside the epsilon that is claimed.
+    """Audit one training by its canaries, against the epsilon that is claimed.
 
     Parameters
     ----------
@@ -395,7 +395,7 @@ def audit_dp_sgd(
 
 
 _NO_CLIP = 1e6
-"""Times the norm that gradients are clipped to: longer ones there are none."""
+"""Clipping norm, as a multiple of the claimed one, that no gradient reaches."""
 
 
 def as_transcript(canaries: CanariesLike) -> Transcript:

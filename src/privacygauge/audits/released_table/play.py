@@ -1,4 +1,4 @@
-"""The audit of a synthetic table that was already released: what it gives away about people."""
+"""The audit of a synthetic table that was already released: its leak about people."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ SMALLER = 0.2
 
 
 def risk_name(risk: ReleaseRisk) -> str:
-    """Return what a risk is called, such as ``inference (income)``."""
+    """Return the name of a risk, such as ``inference (income)``."""
     return plain(risk.title)
 
 
 def said_of(overlap: Overlap) -> str:
-    """Return what an overlap means, in a sentence."""
+    """Describe an overlap in a sentence."""
     found = (
         f"{overlap.shared:,} of the {overlap.n_holdout:,} holdout records stand in the real table "
         f"({percent(overlap.shared / overlap.n_holdout)}; by chance it would be about "
@@ -71,7 +71,7 @@ def said_of(overlap: Overlap) -> str:
 
 
 def said_of_learnt(learnt: HoldoutCopies) -> str:
-    """Return what it means that the generator saw the holdout, in a sentence."""
+    """Describe holdout records that the generator saw, and the consequence, in a sentence."""
     if learnt.nearly:
         return (
             f"{learnt.copied:,} of the {learnt.n_holdout:,} holdout records have more in common "
@@ -117,10 +117,10 @@ def no_control(release: Release) -> str | None:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ReleasedAudit(Reported, Release):
-    """What an audit of a released synthetic table found, with ways to look at it."""
+    """Findings of an audit of a released synthetic table, with its report, tables and plots."""
 
     origin: Origin
-    """Where it comes from."""
+    """Origin of the findings: command, seed, level and inputs."""
     game: GameDescription | Skipped
     """The membership game; Skipped without a holdout."""
     records: Records | None
@@ -194,7 +194,7 @@ def audit_released(
     provenance: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> ReleasedAudit:
-    """Measure what a synthetic table gives away about the records that it was made from.
+    """Measure how far a synthetic table gives away the records that it was made from.
 
     Neither the generator nor any table but the released one is needed. What an attack achieves
     on the real records is compared with what it achieves on the holdout: people of the same
@@ -267,7 +267,12 @@ def audit_released(
     tables = tables_of(
         real, synthetic, holdout=holdout, schema=schema, columns=columns, compared=compared
     )
-    parts = _compared_columns(parts, tables)
+    # Columns that were left out by themselves are in no part.
+    kept = {
+        name: [c for c in columns if c not in tables.apart]
+        for name, columns in (parts or {}).items()
+    }
+    parts = {name: columns for name, columns in kept.items() if columns}
     named = checked_names(tables, label, secrets=secrets, parts=parts, show=show, ids=ids)
     asked = TableOptions(
         secrets=secrets,
@@ -296,17 +301,6 @@ def audit_released(
         game=unplayed if played is None else _game(played),
         records=None if played is None else _records(found, played, show),
     )
-
-
-def _compared_columns(
-    parts: Mapping[str, Sequence[str]] | None, tables: ReleasedTables
-) -> dict[str, Sequence[str]]:
-    """Return parts without the columns that were left out by themselves."""
-    kept = {
-        name: [c for c in columns if c not in tables.apart]
-        for name, columns in (parts or {}).items()
-    }
-    return {name: columns for name, columns in kept.items() if columns}
 
 
 def _records(found: ReleaseMeasurement, played: Membership, show: Sequence[str]) -> Records:
@@ -342,7 +336,7 @@ def _game(played: Membership) -> GameDescription:
 
 
 def _caveats(found: ReleaseMeasurement) -> tuple[str, ...]:
-    """Return what may mislead, the most important first."""
+    """Return warnings about easily misread results, the most important first."""
     tables = found.tables
     copied = found.copied
     blind = found.release.blind

@@ -48,7 +48,7 @@ _AT_ONCE = 8
 
 
 def game(f: ReleasedAudit) -> Iterator[Block]:
-    """Yield what was played to tell who was in the data."""
+    """Yield the game of telling who was in the data."""
     if isinstance(f.game, Skipped):
         yield text(f"Not played: {f.game.reason}.")
         return
@@ -64,7 +64,7 @@ def game(f: ReleasedAudit) -> Iterator[Block]:
 
 
 def risks(f: ReleasedAudit) -> Iterator[Block]:
-    """Yield the forms of the three risks, and what each attempt is."""
+    """Yield the forms of the three risks, and the meaning of an attempt."""
     about = (
         "What it achieves on the holdout (the control) it achieves without a leak, from what the "
         "table says about people in general; a leak is what it achieves beyond that."
@@ -233,7 +233,7 @@ def _facts(name: str, title: str, facts: Sequence[Fact], shown: Callable[[Fact],
 
 
 def utility_section(f: ReleasedAudit) -> Iterator[Block]:
-    """Yield what the table is good for, measure by measure."""
+    """Yield the utility of the table, measure by measure."""
     if isinstance(f.utility, Skipped):
         yield text(f"Not measured: {f.utility.reason}.")
         return
@@ -298,8 +298,9 @@ _SIDES = (
     ("baseline", "x", SERIES[2], 0.22, "baseline"),
 )
 _EACH = 0.36
+"""Height per risk, in inches."""
 _ROOM = 1.0
-"""Inches for each risk, and beside them."""
+"""Height of title and axis, in inches."""
 
 
 def plot_roc(f: ReleasedAudit, ax: Axes | None = None, *, log: bool = False) -> Axes:
@@ -349,6 +350,10 @@ def plot_risks(f: ReleasedAudit, ax: Axes | None = None) -> Axes:
 
 def risks_plot(f: ReleasedAudit) -> Plot:
     """Return the three risks, form by form, as a part of the page."""
+    words = []
+    for risk in f.risks:
+        control = "" if risk.control is None else f", holdout {percent(risk.control.value)}"
+        words.append(f"{risk_name(risk)}: real {percent(risk.attack.value)}{control}")
     return Plot(
         "risk-forms",
         "The three risks, form by form",
@@ -357,15 +362,10 @@ def risks_plot(f: ReleasedAudit) -> Plot:
             "baseline, without the attack. A leak is a circle to the right of its square; bars are "
             "intervals."
         ),
-        words="; ".join(map(_in_words, f.risks)) + ".",
+        words="; ".join(words) + ".",
         draw=lambda: plot_risks(f),
         wide=False,
     )
-
-
-def _in_words(risk: ReleaseRisk) -> str:
-    control = "" if risk.control is None else f", holdout {percent(risk.control.value)}"
-    return f"{risk_name(risk)}: real {percent(risk.attack.value)}{control}"
 
 
 def risks_frame(f: ReleasedAudit) -> pd.DataFrame:

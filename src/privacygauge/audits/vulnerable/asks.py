@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from privacygauge.synthetic.distance import Distance
 
 METRICS = amounts("vulnerability")
-"""What a table can be held to."""
+"""Metrics that a table can be held to."""
 
 _HELP = """Rank the records of a table by how far they are from their nearest neighbours.
 
@@ -30,7 +30,7 @@ Example: privacygauge vulnerable people.csv --categorical income,region --json -
 
 @dataclass(frozen=True, kw_only=True)
 class VulnerableRequest(TableRequest):
-    """What was asked."""
+    """Options of an audit for vulnerable records."""
 
     UNUSED: ClassVar[tuple[str, ...]] = ("level",)
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 LEVEL = 0.95
-"""Every report has a level; here nothing is estimated, so there is no interval."""
+"""Level of the report, which every report has; nothing is estimated here."""
 
 TOP = 10
 """The default number of records to list."""
@@ -72,9 +72,9 @@ class VulnerableRecords(Reported, Vulnerability):
     """
 
     origin: Origin
-    """Where it comes from; nothing is drawn or estimated."""
+    """Origin of the numbers; nothing is drawn or estimated."""
     listed: int = TOP
-    """How many records a report lists."""
+    """Number of records that a report lists."""
     n_reference: int = 0
     """The number of further records whose numbers count in the ranges."""
 
@@ -96,7 +96,7 @@ class VulnerableRecords(Reported, Vulnerability):
         return render.summary(self.report(top))
 
     def to_json(self, top: int | None = None) -> str:
-        """Return the text of ``report.json``: the most vulnerable records, and what was asked."""
+        """Return the text of ``report.json``: the most vulnerable records, and the options."""
         from privacygauge.report import render
 
         return render.as_json(self.report(top))
@@ -166,7 +166,7 @@ def vulnerable_records(
 
 
 def _people(owner: Ints | None) -> list[str]:
-    """Return what is to be said of people with several records."""
+    """Describe the treatment of people with several records."""
     if owner is None:
         return []
     return [

@@ -29,7 +29,9 @@ NAME = "worst-case"
 METRICS = with_low(
     *shares("tpr", "tpr@0.1", "tpr@0.01", "tpr@0.001", "auc", "tpr-left", "auc-left")
 )
-"""What a release can be held to: the least private of the defences and, left, the most private."""
+"""Metrics that a release can be held to, of the least private of the defences and, left, the most
+private.
+"""
 
 CANARIES = "Canaries"
 """The heading of options that say whose membership is asked about."""
@@ -54,7 +56,7 @@ _LIMITS = (
 
 @dataclass(frozen=True, kw_only=True)
 class WorstCaseRequest(DefendedTraining):
-    """What was asked."""
+    """Options of a comparison of trainings by worst-case records."""
 
     data: str = data_option()
     defences: tuple[str, ...] = option(
@@ -113,7 +115,7 @@ class WorstCaseRequest(DefendedTraining):
 
 
 def play(asked: WorstCaseRequest, work: Work) -> WorstCaseComparison:
-    """Return the comparison that was asked for, training what the run does not hold yet."""
+    """Run the requested comparison, training the models that the run does not hold yet."""
     from privacygauge.audits.worst_case.play import compare_trainings
     from privacygauge.classifier.mislabelled import LeastLikelyLabel, UniformLabel
     from privacygauge.classifier.worst_case import ATTACKS, Design

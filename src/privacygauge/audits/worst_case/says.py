@@ -1,4 +1,4 @@
-"""What a comparison by worst-case records says: numbers, sections and words, as a report."""
+"""The report of a comparison by worst-case records: numbers, sections and words."""
 
 from __future__ import annotations
 
@@ -192,13 +192,13 @@ _TERMS = {
 
 
 def trainings_frame(f: WorstCaseComparison) -> DataFrame:
-    """Return one row for every training: what the best attack finds, and what the models cost.
+    """Return one row per training: the result of the best attack, and the cost of the models.
 
     Columns: ``training``, ``model_accuracy``; for both groups and every false-positive rate
     ``canaries_tpr@0.01``, its ``_attack`` and whether it is ``_resolved``, and
     ``ordinary_tpr@0.01`` and so on; ``canaries_auc`` and ``ordinary_auc``; each number with
-    ``_low`` and ``_high``, which but for the accuracy hold together; ``epsilon``,
-    ``delta`` and the ``accountant``.
+    ``_low`` and ``_high``, which hold jointly except for the accuracy; ``epsilon``, ``delta`` and
+    the ``accountant``.
     """
     return frame([_row(f, training) for training in f.trainings])
 

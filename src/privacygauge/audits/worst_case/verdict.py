@@ -76,14 +76,15 @@ def grade_of_training(training: AttackedTraining) -> Grade:
 
 
 def grade_of_group(group: TargetRisk) -> Grade:
-    """Return the grade of what attacks find of one group of targets.
+    """Return the grade of attacks on one group of targets.
 
-    It follows from the lower ends of the true-positive rates: how far the highest of them lies
-    above its false-positive rate is an advantage, graded as in other audits, and a step higher
-    where at 1% or less it is ten times that rate. So is what the highest AUC guarantees for the
-    best threshold, and the graver grade counts: low false-positive rates alone hide a leak that
-    the whole ranking shows. Rates of which too few records tell count only where there are no
-    others. It cannot be told where there is no leak, but an attack takes members for non-members.
+    It follows from the lower ends of the true-positive rates: the largest excess over the
+    false-positive rate is an advantage, graded as in other audits, and one step higher if at a rate
+    of 1% or less it is ten times that rate. The advantage that the highest AUC guarantees at the
+    best threshold is graded likewise, and the graver grade counts: low false-positive rates alone
+    hide a leak that the whole ranking shows. Rates that rest on too few records count only if there
+    are no others. The grade is inconclusive if no leak is found, but an attack takes members for
+    non-members.
     """
     grade = gravest((_grade_of_rates(group), _grade_of_ranking(group)))
     return UNTOLD if grade == NONE and group.inverted else grade
@@ -138,7 +139,7 @@ def _headline(f: WorstCaseComparison, grade: Grade) -> str:
 
 
 def _finding_text(f: WorstCaseComparison) -> str:
-    """Return what is found without a defence, in a headline."""
+    """Describe the findings without a defence, in a headline."""
     usual = tpr_estimate(f.none.ordinary(f.fpr).estimate, f.fpr).value
     if grade_of_group(f.canaries) in (NONE, UNTOLD):
         return f"leak, shown for ordinary records but not for canaries: {usual} of them are found"
