@@ -320,7 +320,7 @@ class Command(Generic[R]):
     metrics: tuple[Metric, ...]
     """Metrics that ``--fail-above`` can limit; see `shares`, `amounts`, `with_low`."""
     limits: str
-    """What ``--fail-above`` says of the metrics."""
+    """Help of ``--fail-above`` on the metrics."""
     trains: bool = False
     """Whether it has ``--jobs`` and ``--backend``."""
     jobs: int = -1

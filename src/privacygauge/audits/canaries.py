@@ -1,4 +1,4 @@
-"""What `privacygauge language canaries make` and `measure` ask, and how they are played.
+"""Options of `privacygauge language canaries make` and `measure`, and their runs.
 
 Not in the folder of a kind: what is measured is the audit of a privacy claim, with exposures.
 """
@@ -114,7 +114,7 @@ class CanaryAudit(Reported):
         return auc(Transcript(scores.score, scores.member), self.level)
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         claim = self.claim.report()
         first, *others = claim.measures
         k = self.made.copies

@@ -79,7 +79,7 @@ class FitsAudit(Reported):
     """Number of fits, and of records in each."""
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         claim = self.claim.report()
         g = self.guessed
         n_guesses = len(g.canary)

@@ -1,4 +1,4 @@
-"""What `privacygauge synthetic` asks, of a generator or of a released table, and how it is played.
+"""Options of `privacygauge synthetic`, for a generator or for a released table, and its run.
 
 Not in the folder of either kind, since neither knows the other.
 """
@@ -236,7 +236,7 @@ class SyntheticRequest(TableRequest):
 
 
 def play(asked: SyntheticRequest, work: Work) -> SyntheticAudit | FitsAudit | ReleasedAudit:
-    """Return the audit that was asked for, of a generator or of a table."""
+    """Run the requested audit, of a generator or of a table."""
     if asked.generator is None:
         return _of_table(asked, work)
     if asked.fits is not None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from privacygauge.classifier.trainer import Cohort, Trainer
 
 TRAINING = "Training"
-"""The heading of options that concern records and models to train."""
+"""Heading of the options about records and models to train."""
 
 training_option = partial(asks, panel=TRAINING)
 """Returns the field of an option below that heading."""

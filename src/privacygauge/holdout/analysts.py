@@ -30,7 +30,7 @@ class Analyst(Protocol):
         """Whether the attack must see the test points, or at least tell them apart."""
 
     def unaided(self) -> Values | None:
-        """Return the labels, (n,), that it would submit without any query; None for a guess."""
+        """Return the labels, (n,), to submit without any query; None for a guess."""
 
     def answer(self, oracle: Oracle, rng: np.random.Generator) -> Values:
         """Return labels, (n,), or predictions in the metric's form, after spending the budget."""
@@ -46,7 +46,7 @@ class Play:
     """The same for the attacker's prior knowledge alone, such as its base model; 1/m for a guess.
     """
     queries_used: int
-    """Submissions that were answered."""
+    """Submissions answered."""
 
     @property
     def bias(self) -> float:

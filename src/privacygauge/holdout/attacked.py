@@ -46,7 +46,7 @@ from privacygauge.runs.folder import require_local
 
 
 def read_labels(given: ArrayLike | str | Path, metric: Metric = ACCURACY) -> Values:
-    """Return hidden labels, (n,), integers of at least 0, or numbers where the metric is of them.
+    """Return hidden labels, (n,): integers of at least 0, or numbers for a metric of numbers.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def read_labels(given: ArrayLike | str | Path, metric: Metric = ACCURACY) -> Val
 
 
 def read_logits(given: ArrayLike | str | Path) -> NDArray[Any]:
-    """Return a base model's logits, (n, m), as they are.
+    """Return a base model's logits, (n, m), unscaled.
 
     Parameters
     ----------
@@ -113,9 +113,9 @@ class ContestFindings:
     n: int
     """Points of the test set."""
     metric: str
-    """How submissions are scored, such as ``accuracy``."""
+    """Metric of submissions, such as ``accuracy``."""
     most: float
-    """All there is to gain, from chance to a score of 1."""
+    """Largest possible gain, from chance to a score of 1."""
     classes: int
     """Classes, m; 0 where hidden values are numbers."""
     queries: int
@@ -129,7 +129,7 @@ class ContestFindings:
     model_accuracy: float | None
     """Accuracy of the base model; None without one."""
     results: tuple[AttackResult, ...]
-    """One an attack and a guard, attacks in the order of the table."""
+    """One result per attack and guard, attacks in the order of the table."""
     guards: tuple[GuardProperties, ...]
     """One a guard."""
     honest: float
@@ -146,7 +146,7 @@ class ContestFindings:
 
     @property
     def worst(self) -> AttackResult:
-        """The strongest attack, and the guard that let it."""
+        """The strongest attack, and the guard it was played against."""
         return max(self.results, key=_reach)
 
     @property
@@ -200,7 +200,7 @@ def contest_of(
     metric: str,
     seed: int,
 ) -> Contest:
-    """Return the attacks on labels that are to be played, checked; see `attack_holdout`."""
+    """Check and return the attacks on labels to play; see `attack_holdout`."""
     for name, value, least in (("trials", trials, 1), ("queries", queries, 0)):
         if value < least:
             raise InputError(f"{name} must be at least {least}, got {value}")

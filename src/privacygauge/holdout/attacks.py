@@ -28,7 +28,7 @@ class NamedAttack:
     make: Callable[[Knowledge | None], Analyst]
     """Returns the attack, given the attacker's prior knowledge."""
     informed: bool = True
-    """Whether it uses that."""
+    """Whether it uses prior knowledge."""
     expected: Callable[[int, int, int], float] | None = None
     """Bias after k exact answers about n uniform labels of m classes, from (n, m, k)."""
 

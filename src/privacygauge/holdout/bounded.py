@@ -39,13 +39,13 @@ class ReuseBounds:
     accounts: int
     """Accounts that submit."""
     per_account: int
-    """Submissions of each."""
+    """Submissions of each account."""
     guard: str
     """Guard between the accuracy and the analyst, as on the command line."""
     accuracy: float
     """True accuracy of honest submissions."""
     correlation: float
-    """Between the errors of two honest submissions."""
+    """Correlation of the errors of two honest submissions."""
     allowed_bias: float
     """Largest bias that the owner of the test set accepts."""
     nats: float
@@ -53,15 +53,15 @@ class ReuseBounds:
     biases: tuple[Bias, ...]
     """Every number, one per row."""
     simulated: Estimate | None
-    """Bias of naive Bayes, played against the guard on uniform labels; None where not asked for."""
+    """Bias of naive Bayes, played against the guard on uniform labels; None if not simulated."""
     allowed: tuple[AllowedSubmissions, ...]
-    """The question turned round."""
+    """Limits on submissions that keep the bias within the allowed one."""
     per_label: float
-    """How often a label is drawn, at a point and in a query: the smaller of k/m and n/m."""
+    """Draws per label, at a point and in a query: the smaller of k/m and n/m."""
     trusted: bool
     """Whether that is enough for the closed forms."""
     reconstruction: int | None
-    """Random queries that determine every label in theory; None where the theorem is silent."""
+    """Random queries that determine every label in theory; None if the theorem does not apply."""
     curves: tuple[BiasCurve, ...]
     """Bias against submissions."""
 
@@ -81,7 +81,7 @@ class ReuseBounds:
 
     @property
     def strongest(self) -> Bias | None:
-        """The attack that gains most of those known to apply; None where none is."""
+        """The attack with the largest gain among those that apply; None if none does."""
         known = [found for found in self.biases if found.kind == ATTACK and found.applies]
         if self.simulated is not None:
             name = "naive Bayes, simulated"

@@ -1,4 +1,4 @@
-"""The bias that random queries buy, without a simulation, and the linear scan's.
+"""The bias gained by random queries, without a simulation, and that of the linear scan.
 
 Given the answers, the scores of one point are sums of k independent terms: those of the m - 1
 wrong labels are alike, the right one's mean is higher. For label counts that are about normal
@@ -99,12 +99,12 @@ def blum_hardt_bias(n: int, m: int, k: int) -> float:
 
 
 def count_per_label(n: int, m: int, k: int) -> float:
-    """Return the smaller of k/m and n/m: how often a label is drawn, at a point and in a query."""
+    """Return the draws per label at a point and in a query: the smaller of k/m and n/m."""
     return min(k, n) / m
 
 
 def is_normal_enough(n: int, m: int, k: int) -> bool:
-    """Return whether label counts are normal enough for the closed form: 20 a label or more."""
+    """Return whether label counts are normal enough for the closed form: 20 draws or more."""
     return count_per_label(n, m, k) >= _TRUSTED
 
 
@@ -208,7 +208,7 @@ _CELLS = 32
 _SIZE = 2**17
 """Cells of the grid of log odds, for the Fourier transform."""
 FEWEST_CLASSES = 10
-"""With fewer classes label counts are far from independent."""
+"""Minimum number of classes: with fewer, label counts are far from independent."""
 
 
 def poisson_bias(n: int, m: int, k: int) -> float:
@@ -276,7 +276,7 @@ def _compound(weight: Floats, rate: Floats, cell: float) -> Floats:
 
 
 def _largest_of(mass: Floats, under: float, m: int) -> Floats:
-    """Return for each value the chance to be the largest beside m - 1 draws, ties split evenly.
+    """Return each value's probability of beating m - 1 independent draws, ties split evenly.
 
     The mean of 1/(1 + number of ties) is (F^m - (F - f)^m)/(m f), f the mass and F its sum.
     """

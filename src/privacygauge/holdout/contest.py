@@ -1,4 +1,4 @@
-"""Attacks played against guards as a run that can be resumed: one unit a trial."""
+"""Attacks played against guards as a run that can be resumed: one unit per trial."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ class AttackResult:
     bias: Estimate
     """Gain above the baseline, over trials."""
     corrected: Estimate
-    """The same; the intervals of all results hold together (Bonferroni)."""
+    """The same; the intervals of all results hold jointly (Bonferroni)."""
     queries_used: float
     """Submissions answered, on average."""
     expected: float | None
-    """The bias that theory expects on uniform labels; None where it is silent."""
+    """Bias expected by theory on uniform labels; None without a formula."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class GuardProperties:
     guard: str
     """Its name on the command line."""
     kl: float
-    """No attack gains more, but with a probability of 1 - level.
+    """Gain that no attack exceeds, except with probability 1 - level.
 
     On uniform labels; with other metrics for who knows how frequent every hidden value is.
     """
@@ -119,7 +119,7 @@ class Contest:
         return play(self.analyst(attack), self.holdout, self.queries, rng, guard=guard)
 
     def analyst(self, attack: str) -> Analyst:
-        """Return the attack of this name; with a metric other than accuracy there is one alone."""
+        """Return the attack of this name; metrics other than accuracy have a single attack."""
         if self.holdout.metric != ACCURACY:
             return LinearBayes.told(self.holdout)
         return ATTACKS[attack].make(self.knowledge)
@@ -190,7 +190,7 @@ def _digest(*arrays: np.ndarray) -> str:
 
 
 def bias_by_theory(contest: Contest, attack: str, guard: Guard) -> float | None:
-    """Return the bias that theory expects of an attack without knowledge; None where silent."""
+    """Return the expected bias of an attack without knowledge; None without a formula."""
     named = ATTACKS[attack]
     k = contest.queries
     metric = contest.holdout.metric
@@ -240,7 +240,7 @@ def answer_deviation(guard: Guard, holdout: Holdout) -> float:
 
 
 def guards_of(given: Sequence[Guard | str]) -> tuple[Guard, ...]:
-    """Return guards, at least one and each named once, from themselves or their names."""
+    """Return guards, at least one and no duplicates, from guards or their names."""
     found = tuple(guard_named(g) if isinstance(g, str) else g for g in given)
     names = [guard.name for guard in found]
     if not names or len(set(names)) < len(names):
@@ -253,7 +253,7 @@ def guards_of(given: Sequence[Guard | str]) -> tuple[Guard, ...]:
 def n_classes_of(
     truth: Values, logits: np.ndarray | None, classes: int | None, metric: Metric
 ) -> int:
-    """Return the number of classes; 0 where hidden values are numbers and none is given."""
+    """Return the number of classes; 0 if hidden values are numbers."""
     if len(truth) == 0:
         raise InputError("labels must be at least one, got none")
     if (truth == truth[0]).all():

@@ -29,9 +29,9 @@ class DecodedLabels:
     labels: Ints
     """(n,) The final answer."""
     method: str
-    """The attack that the labels are from: another than was asked for where that one failed."""
+    """The attack that found the labels; another than the requested one if that failed."""
     converged: bool
-    """Whether the decoder came to rest; for an exact method, whether it found a solution."""
+    """Whether the decoder converged; for an exact method, whether it found a solution."""
     iterations: int
     """Number of iterations, rounds or solutions."""
     explained: bool
@@ -42,12 +42,12 @@ class DecodedLabels:
 
 
 def fallen_back(found: DecodedLabels, note: str) -> DecodedLabels:
-    """Return `found` with the reason why it is not from the method that was asked for."""
+    """Return `found` with the reason why another method than the requested one was used."""
     return replace(found, note="; ".join(part for part in (note, found.note) if part))
 
 
 class Decoder(Protocol):
-    """An attack that says how it found its labels."""
+    """An attack that reports how it found its labels."""
 
     def decode(self, oracle: Oracle, rng: np.random.Generator) -> DecodedLabels:
         """Decode the labels, using the oracle's budget as needed; return them and the method."""
@@ -59,7 +59,7 @@ class Decoder(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class AnsweredQueries:
-    """Random queries and their answers: all that a joint decoder works on."""
+    """Random queries and their answers: the whole input of a joint decoder."""
 
     queries: RandomQueries
     """Over the attacked points and the numbers of their candidates."""

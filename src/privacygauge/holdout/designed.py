@@ -46,9 +46,9 @@ class DesignedQueries(Informed, Decoder):
     knowledge: Knowledge | None = None
     """Predictions of a base model; random labels by default."""
     block: int = 256
-    """Queries that are made at a time, at least 1. It changes memory and time, no answer."""
+    """Queries made at a time, at least 1; affects memory and time, not the answer."""
     threads: int = 1
-    """For `MessagePassing`, where it stands in."""
+    """Number of threads of `MessagePassing`, which is used if answers are not exact."""
 
     name: ClassVar[str] = "designed"
 
@@ -180,7 +180,7 @@ def _ask_designed_queries(
 
 
 def _loads(knowledge: Knowledge | None, m: int, order: Ints) -> Callable[[int], Floats]:
-    """Return how many of the first p points are expected to be open before each round, by p."""
+    """Return the expected number of open points before each round, as a function of p."""
     if knowledge is None:
         shares: Floats = np.asarray(1.0 - 2.0 / m * np.arange(m // 2))
         return lambda p: np.asarray(p * shares)

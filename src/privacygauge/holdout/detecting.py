@@ -1,4 +1,4 @@
-"""Queries that are designed, not drawn: Lindstrom's detecting matrix, and its decoder.
+"""Designed queries: Lindstrom's detecting matrix, and its decoder.
 
 Number the queries y = 0, 1, ..., K - 1 and read a number as the set of its binary digits. With x
 a set, |x| its size, and a column for some pairs (x, j), j = 0, 1, ..., query y takes the second
@@ -197,7 +197,7 @@ def queries_for(n_points: int, kinds: int = 2) -> int:
 
 @lru_cache(maxsize=64)
 def _found_by(most: int, kinds: int) -> Ints:
-    """Return how many labels 1, 2, ..., `most` queries find."""
+    """Return the number of labels that 1, 2, ..., `most` queries find."""
     columns = np.array([_columns(s, kinds) for s in range(most.bit_length() + 1)])
     found: Ints = checks.frozen(np.cumsum(columns[np.bitwise_count(np.arange(most))]))
     return found
@@ -226,7 +226,7 @@ def _alternating(values: Ints) -> Ints:
 
 
 MOST = 2_000_000
-"""Largest number of queries considered: more find no fewer labels, and take memory."""
+"""Largest number of queries considered; more would take too much memory."""
 
 
 def designed_bias(n: int, m: int, k: int) -> float:

@@ -45,8 +45,9 @@ class Bias:
     kind: str
     """One of `KINDS`."""
     value: float
-    """A bias: accuracy above 1/m, of honest selection above the true accuracy; of a rate, no
-    bias: no constant is known."""
+    """A bias: accuracy above 1/m, for honest selection above the true accuracy. A rate is not a
+    bias, since its constant is unknown.
+    """
     assumption: str
     """The assumption behind it, in a line."""
     applies: bool = True
@@ -89,7 +90,7 @@ _SCAN = 50_000
 
 
 MOST = 10**9
-"""Points, and submissions of all accounts together, at most."""
+"""Largest number of points, and of submissions of all accounts."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class ReuseQuestion:
     k: int
     """Submissions of all accounts."""
     guard: Guard
-    """Between accuracy and analyst."""
+    """Guard between accuracy and analyst."""
     accuracy: float
     """Accuracy of honest submissions, in [0, 1]."""
     correlation: float
@@ -125,7 +126,7 @@ class ReuseQuestion:
 
     @property
     def delta(self) -> float:
-        """How often a guarantee may fail."""
+        """Probability that a guarantee fails."""
         return 1 - self.probability
 
     @property
@@ -140,7 +141,7 @@ class ReuseQuestion:
 
     @property
     def sparse(self) -> bool:
-        """Whether Poisson counts are to be preferred."""
+        """Whether the formula with Poisson counts is preferred."""
         return self.m >= FEWEST_CLASSES and not is_normal_enough(self.n, self.m, self.k)
 
 
@@ -265,7 +266,7 @@ def guarantee_rows(a: ReuseQuestion) -> Iterator[Bias]:
 
 
 def bias_curves(a: ReuseQuestion) -> tuple[BiasCurve, ...]:
-    """Return bias against submissions, from 1 to ten times as many as were asked about."""
+    """Return bias against submissions, from 1 to ten times the number asked about."""
     queries = np.unique(np.geomspace(1, 10 * a.k, _STEPS).round().astype(np.int64))
     error = a.error or 0.0
     sparse = a.m >= FEWEST_CLASSES and a.exact
@@ -309,7 +310,7 @@ def total_of(queries: int, accounts: int) -> int:
 
 
 def caveats(a: ReuseQuestion) -> Iterator[str]:
-    """Yield where the formulas are off, or silent."""
+    """Yield warnings about inaccurate or missing formulas."""
     if not is_normal_enough(a.n, a.m, a.k):
         instead = (
             "take the row with Poisson counts"
@@ -337,7 +338,7 @@ def caveats(a: ReuseQuestion) -> Iterator[str]:
 
 
 POINTS = 10**12
-"""Number of points that are searched."""
+"""Largest number of points that is searched."""
 
 
 def submissions_for_bias(a: ReuseQuestion) -> Iterator[AllowedSubmissions]:

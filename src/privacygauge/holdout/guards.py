@@ -73,14 +73,14 @@ class Rounded(Memoryless):
 
 @dataclass(frozen=True)
 class Calibrated(Memoryless):
-    """Rounds the accuracy to a step of the size of chance: 1 over the root of n, rounded down.
+    """Rounds the accuracy to a step as large as chance: 1 over the root of n, rounded down.
 
     Half a step, which is how far an answer may be off, is at least the standard error of an
     accuracy on n points: finer digits would rank by luck.
     """
 
     points: int | None = None
-    """In place of n for a metric with more chance in it (`Metric.points`), at least 1."""
+    """Replaces n for a metric with larger variance (`Metric.points`), at least 1."""
 
     def __post_init__(self) -> None:
         if self.points is not None and self.points < 1:
@@ -109,7 +109,7 @@ class Calibrated(Memoryless):
 
 
 class _Noisy(Memoryless):
-    """Adds noise that depends on the submission's content: sent again, it is the same."""
+    """Adds noise that depends on the submission's content: a repeat gets the same answer."""
 
     def _noise(self, rng: np.random.Generator) -> float:
         raise NotImplementedError
@@ -126,7 +126,7 @@ class _Noisy(Memoryless):
 
 @dataclass(frozen=True)
 class GaussianNoise(_Noisy):
-    """Adds normal noise that depends on the submission's content: sent again, it is the same."""
+    """Adds normal noise that depends on the submission's content: a repeat gets the same answer."""
 
     sd: float = 0.005
     """Standard deviation, above 0."""
@@ -196,7 +196,7 @@ def default_guard(n: float) -> Guard:
 
 
 def guard_for(guard: Guard, metric: Metric, truth: Values) -> Guard:
-    """Return the guard as it fits a metric: `Calibrated` to the chance in it, others as they are.
+    """Return the guard adapted to a metric: `Calibrated` by its variance, others unchanged.
 
     Raises
     ------

@@ -128,7 +128,7 @@ class Thresholdout:
     """
 
     threshold: float = 0.04
-    """How far apart the two may be, above 0."""
+    """Gap between the two accuracies above which the true one is shown, above 0."""
     scale: float = 0.01
     """The noise rate sigma, above 0."""
     releases: int = 1_000

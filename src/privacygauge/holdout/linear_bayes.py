@@ -22,7 +22,7 @@ _AT_ONCE = 2**23
 
 @dataclass(frozen=True, eq=False)
 class LinearBayes:
-    """The attack NB for any metric, by one who knows how frequent every hidden value is.
+    """The attack NB for any metric, for an attacker who knows the frequency of every hidden value.
 
     Each part of a submission is drawn uniformly from the metric's `moves`, so that a score is a
     sum over the examples of effects g(y, x), y the hidden value and x the move. All others' parts
@@ -47,7 +47,7 @@ class LinearBayes:
     """
 
     metric: Metric
-    """How submissions are scored."""
+    """Metric of submissions."""
     values: Values
     """(v,) Distinguished hidden values: all classes, or ascending numbers."""
     counts: Ints
@@ -58,7 +58,7 @@ class LinearBayes:
 
     @classmethod
     def told(cls, holdout: Holdout) -> LinearBayes:
-        """Return the attacker who knows how frequent every value in `holdout` is, and no more.
+        """Return the attacker who knows only the frequency of every value in `holdout`.
 
         Numbers are known in fifteen groups of equal size, by their means.
         """
@@ -88,7 +88,7 @@ class LinearBayes:
         return self._best(_sums(queries, answers), queries.k, oracle.error)
 
     def expected(self, truth: Values, k: int, error: float, rng: np.random.Generator) -> float:
-        """Return the score that k answers with such an `error` are expected to end with.
+        """Return the expected final score after k answers with such an `error`.
 
         One draw of it: the sums of answers by move are drawn from the normal distribution that they
         have about, in place of asking.

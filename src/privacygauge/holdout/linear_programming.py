@@ -31,7 +31,7 @@ _RAREST = -50.0
 
 @dataclass(frozen=True)
 class LinearProgramming(Informed, Decoder):
-    """The labels of least cost among shares of labels that explain the random queries' answers.
+    """The cheapest labels among fractional labels that explain the random queries' answers.
 
     Each point's labels get shares x_i(l) >= 0 that add up to 1 ("none of the candidates" is a
     label of its own where some are left out). Exact answers must be met; of others the absolute
@@ -53,9 +53,9 @@ class LinearProgramming(Informed, Decoder):
     knowledge: Knowledge | None = None
     """Predictions of a base model; a uniform prior over all labels by default."""
     seconds: float = 60.0
-    """The longest that the solver may take, above 0."""
+    """Time limit of the solver in seconds, above 0."""
     block: int = 256
-    """As in `NaiveBayes`."""
+    """Queries made at a time, at least 1, as in `NaiveBayes`."""
 
     name: ClassVar[str] = "linear-programming"
 
@@ -67,7 +67,7 @@ class LinearProgramming(Informed, Decoder):
     needs_points = True
 
     def decode(self, oracle: Oracle, rng: np.random.Generator) -> DecodedLabels:
-        """Return labels and how they were found, after all of the oracle's budget."""
+        """Decode the labels, using the whole budget; return them and the method."""
         return decode_by_program(
             ask_random_queries(oracle, self.knowledge, rng, block=self.block), rng, self.seconds
         )

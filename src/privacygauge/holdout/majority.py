@@ -34,9 +34,9 @@ class Majority:
     """
 
     block: int = 256
-    """Queries that are made at a time, at least 1. It changes memory and time, no answer."""
+    """Queries made at a time, at least 1; affects memory and time, not the answer."""
     threads: int = 1
-    """At least 1. It changes time, no answer."""
+    """Number of threads, at least 1; affects time, not the answer."""
 
     name: ClassVar[str] = "majority"
     least: ClassVar[float] = -1.0
@@ -52,7 +52,7 @@ class Majority:
         return None
 
     def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
-        """Return labels, (n,), after all of the oracle's budget."""
+        """Return labels, (n,), after the whole budget."""
         queries = random_queries(oracle, None, rng)
         answers = ask(oracle, queries, knowledge=None, block=self.block, threads=self.threads)
         weights = np.maximum(_votes(answers, oracle.n, oracle.n_classes), self.least)
@@ -100,7 +100,7 @@ class LinearScan(Informed):
     needs_points = True
 
     def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
-        """Return labels, (n,), after all of the oracle's budget, or once all points are known."""
+        """Return labels, (n,), after the whole budget, or once all points are known."""
         left = budget_of(oracle)
         labels, todo = _plan(oracle, self.knowledge, rng)
         if left == 0:

@@ -31,7 +31,7 @@ class MarkedSubmission:
     n_classes: int
     """Number of classes."""
     claimed: float | None = None
-    """The accuracy on the analyst's own data, where it gave one."""
+    """Accuracy on the analyst's own data; None if not given."""
     labels: NDArray[np.number] = field(repr=False, default_factory=lambda: np.empty(0, np.int64))
     """(n,) Submitted labels; with some metrics (n, columns)."""
     truth: NDArray[np.number] = field(repr=False, default_factory=lambda: np.empty(0, np.int64))
@@ -48,7 +48,7 @@ class MarkedSubmission:
         return np.asarray(self.labels == self.truth)
 
     def generator(self, key: bytes) -> np.random.Generator:
-        """Return the generator that belongs to the content of the submission under `key`.
+        """Return the generator seeded by the submission's content and `key`.
 
         The type and the layout of the labels do not matter, only their values.
         """
@@ -99,7 +99,7 @@ class Guard(Protocol):
 
 
 class Memoryless:
-    """A guard that starts without anything to remember but the key."""
+    """A guard whose initial state is its key alone."""
 
     def start(self, key: bytes) -> GuardState:
         """Return the state before the first submission."""

@@ -80,15 +80,15 @@ class MessagePassing(Informed, Decoder):
     knowledge: Knowledge | None = None
     """Predictions of a base model; a uniform prior over all labels by default."""
     iterations: int = 60
-    """The most that are made, at least 1."""
+    """Largest number of iterations, at least 1."""
     damping: float = 0.0
     """Share of the last posterior means that is kept, in [0, 1): steadier, slower, weaker. If exact
     answers do not converge without damping, they are decoded again with a little.
     """
     block: int = 256
-    """As in `NaiveBayes`."""
+    """Queries made at a time, at least 1, as in `NaiveBayes`."""
     threads: int = 1
-    """At least 1. It changes time, no answer."""
+    """Number of threads, at least 1; affects time, not the answer."""
 
     name: ClassVar[str] = "message-passing"
 
@@ -102,7 +102,7 @@ class MessagePassing(Informed, Decoder):
     needs_points = True
 
     def decode(self, oracle: Oracle, rng: np.random.Generator) -> DecodedLabels:
-        """Return labels and how they were found, after all of the oracle's budget."""
+        """Decode the labels, using the whole budget; return them and the method."""
         data = ask_random_queries(
             oracle, self.knowledge, rng, block=self.block, threads=self.threads
         )
@@ -239,7 +239,7 @@ def _pass(
 
 
 def _posterior(seen: Floats, log_prior: Floats, variance: float) -> Floats:
-    """Return probabilities, (b, r + 1), from indicators that were seen with normal noise."""
+    """Return probabilities, (b, r + 1), from indicators observed with normal noise."""
     logs = log_prior.copy()
     logs[:, :-1] += (seen - 0.5 * (1.0 - 1.0 / seen.shape[1])) / variance
     chances: Floats = softmax(logs, axis=1)

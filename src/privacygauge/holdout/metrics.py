@@ -22,11 +22,11 @@ from privacygauge.errors import InputError
 from privacygauge.holdout.names import METRICS
 
 Values = NDArray[np.number]
-"""Hidden or submitted: integers or floats."""
+"""Hidden or submitted values: integers or floats."""
 _MOST = 700.0
-"""Nats: exp(-_MOST) is a float still."""
+"""Largest exponent in nats: exp(-_MOST) is still a float."""
 _UNIT = 1e-6
-"""How far the probabilities of an example may sum from 1."""
+"""Largest deviation from 1 of the sum of an example's probabilities."""
 _ROUNDING = 1e-12
 
 
@@ -43,7 +43,7 @@ class Metric(Protocol):
 
     @property
     def numbers(self) -> bool:
-        """Whether hidden values are numbers, not classes."""
+        """Whether hidden values are numbers and not classes."""
 
     @property
     def like_share(self) -> bool:
@@ -51,16 +51,16 @@ class Metric(Protocol):
 
     @property
     def worst(self) -> float | None:
-        """The error that scores 0, of a metric that is known as an error; None for others."""
+        """Error that scores 0, for a metric that is known as an error; None for others."""
 
     def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
         """Return the checked hidden values, (n,), and the number of classes; 0 for none."""
 
     def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
-        """Return a checked submission, (n,) or (n, columns); messages speak of it alone."""
+        """Return a checked submission, (n,) or (n, columns); errors quote only the submission."""
 
     def width(self, n_classes: int) -> int:
-        """Return how many numbers a submission has for an example, at most."""
+        """Return the largest number of values that a submission has per example."""
 
     def score(self, submitted: Values, truth: Values) -> float:
         """Return the score, in [0, 1]."""
@@ -72,13 +72,13 @@ class Metric(Protocol):
         """
 
     def tail(self, truth: Values) -> float:
-        """Return N such that who knows nothing of the hidden values hardly exceeds `chance`.
+        """Return N such that an attacker without knowledge hardly exceeds `chance`.
 
         By e or more with a probability of at most exp(-2 N e^2), for each submission.
         """
 
     def chance(self, truth: Values) -> float:
-        """Return the most that is expected of who knows only how frequent every value is."""
+        """Return the best expected score of an attacker who knows only value frequencies."""
 
     def moves(self, n_classes: int) -> Values:
         """Return the values from which an attacker draws an example's part of a random submission.
@@ -96,7 +96,7 @@ class Metric(Protocol):
         """
 
     def best(self, belief: Floats, values: Values) -> Values:
-        """Return the submission whose score is expected to be highest.
+        """Return the submission with the highest expected score.
 
         `belief` is the probability, (n, v), of each of the hidden `values`, (v,): classes in their
         order, or numbers that go up.
@@ -118,7 +118,7 @@ class _Mean:
 
 
 class _OfLabels(_Mean):
-    """Hidden labels, of which an example's score is a number in [0, 1], averaged."""
+    """A mean over examples with hidden labels, each scored in [0, 1]."""
 
     form: ClassVar[str] = "i"
     numbers: ClassVar[bool] = False
@@ -242,7 +242,7 @@ class _Top(_OfLabels):
 
 
 class _OfProbabilities(_OfLabels):
-    """Submitted are a probability for each class, or with two classes that of class 1 alone."""
+    """Submissions are a probability for each class, or with two classes that of class 1 alone."""
 
     form: ClassVar[str] = "f"
 
@@ -448,7 +448,7 @@ class _AUC(_OfTwo):
 
 @dataclass(frozen=True)
 class _OfNumbers(_Mean):
-    """Hidden numbers in a range that everybody knows."""
+    """Hidden numbers in a publicly known range."""
 
     low: float
     """The least that a hidden or submitted value may be."""
@@ -664,7 +664,7 @@ def _check_shape(values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.generi
 
 
 def _sizes(truth: Values) -> Floats:
-    """Return how many examples the classes that occur have."""
+    """Return the number of examples of each class that occurs."""
     return np.unique(truth, return_counts=True)[1].astype(np.float64)
 
 

@@ -48,7 +48,7 @@ class Budget:
     def submissions(
         self, guard: Guard, n: int, n_classes: int, accounts: int | None = None
     ) -> int | None:
-        """Return how many submissions of all accounts together it allows; None for no limit.
+        """Return the number of submissions of all accounts that it allows; None for no limit.
 
         `accounts` are those that submit, where each has a state of the guard's of its own.
         """
@@ -68,7 +68,7 @@ class Holdout:
     n_classes: int
     """The number of classes, at least 2; 0 where the metric has none."""
     metric: Metric = ACCURACY
-    """How submissions are scored."""
+    """Metric of submissions."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", self.metric.truth(self.labels, self.n_classes)[0])
@@ -111,7 +111,7 @@ class Holdout:
         guard: Guard | None = None,
         budget: Budget | None = None,
     ) -> Oracle:
-        """Return an oracle for one analyst: all of the budget, and a guard that saw nothing.
+        """Return an oracle for one analyst, with the whole budget and a fresh guard.
 
         Parameters
         ----------
@@ -203,7 +203,7 @@ class Oracle:
         return self._guard.error(self.n)
 
     def left(self, account: str = "") -> int | None:
-        """Return how many submissions `account` has left; None where nothing limits them."""
+        """Return the number of submissions left to `account`; None for no limit."""
         limits = []
         if self._total is not None:
             limits.append(self._total - self.used)
@@ -287,7 +287,7 @@ def _submissions(labels: ArrayLike, n: int, n_classes: int, rows: int | None) ->
 
 
 def _n_correct(rows: Labels, truth: Labels) -> Ints:
-    """Return how many labels of every row, (b, n), are right."""
+    """Return the number of right labels of every row, (b, n)."""
     if not rows.T.flags.c_contiguous:
         return np.array([np.count_nonzero(row == truth) for row in rows], np.int64)
     by_point = rows.T

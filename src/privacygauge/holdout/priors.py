@@ -159,7 +159,7 @@ def _require_within(value: int, low: int, high: int, name: str) -> int:
 
 
 Prior = Literal["uniform", "classes"]
-"""Without a model: nothing, or how frequent each class is."""
+"""Prior without a model: uniform, or the class frequencies."""
 FREQUENCIES = "how frequent each hidden value is, no model"
 
 

@@ -57,7 +57,7 @@ class Words:
 
 
 Fill = Callable[[np.uint64, _Words], None]
-"""Puts mix(start + g), mix(start + 2 g) and so on into an array."""
+"""Writes mix(start + g), mix(start + 2 g) and so on into an array."""
 
 
 def mix_words(words: _Words, scratch: _Words | None = None) -> _Words:
@@ -135,7 +135,7 @@ class RandomQueries:
     k: int
     """The number of queries."""
     key: int = field(repr=False)
-    """In 0..2^64-1; two matrices with different keys are independent."""
+    """Key in 0..2^64-1; matrices with different keys are independent."""
 
     @classmethod
     def drawn(cls, n: int, m: int, k: int, rng: np.random.Generator) -> RandomQueries:

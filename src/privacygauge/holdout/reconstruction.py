@@ -60,11 +60,11 @@ class Reconstruction(Decoder):
     """
 
     size: int = 40
-    """Points to reconstruct, t, at least 1; no more than there are."""
+    """Number of points to reconstruct, t, at least 1."""
     seconds: float = 30.0
-    """The longest that each of two searches may take, above 0."""
+    """Time limit of each of two searches in seconds, above 0."""
     block: int = 256
-    """As in `NaiveBayes`."""
+    """Queries made at a time, at least 1, as in `NaiveBayes`."""
 
     name: ClassVar[str] = "reconstruction"
 
@@ -81,7 +81,7 @@ class Reconstruction(Decoder):
         return None
 
     def decode(self, oracle: Oracle, rng: np.random.Generator) -> DecodedLabels:
-        """Return labels and how they were found, after all of the oracle's budget."""
+        """Decode the labels, using the whole budget; return them and the method."""
         budget_of(oracle)
         if oracle.error:
             stand_in = MessagePassing(block=self.block).decode(oracle, rng)
@@ -143,7 +143,7 @@ def reconstruct_labels(
 def _ask_counts(
     oracle: Oracle, points: Ints, block: int, rng: np.random.Generator
 ) -> tuple[Codes, Floats]:
-    """Return random queries of `points`, (t, k), and how many labels of each are right, (k,)."""
+    """Return random queries of `points`, (t, k), and the number of right labels of each, (k,)."""
     queries = RandomQueries.drawn(len(points), oracle.n_classes, budget_of(oracle), rng)
     codes = queries.points(0, len(points))
     counts = np.empty(queries.k)

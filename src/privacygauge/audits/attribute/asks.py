@@ -1,4 +1,4 @@
-"""What `privacygauge attribute` asks, and how it is played."""
+"""Options of `privacygauge attribute`, and its run."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class AttributeRequest(LabelledRecords):
 
 
 def play(asked: AttributeRequest, work: Work) -> AttributeAudit:
-    """Return the audit that was asked for."""
+    """Run the requested audit."""
     from privacygauge.audits.attribute.play import audit_attribute
     from privacygauge.classifier.forms import NUMBERS, form_of_fitted
     from privacygauge.classifier.named import fitted_model

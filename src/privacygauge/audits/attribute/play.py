@@ -32,7 +32,7 @@ class AttributeAudit(Reported, JudgedGuesses):
     """(n,) The user's ids, or row numbers."""
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         from privacygauge.audits.attribute.says import report
 
         return report(self)

@@ -54,7 +54,7 @@ _DIFFER = (
 
 
 def report(f: AttributeAudit) -> Report:
-    """Return everything that the audit says, as plain values."""
+    """Return the report, as plain values."""
     attacks = _rates(f)
     n_in = int(f.member.sum())
     names = ", ".join(plain(name) for name in f.guesses.secret.names)

@@ -1,4 +1,4 @@
-"""What `privacygauge classifier` and `privacygauge demo` ask, and how they are played."""
+"""Options of `privacygauge classifier` and `privacygauge demo`, and their runs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ LIMITS = (
     "shown), worst-records (members that stand out) or detectable (the least accuracy that would "
     "have been found). Add .low for the lower end of the interval (accuracy.low=0.6)."
 )
-"""What ``--fail-above`` says of `METRICS`."""
+"""Help of ``--fail-above`` on `METRICS`."""
 
 TABLES = ("records.parquet", "roc.csv")
 """Files next to the report."""
@@ -211,7 +211,7 @@ class ClassifierRequest(TrainingRequest):
 
 
 def play(asked: ClassifierRequest, work: Work) -> Audit:
-    """Return the audit that was asked for."""
+    """Run the requested audit."""
     if asked.target is not None:
         return _of_files(asked, asked.target)
     from privacygauge.audits.classifier.models import audit_trained

@@ -41,7 +41,7 @@ _NAMED = 10
 
 
 def report(f: CandidateAudit) -> Report:
-    """Return everything that the audit says, as plain values."""
+    """Return the report, as plain values."""
     accuracy = f.per_target[f.best.title].accuracy
     records = several(len(f.targets), "record")
     # Those first that the best attack is most often right on.

@@ -41,7 +41,7 @@ class Audit(AttackFindings, Reported):
         )
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         from privacygauge.audits.classifier.says import report
 
         return report(self)
@@ -63,7 +63,7 @@ class CandidateAudit(JudgedCandidates, Reported):
     """Description of the game; its numbers of members and non-members count guesses."""
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         from privacygauge.audits.classifier.candidates_say import report
 
         return report(self)

@@ -38,7 +38,7 @@ _SLICES = 60
 
 
 def report(f: Audit) -> Report:
-    """Return everything that the audit says, as plain values."""
+    """Return the report, as plain values."""
     a = f.attacks
     found = riskiest(f)
     ranked = f.records.vulnerability is not None and bool(f.records.vulnerability.stands_out.any())

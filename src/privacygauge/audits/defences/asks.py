@@ -1,4 +1,4 @@
-"""What `privacygauge defend` asks, and how it is played."""
+"""Options of `privacygauge defend`, and its run."""
 
 from __future__ import annotations
 

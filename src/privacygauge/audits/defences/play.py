@@ -61,7 +61,7 @@ class DefenceAudit(ComparedDefences, Reported):
     """Reasons to doubt the predictions: with any of them, no absence of a leak is claimed."""
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         from privacygauge.audits.defences.says import report
 
         return report(self)

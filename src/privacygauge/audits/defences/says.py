@@ -31,7 +31,7 @@ from privacygauge.report.values import About, Cell, Content, Json, Measure, Repo
 
 
 def report(f: DefenceAudit) -> Report:
-    """Return everything that the audit says, as plain values."""
+    """Return the report, as plain values."""
     epochs = {"epochs.csv": lambda: epochs_frame(f)} if f.curve else {}
     n = len(f.compared)
     defence = (
@@ -311,7 +311,7 @@ def _trained_row(c: ComparedDefence) -> dict[str, object]:
 
 
 def data(f: DefenceAudit) -> dict[str, Json]:
-    """Return the keys that reports of this kind alone have.
+    """Return the keys of ``report.json`` that only this kind of report has.
 
     ``undefended``, and ``adaptive``, ``non_adaptive`` and ``left`` of all ``defences``, hold
     together at ``level``; the entries of ``attacks`` each by itself. ``left`` is what counts: the

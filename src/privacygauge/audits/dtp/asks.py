@@ -1,4 +1,4 @@
-"""What `privacygauge dtp` asks, and how it is played."""
+"""Options of `privacygauge dtp`, and its run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ METRICS = (*amounts("pdtp", "mean", "dtp", "dtp-upper"), *shares("share"))
 
 
 SETTINGS = "Settings of the model"
-"""The heading of options that concern single models."""
+"""Heading of the options about single models."""
 
 FURTHER = "Further measurements"
 """The heading of options that ask for more than one value per record."""

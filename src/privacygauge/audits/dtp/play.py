@@ -52,7 +52,7 @@ class DtpAudit(DtpFindings, Reported):
     """Origin of the findings: command, seed, level and inputs."""
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         from privacygauge.audits.dtp.says import report
 
         return report(self)

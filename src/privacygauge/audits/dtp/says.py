@@ -26,7 +26,7 @@ from privacygauge.report.values import About, Json, Measure, Report, Worst
 
 
 def report(f: DtpAudit) -> Report:
-    """Return everything that the audit says, as plain values."""
+    """Return the report, as plain values."""
     path = f.removal
     shown = f.order[: words.MOST]
     removal = {} if path is None else {"removal.csv": lambda: words.removal_frame(path)}
@@ -205,7 +205,7 @@ def _terms(f: DtpAudit) -> dict[str, str]:
 
 
 def _data(f: DtpAudit) -> dict[str, Json]:
-    """Return the keys that reports of this kind alone have: at most 50 records, none's contents."""
+    """Return the keys of ``report.json`` for this kind alone: at most 50 records, no contents."""
     numbers = {"pdtp": f.pdtp, "dtp_lower": f.dtp.low, "dtp_upper": f.dtp.high}
     return {
         **pick_values(f, "model", "method", "n_train", "decision", "certified", bin="width"),

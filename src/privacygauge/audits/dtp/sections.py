@@ -51,7 +51,7 @@ GROUPS = 10
 """Number of groups of records that are shown, and of the records of each."""
 
 _PRINTED = 5
-"""Number of of the riskiest records that are printed in a terminal."""
+"""Number of the riskiest records that are printed in a terminal."""
 
 _AT_ONCE = 10
 """Number of rows of a table that are shown, the others behind a fold."""

@@ -1,4 +1,4 @@
-"""What `privacygauge language extract` asks, and how it is played."""
+"""Options of `privacygauge language extract`, and its run."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class ExtractionRequest(ModelsRequest):
 
 
 def play(asked: ExtractionRequest, work: Work) -> ExtractionAudit:
-    """Return the audit that was asked for."""
+    """Run the requested audit."""
     from privacygauge.audits.extraction.play import audit_extraction
     from privacygauge.language.extracted import Tries
     from privacygauge.language.extraction import Writing

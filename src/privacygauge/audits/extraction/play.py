@@ -45,7 +45,7 @@ class ExtractionAudit(Reported):
     """Whether the page shows the extracted texts."""
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         from privacygauge.audits.extraction.says import report
 
         return report(self)

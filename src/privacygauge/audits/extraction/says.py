@@ -112,7 +112,7 @@ _CONTENT = (
 
 
 def report(a: ExtractionAudit) -> Report:
-    """Return everything that the audit says, as plain values."""
+    """Return the report, as plain values."""
     f = a.found
     w = _words(a)
     ways = _ways(a)

@@ -58,7 +58,7 @@ class SyntheticAudit(Reported, PlayedGame):
         )
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         from privacygauge.audits.generator.says import report
 
         return report(self)

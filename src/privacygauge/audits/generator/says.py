@@ -59,7 +59,7 @@ _GAME = (
 
 
 def report(f: SyntheticAudit) -> Report:
-    """Return everything that the audit says, as plain values."""
+    """Return the report, as plain values."""
     chosen = " and the worst record were" if len(f.targets) > 1 else " was"
     risky = tuple(sections.records(f))
     return Report(
@@ -265,7 +265,7 @@ _TERMS = {
 
 
 def data(f: SyntheticAudit) -> dict[str, Json]:
-    """Return the keys that reports of this kind alone have.
+    """Return the keys of ``report.json`` that only this kind of report has.
 
     An attack's numbers are means over the targets; those of every target are under ``targets``, by
     the attack's title, without the record's contents. The standard deviation of a group of one

@@ -33,7 +33,7 @@ from privacygauge.report.values import Block, Cell, Column, Content, FoldedBlock
 from privacygauge.synthetic.games.judging import TargetGroup
 
 _PRINTED = 5
-"""Number of of the riskiest records that are printed in a terminal."""
+"""Number of the riskiest records that are printed in a terminal."""
 
 _LINE = "0.4 to 1"
 

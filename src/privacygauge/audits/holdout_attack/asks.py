@@ -1,4 +1,4 @@
-"""What `privacygauge holdout attack` asks, and how it is played."""
+"""Options of `privacygauge holdout attack`, and its run."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class HoldoutAudit(ContestFindings, Reported):
     """Origin of the findings: command, seed, level and inputs."""
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         from privacygauge.audits.holdout_attack.says import report
 
         return report(self)

@@ -75,7 +75,7 @@ _ROOM = 1.0
 
 
 def report(f: HoldoutAudit) -> Report:
-    """Return everything that the audit says, as plain values."""
+    """Return the report, as plain values."""
     gains = "What each attack gains behind each guard"
     return Report(
         "holdout-attack",
@@ -323,7 +323,7 @@ def plot_biases(f: HoldoutAudit, ax: Axes | None = None) -> Axes:
 
 
 def _data(f: HoldoutAudit) -> dict[str, Json]:
-    """Return the keys that reports of this kind alone have.
+    """Return the keys of ``report.json`` that only this kind of report has.
 
     ``accuracy``, ``baseline``, ``bias`` and ``queries_used`` are those of the attack and guard that
     are named beside; where there are several, of the pair that goes furthest, with the interval of

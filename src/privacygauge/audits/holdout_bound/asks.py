@@ -1,4 +1,4 @@
-"""What `privacygauge holdout bound` asks, and how it is played."""
+"""Options of `privacygauge holdout bound`, and its run."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class BoundRequest(Request):
 
 
 def play(asked: BoundRequest, work: Work) -> HoldoutBounds:
-    """Return the bounds that were asked for."""
+    """Compute the requested bounds."""
     from privacygauge.audits.holdout_bound.play import holdout_bounds
 
     queries, accounts = asked.submissions

@@ -26,7 +26,7 @@ class HoldoutBounds(ReuseBounds, Reported):
     """Origin of the numbers; a guarantee holds with at least the probability of its level."""
 
     def report(self) -> Report:
-        """Return everything that the bounds say, as plain values."""
+        """Return the report, as plain values."""
         from privacygauge.audits.holdout_bound.says import report
 
         return report(self)

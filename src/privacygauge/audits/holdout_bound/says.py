@@ -54,7 +54,7 @@ _FURTHER = {"nb": "nb", "majority": "majority", "scan": "linear_scan", "theorem-
 
 
 def report(f: HoldoutBounds) -> Report:
-    """Return everything that the bounds say, as plain values."""
+    """Return the report, as plain values."""
     submitted = several(f.queries, "submission")
     within = f"Within {points(f.allowed_bias)} points"
     inverse = text(
@@ -300,7 +300,7 @@ def plot_curves(f: HoldoutBounds, ax: Axes | None = None) -> Axes:
 
 
 def _data(f: HoldoutBounds) -> dict[str, Json]:
-    """Return the keys that reports of this kind alone have.
+    """Return the keys of ``report.json`` that only this kind of report has.
 
     ``nb``, ``majority`` and every further number under its own key, a bias above 1/m each
     (``honest_best_of_k``: above the true accuracy); what each assumes under ``assumptions``; rates,

@@ -1,4 +1,4 @@
-"""What `privacygauge language` asks, of energies or of models, and how it is played."""
+"""Options of `privacygauge language`, for energies or for models, and its run."""
 
 from __future__ import annotations
 
@@ -319,7 +319,7 @@ def _rate(text: str) -> float:
 
 
 def play(asked: LanguageRequest, work: Work) -> LanguageAudit:
-    """Return the audit that was asked for, of energies or of models."""
+    """Run the requested audit, of energies or of models."""
     from privacygauge.audits.language.play import audit_language
 
     if asked.scores is None:

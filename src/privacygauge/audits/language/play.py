@@ -60,7 +60,7 @@ class LanguageAudit(Reported, EnergyFindings):
         return replace(self.attacks(unit), evaluations=unit.spoken)
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         from privacygauge.audits.language.says import report
 
         return report(self)

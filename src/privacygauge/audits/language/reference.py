@@ -1,4 +1,4 @@
-"""What `privacygauge language train-reference` asks, and doing it: no audit, but made for one."""
+"""Options of `privacygauge language train-reference`, and the training that it starts."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from privacygauge.report.values import About, Json, Measure, Report, Worst
 
 
 def report(f: LanguageAudit) -> Report:
-    """Return everything that the audit says, as plain values."""
+    """Return the report, as plain values."""
     void = (
         "A control fired: the numbers of the attacks are void as a measure of what the model "
         "memorised. "
@@ -193,7 +193,7 @@ def records_frame(f: LanguageAudit) -> DataFrame:
 
 
 def _data(f: LanguageAudit) -> dict[str, Json]:
-    """Return the keys that reports of this kind alone have; texts are not in it.
+    """Return the keys of ``report.json`` that only this kind of report has; texts are not in it.
 
     ``attacks`` are those on samples; those on patients are under ``patients``, and those on short
     and long samples under ``lengths``.

@@ -1,4 +1,4 @@
-"""What `privacygauge language split` asks, and doing it: no audit, but made for an honest one."""
+"""Options of `privacygauge language split`, and the split that it makes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `privacygauge holdout log` asks, and how it is played."""
+"""Options of `privacygauge holdout log`, and its run."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class LogRequest(Request):
 
 
 def play(asked: LogRequest, work: Work) -> LeaderboardAudit:
-    """Return the audit that was asked for."""
+    """Run the requested audit."""
     from privacygauge.audits.leaderboard.play import GUARDS as REPLAYED
     from privacygauge.audits.leaderboard.play import audit_leaderboard
     from privacygauge.holdout.history.reading import read_history

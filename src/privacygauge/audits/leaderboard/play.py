@@ -30,7 +30,7 @@ class LeaderboardAudit(Reported, HistoryFindings):
     """
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         from privacygauge.audits.leaderboard.says import report
 
         return report(self)

@@ -58,7 +58,7 @@ _MOST = 4_000
 
 
 def report(f: LeaderboardAudit) -> Report:
-    """Return everything that the audit says, as plain values."""
+    """Return the report, as plain values."""
     n = several(len(f.submissions.accounts), "submission")
     accounts = several(f.n_accounts, "account")
     classes = f" and {count(f.n_classes)} classes" if f.n_classes else ""
@@ -376,7 +376,7 @@ def _terms(f: LeaderboardAudit) -> dict[str, str]:
 
 
 def _data(f: LeaderboardAudit) -> dict[str, Json]:
-    """Return the keys that reports of this kind alone have.
+    """Return the keys of ``report.json`` that only this kind of report has.
 
     Submitted answers and labels are not in it, only numbers of submissions in time from 0.
     """

@@ -24,7 +24,7 @@ QUIET = Grade("nothing stands out", Severity.NOTHING)
 LOUD = Grade("something stands out", Severity.MODERATE)
 """Grade of a finding: moderate and not grave, since it is not a proof."""
 GRADES = (QUIET, LOUD)
-"""From mild to grave."""
+"""Grades, from mild to grave."""
 
 NO_PROOF = (
     "A finding is no proof of intent: each says what it may come from besides. Look at the "

@@ -1,4 +1,4 @@
-"""What `privacygauge dp-audit` asks, and how it is played."""
+"""Options of `privacygauge dp-audit`, and its run."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class ClaimRequest(Request):
 
 
 def play(asked: ClaimRequest, work: Work) -> ClaimAudit:
-    """Return the audit that was asked for."""
+    """Run the requested audit."""
     from privacygauge.audits.privacy_claim.play import audit_privacy_claim
 
     return audit_privacy_claim(

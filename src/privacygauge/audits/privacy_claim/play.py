@@ -84,7 +84,7 @@ class ClaimAudit(BoundsOfDesign, Reported):
         return len(self.canaries.member) - self.n_in
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         from privacygauge.audits.privacy_claim.says import report
 
         return report(self)

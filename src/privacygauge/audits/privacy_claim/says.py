@@ -63,7 +63,7 @@ _ACROSS = {
 
 
 def report(f: ClaimAudit) -> Report:
-    """Return everything that the audit says, as plain values."""
+    """Return the report, as plain values."""
     canaries = f.canaries
     n = count(f.n_in + f.n_out)
     dealt = f"{n} made-up records were put in or left out by coins"
@@ -297,7 +297,7 @@ def curve_frame(f: ClaimAudit) -> DataFrame:
 
 
 def _data(f: ClaimAudit) -> dict[str, Json]:
-    """Return the keys that reports of this kind alone have."""
+    """Return the keys of ``report.json`` that only this kind of report has."""
     guessed = f.guessed
     pairs = () if guessed is None else zip(guessed.n_guesses, guessed.n_right, strict=True)
     return {

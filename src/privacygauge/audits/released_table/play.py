@@ -140,7 +140,7 @@ class ReleasedAudit(Reported, Release):
         return f"<ReleasedAudit of {self.n_synthetic:,} synthetic rows: {headline}>"
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         from privacygauge.audits.released_table.says import report
 
         return report(self)

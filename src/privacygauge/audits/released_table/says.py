@@ -39,7 +39,7 @@ _RISK = ("name", "variant", "meaning", "attack", "control", "baseline", "risk", 
 
 
 def report(f: ReleasedAudit) -> Report:
-    """Return everything that the audit says, as plain values."""
+    """Return the report, as plain values."""
     shown = _riskiest(f)
     told = verdict(f)
     measures = tuple(_measures(f))
@@ -333,7 +333,7 @@ def _terms(f: ReleasedAudit) -> dict[str, str]:
 
 
 def _data(f: ReleasedAudit) -> dict[str, Json]:
-    """Return the keys that reports of this kind alone have.
+    """Return the keys of ``report.json`` that only this kind of report has.
 
     ``risk`` is a list of the forms of the three risks. Without a holdout there are no attacks, and
     what needs one is None. Scores and contents of single records are not in it.

@@ -1,4 +1,4 @@
-"""What `privacygauge vulnerable` asks, and how it is played."""
+"""Options of `privacygauge vulnerable`, and its run."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class VulnerableRequest(TableRequest):
 
 
 def play(asked: VulnerableRequest, work: Work) -> VulnerableRecords:
-    """Return the ranking that was asked for."""
+    """Compute the requested ranking."""
     from privacygauge.audits.vulnerable.play import vulnerable_records
     from privacygauge.runs.atomic import check_writable
     from privacygauge.runs.provenance import file_hashes

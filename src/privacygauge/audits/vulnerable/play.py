@@ -83,7 +83,7 @@ class VulnerableRecords(Reported, Vulnerability):
         return f"<VulnerableRecords of {len(self):,}: row {row} first, with {self.scores[row]:.4f}>"
 
     def report(self, top: int | None = None) -> Report:
-        """Return everything that there is to say, as plain values.
+        """Return the report, as plain values.
 
         Lists `top` records; by default as many as `listed`.
         """
@@ -176,7 +176,7 @@ def _people(owner: Ints | None) -> list[str]:
 
 
 def _report(f: VulnerableRecords, top: int) -> Report:
-    """Return everything that there is to say, as plain values; `top` records are listed."""
+    """Return the report, as plain values; `top` records are listed."""
     shown = _top(f, top)
     return Report(
         "vulnerable",

@@ -1,4 +1,4 @@
-"""What `privacygauge worst-case` asks, and how it is played."""
+"""Options of `privacygauge worst-case`, and its run."""
 
 from __future__ import annotations
 

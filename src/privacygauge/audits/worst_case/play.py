@@ -43,7 +43,7 @@ class WorstCaseComparison(ComparedTrainings, Reported):
     """
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         from privacygauge.audits.worst_case.says import report
 
         return report(self)

@@ -31,7 +31,7 @@ _AT_FPRS = {"tpr@0.1": 0.1, "tpr@0.01": 0.01, "tpr@0.001": 0.001}
 
 
 def report(f: WorstCaseComparison) -> Report:
-    """Return everything that the audit says, as plain values."""
+    """Return the report, as plain values."""
     canaries, ordinary = f.groups
     which = f"of each of {count(len(f.trainings))} trainings"
     if not f.defended:
@@ -217,7 +217,7 @@ def _row(f: WorstCaseComparison, training: AttackedTraining) -> dict[str, object
 
 
 def _data(f: WorstCaseComparison) -> dict[str, Json]:
-    """Return the keys that reports of this kind alone have.
+    """Return the keys of ``report.json`` that only this kind of report has.
 
     ``trainings``, without a defence first; in each both groups of ``targets`` with what the best
     attack reaches (``highest`` and ``highest_auc``, all of which hold together at ``level``) and

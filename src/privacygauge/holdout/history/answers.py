@@ -51,7 +51,7 @@ _POOLED = 5.0
 
 
 def one_label_scan(history: History, near: Nearness) -> tuple[Evidence, ...]:
-    """Return for every account, and for the best group, whether one label changes at a time."""
+    """Test every account, and the best group, for changing one label at a time."""
     small = (near.distance >= 1) & (near.distance <= _SMALL)
 
     def counted(group: Sequence[int]) -> Bools:
@@ -64,7 +64,7 @@ def one_label_scan(history: History, near: Nearness) -> tuple[Evidence, ...]:
 
 
 def random_rows(history: History, near: Nearness) -> Bools:
-    """Return which submissions, (k,), are at chance in score and in agreement with each other."""
+    """Mark submissions, (k,), at chance in score and in agreement with each other."""
     assert history.n_classes is not None
     inside = at_chance(history) & near.fresh
     others = int(np.count_nonzero(inside)) - 1
@@ -78,7 +78,7 @@ def random_rows(history: History, near: Nearness) -> Bools:
 
 
 def random_answers(history: History, near: Nearness) -> tuple[Evidence, ...] | Skipped:
-    """Return for every account, and for the best group, whether their answers are random."""
+    """Test every account, and the best group, for random answers."""
     if history.n_classes is None:
         return Skipped(RANDOM.title, "the number of classes is not known")
     if not history.counted:
@@ -108,7 +108,7 @@ _ALIKE = 0.3
 
 @dataclass(frozen=True, eq=False)
 class NeighbourPredictions:
-    """How well submissions are predicted by those of the same account around them."""
+    """Prediction of submissions from the account's other submissions around them."""
 
     flags: Bools
     """(k,) Whether a submission is as unpredictable as coin flips."""
@@ -119,13 +119,13 @@ class NeighbourPredictions:
     guess: Floats
     """(k,) Hits expected of a guess among the answers that the others gave."""
     variance: Floats
-    """(k,) Of that number."""
+    """(k,) Variance of that number."""
     n_points: int
     """Sampled points."""
 
 
 def coins(history: History, near: Nearness) -> NeighbourPredictions:
-    """Return how well every submission is predicted by the account's others around it."""
+    """Predict every submission from the account's others around it."""
     k = len(history)
     table = np.zeros((k, 4))
     for code in range(len(history.names)):
@@ -149,14 +149,14 @@ def coins(history: History, near: Nearness) -> NeighbourPredictions:
 
 @dataclass(frozen=True, eq=False)
 class Wavering:
-    """How often accounts change their mind about points, and whether others do about the same."""
+    """Changes of mind of accounts about points, compared across accounts."""
 
     codes: Ints
     """(k, s) The answers on the sampled points, by rank."""
     shares: Floats
-    """(accounts, s) Of an account's new submissions, those that contradict its majority."""
+    """(accounts, s) Share of an account's new submissions that contradict its majority."""
     bases: Ints
-    """(accounts, s) That majority."""
+    """(accounts, s) The majority answers."""
 
     @classmethod
     def counted(cls, history: History, near: Nearness) -> Wavering:
@@ -199,7 +199,7 @@ class Wavering:
 
 
 def _contradicting(codes: Ints) -> tuple[Floats, Ints]:
-    """Return the share of the rows that contradict the most frequent answer, and that; (s,)."""
+    """Return the share of rows that contradict the most frequent answer, and that answer; (s,)."""
     if not len(codes):
         return np.zeros(codes.shape[1]), np.zeros(codes.shape[1], np.int64)
     counts = np.stack([np.count_nonzero(codes == c, axis=0) for c in range(int(codes.max()) + 1)])
@@ -209,7 +209,7 @@ def _contradicting(codes: Ints) -> tuple[Floats, Ints]:
 def random_changes(
     history: History, near: Nearness, found: NeighbourPredictions
 ) -> tuple[Evidence, ...]:
-    """Return for every account whether it changes a common base at random."""
+    """Test every account for random changes of a common base."""
     evidence = []
     shared = Wavering.counted(history, near)
     what = "are as unpredictable as coin flips where the account's others disagree"
@@ -232,7 +232,7 @@ def random_changes(
 
 
 def shared_lineage(history: History, near: Nearness) -> tuple[Evidence, ...]:
-    """Return for every two accounts whether each goes on with the other's work."""
+    """Test every two accounts for continuing each other's work."""
     k = len(history)
     accounts = range(len(history.names))
     earlier = np.tri(k, k=-1, dtype=np.bool_) & near.fresh
@@ -347,12 +347,12 @@ def random_flips(history: History, near: Nearness) -> tuple[Evidence, ...] | Ski
 
 @dataclass(frozen=True, eq=False)
 class _MajorityComparison:
-    """How far two sums over a submission's changes are above those of changes at random."""
+    """Excess of two sums over a submission's changes above those of random changes."""
 
     above: Floats
-    """(2,) By how much others change the same points, and the base is wrong there."""
+    """(2,) Excess of changes by others on the same points, and of errors of the base there."""
     variance: Floats
-    """(2,) Of either, for a random choice of as many points."""
+    """(2,) Variance of each for a random choice of the same number of points."""
 
     @property
     def like_chance(self) -> bool:
@@ -363,7 +363,7 @@ class _MajorityComparison:
 def _compare_with_majority(
     row: Ints, counts: Answers, total: int, truth: Ints
 ) -> _MajorityComparison | None:
-    """Return how a submission changes the majority of `total` others, given their counts."""
+    """Compare a submission's changes with the majority of `total` others, given their counts."""
     if total < _NEIGHBOURS:
         return None
     base = counts.argmax(axis=0)

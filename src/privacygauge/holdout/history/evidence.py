@@ -1,4 +1,4 @@
-"""Evidence for a pattern in a history: a p-value, whom it speaks of, and how tails are counted."""
+"""Evidence for a pattern in a history: p-values, accounts, and tail bounds."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from scipy.special import gammaln
 from privacygauge.core.checks import Bools, Ints
 
 _FULL = 8
-"""Accounts: larger groups than this are looked at only in powers of two."""
+"""Largest group of accounts tried at every size; larger ones are tried at powers of two."""
 _LOOKED_INTO = math.log(0.05)
-"""Groups that stand out so much are rid of the accounts that add nothing to it."""
+"""Log p-value below which a group is reduced to the accounts that add to it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,9 +25,9 @@ class Evidence:
     detector: Detector
     """The test, with its null hypothesis."""
     accounts: tuple[str, ...]
-    """Whom it speaks of; empty where a group was looked for and none stands out."""
+    """Accounts under suspicion; empty if no group stands out."""
     p_value: float
-    """How likely such submissions are, at most, under the detector's null."""
+    """Upper bound on the probability of such submissions under the detector's null."""
     says: str
     """The counts, in a sentence."""
     rows: Ints = field(repr=False, default_factory=lambda: np.empty(0, np.int64))
@@ -316,4 +316,4 @@ ALL = (
     FINAL_GAP,
     NEAR_PERFECT,
 )
-"""In the order of the report."""
+"""All detectors, in the order of the report."""

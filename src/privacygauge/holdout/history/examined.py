@@ -36,13 +36,13 @@ class HistoryFindings:
     n: int
     """Points of the test set."""
     n_classes: int | None
-    """Classes; None where not known."""
+    """Number of classes; None if unknown."""
     n_accounts: int
     """Accounts."""
     evidence: str
     """Contents of the history: scores, answers, labels."""
     tests: tuple[CorrectedTest, ...]
-    """All that were made, by rising p-value."""
+    """All tests, by rising p-value."""
     submissions: Submissions
     """Row by row."""
     winner: Winner
@@ -62,7 +62,7 @@ class HistoryFindings:
     """Public and private scores in the end; None without private ones."""
 
     missing: tuple[Skipped, ...]
-    """Tests and replays that the history holds too little for, and why."""
+    """Tests and replays that lack data, and why."""
     errors: str
     """Why the scores look like errors, of which less is better, so that no verdict is possible;
     empty if they do not.
@@ -80,7 +80,7 @@ class HistoryFindings:
 
     @property
     def rises(self) -> int:
-        """How often the best score rose after the first submission."""
+        """Number of times that the best score rose after the first submission."""
         return int(self.submissions.record.sum())
 
     @property

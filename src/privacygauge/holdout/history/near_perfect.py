@@ -21,13 +21,13 @@ _FRIENDS = 3
 was made public has many followers too.
 """
 NEIGHBOURS = 6
-"""Number of steps that define far; a third of all if that is less: the best accounts, not all."""
+"""Minimum number of steps that define far; a third of the accounts if that is more."""
 _FEWER = 6.0
 """Factor by which the errors must be fewer than the next account's to suggest a leaked file."""
 
 
 def near_perfect(history: History) -> tuple[Evidence, ...] | Skipped:
-    """Return for the best account, and for the best two to ten, whether they are far ahead.
+    """Test the best account, and the best two to ten, for being far ahead.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How far submissions are from each other, counted on a sample of the points and then exactly."""
+"""Distances between submissions, counted on a sample of the points and then exactly."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Nearness:
     sample: Answers = field(repr=False)
     """(k, s) The answers there."""
     agreement: Ints = field(repr=False)
-    """(k, k) On how many of the sampled points two submissions agree."""
+    """(k, k) Number of sampled points on which two submissions agree."""
     copy_of: Ints
     """(k,) The first submission with the very same answers; the submission itself where new."""
     nearest: Ints
     """(k,) The nearest earlier submission with other answers; -1 where there is none."""
     distance: Ints
-    """(k,) On how many of all points it differs from that one; -1 where there is none."""
+    """(k,) Number of points on which it differs from that one; -1 if there is none."""
 
     @property
     def fresh(self) -> Bools:
@@ -40,7 +40,7 @@ class Nearness:
 
 
 def nearness(history: History, rng: np.random.Generator) -> Nearness:
-    """Return how far submissions are from each other.
+    """Compute the distances between submissions.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ _TOP = 0.1
 
 @dataclass(frozen=True)
 class TeamEnd:
-    """How one team ended."""
+    """Final result of one team."""
 
     account: str
     """The team."""
@@ -132,14 +132,14 @@ def _deviation(
 
 
 def rank_correlation(public: Floats, private: Floats) -> float:
-    """Return Spearman's; not a number for fewer than two teams, or where all are equal."""
+    """Return Spearman's rank correlation; nan for fewer than two teams, or if all are equal."""
     if len(np.unique(public)) < 2 or len(np.unique(private)) < 2:
         return math.nan
     return float(scipy.stats.spearmanr(public, private).statistic)
 
 
 def overfitting(history: History, level: float = 0.95) -> Overfitting | None:
-    """Return how a contest ended on the points that no score was shown of; None without them.
+    """Return the final results on the points without shown scores; None without them.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ def _final_gap(history: History, code: int, gaps: Floats) -> Evidence:
 
 
 def _own_spread(history: History, rows: Ints, doubt: float) -> float:
-    """Return an upper limit for the standard deviation of private scores that are one team's."""
+    """Return an upper limit of the standard deviation of one team's private scores."""
     assert history.private is not None
     of = history.private[rows]
     different = np.unique(history.private)
@@ -322,7 +322,7 @@ def _best_of(k: int, z: float, own: float, tail: Callable[[Floats], Floats]) -> 
 
 
 _TO_SIGMA = 1.4826
-"""From the median absolute deviation to the standard deviation of normals."""
+"""Factor from the median absolute deviation to the standard deviation of normals."""
 _SHARE = 10
 """The gap that one submission in this number exceeds is tested along with the judged one."""
 _DOUBT = 1e-3

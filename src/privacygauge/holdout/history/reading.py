@@ -58,7 +58,7 @@ def is_export(columns: Sequence[str]) -> bool:
 
 
 def from_export(rows: Sequence[Row]) -> list[Row]:
-    """Return rows under the names of a history, without those that count for nothing.
+    """Return rows under the names of a history, without those that do not count.
 
     Submissions after the deadline, and those that lack a score, are left out.
     """
@@ -81,7 +81,7 @@ def from_export(rows: Sequence[Row]) -> list[Row]:
 
 
 def is_true(value: object) -> bool:
-    """Return whether a cell says yes."""
+    """Return whether a cell means yes."""
     return str(value).strip().lower() in _TRUE
 
 
@@ -94,7 +94,7 @@ def _is_given(value: object) -> bool:
 
 
 def _iso(value: object, forms: Sequence[str] = _DAYS) -> object:
-    """Return a day as it is written in America in ISO 8601, anything else as it is."""
+    """Return a day in American notation as ISO 8601, anything else unchanged."""
     for form in forms:
         with suppress(ValueError):
             return datetime.strptime(str(value).strip(), form).isoformat()
@@ -238,7 +238,7 @@ def read_history(
 
 
 def _rename_columns(rows: Sequence[Row]) -> list[Row]:
-    """Return rows whose known columns have our names, however their capitals were written."""
+    """Rename known columns to our names, ignoring case."""
     if not rows:
         return []
     ours = {name: str(name).strip().lower() for name in rows[0] if name not in _KNOWN}
@@ -280,7 +280,7 @@ def _metric(rows: Sequence[Row], path: Path, asked: str | None) -> Metric:
 
 
 def _scores(rows: Sequence[Row], path: Path, column: str, metric: Metric, raw: bool) -> list[float]:
-    """Return scores in [0, 1], of which more is better; an error beyond the range scores 0."""
+    """Return scores in [0, 1], higher is better; an error beyond the range scores 0."""
     values = []
     for i, row in enumerate(rows):
         try:

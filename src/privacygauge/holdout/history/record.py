@@ -16,7 +16,7 @@ from privacygauge.errors import InputError
 Answers = NDArray[np.integer]
 
 _OFF_GRID = 0.25
-"""Right answers: scores that are nearer than this to a whole number of them name it."""
+"""Distance from a whole number of right answers within which a score is read as that number."""
 _FEWEST_VALUES = 8
 """Minimum number of different scores that reveal a common step, and so a rounded display."""
 
@@ -28,11 +28,11 @@ class History:
     accounts: tuple[str, ...]
     """(k,) Who submitted."""
     scores: Floats
-    """(k,) Accuracy in [0, 1], as the leaderboard had it."""
+    """(k,) Accuracy in [0, 1], as the leaderboard showed it."""
     n: int
     """Points of the test set."""
     n_classes: int | None = None
-    """Classes of the task, at least 2; None where it is not known."""
+    """Number of classes, at least 2; None if unknown."""
     times: Floats | None = None
     """(k,) Ascending; None where the order alone is known."""
     answers: Answers | None = field(repr=False, default=None)
@@ -40,7 +40,7 @@ class History:
     labels: Ints | None = field(repr=False, default=None)
     """(n,) The hidden labels; None where they stay with their owner."""
     guard: str | None = None
-    """The guard whose answers the scores are, or `shown` is; None where there was none."""
+    """The guard that gave the scores, or `shown`; None without one."""
     shown: Floats | None = None
     """(k,) The guard's answers, where `scores` are the exact ones behind it."""
     metric: str = "accuracy"
@@ -52,7 +52,7 @@ class History:
     selected: Bools | None = field(repr=False, default=None)
     """(k,) Which submissions their teams chose to be judged by; None where it is not known."""
     left_out: int = 0
-    """Rows of the file that count for nothing: without a score, or after the deadline."""
+    """Rows of the file that do not count: without a score, or after the deadline."""
 
     def __post_init__(self) -> None:
         k = len(self.accounts)

@@ -128,7 +128,7 @@ def improvements(scores: Floats) -> int:
 
 
 def noise_curve(history: History) -> Floats:
-    """Return the best so far, (k,), expected of submissions that are all equally good.
+    """Return the expected best so far, (k,), of equally good submissions.
 
     p + sqrt(p (1 - p)/n) E[max of t standard normals], p the median score: what luck alone makes
     of t submissions whose errors are independent. Best scores far above it are skill, or more
@@ -152,9 +152,9 @@ class Winner:
     best: float
     """Its best score."""
     margin: float | None
-    """Above the best score of any other account; None where there is none."""
+    """Lead over the best score of any other account; None without others."""
     correlation: float
-    """Between the errors of the account's submissions; 0 where it is not known."""
+    """Correlation of the errors of the account's submissions; 0 if unknown."""
     selection: float
     """Average gain, at most, from choosing the best among equally good submissions."""
 

@@ -25,7 +25,7 @@ from privacygauge.holdout.history.evidence import (
 from privacygauge.holdout.history.record import History
 
 SINGLE = 0.78
-"""P(|X - Y| = 1 given X != Y) for two Poisson variables of mean 1/2 is 0.779."""
+"""Rate of single steps: P(|X - Y| = 1 given X != Y) for two Poisson variables of mean 1/2."""
 _MEMORY = 16
 """Number of submissions whose best score is a scan's present level."""
 _AROUND = 8
@@ -45,7 +45,7 @@ _CHANCE = 0.5
 _TEAMS = 5
 """Number of accounts that, if all score at chance, show that the task is hard."""
 _TAIL = 0.001
-"""Tail probability beyond which scores are too wide, or a rise too frequent."""
+"""Level at which scores are too wide, a rise too frequent, or an account suspect by itself."""
 _CLOSE = 0.01
 """Tail probability beyond which scores are too close together for random labels."""
 _RISING = 2.33
@@ -53,7 +53,7 @@ _RISING = 2.33
 
 
 def score_scan(history: History) -> tuple[Evidence, ...] | Skipped:
-    """Return for every account, and for the best group of them, whether scores move by ones."""
+    """Test every account, and the best group, for scores that move by ones."""
     if not history.exact:
         return Skipped(SCORE_SCAN.title, "the scores are rounded or noisy")
     rows = [history.rows_of(code) for code in range(len(history.names))]
@@ -168,7 +168,7 @@ def _bases(counts: Ints, finer: bool) -> Ints:
 
 
 def _irregular(stretch: Ints, m: int | None) -> bool:
-    """Return whether scores are not those of two files that are sent again and again.
+    """Return whether scores differ from those of two files that are sent again and again.
 
     Two files come by turns or in blocks: the number of changes is compared with that of a random
     order (Wald and Wolfowitz 1940). In any order they are no scan where they are one answer apart
@@ -189,7 +189,7 @@ def _irregular(stretch: Ints, m: int | None) -> bool:
 
 
 def _blind(steps: Ints, wrong: float) -> bool:
-    """Return whether single steps rise no more often than changes do that are not yet known.
+    """Return whether single steps rise no more often than blind changes do.
 
     A changed label turns right where it was wrong. Who scans changes the least confident labels
     first, and these are right at least half of the time, unless most of all are wrong. A team that
@@ -207,7 +207,7 @@ def at_chance(history: History) -> Bools:
 
 
 def chance_scores(history: History) -> tuple[Evidence, ...] | Skipped:
-    """Return for every account, and for the best group, whether they score as random labels do."""
+    """Test every account, and the best group, for scores of random labels."""
     if history.n_classes is None:
         return Skipped(CHANCE_SCORES.title, "the number of classes is not known")
     if not history.counted:
@@ -348,7 +348,7 @@ def as_wide(history: History, counts: Ints) -> bool:
 
 
 def afresh(history: History, rows: Ints) -> bool:
-    """Return whether right answers of each account owe nothing to the submissions before.
+    """Return whether each account's right answers are independent of the submissions before.
 
     Random labels are drawn afresh: successive differences have twice the variance of Bin(n, 1/m)
     (von Neumann 1941), and rises are as frequent as falls among all pairs (Mann 1945). Models that

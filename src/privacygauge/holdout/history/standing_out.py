@@ -33,19 +33,19 @@ class CorrectedTest(Evidence):
     """One test, corrected for all that were made."""
 
     adjusted: float
-    """After Holm's correction over all tests, in (0, 1]."""
+    """p-value after Holm's correction over all tests, in (0, 1]."""
     stands_out: bool
     """Whether it is a finding at the level."""
 
 
 @dataclass(frozen=True, eq=False)
 class Submissions:
-    """One row a submission, in the order of time."""
+    """One row per submission, in the order of time."""
 
     accounts: tuple[str, ...]
     """(k,) Who submitted."""
     times: Floats | None
-    """(k,) When; None where only the order is known."""
+    """(k,) Time of each; None if only the order is known."""
     scores: Floats
     """(k,) Accuracies."""
     best: Floats
@@ -59,7 +59,8 @@ class Submissions:
     copy_of: Ints | None
     """(k,) The first submission with the same answers; None without answers."""
     distance: Ints | None
-    """(k,) On how many points it differs from the nearest earlier one; -1 where there is none."""
+    """(k,) Number of points on which it differs from the nearest earlier one; -1 if there is none.
+    """
     flags: tuple[tuple[str, ...], ...]
     """(k,) The names of the findings that it is part of."""
 
@@ -104,7 +105,7 @@ _NEAR = 100
 
 
 _FEW = 20
-"""Submissions: fewer show hardly anything."""
+"""Minimum number of submissions of a history that can show anything."""
 
 
 def holm_corrected_tests(found: Inspection, most: float) -> tuple[CorrectedTest, ...]:
@@ -226,7 +227,7 @@ def history_warnings(history: History) -> tuple[str, ...]:
 
 
 def taken_for_errors(history: History) -> str:
-    """Return why the scores look like errors, of which less is better; empty where they do not.
+    """Return why the scores look like errors, of which less is better; empty if they do not.
 
     Notes
     -----
@@ -255,7 +256,7 @@ def taken_for_errors(history: History) -> str:
 
 
 def _trend(scores: Floats) -> float:
-    """Return the share of pairs of submissions that rise less the share that fall."""
+    """Return the share of rising pairs of submissions less the share of falling ones."""
     k = len(scores)
     if k < 2:
         return 0.0
@@ -267,15 +268,15 @@ class Inspection:
     """Result of every detector, uncorrected, and the reasons for those that were skipped."""
 
     evidence: tuple[Evidence, ...]
-    """One a test; p-values are not yet corrected for their number."""
+    """One entry per test; p-values are not yet corrected for their number."""
     skipped: tuple[Skipped, ...]
-    """Detectors that the history holds too little for."""
+    """Detectors that lack data."""
     near: Nearness | None
     """Similarities among the answers; None if there are no answers."""
 
 
 def inspect(history: History, rng: np.random.Generator) -> Inspection:
-    """Return the evidence of every detector that the history holds enough for.
+    """Run every detector for which the history holds enough data.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from privacygauge.holdout.history.record import Answers, History
 QUERIES = 20
 """Minimum number of random queries for a test of an answer."""
 _EARLIER = 10
-"""Submissions of the account before an answer that may have settled points."""
+"""Minimum number of an account's submissions before an answer that may have settled points."""
 _MOVED = 0.02
 """Share of the points on which the earlier submissions agree: an answer that changes more of them
 is another model, which may be better everywhere.
@@ -30,7 +30,7 @@ _BROKEN = 3.0
 _ANSWERS = 10
 """Number of an account's answers that are tested, the best by score."""
 _FEW = 5
-"""Random queries: accounts with fewer are left out, broken files are rare but honest."""
+"""Minimum number of random queries of an account: broken files are rare but honest."""
 _WIDE = 0.001
 _LEAST = 1e-300
 _NOTHING = (1.0, 0.0, 0.0)
@@ -39,7 +39,7 @@ _NOTHING = (1.0, 0.0, 0.0)
 def votes(
     history: History, near: Nearness, queries: Bools, throughout: Bools
 ) -> tuple[Evidence, ...]:
-    """Return for every account whether an answer of it follows the scores of random queries.
+    """Test every account for an answer that follows the scores of random queries.
 
     Parameters
     ----------
@@ -72,14 +72,14 @@ def votes(
 
 @dataclass(frozen=True, eq=False)
 class _Queries:
-    """Random queries that an answer can be judged by."""
+    """Random queries against which an answer can be tested."""
 
     queries: Bools
-    """(k,) Which submissions they are."""
+    """(k,) Mask of these submissions."""
     throughout: Bools
-    """(k,) Which are random at every point."""
+    """(k,) Mask of those that are random at every point."""
     changed: Ints
-    """(k,) On how many points they differ from the majority of their account's queries."""
+    """(k,) Number of points that differ from the majority of the account's queries."""
 
 
 def _usable(history: History, queries: Bools, throughout: Bools) -> _Queries:
@@ -133,7 +133,7 @@ def _best_vote(
 
 
 def _slope_p(history: History, answer: int, asked: Ints, usable: _Queries) -> tuple[float, float]:
-    """Return the p-value of "the answer owes nothing to the scores", and the slope."""
+    """Return the p-value of "the answer is independent of the scores", and the slope."""
     assert history.answers is not None
     agreed = np.count_nonzero(history.answers[asked] == history.answers[answer], axis=1)
     # Accounts may change different bases, and some queries more of one than others: both shift
@@ -164,7 +164,7 @@ def _residuals(values: Ints, nuisance: Floats) -> Floats:
 
 
 def settled_points(history: History, near: Nearness) -> tuple[Evidence, ...] | Skipped:
-    """Return for every account whether an answer is best where its earlier ones disagree."""
+    """Test every account for an answer that is best where its earlier ones disagree."""
     if history.labels is None:
         return Skipped(SETTLED.title, "the labels are not available")
     fresh = [np.flatnonzero((history.codes == c) & near.fresh) for c in range(len(history.names))]

@@ -26,7 +26,7 @@ _NOBODY = bytes(32)
 
 
 def add_account(engine: Engine, name: str) -> str:
-    """Return the token of a new account. It is kept nowhere: show it to its owner now.
+    """Return the token of a new account. It is not stored: show it to its owner now.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def add_account(engine: Engine, name: str) -> str:
 
 
 def renew_token(engine: Engine, name: str) -> str:
-    """Return a new token of an account; the one before it is worth nothing from now on."""
+    """Return a new token of an account; the previous one stops working."""
     checked_name(name)
     with writing(engine) as connection:
         known_account(connection, name)
@@ -53,7 +53,7 @@ def renew_token(engine: Engine, name: str) -> str:
 
 
 def revoke_token(engine: Engine, name: str) -> None:
-    """Take an account's token away; its submissions and its budget stay as they are."""
+    """Revoke an account's token; its submissions and its budget stay as they are."""
     checked_name(name)
     with writing(engine) as connection:
         known_account(connection, name)
@@ -61,7 +61,7 @@ def revoke_token(engine: Engine, name: str) -> None:
 
 
 def admit(engine: Engine, name: str) -> None:
-    """Make an account without a token where there is none of this name."""
+    """Make an account without a token, unless one of this name exists."""
     # Two processes may both find none: the second insertion is refused, and not needed.
     with suppress(IntegrityError), writing(engine) as connection:
         if find_account(connection, checked_name(name)) is None:
@@ -194,7 +194,7 @@ def _act(engine: Engine, name: str, kind: str, reason: str) -> None:
 
 
 def checked_reason(reason: str) -> None:
-    """Raise where a reason is empty, too long, or not printable."""
+    """Raise if a reason is empty, too long, or not printable."""
     if not 1 <= len(reason) <= _REASON or not reason.isprintable():
         raise InputError(f"reason must be 1 to {_REASON} printable characters, got {reason!a:.80}")
 

@@ -104,13 +104,13 @@ class Board:
     guard: Guard
     """Guard between accuracy and submitter."""
     scope: str
-    """One of `SCOPES`: whose submissions the guard remembers together."""
+    """One of `SCOPES`: the submissions that share a state of the guard."""
     engine: Engine = field(repr=False)
     """The database."""
     private: Holdout | None = field(default=None, repr=False)
-    """Those that no answer is about, for the end; None where the guard sees all."""
+    """Points of the final score, on which no answer depends; None if the guard sees all."""
     public: Bools | None = field(default=None, repr=False)
-    """(n,) Which of all labels are those of `holdout`; None where all are."""
+    """(n,) Mask of the labels that are in `holdout`; None for all."""
     ids: tuple[str, ...] | None = field(default=None, repr=False)
     """(n,) Names of the points, for submissions in CSV; None for 0, 1, 2 and on."""
     turn: Lock = field(default_factory=Lock, repr=False)
@@ -124,7 +124,7 @@ class Board:
         key: str | None = None,
         claimed: float | None = None,
     ) -> Receipt:
-        """Return the receipt of one submission, which is in the database by then.
+        """Record and answer one submission; return its receipt, which is then in the database.
 
         Parameters
         ----------
@@ -173,7 +173,7 @@ class Board:
     def again(
         self, connection: Connection, account: str, labels: Values, row: RowMapping
     ) -> Receipt:
-        """Return the receipt of a submission that is made again, within a transaction.
+        """Repeat a submission within a transaction; return its receipt.
 
         No limit is asked, as none was exceeded when it was made.
 
@@ -201,7 +201,7 @@ class Board:
         *,
         time: str,
     ) -> Receipt:
-        """Return a receipt, once everything is written."""
+        """Answer a submission, write everything, and return the receipt."""
         marked = asked.marked
         held = 0 if self.scope == "board" else int(holder["id"])
         before, shown = self._remembered(connection, board, held, holder["name"])
@@ -240,7 +240,7 @@ class Board:
             return self._left(_row(connection), accounts.known_account(connection, account))
 
     def admit(self, account: str) -> None:
-        """Make an account without a token where there is none of this name."""
+        """Make an account without a token, unless one of this name exists."""
         accounts.admit(self.engine, account)
 
     @property
@@ -255,7 +255,7 @@ class Board:
     def _remembered(
         self, connection: Connection, board: RowMapping, held: int, account: str
     ) -> tuple[GuardState, int]:
-        """Return a state, and the number of the submission on display; -1 where it is new."""
+        """Return a state, and the number of the submission on display; -1 if it is new."""
         row = connection.execute(select(STATE).where(STATE.c.holder == held)).mappings().first()
         if row is not None:
             return guard_state(row, len(self.holdout)), int(row["about"])
@@ -289,7 +289,7 @@ class Board:
         )
 
     def total_left(self, board: RowMapping, *, further: bool = False) -> int | None:
-        """Return how many submissions of all accounts are left, from the board's row.
+        """Return the number of submissions left to all accounts, from the board's row.
 
         Of those that have submitted, and of a `further` one where that is asked for: each has a
         state of its own, so that a budget in nats allows fewer submissions to more accounts.
@@ -302,7 +302,7 @@ class Board:
 
 
 def pack_submission(sent: Values, n_classes: int) -> bytes:
-    """Return a submission as few bytes."""
+    """Pack a submission into few bytes."""
     return zlib.compress(sent.astype(_dtype(sent.dtype.kind, n_classes)).tobytes(), 1)
 
 
@@ -317,7 +317,7 @@ def _dtype(kind: str, n_classes: int) -> np.dtype[Any]:
 
 
 def receipt_of(row: RowMapping) -> Receipt:
-    """Return the receipt that a row of the log, joined with its account, stands for."""
+    """Return the receipt of a row of the log that is joined with its account."""
     return Receipt(
         number=row["number"],
         time=row["time"],
@@ -410,5 +410,5 @@ def is_about_submission(before: GuardState, after: GuardState) -> bool:
 
 
 def now() -> str:
-    """Return the time in UTC, as the log has it."""
+    """Return the time in UTC, in the notation of the log."""
     return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -41,7 +41,7 @@ class BodyError(PrivacyGaugeError):
 def largest_body(
     n: int, n_classes: int, metric: Metric = ACCURACY, ids: Sequence[str] | None = None
 ) -> int:
-    """Return how many bytes a submission about n points may have."""
+    """Return the largest number of bytes of a submission about n points."""
     each = max(_FEWEST_BYTES, len(str(n_classes - 1)) + 8)
     name = 0 if ids is None else 8 + max(len(each.encode()) for each in ids)
     return _HEAD + n * (

@@ -31,7 +31,7 @@ _LONGEST = {"title": 200, "rules": 20_000}
 
 
 class ClosedError(BudgetError):
-    """Outside of the contest's dates, one too many of a day, or an invitation that is used up."""
+    """Outside the contest's dates, beyond the daily limit, or an invitation that was used."""
 
 
 def describe(
@@ -103,7 +103,7 @@ def has_ended(connection: Connection, now: str) -> bool:
 
 
 def check_open(connection: Connection, now: str) -> None:
-    """Raise `ClosedError` where no phase takes submissions at this moment."""
+    """Raise `ClosedError` if no phase takes submissions at this moment."""
     found = phases(connection)
     if not found or any(phase["opens"] <= now < phase["closes"] for phase in found):
         return
@@ -116,7 +116,7 @@ def check_open(connection: Connection, now: str) -> None:
 
 
 def check_day(connection: Connection, board: RowMapping, holder: RowMapping, now: str) -> None:
-    """Raise `ClosedError` where an account has made all submissions of this day."""
+    """Raise `ClosedError` if an account has reached the day's limit."""
     limits = [each["per_day"] for each in (board, holder) if each["per_day"] is not None]
     if not limits:
         return
@@ -142,7 +142,7 @@ def invite(engine: Engine, number: int) -> list[str]:
 
 
 def sign_up(engine: Engine, code: str, name: str) -> str:
-    """Return the token of a new account for who has an invitation, which is then used up.
+    """Use up an invitation; return the token of a new account.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def sign_up(engine: Engine, code: str, name: str) -> str:
 
 
 def choose_submissions(engine: Engine, account: str, numbers: Sequence[int], now: str) -> list[int]:
-    """Return the submissions by which an account is judged in the end, as it chose them now.
+    """Set the submissions by which an account is judged in the end; return them.
 
     Raises
     ------

@@ -40,7 +40,7 @@ _MAKING = 7_236_104
 
 
 def connect(database: str | Path) -> Engine:
-    """Return an engine on the database, whose tables are made where there are none.
+    """Return an engine on the database, creating missing tables.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def connect(database: str | Path) -> Engine:
 
 
 def engine_of(database: str | Path) -> Engine:
-    """Return the engine of `connect`; the database is made where it is first read or written.
+    """Return the engine of `connect`; the database is created at the first read or write.
 
     So a command that still has to check its arguments leaves nothing behind if they are wrong.
     """
@@ -108,7 +108,7 @@ def begun_board(connection: Connection, name: str = "the database") -> RowMappin
 
 
 def wait_for_makers(connection: Connection) -> None:
-    """Wait until no other process makes tables or a board; SQLite's transaction did so before."""
+    """Wait until no other process creates tables or a board; SQLite's transaction has done so."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _MAKING})
 
@@ -154,7 +154,7 @@ def _sqlite(url: URL) -> Engine:
 
 
 def _refuse_foreign(path: Path) -> None:
-    """Refuse a file that is somebody else's database: not even its journal is changed."""
+    """Refuse a file that is another program's database: not even its journal is changed."""
     if not path.is_file() or not path.stat().st_size:
         return
     uri = f"file:{quote(str(path))}?mode=ro"

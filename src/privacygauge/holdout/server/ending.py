@@ -1,4 +1,4 @@
-"""How a contest ends: each team's chosen submission on the points that no answer was about."""
+"""The end of a contest: each team's chosen submission on the private points."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def ending_of(connection: Connection, level: float = 0.95) -> Ending:
 
 
 def _final_submissions(connection: Connection) -> list[RowMapping]:
-    """Return the submission that each team is judged by, in the order of submissions."""
+    """Return the submission by which each team is judged, in the order of submissions."""
     teams = select(ACCOUNT).where(ACCOUNT.c.used > 0, ACCOUNT.c.hidden == false())
     chosen: dict[int, list[int]] = {}
     for row in connection.execute(select(FINAL)):

@@ -10,7 +10,7 @@ _SERVE = ("fastapi", "uvicorn", "sqlalchemy")
 
 
 def require_extra(packages: tuple[str, ...] = _SERVE, extra: str = "serve") -> None:
-    """Raise where one of the packages behind an extra cannot be imported.
+    """Raise if a package of an extra cannot be imported.
 
     Raises
     ------

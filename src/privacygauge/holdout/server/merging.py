@@ -82,7 +82,7 @@ def merge_accounts(board: Board, name: str, other: str, reason: str) -> MergedAc
 def absorb_account(
     board: Board, connection: Connection, stays: RowMapping, goes: RowMapping
 ) -> float | None:
-    """Return the best score of one account after another became a part of it, in a transaction."""
+    """Return the best score of one account after it absorbed another, in a transaction."""
     moved = update(ACCOUNT).where(
         (ACCOUNT.c.id == goes["id"]) | (ACCOUNT.c.merged_into == goes["id"])
     )
@@ -100,7 +100,7 @@ def absorb_account(
 
 
 def check_merge(name: str, other: str, reason: str) -> None:
-    """Raise where two names and a reason can be no merge, whatever the database holds."""
+    """Raise if two names and a reason cannot be a merger, whatever the database holds."""
     if checked_name(name) == checked_name(other):
         raise InputError(f"an account cannot be merged with itself, got {name} twice")
     checked_reason(reason)

@@ -1,4 +1,4 @@
-"""Opening a board: the database and the owner's labels, limits and guard have to agree."""
+"""Opening a board: the database must agree with the owner's labels, limits and guard."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def open_or_begin(
     wanted: BoardOptions,
     budget: Budget,
 ) -> Board:
-    """Return the board of a database, begun where there is none; see `server.open_board`."""
+    """Return the board of a database, creating it if needed; see `server.open_board`."""
     if wanted.metric_name is not None:
         wanted.metric.truth(labels, wanted.n_classes)
     # Checked before there is a database, so that a failure leaves none behind. If there may be a
@@ -109,7 +109,7 @@ class BoardOptions:
 
     @property
     def metric(self) -> Metric:
-        """The metric; accuracy where none is named."""
+        """The metric; accuracy by default."""
         return metric_named(self.metric_name or "accuracy")
 
 
@@ -171,7 +171,7 @@ def _draw_public(truth: Values, metric: Metric, share: float) -> Bools:
 
 
 def public_of(row: RowMapping) -> Bools | None:
-    """Return which points, (n,), the guard of a board answers about; None where it does of all."""
+    """Return the mask, (n,), of the points that the guard sees; None for all."""
     if row["public"] is None:
         return None
     bits = np.frombuffer(row["public"], np.uint8)

@@ -1,4 +1,4 @@
-"""Around every request: its address's rate, headers for browsers, and one line of the log."""
+"""Middleware of every request: rate limit by address, security headers, and a log line."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Outside:
 
 
 def too_often(wait: float) -> JSONResponse:
-    """Return the answer to somebody who asks too often."""
+    """Return the answer to too many requests."""
     seconds = math.ceil(wait)
     return JSONResponse(
         {"detail": f"too many requests: try again in {seconds} s"},
@@ -105,7 +105,7 @@ _IPV6_NETWORK = 64
 
 
 class RateLimit:
-    """A token bucket for everybody: a minute's requests at once, then as many a minute.
+    """A token bucket per key: a minute's requests at once, then the same number per minute.
 
     It counts and therefore changes. Each process counts on its own, and forgets when it ends.
     """

@@ -15,7 +15,7 @@ _TEMPLATES = files("privacygauge.holdout.server") / "templates"
 
 
 def render_page(standings: Standings) -> str:
-    """Return the page; all that comes from users is escaped."""
+    """Return the page; all user input is escaped."""
     return _template().render(board=standings)
 
 

@@ -1,4 +1,4 @@
-"""A board's submissions made again, in their order: after labels were corrected or accounts hidden.
+"""A board's submissions scored again, in order: after labels were corrected or accounts hidden.
 
 Only where they were kept, which the owner asks for when a board is begun. The whole contest goes
 along, in one transaction.
@@ -41,7 +41,7 @@ from privacygauge.holdout.server.schema import (
 )
 
 _OF_LABELS = ("label_key", "label_digest", "points", "private_points")
-"""Columns of `BOARD` that are those of the labels; all others are kept."""
+"""Columns of `BOARD` that depend on the labels; all others are kept."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class RescoredBoard:
 
 
 def rescore(source: Engine, database: str | Path, labels: ArrayLike) -> RescoredBoard:
-    """Return how the submissions of a board fare on a new one, which is made in `database`.
+    """Score a board's submissions again on a new one, made in `database`; return the changes.
 
     The new board is the same contest: guard, scope, key, limits, phases, title, rules, accounts
     with their tokens and throttles, mergers, invitations, choices for the end and the log of

@@ -1,4 +1,4 @@
-"""The server as a process: its port, and an end that lets requests in flight finish."""
+"""The server as a process: its port, and a shutdown that lets requests in flight finish."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class Connections:
     of_address: int = 500
     """Maximum number per address, or per IPv6 network; a proxy has no such limit."""
     seconds: float = 15.0
-    """In which the head of a request has to arrive."""
+    """Seconds within which the head of a request must arrive."""
     proxy: str | None = None
-    """The address of a proxy in front."""
+    """Address of a proxy in front; None without one."""
     opened: Counter[str] = field(default_factory=Counter, repr=False)
     """Connections by address."""
 
     def protocol(self) -> type[H11Protocol]:
-        """Return the class that speaks on each connection."""
+        """Return the protocol class of each connection."""
         return type("Limited", (_Limited,), {"limits": self})
 
     def full(self, address: str) -> bool:
@@ -202,7 +202,7 @@ class JsonLines(logging.Formatter):
 
 
 def log_to_stderr(quiet: bool) -> None:
-    """Write requests as lines of JSON to the standard error; problems alone where quiet."""
+    """Write requests as lines of JSON to standard error; if quiet, problems alone."""
     to = logging.StreamHandler()
     to.setFormatter(JsonLines())
     for name, level in (

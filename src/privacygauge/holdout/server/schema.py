@@ -91,8 +91,9 @@ STATE = Table(
     Column("spent", Integer, nullable=False),
     Column("about", Integer, nullable=False),
 )
-"""All that a guard remembers: a row for each account, or row 0 for the board. `about` is the number
-of the submission on display, or 0."""
+"""A guard's state: a row for each account, or row 0 for the board. `about` is the number of the
+submission on display, or 0.
+"""
 
 SUBMISSION = Table(
     "submission",
@@ -107,7 +108,7 @@ SUBMISSION = Table(
     Column("key", String),
     UniqueConstraint("account_id", "key"),
 )
-"""One row an answer, numbered from 1 without gaps."""
+"""One row per answer, numbered from 1 without gaps."""
 
 KEPT = Table(
     "kept",
@@ -115,7 +116,7 @@ KEPT = Table(
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("content", LargeBinary, nullable=False),
 )
-"""The labels of each submission, where the owner keeps them."""
+"""The labels of each submission, if the owner keeps them."""
 
 EXACT = Table(
     "exact",
@@ -209,7 +210,7 @@ _OF_SUBMISSION = _triggers(
 )
 _OF_ACTION = _triggers("action", _SAME)
 TRIGGERS = {kind: (*_OF_SUBMISSION[kind], *_OF_ACTION[kind]) for kind in _OF_ACTION}
-"""Statements that hold `SUBMISSION` and `ACTION` to additions, by kind of database."""
+"""Triggers that make `SUBMISSION` and `ACTION` append-only, by kind of database."""
 
 
 def state_columns(state: GuardState) -> dict[str, Any]:

@@ -60,7 +60,7 @@ class Standings:
     n_private: int
     """Points that no answer is about: they decide in the end."""
     metric: str
-    """How submissions are scored."""
+    """Metric of submissions."""
     n_classes: int
     """Classes."""
     guard: str
@@ -82,7 +82,7 @@ class Standings:
     finals: int
     """Submissions that an account may choose to be judged by in the end."""
     phases: tuple[Phase, ...]
-    """When submissions are taken; always, where there is none."""
+    """Phases in which submissions are taken; without any, always."""
     last: str | None
     """When the last submission was answered, in UTC."""
     places: tuple[Place, ...]
@@ -148,7 +148,7 @@ def exact_scores(engine: Engine) -> dict[int, float]:
 
 
 def log(engine: Engine) -> Iterator[Receipt]:
-    """Return every submission in order, read a part at a time: the owner's, not for everybody.
+    """Yield every submission in order, a part at a time: for the owner, not for everybody.
 
     Raises
     ------
@@ -223,7 +223,7 @@ def _boards(connection: Connection, engine: Engine) -> RowMapping:
 
 
 def introduction(board: Board, url: str) -> str:
-    """Return the lines that a server begins with."""
+    """Return the lines that a server prints at its start."""
     now = standings(board)
     left = "no limit on what is left" if now.left is None else f"{now.left:,} left"
     guard = f"guard {now.guard} for {'each account' if now.scope == 'account' else 'the board'}"

@@ -38,7 +38,7 @@ class Alert:
     reason: str
     """The finding, as the log of actions holds it."""
     p_value: float
-    """How likely that is at most for honest work, after Holm's correction over this look."""
+    """Upper bound on its probability for honest work, after Holm's correction over this look."""
 
 
 def look(
@@ -48,7 +48,7 @@ def look(
     throttle: int | None = None,
     level: float = 0.95,
 ) -> tuple[Alert, ...]:
-    """Return the accounts that newly stand out in a board's log, and write them down.
+    """Record and return the accounts that newly stand out in a board's log.
 
     Nothing is looked at before the log has grown by a tenth since the last look. Look number j
     spends 6/(pi j)^2 of 1 - `level`, which adds up to all of it: an honest contest has no alert,
@@ -137,7 +137,7 @@ def history_of_log(engine: Engine, board: RowMapping, labels: ArrayLike | None) 
 
 
 def _raise_alert(engine: Engine, alert: Alert, throttle: int | None) -> bool:
-    """Write an alert down, unless there is one of this account, and return whether it was new."""
+    """Write an alert unless the account has one; return whether it was new."""
     with writing(engine) as connection:
         board_row(connection)
         account = connection.execute(
