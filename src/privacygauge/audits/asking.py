@@ -29,11 +29,11 @@ class Role(Enum):
 
     PLAIN = "plain"
     FILE = "file"
-    """A file or folder of the user's: kept by its whole path."""
+    """A file or folder of the user: kept as an absolute path."""
     MODEL = "model"
-    """A folder with a model of the user's: kept by its whole path."""
+    """A folder with a model of the user: kept as an absolute path."""
     CODE = "code"
-    """A name, or FILE.py:NAME of the user's: the file is kept by its whole path."""
+    """A name, or the user's FILE.py:NAME: the file is kept as an absolute path."""
 
 
 _READ = (Role.FILE, Role.MODEL)
@@ -41,7 +41,7 @@ _READ = (Role.FILE, Role.MODEL)
 
 @dataclass(frozen=True)
 class OptionSpec:
-    """How a field is asked for on a command line."""
+    """Option of a command line that fills a field."""
 
     help: str
     """Description of the option, in a sentence or two."""
@@ -52,9 +52,9 @@ class OptionSpec:
     field.
     """
     panel: str = ""
-    """The heading that it stands under in ``--help``."""
+    """Heading of the option in ``--help``."""
     offers: tuple[str, ...] = ()
-    """Values that a shell offers."""
+    """Values offered by shell completion."""
     role: Role = Role.PLAIN
     """Meaning of its text."""
     split: bool = True
@@ -80,7 +80,7 @@ def option(
     role: Role | None = None,
     split: bool = True,
 ) -> Any:
-    """Return a field of a `Request` that is asked for by an option.
+    """Return a field of a `Request` that an option fills.
 
     Parameters
     ----------
@@ -104,11 +104,11 @@ def option(
 
 
 asks = partial(option, _OWN)
-"""The same, by an option that is called as its field: ``--half-width`` for ``half_width``."""
+"""The same, with the option named after its field: ``--half-width`` for ``half_width``."""
 
 
 def argument(metavar: str, text: str, *, default: Any = MISSING, role: Role = Role.FILE) -> Any:
-    """Return a field of a `Request` that is asked for by its place; see `option`."""
+    """Return a field of a `Request` that a positional argument fills; see `option`."""
     return field(default=default, metadata={_KEY: OptionSpec(text, metavar, role=role)})
 
 
@@ -119,7 +119,7 @@ class Request:
     COMMON: ClassVar[tuple[str, ...]] = ("seed", "level", "title", "note")
     """Fields that every request has; a command lists them last."""
     UNUSED: ClassVar[tuple[str, ...]] = ()
-    """Those of them that this one does not ask for."""
+    """Common fields that this request does not have."""
 
     seed: int = asks("N", "Seed of all random draws.", default=0)
     level: float = asks("P", "Level of every interval.", default=0.95)
@@ -138,7 +138,7 @@ class Request:
 
     @classmethod
     def asked(cls) -> tuple[tuple[Field[Any], OptionSpec], ...]:
-        """Return the fields with how each is asked for, those of all requests last."""
+        """Return the fields with their options, the common ones last."""
         known: list[tuple[Field[Any], OptionSpec]] = []
         for f in fields(cls):
             asked = f.metadata.get(_KEY)
@@ -153,7 +153,7 @@ class Request:
 
     @classmethod
     def kept(cls, options: Mapping[str, Any]) -> Self:
-        """Return the request that a run was started with.
+        """Return the request that started a run, from the options it kept.
 
         Raises
         ------
@@ -191,7 +191,7 @@ class Request:
         return ()
 
     def settled(self) -> dict[str, Any]:
-        """Return the request as JSON values that mean the same in every folder."""
+        """Return the request as JSON values that are independent of the working folder."""
         found = asdict(self)
         urls = dict(found.pop("urls"))
         for name, asked in self._asked_by_name().items():
@@ -211,7 +211,7 @@ class Request:
         return tuple(sorted(names, key=lambda name: name != "data"))
 
     def files(self) -> dict[str, Path]:
-        """Return the files that were named, by the name of the field."""
+        """Return the files that were named, by field."""
         named = self._asked_by_name()
         paths = {name: getattr(self, name) for name in named if named[name].role in _READ}
         return {name: Path(path) for name, path in paths.items() if path and "://" not in path}
@@ -228,7 +228,7 @@ class Request:
         return {**how, "command": command, "provenance": hashes}
 
     def code(self) -> dict[str, str]:
-        """Return the values that may name code of the user's, by the name of the field."""
+        """Return the values that may name the user's code, by field."""
         named = self._asked_by_name()
         values = {name: getattr(self, name) for name in named if named[name].role is Role.CODE}
         return {name: value for name, value in values.items() if value is not None}
@@ -244,14 +244,14 @@ COPIED = (".parquet", ".npz", ".npy", *_TEXTS, *(f"{ending}.gz" for ending in _T
 
 
 def is_copied(text: str, role: Role) -> bool:
-    """Return whether a text is the URL of a file, or of a model's folder, that is copied."""
+    """Return whether a text is the URL of a file or of a model's folder to download."""
     if url_of(text) is None or text.startswith(("http:", "https:")):
         return False
     return role is Role.MODEL or (role is Role.FILE and text.lower().endswith(COPIED))
 
 
 class Metric(str):
-    """The name of a number that a release can be held to, with the range of its limits."""
+    """Name of a metric that a release can be held to, with the range of its limits."""
 
     __slots__ = ("most",)
 
@@ -267,7 +267,7 @@ class Metric(str):
 
     @property
     def is_share(self) -> bool:
-        """Whether it runs from 0 to 1, so that a limit may be written in percent."""
+        """Whether its range is [0, 1], so that a limit may be written in percent."""
         return self.most == 1.0
 
 
@@ -305,12 +305,12 @@ R = TypeVar("R", bound=Request)
 
 @dataclass(frozen=True)
 class Command(Generic[R]):
-    """A command that audits."""
+    """A command that runs audits."""
 
     name: str
-    """Such as ``worst-case`` or ``holdout attack``."""
+    """Name of the command, such as ``worst-case`` or ``holdout attack``."""
     group: str
-    """The heading that it stands under in ``privacygauge --help``; see `HelpGroup`."""
+    """Heading of the command in ``privacygauge --help``; see `HelpGroup`."""
     request: type[R]
     """Class of its options."""
     play: Callable[[R, Work], Reported]
@@ -324,7 +324,7 @@ class Command(Generic[R]):
     trains: bool = False
     """Whether it has ``--jobs`` and ``--backend``."""
     jobs: int = -1
-    """The default of ``--jobs``."""
+    """Default of ``--jobs``."""
     keeps: bool = False
     """Whether it keeps a run that can be resumed; see `Request.keeps`."""
     folder: str | None = "privacygauge-report"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from privacygauge.report.values import Measure, Origin, Report, Section, Verdict
 
 NAME = "make"
-"""The command that makes canaries, below ``language canaries``."""
+"""Command that makes canaries, below ``language canaries``."""
 
 HELP = """Make canaries for a training, each put in or left out by a fair coin.
 
@@ -106,7 +106,7 @@ class CanaryAudit(Reported):
 
     @property
     def area(self) -> Estimate:
-        """Share of pairs in which the canary that was put in scores above the other."""
+        """Share of pairs in which the inserted canary scores above the other."""
         from privacygauge.core.transcript import Transcript
         from privacygauge.evaluate.roc import auc
 
@@ -195,7 +195,7 @@ def _verdict_without_claim(a: CanaryAudit, found: Verdict) -> Verdict:
 
 
 def audit_canaries(asked: MeasureRequest, work: Work) -> CanaryAudit:
-    """Return the audit of the canaries in a model."""
+    """Audit a model by its canaries."""
     import numpy as np
 
     from privacygauge.language.canaries import canary_losses, read_canaries

@@ -54,7 +54,7 @@ class TableRequest(Request):
 
     @property
     def given_schema(self) -> Schema | None:
-        """The schema in the file that was named."""
+        """Schema in the given file; None without one."""
         from privacygauge.synthetic.frames import read_schema
 
         return None if self.schema is None else read_schema(self.schema)

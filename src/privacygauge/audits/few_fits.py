@@ -1,4 +1,4 @@
-"""The audit of a generator by canaries in a few fits, for generators whose fits take long.
+"""The audit of a generator by canaries in a few fits, for generators that are slow to fit.
 
 Not in the folder of a kind: what is measured is the audit of a privacy claim, with an accuracy.
 """
@@ -72,7 +72,7 @@ class FitsAudit(Reported):
     claim: ClaimAudit
     """The bound on epsilon, and the claimed epsilon."""
     guessed: GuessedInFits
-    """How well the canaries were guessed."""
+    """Guesses about the canaries."""
     generator: str
     """Name of the generator."""
     sizes: Sizes
@@ -263,7 +263,7 @@ def audit_few_fits(
 
 
 def detectable_share_text(n_guesses: int, fits: int, level: float) -> str:
-    """Return in words the share of right guesses that such an audit would mostly show."""
+    """Describe the share of right guesses that such an audit would usually detect."""
     smallest = smallest_accuracy(n_guesses, fits, level)
     if smallest is None:
         return "So few canaries could show nothing: take more."

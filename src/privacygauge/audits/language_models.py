@@ -18,7 +18,7 @@ ANSWERS = "answers"
 
 
 def members_option(panel: str = "", *, default: Any = MISSING) -> Any:
-    """Return the field of the member texts; required unless there is a default."""
+    """Return the option of the member texts; required unless there is a default."""
     return asks(
         "FILE",
         "Texts that the target was trained on: .jsonl, .csv or .parquet with a column of texts, or "
@@ -29,7 +29,7 @@ def members_option(panel: str = "", *, default: Any = MISSING) -> Any:
 
 
 def nonmembers_option(panel: str = "", *, default: Any = MISSING) -> Any:
-    """Return the field of the non-member texts; required unless there is a default."""
+    """Return the option of the non-member texts; required unless there is a default."""
     return asks(
         "FILE",
         "Texts of the same kind that the target was not trained on.",
@@ -39,12 +39,12 @@ def nonmembers_option(panel: str = "", *, default: Any = MISSING) -> Any:
 
 
 def text_option(panel: str = "") -> Any:
-    """Return the field of the column of texts."""
+    """Return the option of the column of texts."""
     return asks("COLUMN", "Column of the texts.", default="text", panel=panel)
 
 
 def ids_option(panel: str = "") -> Any:
-    """Return the field of the column of the texts' ids."""
+    """Return the option of the column of the texts' ids."""
     return option(
         "--id",
         "COLUMN",
@@ -55,7 +55,7 @@ def ids_option(panel: str = "") -> Any:
 
 
 def group_option(panel: str = "") -> Any:
-    """Return the field of the column of the people whom the texts are about."""
+    """Return the option of the column of the people whom the texts are about."""
     return asks(
         "COLUMN",
         "Column of the people whom the texts are about. Default: group, patient, patient_id, "
@@ -66,7 +66,7 @@ def group_option(panel: str = "") -> Any:
 
 
 def base_option(panel: str = "") -> Any:
-    """Return the field of the base of the target's adapter."""
+    """Return the option of the base of the target's adapter."""
     return asks(
         "DIR",
         "Base of the target's PEFT adapter. Default: the folder that the adapter names.",
@@ -78,7 +78,7 @@ def base_option(panel: str = "") -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelsRequest(Request):
-    """Which models are asked, and how."""
+    """Options about the models, and how they are run."""
 
     target: str = asks(
         "DIR",

@@ -21,7 +21,7 @@ class Running:
     command: str
     """Name of the command, as the report prints it."""
     seed: int = 0
-    """All random draws derive from it."""
+    """Seed of all random draws."""
     level: float = 0.95
     """Level of every interval, in (0, 1)."""
     provenance: Mapping[str, str] | None = None
@@ -46,7 +46,7 @@ class Running:
         warnings: Iterable[str] = (),
         about: Mapping[str, str] | None = None,
     ) -> Origin:
-        """Return where a report comes from.
+        """Return the origin of a report.
 
         Parameters
         ----------

@@ -184,7 +184,7 @@ class SyntheticRequest(TableRequest):
     )
 
     def check(self, jobs: int) -> None:
-        """Raise unless a generator was named or a table, and a holdout with a table only."""
+        """Raise unless either a generator or a table was named, and a holdout with a table only."""
         if (self.generator is None) == (self.synthetic is None):
             raise InputError(
                 "give either --generator, to audit what makes tables, or --synthetic, to audit a "
@@ -217,7 +217,7 @@ class SyntheticRequest(TableRequest):
 
     @property
     def keeps(self) -> bool:
-        """Whether tables are made, which are worth keeping."""
+        """Whether tables are made, and so worth keeping."""
         return self.generator is not None
 
     @property

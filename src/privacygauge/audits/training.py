@@ -23,7 +23,7 @@ TRAINING = "Training"
 """Heading of the options about records and models to train."""
 
 training_option = partial(asks, panel=TRAINING)
-"""Returns the field of an option below that heading."""
+"""Returns the field of an option under that heading."""
 
 
 data_option = partial(
@@ -32,10 +32,10 @@ data_option = partial(
     "Records to train on: .csv or .parquet with a header, .npz with x and y, or a folder with "
     "images in a folder for each class.",
 )
-"""Returns the field of a file of records to train on."""
+"""Returns the field of the file of records to train on."""
 
 model_option = partial(training_option, "NAME|FILE.py:NAME", offers=MODELS, role=Role.CODE)
-"""Returns the field of a model: a name that is built in, or code of the user's."""
+"""Returns the field of a model: a built-in name, or the user's code."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +127,7 @@ def materials(asked: TrainingRequest, work: Work, *, member: str | None = None) 
 def load_labelled_records(
     asked: LabelledRecords, form: str, *, member: str | None = None, unit: str | None = None
 ) -> Records:
-    """Return the records in the file that was asked for, in the form that a model takes."""
+    """Return the records of the requested file, in the form that a model takes."""
     from privacygauge.classifier.tables import load_records
 
     return load_records(

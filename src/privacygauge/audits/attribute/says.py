@@ -40,7 +40,7 @@ from privacygauge.report.values import (
 )
 
 _LISTED = 50
-"""Number of people that are listed."""
+"""Number of people listed."""
 _AT_ONCE = 10
 """People shown before a fold, and named in a register."""
 _UNSAID = (

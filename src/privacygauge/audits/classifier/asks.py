@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from privacygauge.audits.work import Work
 
 NAME = "classifier"
-"""The name of the command."""
+"""Name of the command."""
 
 METRICS = (
     *with_low(

@@ -37,7 +37,7 @@ _GUESSED = (
     "record."
 )
 _NAMED = 10
-"""Number of records that are named in a register, and shown before a fold."""
+"""Number of records named in a register, and shown before a fold."""
 
 
 def report(f: CandidateAudit) -> Report:
@@ -267,7 +267,7 @@ def _terms(f: CandidateAudit) -> dict[str, str]:
 
 
 def _columns(f: CandidateAudit) -> dict[str, object]:
-    """Return the columns of ``records.parquet``, which has one row for every target.
+    """Return the columns of ``records.parquet``, which has one row per target.
 
     ``row``, ``pdtp`` where it was measured, and each attack's accuracy with the ends of its
     interval: ``TITLE``, ``TITLE low``, ``TITLE high``.

@@ -25,7 +25,8 @@ class Audit(AttackFindings, Reported):
     doubts: tuple[str, ...] = ()
     """Reasons to doubt the predictions: with any of them, no absence of a leak is claimed."""
     other_labels: tuple[str, ...] = ()
-    """Why the labels of one side may be those of other records: no leak counts then."""
+    """Why the labels of one side may belong to other records: with any reason, no leak is claimed.
+    """
 
     @property
     def attacks(self) -> Attacks:
@@ -47,7 +48,7 @@ class Audit(AttackFindings, Reported):
         return report(self)
 
     def plot_roc(self, ax: Axes | None = None, *, log: bool = False) -> Axes:
-        """Return axes with the ROC curve of every attack, log-log where asked for."""
+        """Plot the ROC curve of every attack, by default on linear axes."""
         from privacygauge.report.attacks.plots import plot_roc
 
         return plot_roc(self.evaluations, ax, log=log)

@@ -79,7 +79,7 @@ def audit_model(
     provenance: Mapping[str, str] | None = None,
     invocation: Mapping[str, Any] | None = None,
 ) -> Audit:
-    """Audit a way to train a classifier, or a classifier that was trained like that.
+    """Audit a training procedure for a classifier, or a classifier that it produced.
 
     Shadow models are trained on the records that fair, independent coins put in them; so is a
     target, unless one is given. Every attack then plays against the target with the shadow

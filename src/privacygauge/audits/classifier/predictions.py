@@ -43,7 +43,7 @@ class PredictionAuditOptions:
     estimator: Estimator | None
     """Estimator of the privacy risk score."""
     slices: Mapping[str, ArrayLike] | Sequence[str] | None
-    """Groups to look at; all columns by default."""
+    """Columns of groups to evaluate; all by default."""
     shown: Sequence[str] = ()
     """Columns to print next to the riskiest records."""
 
@@ -61,7 +61,7 @@ def assemble(
     skipped: Sequence[Skipped] = (),
     warnings: Sequence[str] = (),
 ) -> Audit:
-    """Return the audit of rounds that were dealt already; their targets are the rows of `target`.
+    """Return the audit of rounds already dealt; their targets are the rows of `target`.
 
     `comparison` says on which of them members and non-members are compared; `has_shadow` is whether
     the shadow records come from other models, and not from the target's other half; `skipped` and
@@ -136,7 +136,7 @@ _GIVEN = (
 def game_description(
     target: Predictions, shadow: Predictions | None, drawn: bool
 ) -> GameDescription:
-    """Return the game on predictions in words."""
+    """Describe the game on predictions."""
     if shadow is None:
         has = "and knows the membership of some of the records, to learn thresholds on"
         learnt = "on two other fifths of the target's own records, in turn (cross-fitting)"
@@ -160,7 +160,7 @@ def game_description(
 def pool_description(
     target: Predictions, pool: Pool | LogitPool, *, drawn: bool, labels: bool = False
 ) -> GameDescription:
-    """Return the game against a pool of shadow models in words; of classes only if `labels`."""
+    """Describe the game against a pool of shadow models; by classes only if `labels`."""
     seen = "the class that the model predicts" if labels else "the model's full prediction"
     return GameDescription(
         "membership inference with shadow models",

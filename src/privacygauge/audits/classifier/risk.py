@@ -34,7 +34,7 @@ TERMS = {
 """Words about the risk score, explained."""
 
 _CLASSES = 60
-"""Number of classes that are shown, those of the highest risk."""
+"""Number of classes shown, those of the highest risk."""
 
 
 def mean_risk_measure(risk: Risk) -> Measure:

@@ -34,7 +34,7 @@ from privacygauge.report.numbers import (
 from privacygauge.report.values import About, Block, Cell, Json, Pairs, Report, Section
 
 _SLICES = 60
-"""Number of slices that are shown, those that stand out first."""
+"""Number of slices shown, those that stand out first."""
 
 
 def report(f: Audit) -> Report:
@@ -182,7 +182,7 @@ def _riskiest(found: Riskiest) -> Iterator[Block]:
 
 
 def _false_ones(shown: Vulnerability, found: Riskiest) -> str:
-    """Return how many members stand out, and how many of them are expected to be false."""
+    """Return the number of members that stand out, and of expected false discoveries among them."""
     unit = found.records.unit
     person = np.arange(len(shown.value)) if unit is None else unit
     n = len(np.unique(person[shown.stands_out]))
@@ -208,7 +208,7 @@ def _false_ones(shown: Vulnerability, found: Riskiest) -> str:
 
 
 def either(estimate: Estimate) -> Shown:
-    """Return a number about the release: a share as a percentage, another one as it is."""
+    """Return a number about the release: a share as a percentage, others unchanged."""
     is_share = estimate.low >= 0 and estimate.high <= 1
     return percent_estimate(estimate) if is_share else decimal_estimate(estimate, 2)
 

@@ -56,14 +56,14 @@ MORE_RECORDS = (
 """Next steps."""
 
 _COMPARED = "confidence"
-"""The signal by which the target is compared with shadow models: it needs no threshold."""
+"""Signal that compares the target with shadow models: it needs no threshold."""
 
 MATTERS = (
     "It matters to the people behind the records: whoever holds somebody's record can check "
     "whether it was in the data, which alone may say that they were a patient, a customer or "
     "a suspect."
 )
-"""To whom a leak matters."""
+"""People affected by a leak."""
 
 REPEAT = (
     "Repeat the audit whenever the data, the training or the release changes, and keep this report "
@@ -200,7 +200,7 @@ def mending(grade: Grade, *, ranked: bool = False) -> tuple[str, ...]:
 
 
 def doubtful(doubts: tuple[str, ...]) -> Verdict:
-    """Return the verdict where no leak was found, but there are doubts."""
+    """Return the verdict if no leak was found, but the predictions are in doubt."""
     return Verdict(
         grade=UNTOLD,
         scale=(UNTOLD,),
@@ -245,7 +245,7 @@ def of_classes(target: Predictions, level: float) -> Iterator[str]:
 def of_one_side(
     rounds: Sequence[Round], target: Predictions, level: float, *, has_shadow: bool
 ) -> Iterator[str]:
-    """Yield that the labels of one side alone may be those of other records.
+    """Yield a warning if the labels of one side may belong to other records.
 
     The model knows the classes of one side and nothing of the other's, and what it says without
     regard to the labels tells the sides apart in nothing: a difference of the labels, not of the
@@ -298,7 +298,7 @@ def of_one_side(
 def _of_wrong_labels(
     right: Bools, secret: Bools, unit: Ints, labels: Ints, level: float
 ) -> Iterator[str]:
-    """Yield that the model contradicts members' labels more often than other people's.
+    """Yield a warning if the model contradicts members' labels more often than other people's.
 
     No training on labels makes a model contradict them. Where the answers tell nothing without
     the labels, it is the labels that differ, as those of a training set do that nobody cleaned.
@@ -317,7 +317,7 @@ def _of_wrong_labels(
 
 
 def _difference_within_classes(right: Bools, member: Bools, labels: Ints) -> float:
-    """Return members' share of right answers less others', in classes as frequent as members'."""
+    """Return members' excess share of right answers, with classes weighted as among members."""
     found = 0.0
     for label in np.unique(labels[member]):
         mine = labels == label
@@ -333,14 +333,14 @@ _UNKNOWN = 4
 """
 
 _KNOWN = 3.0
-"""Standard deviations by which labels that are the records' own agree with the answers."""
+"""Standard deviations of agreement with the answers that show labels to be the records' own."""
 
 _WITHOUT_LABELS = "entropy"
 """A signal that does not look at the labels."""
 
 
 def _of_a_refit(rounds: Sequence[Round], shadow: Shadow, level: float) -> Iterator[str]:
-    """Yield that the target knows its non-members better than models that never saw theirs.
+    """Yield a warning if the target knows its non-members better than models that never saw theirs.
 
     One model is better than another by chance of their training too, which no interval over records
     holds: it must be nearer to what shadow models know of their members than of others.
@@ -364,11 +364,11 @@ def _of_a_refit(rounds: Sequence[Round], shadow: Shadow, level: float) -> Iterat
 
 
 _POINTS = 0.02
-"""Smaller differences of accuracies are no news."""
+"""Smallest difference of accuracies that is reported."""
 
 
 def knows_nobody(rounds: Sequence[Round], level: float, *, has_shadow: bool) -> Iterator[str]:
-    """Yield that the target answers about all records as about those that it never saw.
+    """Yield a warning if the target answers about all records as about unseen ones.
 
     So does a model that leaks nothing of them, and so do answers that are not the model's own.
     """
@@ -416,7 +416,7 @@ def _beside_shadows(rounds: Sequence[Round], shadow: Shadow, level: float) -> _B
 
 
 def _share_known(rounds: Sequence[Round], shadow: Shadow) -> float:
-    """Return the share of all records that the target knows as shadow models know their members.
+    """Return the share of records that the target knows as shadow models know their members.
 
     By the mean probability of the true class and by the share of right answers: 0 is what shadow
     models reach on other records, and 1 on their members. One model is surer than another by

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from privacygauge.classifier.defences.defence import Defence
 
 NAME = "defend"
-"""The name of the command."""
+"""Name of the command."""
 
 METRICS = with_low(*shares("accuracy", "auc", "accuracy-left", "auc-left"))
 """Metrics that a release can be held to, of the least private of the defences and, left, the most
@@ -148,7 +148,7 @@ def _of_files(asked: DefendRequest, work: Work) -> DefenceAudit:
 
 
 def _on_answers(names: tuple[str, ...]) -> list[Defence]:
-    """Return the defences of these names, none of which trains a model."""
+    """Return the defences of these names, which act on answers alone."""
     from privacygauge.classifier.defences import named
 
     trained = next((name for name in names if named.is_at_training(name)), None)

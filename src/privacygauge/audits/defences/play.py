@@ -1,4 +1,4 @@
-"""The audit of defences: attacks without a defence, and with it by who knows it and who not."""
+"""The audit of defences: attacks without a defence, and adaptive and non-adaptive ones with it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class DefenceAudit(ComparedDefences, Reported):
     origin: Origin
     """Origin of the findings: command, seed, level and inputs."""
     fitted: str
-    """On which records defences were fitted, in words."""
+    """Records on which defences were fitted, in words."""
     doubts: tuple[str, ...] = ()
     """Reasons to doubt the predictions: with any of them, no absence of a leak is claimed."""
 
@@ -67,7 +67,7 @@ class DefenceAudit(ComparedDefences, Reported):
         return report(self)
 
     def to_frame(self) -> DataFrame:
-        """Return one line for every defence, attack and adversary, each interval by itself."""
+        """Return one row per defence, attack and adversary, each interval by itself."""
         return frame(self.lines())
 
     def plot_trade_off(self, ax: Axes | None = None) -> Axes:
@@ -182,7 +182,7 @@ def audit_defended(
     command: str = "audit_defended",
     provenance: Mapping[str, str] | None = None,
 ) -> DefenceAudit:
-    """Return the same as `audit_defences` for one defence whose answers are available.
+    """Return the audit of one defence whose answers are available, as `audit_defences` does.
 
     Parameters
     ----------

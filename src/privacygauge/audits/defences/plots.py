@@ -31,7 +31,7 @@ _CURVE = (
 
 
 def mark_undone(c: ComparedDefence) -> str:
-    """Return a defence's name, with a dagger where it can be undone."""
+    """Return a defence's name, with a dagger if it can be undone."""
     return c.title + (" \N{DAGGER}" if c.undone else "")
 
 
@@ -98,7 +98,7 @@ def _accuracy(f: DefenceAudit) -> Plot:
 
 
 def risk(f: DefenceAudit) -> Plot:
-    """Return the plot of how the members' risk is distributed."""
+    """Return the plot of the distribution of the members' risk."""
     middle = f.compared[0].judged.quantiles[0]
     rows = [f"none {decimal(middle.undefended.value, 2)}"]
     rows += [
@@ -118,7 +118,7 @@ def _advantage(b: BestAttack) -> str:
 
 
 def plot_trade_off(f: DefenceAudit, ax: Axes | None = None) -> Axes:
-    """Draw the best attack's advantage over how far answers are changed.
+    """Draw the best attack's advantage over the change of answers.
 
     Filled: the adversary knows the defence. Hollow: it does not. Bars are intervals that
     hold together. The numbers are those of ``defences.csv``.

@@ -123,7 +123,7 @@ def _columns(f: DefenceAudit) -> tuple[Column, ...]:
 
 
 def _row(f: DefenceAudit, c: ComparedDefence | None) -> Row:
-    """Return the row of a defence, or of the model as it is."""
+    """Return the row of a defence, or of the undefended model."""
     first = c or f.compared[0]
     left = f.none if c is None else c.adaptive
     epoch = () if c is None or c.stopped is None else ("none is as accurate",)

@@ -80,7 +80,7 @@ def grade_of_left(left: BestAttack) -> Grade:
 
 
 def adversary(c: ComparedDefence) -> str:
-    """Return who goes furthest against a defence, in words."""
+    """Describe the strongest adversary against a defence."""
     if c.ignored:
         return "an attacker who ignores it"
     return "an attacker who knows it" if c.by(c.adaptive) else "an attacker who undoes it"
@@ -284,7 +284,7 @@ def _advice(f: DefenceAudit, grade: Grade) -> Iterator[str]:
 
 
 def _use(f: DefenceAudit, grade: Grade) -> str:
-    """Return which defence to use, if any."""
+    """Return advice on the defence to use, if any."""
     best = f.best
     name = plain(f.best.title)
     helps = f.helps(f.best)

@@ -23,7 +23,7 @@ SETTINGS = "Settings of the model"
 """Heading of the options about single models."""
 
 FURTHER = "Further measurements"
-"""The heading of options that ask for more than one value per record."""
+"""Heading of the options that ask for several values per record."""
 
 _setting_option = partial(asks, panel=SETTINGS)
 _further_option = partial(asks, panel=FURTHER)

@@ -46,7 +46,7 @@ from privacygauge.runs.store import plan_in
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DtpAudit(DtpFindings, Reported):
-    """How far each record of a training set moves the classifier, with ways to look at it."""
+    """Effect of each training record on the classifier, with its report, tables and plots."""
 
     origin: Origin = field(kw_only=True)
     """Origin of the findings: command, seed, level and inputs."""
@@ -58,7 +58,7 @@ class DtpAudit(DtpFindings, Reported):
         return report(self)
 
     def plot_pdtp(self, ax: Axes | None = None) -> Axes:
-        """Return axes with the records' PDTP, largest first."""
+        """Plot the records' PDTP, largest first."""
         from privacygauge.audits.dtp.plots import plot_pdtp
 
         return plot_pdtp(self, ax)
@@ -89,7 +89,7 @@ def audit_dtp(
     provenance: Mapping[str, str] | None = None,
     invocation: Mapping[str, Any] | None = None,
 ) -> DtpAudit:
-    """Measure how far each record of a training set moves the classifier trained on it.
+    """Measure the effect of each record of a training set on the classifier.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ HIGH = 10.0
 
 
 def plot_pdtp(f: DtpAudit, ax: Axes | None = None) -> Axes:
-    """Draw the records by falling PDTP, beside the range of DTP; numbers: `rank_by_pdtp`.
+    """Draw the records by falling PDTP, with the range of DTP; numbers: `rank_by_pdtp`.
 
     The rank is logarithmic for more than 100 records. What is infinite is drawn at the upper
     edge, with a triangle.
@@ -98,7 +98,7 @@ def plot_variation(v: Variation, ax: Axes | None = None) -> Axes:
 
 
 def _scale(ax: Axes, values: tuple[Floats, ...]) -> float:
-    """Set the limits of the upright axis; return where infinity is drawn."""
+    """Set the limits of the vertical axis; return the height at which infinity is drawn."""
     together = np.concatenate(values)
     finite = together[np.isfinite(together)]
     most = max(float(finite.max()) if len(finite) else 0.0, LIMIT)

@@ -19,7 +19,7 @@ GRADES = (CERTAIN, SEEN, ABOVE)
 """Grades, from mild to grave."""
 
 FEW = 0.05
-"""Up to this share of the records above the limit, removing them is worth a try."""
+"""Largest share of records above the limit for which removing them is worth a try."""
 
 
 def verdict(f: DtpAudit) -> Verdict:
@@ -74,7 +74,7 @@ def _gauge(f: DtpAudit) -> Gauge:
 
 
 def measured_records_text(f: DtpAudit) -> str:
-    """Return how many records were measured, such as ``200 of 5,000``."""
+    """Return the number of measured records, such as ``200 of 5,000``."""
     return count(f.n_train) if f.complete else f"{count(len(f.rows))} of {count(f.n_train)}"
 
 

@@ -384,7 +384,7 @@ def _people(a: ExtractionAudit) -> Block:
 
 
 def _easiest_people(a: ExtractionAudit, most: int) -> list[int]:
-    """Return a row for each of the first people, the one that needs fewest tries."""
+    """Return a row for each of the first people, who need the fewest tries."""
     first = a.found.first
     order = foremost(-np.arange(len(first), dtype=float), a.found.judged.unit[first], most)
     rows: list[int] = first[order].tolist()

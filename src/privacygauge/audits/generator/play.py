@@ -64,7 +64,7 @@ class SyntheticAudit(Reported, PlayedGame):
         return report(self)
 
     def plot_auc(self, ax: Axes | None = None) -> Axes:
-        """Return axes with the AUC of every target, by the attack that the verdict speaks of."""
+        """Plot the AUC of every target, by the attack of the verdict."""
         from privacygauge.audits.generator.plots import plot_auc
 
         return plot_auc(self, ax)
@@ -242,7 +242,7 @@ def _description(making: Making) -> GameDescription:
 
 
 def detectable_auc_text(smallest: float | None) -> str:
-    """Return in words the smallest AUC of a record that an audit would mostly show."""
+    """Describe the smallest AUC of a record that an audit would usually detect."""
     if smallest is None:
         return "no AUC, however high, would be seen with so few test tables (--tests)"
     least = math.ceil(100 * smallest) / 100
@@ -276,7 +276,7 @@ def _warnings(making: Making, schema: Schema | None, level: float) -> list[str]:
 
 
 def clipped_numbers(n: int, total: int) -> tuple[str, ...]:
-    """Return a sentence where the generator drew numbers beyond the schema's ranges."""
+    """Return a warning if the generator drew numbers beyond the schema's ranges."""
     if not n:
         return ()
     return (

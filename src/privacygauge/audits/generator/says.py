@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FPR = 0.1
-"""The false-positive rate of the number on true positives."""
+"""False-positive rate at which true positives are reported."""
 
 _SOURCES = (
     "The game and the vulnerability score: Meeus, Guépin, Crețu and de Montjoye, Achilles' Heels: "
@@ -360,7 +360,7 @@ def _group(f: SyntheticAudit, group: TargetGroup) -> dict[str, Json]:
 
 
 def records_frame(f: SyntheticAudit) -> pd.DataFrame:
-    """Return one row for every target.
+    """Return one row per target.
 
     Columns: ``row`` of the data, ``id``, ``vulnerability``, ``rank``; and for each attack
     ``auc:TITLE``, ``auc_low:TITLE``, ``auc_high:TITLE``, ``accuracy:TITLE``,

@@ -1,4 +1,4 @@
-"""The audit of a test set's own labels: attacks on them, behind one guard or several."""
+"""The audit of a test set by attacks on its labels, behind one guard or several."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class HoldoutAudit(ContestFindings, Reported):
         return report(self)
 
     def plot_biases(self, ax: Axes | None = None) -> Axes:
-        """Return axes with the bias of every attack behind every guard."""
+        """Plot the bias of every attack behind every guard."""
         from privacygauge.audits.holdout_attack.says import plot_biases
 
         return plot_biases(self, ax)

@@ -67,7 +67,7 @@ _OF_SCORES = {
     "Naive Bayes (NB)": "Submits random predictions, and then what the metric rewards most where "
     "each example's hidden value is as likely as the scores make it.",
 }
-"""Words of the page that another metric changes."""
+"""Terms of the page that differ for another metric."""
 _EACH = 0.16
 """Height per result, in inches."""
 _ROOM = 1.0
@@ -166,7 +166,7 @@ def _accuracy(r: AttackResult) -> Estimate:
 
 
 def _share(found: Estimate) -> Shown:
-    """Return an estimated share as a percentage; without its interval where that is infinite."""
+    """Return an estimated share as a percentage; without its interval if that is infinite."""
     return percent_estimate(found, 1) if math.isfinite(found.low) else Shown(percent(found.value))
 
 
@@ -271,7 +271,7 @@ def _method_section(f: HoldoutAudit) -> Pairs:
 
 
 def _interval(found: Estimate) -> str:
-    """Return how an interval was made, such as ``t over trials, n = 10, 95%``."""
+    """Return the method of an interval, such as ``t over trials, n = 10, 95%``."""
     if found.n == 1:
         return "one trial, no interval"
     return f"{found.method}, n = {count(found.n)}, {rate(found.level)}"

@@ -119,7 +119,7 @@ def having(f: HoldoutAudit, share: float) -> str:
 
 
 def each_with(f: HoldoutAudit) -> str:
-    """Return how good honest submissions are."""
+    """Describe the quality of honest submissions."""
     share = percent(f.honest_accuracy)
     return f"that are all {share} right" if f.scored == "accuracy" else f"that all score {share}"
 

@@ -32,7 +32,7 @@ class HoldoutBounds(ReuseBounds, Reported):
         return report(self)
 
     def plot_curves(self, ax: Axes | None = None) -> Axes:
-        """Return axes with bias against submissions, both logarithmic."""
+        """Plot bias against submissions, both axes logarithmic."""
         from privacygauge.audits.holdout_bound.says import plot_curves
 
         return plot_curves(self, ax)

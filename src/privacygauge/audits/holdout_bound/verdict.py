@@ -17,7 +17,7 @@ GRADES = (SAFE, SOUND, OPEN, WORN)
 """Grades, from mild to grave."""
 
 UNKNOWN = Grade("to be measured", Severity.UNTOLD)
-"""The grade where no formula covers the guard and nothing was simulated."""
+"""The grade if no formula covers the guard and nothing was simulated."""
 
 UNINFORMED = (
     "An attacker who starts from a good model of its own gains on top of that model; privacygauge "
@@ -86,7 +86,7 @@ def grade(f: HoldoutBounds) -> Grade:
 
 
 def submissions_text(number: int | None) -> str:
-    """Return a number of submissions or points; a dash where it is not known."""
+    """Return a number of submissions or points; a dash if unknown."""
     if number is None:
         return "-"
     return "10\N{SUPERSCRIPT ONE}\N{SUPERSCRIPT TWO} or more" if number >= 10**12 else count(number)

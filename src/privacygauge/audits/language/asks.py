@@ -212,7 +212,7 @@ class LanguageRequest(Request):
 
     @property
     def models_and_texts(self) -> tuple[str, str | None, str, str, str | None]:
-        """The models and the files of texts, where models are asked."""
+        """The models and the files of texts, if models are audited."""
         if self.target is None:
             raise InputError(_EITHER)
         if self.members is None or self.nonmembers is None:
@@ -240,7 +240,7 @@ class LanguageRequest(Request):
         return EndpointModel(target, self.model_name), EndpointModel(reference, name)
 
     def _of_models(self) -> tuple[str, ...]:
-        """Return the options given that go with a model."""
+        """Return the given options that belong to a model."""
         return tuple(
             asked.flag
             for f, asked in self.asked()
@@ -249,19 +249,19 @@ class LanguageRequest(Request):
 
     @property
     def keeps(self) -> bool:
-        """Whether models are asked, whose answers are worth keeping."""
+        """Whether models are queried, whose answers are worth keeping."""
         return self.target is not None
 
     @property
     def rates(self) -> tuple[float, ...]:
-        """The false-positive rates; those of the paper where none are given."""
+        """The false-positive rates; by default those of the paper."""
         from privacygauge.language.attacks import FPRS
 
         return tuple(_rate(text) for text in self.fpr) or FPRS
 
     @property
     def plan(self) -> MaskPlan:
-        """How texts are masked."""
+        """Plan of the masks over the texts."""
         from privacygauge.language.masks import MaskPlan
 
         default = MaskPlan()
@@ -275,7 +275,7 @@ class LanguageRequest(Request):
         return {name: path for name, path in self.files().items() if name not in _FOLDERS}
 
     def settled(self) -> dict[str, Any]:
-        """Return the request as JSON values, a default and the same value by name as one."""
+        """Return the request as JSON values; a default and the same value by name are equal."""
         found = {**super().settled(), "fpr": self.rates}
         if self.target is None:
             return found
@@ -409,7 +409,7 @@ def _coins(asked: LanguageRequest) -> tuple[Coins | None, tuple[str, ...]]:
 
 @contextmanager
 def _resumable(asked: LanguageRequest, work: Work) -> Iterator[None]:
-    """Say how to resume, also where answers alone are kept."""
+    """Print how to resume, even if only the answers are kept."""
     try:
         with work.resumable(asked):
             yield

@@ -251,7 +251,7 @@ def _scores(
     before: Callable[[Sequence[AnyModel]], None] | None,
     running: Running,
 ) -> TextScores:
-    """Return the energies of the texts, and keep them where that was asked for."""
+    """Return the energies of the texts, and write them if requested."""
     scores = text_energies(
         models[0],
         models[1] if len(models) > 1 else None,

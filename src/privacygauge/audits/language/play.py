@@ -56,7 +56,7 @@ class LanguageAudit(Reported, EnergyFindings):
         )
 
     def spoken(self, unit: UnitFindings) -> Attacks:
-        """Return those that the verdict speaks of."""
+        """Return the attacks in the verdict."""
         return replace(self.attacks(unit), evaluations=unit.spoken)
 
     def report(self) -> Report:
@@ -66,7 +66,7 @@ class LanguageAudit(Reported, EnergyFindings):
         return report(self)
 
     def plot_roc(self, ax: Axes | None = None, *, log: bool = True) -> Axes:
-        """Return axes with the ROC curve of every signal, log-log unless asked otherwise."""
+        """Plot the ROC curve of every signal, by default on logarithmic axes."""
         from privacygauge.report.attacks.plots import plot_roc
 
         return plot_roc(self.samples.signals, ax, log=log)
@@ -199,7 +199,7 @@ def audit_of(
 
 
 def _description(scores: TextScores, samples: UnitFindings, drawn: bool) -> GameDescription:
-    """Return the game in words; `drawn` where fair coins dealt the sides."""
+    """Describe the game; `drawn` if fair coins dealt the sides."""
     kinds = dict.fromkeys(threshold.kind for threshold in samples.thresholds)
     sees = "Sees how likely a text is under the audited model (its energy)"
     if scores.energy_reference is not None:

@@ -66,7 +66,7 @@ def report(f: LanguageAudit) -> Report:
 
 
 def _highest_measures(f: LanguageAudit) -> Iterator[Measure]:
-    """Yield the highest numbers over all attacks; first that of which the verdict speaks.
+    """Yield the highest numbers over all attacks; first the one in the verdict.
 
     The verdict is about the graver of samples and patients: either may err at the audit's level.
     """
@@ -119,7 +119,7 @@ def _patients(f: LanguageAudit) -> Iterator[Measure]:
 
 
 def _cards(f: LanguageAudit) -> Iterator[Measure]:
-    """Yield the headline numbers; the control comes first where one fires."""
+    """Yield the headline numbers; a control that fires comes first."""
     first, *others = measures.cards(f.attacks(f.samples))
     if f.controls.void:
         yield from _control(f.controls.reference)
@@ -167,7 +167,7 @@ def _worst(f: LanguageAudit) -> Worst:
 
 
 def records_frame(f: LanguageAudit) -> DataFrame:
-    """Return one row for every judged sample.
+    """Return one row per judged sample.
 
     Columns: ``sample``, ``group`` and ``energy_reference`` (missing where not given),
     ``energy_target``, ``score`` (the likelihood ratio, or the loss without a reference; higher
@@ -312,7 +312,7 @@ _OF_SIGNALS = {
         "learnt loses more.",
     ),
 }
-"""Signals that only some audits have."""
+"""Signals that occur in some audits only."""
 
 _OF_TEXTS = {
     "Sample, patient": "A text that is asked about, and the person whom several of them belong to. "

@@ -28,7 +28,7 @@ from privacygauge.report.numbers import (
 from privacygauge.report.values import Block, Cell, Content, Heading, Plot, Section, Table
 
 _RATES = (0.1, 0.01)
-"""False-positive rates that smaller tables of attacks show."""
+"""False-positive rates of the smaller tables of attacks."""
 
 _FIRES = "FIRES"
 """Mark of a control that tells members from non-members."""
@@ -92,7 +92,7 @@ def overview(f: LanguageAudit) -> Iterator[Table]:
 
 
 def riskiest(f: LanguageAudit) -> Riskiest:
-    """Return the members' samples of the highest score."""
+    """Return the members' samples with the highest scores."""
     return records.riskiest_records(f.records, f.energies.signal, f.energies.score, members=True)
 
 

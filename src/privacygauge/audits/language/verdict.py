@@ -105,7 +105,7 @@ def verdict(f: LanguageAudit) -> Verdict:
 
 
 def _doubt(f: LanguageAudit, grade: Grade) -> tuple[str, ...] | None:
-    """Return a headline, and sentences, where neither a leak nor its absence was shown."""
+    """Return a headline and sentences if neither a leak nor its absence was shown."""
     if grade in (NONE, UNTOLD) and "patients" in f.blunt:
         return (
             "Cannot be told: most patients have texts among the members and among the non-members",
@@ -295,7 +295,7 @@ def _limits_text(grade: Grade) -> str:
 
 
 def measured_on(f: LanguageAudit) -> str:
-    """Return how many samples and patients were judged, in words."""
+    """Describe the number of judged samples and patients."""
     told = f"{count(f.samples.n_in)} members, {count(f.samples.n_out)} non-members"
     if isinstance(f.patients, Skipped):
         return f"{told} (samples)"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GUARDS = ("exact", "round:2", "noise:0.005", "ladder", "ladder:0.01")
-"""Under which a history is replayed."""
+"""Guards under which a history is replayed by default."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,7 +36,7 @@ class LeaderboardAudit(Reported, HistoryFindings):
         return report(self)
 
     def plot_history(self, ax: Axes | None = None) -> Axes:
-        """Return axes with scores, best so far, noise and Ladder over the submissions."""
+        """Plot scores, best so far, noise and Ladder over the submissions."""
         from privacygauge.audits.leaderboard.says import plot_history
 
         return plot_history(self, ax)

@@ -48,13 +48,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _ROWS = 25
-"""Tests that are listed; all are in report.json."""
+"""Number of tests listed; all are in report.json."""
 
 _NAMED = 8
-"""Accounts that a row names."""
+"""Number of accounts that a row names."""
 
 _MOST = 4_000
-"""Submissions that are drawn singly; of more an even choice, flagged ones always."""
+"""Largest number of submissions drawn singly; from more an even sample, and all flagged ones."""
 
 
 def report(f: LeaderboardAudit) -> Report:

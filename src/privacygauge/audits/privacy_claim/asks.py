@@ -102,7 +102,7 @@ class ClaimRequest(Request):
 
     @property
     def design(self) -> Design:
-        """How the canaries were trained on."""
+        """Design of the training with canaries."""
         from privacygauge.evaluate.claim import CHOOSING
         from privacygauge.evaluate.claim_designs import ManyRuns, OneRun, Sequential
         from privacygauge.evaluate.sampled_steps import SampledSteps

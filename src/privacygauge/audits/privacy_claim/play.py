@@ -58,8 +58,9 @@ class ClaimAudit(BoundsOfDesign, Reported):
     apart: int = 1
     """Number of units that change with a coin; `claim` holds for all of them together."""
     inverted: tuple[InvertedAttack, ...] = ()
-    """The scores, where they are higher for canaries that were left out; or would refute the claim
-    if they were reversed."""
+    """Scores that are higher for canaries that were left out, or that would refute the claim if
+    reversed.
+    """
     power: Power | Skipped = NO_CONTROL
     """Power of the same attack with the guarantee switched off."""
     controls: tuple[Power, ...] = ()
@@ -67,7 +68,7 @@ class ClaimAudit(BoundsOfDesign, Reported):
 
     @property
     def blind_to(self) -> Power | None:
-        """The control that shows least, if the same attack does not refute the claim of it."""
+        """The control with the weakest result, if the same attack does not refute its claim."""
         if isinstance(self.power, Skipped):
             return None
         least = min((self.power, *self.controls), key=lambda x: x.detectable)
@@ -75,12 +76,12 @@ class ClaimAudit(BoundsOfDesign, Reported):
 
     @property
     def n_in(self) -> int:
-        """The number of rows whose canary was put in."""
+        """Number of rows whose canary was put in."""
         return int(self.canaries.member.sum())
 
     @property
     def n_out(self) -> int:
-        """The number of rows whose canary was left out."""
+        """Number of rows whose canary was left out."""
         return len(self.canaries.member) - self.n_in
 
     def report(self) -> Report:
@@ -90,7 +91,7 @@ class ClaimAudit(BoundsOfDesign, Reported):
         return report(self)
 
     def plot_curve(self, ax: Axes | None = None) -> Axes:
-        """Return axes with the bound by the number of guesses."""
+        """Plot the bound by the number of guesses."""
         from privacygauge.audits.privacy_claim.says import plot_curve
 
         return plot_curve(self, ax)
@@ -264,7 +265,7 @@ def _of_group(
 
 
 def _untrue(transcript: Transcript, mechanism: SampledSteps | None, level: float) -> Skipped | None:
-    """Return why scores contradict the mechanism that is assumed, None where they do not."""
+    """Return why scores contradict the assumed mechanism; None if they do not."""
     if mechanism is not None and mechanism.contradicted(transcript, level):
         return Skipped(
             "DP-SGD bound",
@@ -399,6 +400,6 @@ _NO_CLIP = 1e6
 
 
 def as_transcript(canaries: CanariesLike) -> Transcript:
-    """Return one row for each unit of canaries of one run."""
+    """Return one row per unit of canaries of one run."""
     rows = by_unit(with_units(as_canaries(canaries), equal_ids=True)[0])
     return Transcript(rows.score, rows.member)

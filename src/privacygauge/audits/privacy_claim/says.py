@@ -249,7 +249,7 @@ def _curve(f: ClaimAudit) -> Plot:
 
 
 def plot_curve(f: ClaimAudit, ax: Axes | None = None) -> Axes:
-    """Draw the bound by the number of guesses, and the largest there could be; `curve_frame`.
+    """Draw the bound by the number of guesses, and the largest possible one; `curve_frame`.
 
     Descriptive: each point is a bound as if it were the only one.
     """

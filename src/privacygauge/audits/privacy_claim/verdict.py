@@ -27,7 +27,7 @@ AT_LEAST = "A bound says how large epsilon is at least; the true one may be larg
 """Limit of a refutation."""
 
 REVERSED = Grade("cannot be told", Severity.UNTOLD)
-"""The grade where scores are higher for canaries that were left out."""
+"""The grade if scores are higher for canaries that were left out."""
 
 NO_PROOF = (
     "That a claim is not refuted is no proof of it. A better attack, worse canaries or another "
@@ -114,7 +114,7 @@ def open_without_claim(f: ClaimAudit, found: Verdict) -> bool:
 
 
 def exact_text(value: float) -> str:
-    """Return a number that somebody claimed, with all of its digits and no more.
+    """Return a claimed number with all of its digits and no more.
 
     Examples
     --------

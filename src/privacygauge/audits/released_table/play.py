@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SMALLER = 0.2
-"""A holdout of fewer records than this share of the real ones is much smaller."""
+"""Share of the real records below which a holdout counts as much smaller."""
 
 
 def risk_name(risk: ReleaseRisk) -> str:
@@ -107,7 +107,7 @@ def said_of_people(people: People) -> str:
 
 
 def no_control(release: Release) -> str | None:
-    """Return why a holdout that was given was left out, in a sentence; None where it was not."""
+    """Return why a given holdout was left out, in a sentence; None if it was not."""
     if release.learnt is not None:
         return said_of_learnt(release.learnt)
     if release.people is not None:
@@ -146,7 +146,7 @@ class ReleasedAudit(Reported, Release):
         return report(self)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row for every judged record, with its id and its numbers.
+        """Return one row per judged record, with its id and its numbers.
 
         Raises
         ------
@@ -158,13 +158,13 @@ class ReleasedAudit(Reported, Release):
         return super().to_frame()
 
     def plot_roc(self, ax: Axes | None = None) -> Axes:
-        """Return axes with the ROC curves of the membership attacks."""
+        """Plot the ROC curves of the membership attacks."""
         from privacygauge.audits.released_table.sections import plot_roc
 
         return plot_roc(self, ax)
 
     def plot_risks(self, ax: Axes | None = None) -> Axes:
-        """Return axes with attack, control and baseline of each risk."""
+        """Plot attack, control and baseline of each risk."""
         from privacygauge.audits.released_table.sections import plot_risks
 
         return plot_risks(self, ax)

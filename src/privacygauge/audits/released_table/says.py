@@ -34,7 +34,7 @@ _UNKNOWN = "not known: without a holdout there is nothing to compare with"
 _COMPARED = ("accuracy", "auc", "epsilon", "worst-records", "furthest", "beyond")
 """Measures that rest on the holdout."""
 _COMPARISONS = ("attacks", "curves", "questions", "risks")
-"""Parts of the page that do."""
+"""Sections of the page that rest on the holdout."""
 _RISK = ("name", "variant", "meaning", "attack", "control", "baseline", "risk", "outlying", "notes")
 
 

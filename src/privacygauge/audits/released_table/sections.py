@@ -44,7 +44,7 @@ KINDS = {"singling-out": "Singling out", "linkability": "Linkability", "inferenc
 """The three risks, as headings."""
 
 _AT_ONCE = 8
-"""Number of forms of the risks that are shown before a fold, and printed in a terminal."""
+"""Number of forms of the risks shown before a fold, and printed in a terminal."""
 
 
 def game(f: ReleasedAudit) -> Iterator[Block]:
@@ -107,7 +107,7 @@ def risks(f: ReleasedAudit) -> Iterator[Block]:
 
 
 def _outlying_section(f: ReleasedAudit) -> Iterator[Block]:
-    """Yield the most outlying real records, and which attempts on each succeed."""
+    """Yield the most outlying real records, and the attempts that succeed on each."""
     if not f.exposed:
         return
     yield table(
@@ -155,7 +155,7 @@ def _by_lower_end(risk: ReleaseRisk) -> tuple[float, str]:
 
 
 def overview(f: ReleasedAudit) -> Table:
-    """Return the risks as a terminal shows them, the one furthest beyond its control first."""
+    """Return the risks for a terminal, the one furthest beyond its control first."""
     shown = sorted(f.risks, key=_by_lower_end)[:_AT_ONCE]
     rest = len(f.risks) - len(shown)
     beyond = f"Beyond control ({rate(f.level)})"
@@ -178,7 +178,7 @@ def overview(f: ReleasedAudit) -> Table:
 
 
 def copies(f: ReleasedAudit) -> Iterator[Block]:
-    """Yield how many records occur on both sides."""
+    """Yield the number of records that occur on both sides."""
     compare = "; without a holdout nothing says how many"
     if f.n_holdout:
         compare = ", so compare them with the holdout"
@@ -209,7 +209,7 @@ def copies(f: ReleasedAudit) -> Iterator[Block]:
 
 
 def closest(f: ReleasedAudit) -> Iterator[Block]:
-    """Yield the distances to the closest record, and that they are no evidence."""
+    """Yield the distances to the closest record, with the note that they are not evidence."""
     beside = (
         "Here there is not even an attack to read them beside."
         if f.membership is None
@@ -254,7 +254,7 @@ def utility_section(f: ReleasedAudit) -> Iterator[Block]:
 
 
 def records(shown: Riskiest) -> Iterator[Block]:
-    """Yield the real records that the strongest attack is surest of."""
+    """Yield the real records of which the strongest attack is surest."""
     unnamed = ", or by row of the real table; their contents are not in this file"
     yield text(
         f"Real records by falling score of {plain(shown.by)}. They are named by id"
@@ -269,7 +269,7 @@ def records(shown: Riskiest) -> Iterator[Block]:
 
 
 def method_section(f: ReleasedAudit) -> Iterator[Block]:
-    """Yield how the intervals of risks, copies and distances were made."""
+    """Yield the methods of the intervals of risks, copies and distances."""
     columns: dict[str, list[Estimate | None]] = {
         "Attack, control, baseline": [
             x for r in f.risks for x in (r.attack, r.control, r.baseline)
@@ -349,7 +349,7 @@ def plot_risks(f: ReleasedAudit, ax: Axes | None = None) -> Axes:
 
 
 def risks_plot(f: ReleasedAudit) -> Plot:
-    """Return the three risks, form by form, as a part of the page."""
+    """Return the plot of the three risks, form by form."""
     words = []
     for risk in f.risks:
         control = "" if risk.control is None else f", holdout {percent(risk.control.value)}"
@@ -369,7 +369,7 @@ def risks_plot(f: ReleasedAudit) -> Plot:
 
 
 def risks_frame(f: ReleasedAudit) -> pd.DataFrame:
-    """Return one row for every form of a risk.
+    """Return one row per form of a risk.
 
     Columns: ``risk``, ``variant``, and of ``attack``, ``control``, ``baseline`` and
     ``beyond`` the value, ``_low`` and ``_high``; those of control and beyond are missing

@@ -46,7 +46,7 @@ _RULE = (
 )
 _IN_ORDER = "the synthetic rows stand in the order of the real records"
 NAMED = 5
-"""Copied records that the verdict names."""
+"""Number of copied records that the verdict names."""
 ROUNDED = 0.001
 """Shares of the real records below this are given as a number of records."""
 
@@ -249,7 +249,7 @@ def grades(f: ReleasedAudit) -> dict[str, Grade]:
 
 
 def _of_attacks(f: ReleasedAudit, attacks: Attacks) -> Grade:
-    """Return the grade of the attacks; untold where one without the table does as well."""
+    """Return the grade of the attacks; inconclusive if one without the table does as well."""
     grade = grade_attacks(attacks).grade
     differs = f.blind is not None and f.blind.auc.low > 0.5
     if grade == NONE or not differs or _beats_blind(f):
@@ -336,7 +336,7 @@ def _is_above_chance(beyond: Estimate | None) -> bool:
 
 
 def _order(f: ReleasedAudit) -> Iterator[str]:
-    """Yield how many rows their place joins to a person, where rows are in the order of these."""
+    """Yield the share of rows that the order of the table links to a person."""
     found = f.corrected.order
     if found is not None and found.low > 0:
         yield (
@@ -432,7 +432,7 @@ def _risks(f: ReleasedAudit) -> Iterator[str]:
 
 
 def _ruled_out(f: ReleasedAudit, *, outlying: bool) -> str:
-    """Return beyond how many percentage points nothing is likely, on random or outlying records."""
+    """Return the percentage points that are ruled out, on random or outlying records."""
     pairs = zip(f.risks, f.corrected.points, strict=True)
     ends = [x.high for risk, x in pairs if x is not None and risk.outlying == outlying]
     return f"{100 * max(ends):.1f}" if ends else ""

@@ -61,7 +61,7 @@ class VulnerableRequest(TableRequest):
     )
 
     def check(self, jobs: int) -> None:
-        """Raise where a number or a name is wrong, before the table is read."""
+        """Raise if a number or a name is wrong, before the table is read."""
         if self.top < 1:
             raise InputError(f"--top must be at least 1, got {self.top}")
         _ = self.measure

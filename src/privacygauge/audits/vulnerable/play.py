@@ -1,4 +1,4 @@
-"""The ranking of a table's records, before anything is made from it: who is far from all others."""
+"""The ranking of a table's records by isolation, before anything is made from it."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ TOP = 10
 """The default number of records to list."""
 
 RANKED = Grade("ranking only", Severity.UNJUDGED)
-"""The one grade: no attack was played."""
+"""The only grade: no attack was played."""
 
 _DRAWN = 100
-"""Number of records that are drawn at most."""
+"""Largest number of records drawn."""
 _FIRST = (
     "Records without close neighbours are those that a synthetic table gives away first: audit a "
     "release with these records as targets."
@@ -66,7 +66,7 @@ _SOURCES = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class VulnerableRecords(Reported, Vulnerability):
-    """Every record's vulnerability score, their order, and ways to look at them.
+    """Vulnerability scores and ranks of all records, with a report, tables and plots.
 
     As a frame: one row for every record, with row, score and rank.
     """
@@ -76,7 +76,7 @@ class VulnerableRecords(Reported, Vulnerability):
     listed: int = TOP
     """Number of records that a report lists."""
     n_reference: int = 0
-    """The number of further records whose numbers count in the ranges."""
+    """Number of further records that extend the ranges of the numbers."""
 
     def __repr__(self) -> str:
         row = int(self.order[0])
@@ -116,7 +116,7 @@ def vulnerable_records(
     seed: int = 0,
     provenance: Mapping[str, str] | None = None,
 ) -> VulnerableRecords:
-    """Return every record's vulnerability score: how far it is from its nearest neighbours.
+    """Return every record's vulnerability score: its mean distance to its nearest neighbours.
 
     Records without close neighbours are those that a synthetic table gives away first; they are
     the ones to attack in an audit.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from privacygauge.audits.worst_case.play import WorstCaseComparison
 
 NAME = "worst-case"
-"""The name of the command."""
+"""Name of the command."""
 
 METRICS = with_low(
     *shares("tpr", "tpr@0.1", "tpr@0.01", "tpr@0.001", "auc", "tpr-left", "auc-left")
@@ -34,7 +34,7 @@ private.
 """
 
 CANARIES = "Canaries"
-"""The heading of options that say whose membership is asked about."""
+"""Heading of the options about the records to attack."""
 
 _canary_option = partial(asks, panel=CANARIES)
 

@@ -1,4 +1,4 @@
-"""Trainings compared by their worst-case records: the same canaries and coins for each of them."""
+"""Trainings compared by their worst-case records, with the same canaries and coins for each."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class WorstCaseComparison(ComparedTrainings, Reported):
         return report(self)
 
     def to_frame(self) -> DataFrame:
-        """Return one line for every training, group of targets, attack and rate."""
+        """Return one row per training, group of targets, attack and rate."""
         return frame(self.lines())
 
 
@@ -61,7 +61,7 @@ class WorstCaseAudit(WorstCaseComparison):
 
 
 _MANY = 0.1
-"""Above this share of all records canaries spoil the models."""
+"""Share of all records above which canaries spoil the models."""
 
 
 def compare_worst_cases(

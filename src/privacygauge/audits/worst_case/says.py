@@ -131,7 +131,7 @@ def _guessing(fpr: float) -> str:
 
 
 def _limits(f: WorstCaseComparison) -> Iterator[Measure]:
-    """Yield the highest numbers with any of the defences, or without one where there is none."""
+    """Yield the highest numbers with any defence, or without one if there are none."""
     trainings = f.defended or f.trainings
     turned = [t.title for t in trainings if grade_of_group(t.found.canaries) == UNTOLD]
     whom = "with the least private defence" if f.defended else how(f.none)

@@ -95,7 +95,7 @@ def _comparison_section(f: WorstCaseComparison) -> Iterator[Block]:
 
 
 def _columns(f: WorstCaseComparison) -> tuple[Column, ...]:
-    """Return a column for both groups at every rate, and for their area."""
+    """Return a column for both groups at every rate, and for their AUC."""
     groups = [*(f"Found at {rate(fpr)} false alarms" for fpr in f.fprs), "AUC"]
     return tuple(
         Column(name, group=group, aside=name == _GROUPS[1]) for group in groups for name in _GROUPS
@@ -183,7 +183,7 @@ _APART = 0.15
 
 
 def plots(f: WorstCaseComparison) -> tuple[Plot, ...]:
-    """Return the plots of the page; over the accuracy where there is more than one training."""
+    """Return the plots of the page; those over accuracy need several trainings."""
     told = (
         f"{plain(t.title)}: canaries {worst}, ordinary records {usual}, model right "
         f"{percent(t.accuracy.value)}"

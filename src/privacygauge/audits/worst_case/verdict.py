@@ -23,7 +23,7 @@ from privacygauge.report.numbers import count, percent, plain, rate, tpr_estimat
 from privacygauge.report.values import Grade, Verdict
 
 _NAMED = 3
-"""Number of pairs that change places that are named."""
+"""Largest number of named pairs that change places."""
 
 _UNSAID = (
     "It does not say that no record is more exposed than a canary, nor that a stronger attack "
@@ -64,7 +64,7 @@ def verdict(f: WorstCaseComparison) -> Verdict:
 
 
 def how(training: AttackedTraining) -> str:
-    """Return how models are trained: ``without a defence``, or with which one."""
+    """Return the kind of training: ``without a defence``, or with a named one."""
     if training.title == NO_DEFENCE:
         return "without a defence"
     return f"with {plain(training.title)}"
@@ -202,7 +202,7 @@ def _sentences(f: WorstCaseComparison) -> Iterator[str]:
 
 
 def _order(f: WorstCaseComparison) -> str:
-    """Return whether the order of the trainings changes with the worst case."""
+    """Describe whether the order of the trainings changes with the worst case."""
     pairs = f.changed_places
     if not pairs:
         return (
@@ -219,7 +219,7 @@ def _order(f: WorstCaseComparison) -> str:
 
 
 def _at_risk(f: WorstCaseComparison) -> str:
-    """Return which defences leave canaries at risk."""
+    """Describe which defences leave canaries at risk."""
     leaky = [t for t in f.defended if grade_of_group(t.found.canaries) != NONE]
     safe = [t for t in f.defended if t not in leaky]
     if not leaky:
@@ -254,7 +254,7 @@ def _advice(f: WorstCaseComparison, grade: Grade) -> Iterator[str]:
 
 
 def _use(f: WorstCaseComparison, grade: Grade) -> str:
-    """Return how to train."""
+    """Return advice on the training to use."""
     if f.defended and f.helps(f.best):
         hold = " It is not enough by itself: limit who may query the model."
         return (
