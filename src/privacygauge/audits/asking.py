@@ -87,12 +87,12 @@ def option(
     flag : str
         Such as ``--label``.
     metavar : str
-        What stands for its value; empty for a switch.
+        Placeholder of its value; empty for a switch.
     text : str
-        What it is. Metavars, ranges and defaults that are not a plain value belong here.
+        Description, with ranges and those defaults that are not a plain value.
     default : object
-        Its value where it is not given. Without one an option is required, unless its type says
-        what nothing is: None where it may be None, no values of a tuple, a switch that is off.
+        Default value. Without one an option is required, unless its type has an empty value: None
+        if optional, an empty tuple, or a switch that is off.
     panel, offers, role, split
         As in `OptionSpec`; ``FILE`` stands for a file of the user's by itself.
     """

@@ -149,7 +149,7 @@ def _verdict_without_claim(a: CanaryAudit, found: Verdict) -> Verdict:
     exposure = _exposure(a.findings).shown.value
     scale = Grade("no leak found", Severity.NOTHING), Grade("leak", Severity.GRAVE)
     median = f"their median exposure is {exposure} of at most {decimal(a.findings.largest, 1)} bits"
-    # A reference that saw the canaries hides them from the scores, and from the losses never.
+    # A reference that saw the canaries hides them in the scores, but not in the losses.
     apart, by = max(
         ((a.area, "scores above"), (a.findings.known, "has a lower loss than")),
         key=lambda found: found[0].low,
@@ -241,9 +241,9 @@ def canary_audit(
     ----------
     made : MadeCanaries
     score : ndarray of float, shape (n,)
-        Of the canaries that coins decided about; higher means more likely put in.
+        Scores of the canaries that coins decided about; higher means more likely put in.
     loss : ndarray of float, shape (n + m,)
-        Of these, and of those that are never trained on.
+        Losses of these, and of canaries that are never trained on.
     epsilon : float
         Claimed, of adding or removing one canary with all its copies.
     seed, level, provenance

@@ -171,8 +171,8 @@ def audit_few_fits(
     generator, data
         As in `audit_synthetic`.
     canaries : int, array_like of int, or mapping of str to array_like, optional
-        How many records, or which; of copies and of the records of one person the first alone is
-        taken. Default: 200, or a quarter of a small table.
+        Number of records, or the records; among copies and the records of one person only the first
+        is taken. Default: 200, or a quarter of a small table.
     select : {"distance", "random", "rare", "likelihood"} or a sequence of them
         How that many are chosen; default: by their vulnerability score.
     fits : int
@@ -180,7 +180,7 @@ def audit_few_fits(
     epsilon : float
         Claimed, of replacing one record; 0: that nothing is given away.
     attacks : sequence of Untaught, optional
-        What scores the canaries, without any other synthetic table. A fifth of the canaries
+        Attacks that score the canaries, without any other synthetic table. A fifth of the canaries
         chooses among several, and the others are judged.
     size : int, optional
         Records that a generator learns from; default: as many as are no canaries.

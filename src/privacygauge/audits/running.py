@@ -51,11 +51,11 @@ class Running:
         Parameters
         ----------
         *packages : str or None
-            Whose versions are named beside those of the numerical packages.
+            Packages whose versions are added to those of the numerical packages.
         skipped : iterable of Skipped
-            What was not done.
+            Parts that were not done, with reasons.
         warnings : iterable of str
-            What may mislead; that a run's code could not be compared is added.
+            Warnings; one is added if the run's code could not be compared.
         about : mapping of str to str, optional
             Lines that come before `provenance`.
         """

@@ -88,7 +88,7 @@ def _array(path: Path, name: str) -> NDArray[Any]:
         raise InputError(f"{path} must have one column, the {name}, got {content.shape[1]}")
     title = str(content.columns[0])
     column = content.iloc[:, 0].to_numpy()
-    # A file without a header: its first label was taken for one.
+    # The file has no header, and its first label was read as one.
     return np.concatenate([[int(title)], column]) if title.isdecimal() else column
 
 

@@ -55,7 +55,7 @@ def attacks_named(names: Sequence[str]) -> tuple[NamedAttack, ...]:
     Raises
     ------
     InputError
-        If there is no such attack, or none or the same one twice is asked for.
+        If an attack does not exist, none is named, or one is named twice.
     """
     for name in names:
         if name not in ATTACKS:

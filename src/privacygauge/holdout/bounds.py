@@ -22,7 +22,7 @@ from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.oracle import fewest, most_submissions
 from privacygauge.holdout.selection import some
 
-# Of points that are searched.
+# Largest number of points that is searched.
 _MOST = 10**12
 
 
@@ -128,7 +128,7 @@ def bias_for_labels(
     Returns
     -------
     float
-        At least ``largest - 1/m``, which whoever knows the frequencies has without a submission;
+        At least ``largest - 1/m``, the gain from knowing the frequencies without a submission;
         never above ``1 - 1/m``.
 
     Notes

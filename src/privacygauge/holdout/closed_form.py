@@ -203,7 +203,7 @@ def _queries(k: int) -> int:
 
 Floats = NDArray[np.float64]
 
-# Cells of the grid a standard deviation of one weight, at most, and cells in all.
+# Cells of the grid per standard deviation of one weight, at most, and in all.
 _CELLS = 32
 _SIZE = 2**17
 """Cells of the grid of log odds, for the Fourier transform."""

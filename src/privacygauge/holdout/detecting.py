@@ -89,7 +89,7 @@ class DetectingMatrix:
         Parameters
         ----------
         counts : numpy.ndarray of shape (n_queries,)
-            How many points each query has right, up to a constant that is the same for all.
+            Number of right points of each query, up to a constant that is the same for all.
 
         Returns
         -------

@@ -84,7 +84,7 @@ class BiasCurve:
     """(p,) Bias after each number of submissions."""
 
 
-# Of each curve; the scan's formula takes long for more submissions.
+# Points of each curve, and the most submissions of the scan's, whose formula is slow.
 _STEPS = 19
 _SCAN = 50_000
 

@@ -222,7 +222,7 @@ def guard_named(text: str) -> Guard:
     Raises
     ------
     InputError
-        If there is no such guard, or its number is out of range.
+        If the guard does not exist, or its number is out of range.
 
     Examples
     --------

@@ -23,9 +23,9 @@ from privacygauge.holdout.priors import Informed, Knowledge
 from privacygauge.holdout.queries import RandomQueries
 
 _MOST = 4_000_000
-# A share of a label that rounding errors of the solver explain.
+# Share of a label within the rounding errors of the solver.
 _WHOLE = 1e-6
-# Log priors below this say the same: never.
+# Log priors below this all mean never.
 _RAREST = -50.0
 
 
@@ -97,7 +97,7 @@ def decode_by_program(
     p, width = data.log_prior.shape
     shares = found.x[: p * width].reshape(p, width)
     if data.shifted:
-        # Equal shares of all candidates only add to the constant: they say that it is none.
+        # Equal shares of all candidates only add to the constant: no candidate is favoured.
         open_ = np.isfinite(data.log_prior[:, -1])
         shares[open_, :-1] -= shares[open_, :-1].min(axis=1, keepdims=True)
         shares[open_, -1] = 1.0 - shares[open_, :-1].sum(axis=1)

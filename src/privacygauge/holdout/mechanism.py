@@ -93,8 +93,8 @@ class Guard(Protocol):
     def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
         """Return the logarithm of an upper bound on the number of transcripts of k answers.
 
-        None for one state that all submissions share; a number of accounts where each has a
-        state of its own, and so many of them have made the k submissions together.
+        `accounts` is None for one state that all submissions share, else the number of accounts
+        with a state each, which have made the k submissions together.
         """
 
 

@@ -33,11 +33,11 @@ from privacygauge.holdout.queries import Codes, for_each
 
 # Squared points: far below what one wrong label does to an answer.
 _LEAST = 1e-6
-# Mean squared change of a posterior at which nothing moves any more.
+# Mean squared change of a posterior below which the iteration has converged.
 _STILL = 1e-9
 # The damping of a second attempt.
 _DAMPED = 0.2
-# How many times that error a fit must be better.
+# Multiple of that error by which a fit must be better.
 _CERTAIN = 1.0
 
 
@@ -116,7 +116,7 @@ def decode_by_messages(
 
     Parameters
     ----------
-    data : Asked
+    data : AnsweredQueries
         Queries and answers.
     rng : numpy.random.Generator
         For ties.
@@ -128,7 +128,7 @@ def decode_by_messages(
     found = _decode(data, rng, iterations, damping)
     if data.error or found.explained or found.converged:
         return found
-    # Small sets close to the threshold: what overshoots without damping may come to rest with it.
+    # Small sets close to the threshold: iterations that overshoot may converge with damping.
     again = _decode(data, rng, iterations, max(damping, _DAMPED))
     return again if again.explained else found
 
@@ -137,7 +137,7 @@ def _decode(
     data: AnsweredQueries, rng: np.random.Generator, iterations: int, damping: float
 ) -> DecodedLabels:
     first, best, last = _run(data, iterations, damping)
-    # A mean of k squares is off by about 1/sqrt(k) of itself: less is no better fit.
+    # A mean of k squares has a relative error of about 1/sqrt(k): a smaller gain is noise.
     if best.fit > first.fit * (1.0 - _CERTAIN / math.sqrt(data.queries.k)):
         note = "message passing fitted no better than its first step, which is naive Bayes"
         return replace(data.naive_bayes(rng), converged=last.still, note=note)
@@ -184,6 +184,7 @@ def _run(data: AnsweredQueries, iterations: int, damping: float) -> tuple[_Step,
             still=moved < _STILL,
         )
         if not math.isfinite(fit):
+            # It diverged: the best step so far stands.
             break
         if number == 1:
             first = best = step
@@ -191,6 +192,7 @@ def _run(data: AnsweredQueries, iterations: int, damping: float) -> tuple[_Step,
             best = step
         if step.still:
             break
+        # Onsager's term takes out the evidence that points sent to these answers themselves.
         onsager = (1.0 - damping) * step.spread / mean_square
         left = _centred_residuals(data, predicted) + onsager * left
     return first, best, step

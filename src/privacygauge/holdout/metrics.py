@@ -571,7 +571,7 @@ def metric_named(text: str) -> Metric:
     Raises
     ------
     InputError
-        If there is no such metric, or its numbers are out of range.
+        If the metric does not exist, or its numbers are out of range.
 
     Examples
     --------

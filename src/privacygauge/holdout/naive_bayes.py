@@ -179,7 +179,7 @@ def aggregate_labels(
     queries : RandomQueries
         Over the attacked points and the numbers of their candidates.
     weights : numpy.ndarray of shape (k,)
-        What a query adds to the label it gives.
+        Weight that a query adds to the label it gives.
     knowledge : Knowledge or None
         None for a uniform prior over all labels.
     rng : numpy.random.Generator
@@ -222,7 +222,7 @@ def argmax_random_ties(sums: Floats, rng: np.random.Generator) -> Ints:
     return best
 
 
-# Sums of so many points stay in a core's fast memory while all queries are added to them.
+# Sums of this many points stay in a core's cache while all queries are added to them.
 ROWS = 64
 
 

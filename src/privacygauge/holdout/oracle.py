@@ -22,7 +22,7 @@ from privacygauge.holdout.mechanism import Guard, MarkedSubmission
 from privacygauge.holdout.metrics import ACCURACY, Metric, Values
 
 Labels = NDArray[np.integer]
-# Sums of this many truth values fit into one byte; so many of them are added at the same time.
+# Sums of this many truth values fit into one byte, so this many are added at a time.
 _CHUNK = 255
 _STRIDES = 16
 
@@ -118,7 +118,7 @@ class Holdout:
         rng : numpy.random.Generator
             For the secret key that a guard's noise is drawn with.
         guard : Guard, optional
-            What stands between the accuracy and the analyst; by default nothing: `Exact`.
+            Guard between the accuracy and the analyst; by default none: `Exact`.
         budget : Budget, optional
             No limit by default.
         """

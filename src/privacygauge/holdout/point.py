@@ -16,7 +16,7 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.rates import share
 from privacygauge.holdout.naive_bayes import argmax_random_ties, label_sums, log_odds
 
-# Labels that are drawn at a time.
+# Labels drawn at a time.
 _BATCH = 1_000_000
 
 
@@ -33,7 +33,7 @@ def simulate_point(
         Plays, each with accuracies of its own; at least 1.
     rng : numpy.random.Generator
     level : float, default 0.95
-        Of the Clopper-Pearson interval.
+        Level of the Clopper-Pearson interval.
 
     Sources
     -------

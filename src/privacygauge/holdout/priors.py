@@ -108,11 +108,11 @@ def from_logits(
     logits : array_like of shape (n, m)
         A finite score for every class of every point.
     top : int, optional
-        Attack only so many of the model's most likely labels at each point, in 2..m. Fewer
-        candidates, fewer queries; but the answer is right no more often than they hold the
-        label. All by default.
+        Number of the model's most likely labels to attack at each point, in 2..m. Fewer candidates
+        need fewer queries, but the answer is right no more often than they hold the label. All by
+        default.
     least_confident : int, optional
-        Attack only so many points, those whose largest probability is lowest, in 1..n. All by
+        Number of points to attack, those whose largest probability is lowest, in 1..n. All by
         default.
     temperature : float, default 1.0
         Above 0; the logits are divided by it.

@@ -113,14 +113,14 @@ def _one_by_one(start: np.uint64, words: _Words) -> None:
 
 Codes = NDArray[np.unsignedinteger]
 
-# A tile of this size, or of the whole matrix where that is smaller, fits in a core's fast memory
-# with all that is needed to draw it.
+# A tile of this size, or of the whole matrix if that is smaller, fits in a core's cache with the
+# buffers that draw it.
 _POINTS = 2_048
 _QUERIES = 256
 # Words of 8, 16 or 32 bits hold a label; a word is redrawn with at most this probability.
 _REDRAWN = 1 / 16
 _BITS = (8, 16, 32)
-# Drawing so many labels takes longer than compiling how they are drawn.
+# Drawing this many labels takes longer than compiling the loop.
 _WORTH_COMPILING = 10**8
 
 

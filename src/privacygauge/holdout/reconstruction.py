@@ -114,7 +114,7 @@ def reconstruct_labels(
     queries : array_like of shape (k, t)
         The label in 0..m-1 that each query gives each point.
     counts : array_like of shape (k,)
-        How many labels of each query are right, plus one unknown whole number.
+        Number of right labels of each query, plus one unknown whole number.
     m : int
         Classes, at least 2.
     seconds : float, default 30.0

@@ -44,7 +44,7 @@ def report(f: CandidateAudit) -> Report:
     """Return the report, as plain values."""
     accuracy = f.per_target[f.best.title].accuracy
     records = several(len(f.targets), "record")
-    # Those first that the best attack is most often right on.
+    # Records on which the best attack is most often right come first.
     order = np.argsort(-accuracy, kind="stable").astype(np.int64)
     n_in = count(f.game.n_in)
     n_out = count(f.game.n_out)

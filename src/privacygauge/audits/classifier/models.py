@@ -119,9 +119,9 @@ def audit_model(
     attacks : sequence of Attack, optional
         Default: the suite of `pool_attacks`.
     estimator : Estimator, optional
-        Of the privacy risk score; default: isotonic regression.
+        Estimator of the privacy risk score; default: isotonic regression.
     slices : mapping of str to array_like (n,), optional
-        Groups to look at beside the classes and the deciles of confidence.
+        Groups to evaluate besides the classes and the deciles of confidence.
     ids : array_like, shape (n,), optional
         Names of the records in the report.
     unit : array_like, shape (n,), optional
@@ -136,11 +136,11 @@ def audit_model(
     progress : callable, optional
         Called with the number of models done and the number of all.
     seed : int
-        All random draws derive from it.
+        Seed of all random draws.
     level : float
-        Of every interval, in (0, 1).
+        Level of every interval, in (0, 1).
     command : str
-        What the report names as its origin.
+        Name of the command or call, as the report prints it.
     provenance : mapping of str to str, optional
         Further lines for the report.
     invocation : mapping, optional
@@ -264,7 +264,7 @@ def audit_pool(
     estimator, slices, show_columns, unit, drawn, seed, level, command, provenance
         As in `audit_classifier`.
     warnings : sequence of str
-        What the reader has to know beside.
+        Warnings for the reader of the report.
 
     Returns
     -------
@@ -320,7 +320,7 @@ def audit_pool(
 
 def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
     """Run the requested audit, training the models that the run does not hold yet."""
-    # Before any code of the user's is imported: the run may have been made with other code.
+    # Before any of the user's code is imported: the run may have been made with other code.
     running = work.running(NAME, asked)
     held = materials(asked, work, member=asked.member)
     if asked.one_logit:

@@ -215,14 +215,14 @@ def audit_classifier(
     attacks : sequence of Attack, optional
         Default: the suite of `prediction_attacks`.
     estimator : Estimator, optional
-        Of the privacy risk score; default: isotonic regression.
+        Estimator of the privacy risk score; default: isotonic regression.
     slices : mapping of str to array_like (n,), or sequence of str, optional
-        Groups to look at beside the classes and the deciles of confidence: columns, or names of
+        Groups to evaluate besides the classes and the deciles of confidence: columns, or names of
         columns of the file; default: all columns of the file.
     allow_missing_classes : bool
         Whether classes without any shadow record may fall back to the global threshold.
     show_columns : sequence of str
-        Columns of the target whose contents the report may show beside the riskiest records.
+        Columns of the target whose contents the report may show next to the riskiest records.
     unit : array_like (n,) or str, optional
         The person behind each row, or the name of the column of the target that says so; its
         `unit`, or equal ids by default. Intervals, halves and slices go by unit.

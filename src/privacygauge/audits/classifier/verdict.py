@@ -149,7 +149,7 @@ def verdict(
 def _beyond_placebo(comparison: Comparison, a: Attacks, found: GradedAttacks) -> bool:
     """Return whether attacks find more than models that cannot know the members.
 
-    What decided about the grade is compared: few records that stand out, or a group, are not
+    Compares the numbers that decided the grade: a few exposed records, or a group, are not
     explained by a difference that models find on average.
     """
     if a.headline.reached.accuracy.low <= 0.5 or comparison.beyond_placebo(a.headline.auc):
@@ -411,7 +411,7 @@ def _beside_shadows(rounds: Sequence[Round], shadow: Shadow, level: float) -> _B
         f"curve of the {_COMPARED} is {decimal_estimate(theirs)} for them and "
         f"{decimal_estimate(ours)} for it."
     )
-    # Of a wrong membership as many of the records are known as there are members.
+    # With a wrong membership, a target still knows as many of the records as there are members.
     return _Beside(words, _share_known(rounds, shadow) < _MOSTLY * float(secret.mean()))
 
 

@@ -163,7 +163,7 @@ def _on_answers(names: tuple[str, ...]) -> list[Defence]:
 def _audit_at_training(asked: DefendRequest, work: Work) -> DefenceAudit:
     from privacygauge.audits.defences.play import audit_training_defences
 
-    # Before any code of the user's is imported: the run may have been made with other code.
+    # Before any of the user's code is imported: the run may have been made with other code.
     running = work.running(NAME, asked)
     given = materials(asked, work)
     with work.resumable(asked), work.bar("Training models, each in every way") as progress:

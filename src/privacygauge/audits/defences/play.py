@@ -120,7 +120,7 @@ def audit_defences(
     attacks : sequence of Attack, optional
         By default, the suite of `prediction_attacks` and two neural networks.
     estimator : Estimator, optional
-        Of the privacy risk score; default: isotonic regression.
+        Estimator of the privacy risk score; default: isotonic regression.
     unit : array_like (n,) or str, optional
         The person behind each row of the target, or the name of the column that says so; as in
         `audit_classifier`.
@@ -189,9 +189,9 @@ def audit_defended(
     target, shadow : Predictions, path, mapping of arrays, or data frame
         Undefended predictions of either model.
     defended_target, defended_shadow : Predictions, path, mapping of arrays, or data frame
-        What the defended models answer on the same records, in the same order.
+        Answers of the defended models on the same records, in the same order.
     name : str
-        Of the defence, for the reader.
+        Name of the defence, for the reader.
     attacks, estimator, unit, seed, level, command, provenance
         As in `audit_defences`.
 
@@ -262,14 +262,14 @@ def audit_training_defences(
     attacks : sequence of Attack, optional
         Default: the suite of `training_attacks`.
     estimator : Estimator, optional
-        Of the privacy risk score; default: isotonic regression.
+        Estimator of the privacy risk score; default: isotonic regression.
     ids : array_like, shape (n,), optional
         Names of the records in the report.
     unit : array_like, shape (n,), optional
         The person behind each record; default: equal ids. One coin puts all records
         of a person in, and intervals go by person.
     delta : float, optional
-        Of DP-SGD that is given by name; see `Private`.
+        Delta of DP-SGD that is given by name; see `Private`.
     before : callable, optional
         Called with the trainings and their cohort before the first model is trained.
     run, n_jobs, progress, seed, level, command, provenance, invocation

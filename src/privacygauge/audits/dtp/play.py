@@ -107,12 +107,12 @@ def audit_dtp(
     bin_width : float
         Width of the bins in which probabilities are published; 0 for none.
     queries : int
-        So many further queries are asked beside the record itself, in search of a larger change,
-        where the largest is not known otherwise: other records, and blends of records.
+        Number of further queries besides the record itself, in search of a larger change if the
+        largest is not known otherwise: other records, and blends of records.
     training_sets : int
-        In so many further pairs of halves of the data each record's PDTP is measured again.
+        Number of further pairs of halves of the data in which each record's PDTP is measured again.
     remove : int
-        So many of the riskiest records are removed, one at a time, to see what that does.
+        Number of the riskiest records to remove, one at a time, to measure the effect.
     order : {"recomputed", "initial"}
         Whether the riskiest of those left is removed, or the next in the order of the first values.
     vary : int
@@ -125,7 +125,7 @@ def audit_dtp(
     class_names : tuple of str, optional
         Names of the classes.
     warnings : tuple of str
-        What the reader has to know beside.
+        Warnings for the reader of the report.
     run, n_jobs, progress, seed, level, command, provenance, invocation
         As in `audit_model`.
 
@@ -185,7 +185,7 @@ def audit_dtp(
 
 def audit_training_set(asked: DtpRequest, work: Work) -> DtpAudit:
     """Run the requested audit, training the models that the run does not hold yet."""
-    # Before any code of the user's is imported: the run may have been made with other code.
+    # Before any of the user's code is imported: the run may have been made with other code.
     invocation = work.invocation(COMMAND.name, asked) if asked.keeps else None
     records, x, model, warnings = _load_records(asked, work)
     showing = work.bar("Training models") if asked.keeps else nullcontext(None)

@@ -95,7 +95,7 @@ def audit_extraction(
     show_texts : bool
         Whether the page shows what was extracted.
     columns : Columns, optional
-        Of files and frames, where they have other names.
+        Columns of files and frames, if they have other names.
     device, precision
         As in `load_causal`.
     base : str or pathlib.Path, optional
@@ -108,7 +108,7 @@ def audit_extraction(
     seed : int
         Draws which texts are compared where people have unequal numbers of them.
     level : float
-        Of every interval, in (0, 1).
+        Level of every interval, in (0, 1).
     command, provenance
         As in `audit_model`.
     before : callable, optional

@@ -111,20 +111,20 @@ def audit_synthetic(
     Parameters
     ----------
     generator : Generator, str, object or callable
-        What is audited: a name (``baynet``, ``privbayes:epsilon=1``, ``synthpop``, ...), an
+        The generator to audit: a name (``baynet``, ``privbayes:epsilon=1``, ``synthpop``, ...), an
         object with ``fit(frame)`` and ``sample(n)``, a function ``(frame, n, seed) -> frame``,
         or a `Command`.
     data : Table, pandas or polars frame, str or Path
         Records like those that the generator will learn from. A file: CSV or Parquet.
     targets : int, "all", array_like of int, or mapping of str to array_like
-        The records to attack: so many of each selection, all records, these rows, or groups of
+        The records to attack: a number from each selection, all records, these rows, or groups of
         rows by name.
     select : {"distance", "random", "rare", "likelihood"} or a sequence of them
         How that many are chosen; default: by their vulnerability score.
     game : {"average", "specific", "shared"}, optional
         Average for up to 50 targets, shared for more.
     knowledge : {"auxiliary", "exact", "synthetic"}, optional
-        What the adversary knows; see `game_named`.
+        Knowledge of the adversary; see `game_named`.
     attacks : sequence of TableAttack or OnWorlds, optional
         For up to 50 targets the full suite, for more the one that is cheap. `OnWorlds` plays LiRA,
         RMIA or another attack on worlds with a record's signals in the tables.
@@ -148,7 +148,7 @@ def audit_synthetic(
         The person, or the household, behind each record; default: equal ids. All of a target's
         person's records are in a table, or none is.
     show : sequence of str
-        Columns to print beside the targets; none otherwise.
+        Columns to print next to the targets; none otherwise.
     before : callable, optional
         Called once all is checked, before any table is made: what it says of the cost is kept with
         the run and in the report.

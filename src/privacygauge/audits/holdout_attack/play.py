@@ -76,11 +76,11 @@ def attack_holdout(
     queries : int
         Submissions of each attack, at least 0.
     logits : array_like of shape (n, m), or a file, optional
-        What a base model says: the attacker starts from it.
+        Logits of a base model, from which the attacker starts.
     attacks : sequence of str
         Names in `ATTACKS`.
     guards : sequence of Guard or str
-        What stands between accuracy and analyst, such as ``"ladder"``; see `guard_named`.
+        Guards between accuracy and analyst, such as ``"ladder"``; see `guard_named`.
     top, least_confident, temperature
         As in `privacygauge.holdout.priors.from_logits`; they need `logits`.
     prior : {"uniform", "classes"}
@@ -97,7 +97,7 @@ def attack_holdout(
     n_jobs, progress, seed, command, provenance, invocation
         As in `audit_model`.
     level : float
-        Of every interval, in (0, 1).
+        Level of every interval, in (0, 1).
 
     Returns
     -------

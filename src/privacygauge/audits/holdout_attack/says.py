@@ -292,7 +292,7 @@ def _asked_table(f: HoldoutAudit) -> Table:
 
 
 def plot_biases(f: HoldoutAudit, ax: Axes | None = None) -> Axes:
-    """Draw the bias of every attack behind every guard with intervals; numbers: `Attacked`.
+    """Draw the bias of every attack behind every guard with intervals; numbers: `HoldoutAudit`.
 
     A new figure is as high as there are results.
     """

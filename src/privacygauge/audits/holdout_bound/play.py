@@ -65,22 +65,22 @@ def holdout_bounds(
     accounts : int, default 1
         Accounts, at least 1; a guard that remembers does so for each account apart.
     guard : Guard or str, default "exact"
-        What stands between accuracy and analyst, such as ``"round:2"``; see `guard_named`.
+        Guard between accuracy and analyst, such as ``"round:2"``; see `guard_named`.
     accuracy, correlation : float
         True accuracy of honest submissions, in (0, 1), and the correlation of their errors, in
         [0, 1].
     bias : float, default 0.005
-        What the owner can live with, in (0, 1 - 1/classes): half a point.
+        Largest bias that the owner accepts, in (0, 1 - 1/classes): half a point.
     probability : float, default 0.95
-        Of guarantees and intervals, in (0, 1).
+        Probability of guarantees and level of intervals, in (0, 1).
     simulate : int, default 0
         So many times, at least 2, naive Bayes is played against the guard on uniform labels: for
         guards that no formula covers, and as a check of the others. It takes n times `queries`
         steps each. 0 for none.
     seed : int
-        Of the simulation.
+        Seed of the simulation.
     command, provenance
-        What the report names as its origin.
+        Name of the command or call, as the report prints it.
 
     Returns
     -------

@@ -102,7 +102,7 @@ def _accounts(f: HoldoutBounds) -> str:
 
 
 def _measures(f: HoldoutBounds) -> Iterator[Measure]:
-    # Where no attack is known, what luck gains stands for the bounds.
+    # If no attack is known, the gain from luck stands for the bounds.
     first = (_strongest(f), _honest(f)) if f.strongest else (_honest(f), _strongest(f))
     yield from first
     kl = f.bias("kl").value

@@ -80,7 +80,7 @@ def grade(f: HoldoutBounds) -> Grade:
         return SAFE
     if strongest is None:
         return UNKNOWN
-    # What was simulated may reach to the end of its interval.
+    # A simulated bias counts by the upper end of its interval.
     high = -1.0 if f.simulated is None else f.simulated.high
     return SOUND if max(strongest.value, high) <= most else OPEN
 

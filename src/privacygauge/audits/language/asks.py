@@ -371,7 +371,7 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
             "base": asked.base,
             "energies": None if run is None else run.parent / ENERGIES,
             "run": asked.answers or (None if run is None else str(run / ANSWERS)),
-            # One process for a GPU: every further one would hold the models once more.
+            # One process for a GPU: each further one would load the models again.
             "n_jobs": work.jobs if asked.device == "cpu" else 1,
             "progress": progress,
             "before": open_it,

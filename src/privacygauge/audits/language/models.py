@@ -72,7 +72,7 @@ def audit_masked(
         How texts are masked; by default 10 balanced masks of 15%, drawn by `seed`. The pattern
         ``single`` gives the normalised energy.
     form : "mean" or "sum"
-        Of the energy; the sum grows with a text's length.
+        Form of the energy; the sum grows with a text's length.
     columns : Columns, optional
         Where texts, ids and groups have other names than the usual ones.
     threshold, fpr, show, warnings, level, command
@@ -91,7 +91,7 @@ def audit_masked(
     n_jobs, progress, invocation
         As in `token_log_probabilities`; the progress counts texts, once a model.
     seed : int
-        All random draws derive from it.
+        Seed of all random draws.
     provenance : mapping of str to str, optional
         Further lines for the report.
     before : callable, optional
@@ -187,8 +187,8 @@ def audit_causal(
     members, nonmembers, population, form, columns, threshold, fpr, show, coins, warnings
         As in `audit_masked`. The energy is minus the log-likelihood.
     recall : int, optional
-        Play ReCaLL too: each text is read once more after so many texts of the population at most,
-        whose people are left out of it; see `prefix_apart`.
+        Also play ReCaLL: each text is read once more after at most this many texts of the
+        population, whose people are left out of it; see `prefix_apart`.
     device, precision, windows, base, energies, run, n_jobs, progress, seed, level, command
         As in `audit_masked`.
     provenance, invocation, before
@@ -197,8 +197,8 @@ def audit_causal(
     Returns
     -------
     LanguageAudit
-        Of the loss, with a reference of the likelihood ratio, and of the signals of
-        `token_signals`.
+        Findings for the loss, for the likelihood ratio if there is a reference, and for the signals
+        of `token_signals`.
 
     Raises
     ------

@@ -42,7 +42,7 @@ class LanguageAudit(Reported, EnergyFindings):
     def attacks(self, unit: UnitFindings) -> Attacks:
         """Return the attacks on samples, or on patients, in the form that reports share.
 
-        People are those of both: what is asked beside the average goes with the samples.
+        People are those of both: the questions besides the average go with the samples.
         """
         game = replace(self.game, n_in=unit.n_in, n_out=unit.n_out)
         questions = self.questions if unit is self.samples else None
@@ -120,18 +120,18 @@ def audit_language(
     fpr : float or sequence of float
         The false-positive rates that thresholds are chosen for, each in (0, 1).
     show : sequence of str
-        What to print beside the samples most at risk: ``text`` or ``length``; nothing otherwise.
+        Columns printed next to the samples most at risk: ``text`` or ``length``; nothing otherwise.
     coins : Coins or path, optional
         Those that dealt members and non-members before the training, such as `split_texts` tosses:
         then the test is honest by construction, and there is a bound on epsilon, person by person.
     warnings : sequence of str
-        What the reader has to know beside.
+        Warnings for the reader of the report.
     seed : int
-        All random draws derive from it.
+        Seed of all random draws.
     level : float
-        Of every interval, in (0, 1); those of the controls hold together at this level.
+        Level of every interval, in (0, 1); those of the controls hold together at this level.
     command : str
-        What the report names as its origin.
+        Name of the command or call, as the report prints it.
     provenance : mapping of str to str, optional
         Further lines for the report.
 

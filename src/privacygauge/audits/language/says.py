@@ -107,7 +107,7 @@ def _one_run(f: LanguageAudit) -> Measure:
 
 def _patients(f: LanguageAudit) -> Iterator[Measure]:
     """Yield the highest accuracy and the highest AUC, patient by patient."""
-    # What was not played has the labels and the guessing of samples.
+    # Questions that were not played keep the labels and the guessing rate of samples.
     unit = f.samples if isinstance(f.patients, Skipped) else f.patients
     by_name = {x.name: x for x in measures.highest(f.attacks(unit))}
     for name in ("accuracy", "auc"):

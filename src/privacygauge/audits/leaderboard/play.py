@@ -61,12 +61,12 @@ def audit_leaderboard(
     guards : sequence of str
         Under which the history is replayed, as `guard_named` reads them.
     seed : int
-        Of the points on which all answers are compared, and of the guards' noise.
+        Seed of the sample of compared points, and of the guards' noise.
     level : float
         In (0, 1): a history that keeps to every test's null has no finding with at least this
         probability (Holm, over all accounts, groups and detectors).
     command, provenance
-        What the report names as its origin.
+        Name of the command or call, as the report prints it.
 
     Returns
     -------

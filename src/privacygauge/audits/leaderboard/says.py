@@ -274,7 +274,7 @@ def _final_scores_section(f: LeaderboardAudit) -> tuple[Section, ...]:
         f"{slope}, 1 where gains carry over in full. The rank correlation of teams is {ranks}."
     )
     tested = {x.accounts: x.adjusted for x in f.tests if x.detector is FINAL_GAP}
-    # A difference that sampling does not explain is no finding yet: the page says why.
+    # A difference that sampling does not explain is not yet a finding: the page says why.
     quiet = [
         team.account
         for team in e.teams

@@ -137,9 +137,9 @@ def audit_privacy_claim(
         guarantee switched off, such as without noise. Without one an audit that refutes nothing
         could not have told.
     claim_of : {"record", "person"} or int
-        Whose privacy is claimed, or of how many records together. Where a person has up to k
-        canaries, which come and go together, a claim about a record promises k times its epsilon
-        to a person, by group privacy, and that is what is compared.
+        Unit whose privacy is claimed, or a number of records together. If a person has up to k
+        canaries, which come and go together, a claim about a record promises k times its epsilon to
+        a person, by group privacy, and the audit compares with that.
     adjacency : {"add-remove", "replace"}
         Whether the claim is about data sets with a unit more or less, or with another one in its
         place.
@@ -150,7 +150,7 @@ def audit_privacy_claim(
     seed : int
         Orders equal scores, and draws the rows that choose thresholds.
     level : float
-        Of all bounds together, in (0, 1).
+        Level of all bounds jointly, in (0, 1).
     command, provenance
         As in `audit_model`.
 
@@ -186,7 +186,7 @@ def audit_privacy_claim(
     rows = by_unit(given)
     told: tuple[str, ...] = (repeats,) if repeats else ()
     most = 1 if given.unit is None else int(np.bincount(given.unit).max())
-    # Of many runs, rows that repeat each other are one training that was written down twice.
+    # With many runs, equal rows are one training that was recorded twice.
     apart = of.steps(most if in_one_run or not repeats else 1, left_out)
     if apart > 1:
         claim = claim_of_group(claim, apart)
@@ -322,7 +322,7 @@ def audit_dp_sgd(
         that of `DpSgd` or `OpacusDpSgd`; of others there is none, and an audit that refutes nothing
         could not have told.
     seed : int
-        Of the coins and of the training.
+        Seed of the coins and of the training.
     level : float
         In (0, 1).
 

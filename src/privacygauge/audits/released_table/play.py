@@ -203,12 +203,12 @@ def audit_released(
     Parameters
     ----------
     real, synthetic : Table, pandas or polars frame, str or Path
-        What the generator learnt from, and what it made. Files: CSV or Parquet.
+        The training records of the generator, and its output. Files: CSV or Parquet.
     holdout : Table, pandas or polars frame, str or Path, optional
         Records drawn from the same source that the generator did not learn from. Without them no
         leak can be told from what the table says about people in general.
     schema : Schema, optional
-        What the columns are; else the real table says, as in `read_together`.
+        Kinds of the columns; by default from the real table, as in `read_together`.
     continuous, categorical, drop
         As in `read_together`.
     label : str, optional
@@ -220,7 +220,7 @@ def audit_released(
         and those of their visits. Each part is looked for alone too: a synthetic record may
         hold what one source says of somebody, and make up the rest.
     attempts : int, optional
-        Of each attack behind the three risks, at least 1; as many as `half_width` needs.
+        Attempts of each attack behind the three risks, at least 1; by `half_width` if None.
     half_width : float
         Half of the width wanted for the interval of attack minus control, in (0, 0.5), at a
         level that allows for all risks: 0.02 are two percentage points. How many attempts that
@@ -231,7 +231,7 @@ def audit_released(
         The person behind each real record (equal ids by default), and behind each
         holdout record: records of one are never taken for independent.
     show : sequence of str
-        Columns to print beside the riskiest records; none otherwise.
+        Columns to print next to the riskiest records; none otherwise.
     seed, level, command, provenance
         As in `audit_model`.
     progress : callable, optional

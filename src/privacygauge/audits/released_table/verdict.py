@@ -265,7 +265,7 @@ def _beats_blind(f: ReleasedAudit) -> bool:
 
 def beyond_grade(beyond: Estimate) -> Grade:
     """Return the grade of an excess over a control, by its lower end."""
-    # An advantage of so much is a balanced accuracy of half of it above one half.
+    # An advantage a is a balanced accuracy of (1 + a) / 2, the scale of all grades.
     return grade_of(0.5 + beyond.low / 2)
 
 

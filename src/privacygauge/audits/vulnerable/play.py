@@ -126,7 +126,7 @@ def vulnerable_records(
     data : Table, pandas or polars frame, str or Path
         Of a file: CSV or Parquet with a header.
     k : int
-        How many neighbours, in 1..n - 1.
+        Number of neighbours, in 1..n - 1.
     distance : Cosine or Minkowski, optional
         Default: the cosine.
     schema, continuous, categorical, drop

@@ -120,7 +120,7 @@ def play(asked: WorstCaseRequest, work: Work) -> WorstCaseComparison:
     from privacygauge.classifier.mislabelled import LeastLikelyLabel, UniformLabel
     from privacygauge.classifier.worst_case import ATTACKS, Design
 
-    # Before any code of the user's is imported: the run may have been made with other code.
+    # Before any of the user's code is imported: the run may have been made with other code.
     running = work.running(NAME, asked)
     given = materials(asked, work)
     unlikely = asked.wrong_label != "uniform"

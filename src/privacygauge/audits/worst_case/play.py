@@ -109,7 +109,7 @@ def compare_worst_cases(
     n_canaries, n_ordinary, label, n_models, attacks, fprs, unit
         As in `audit_worst_case`.
     delta : float, optional
-        Of DP-SGD that names none; default: one over the number of records.
+        Delta of DP-SGD that names none; default: one over the number of records.
     run, n_jobs, progress, seed, level, command, provenance, invocation
         As in `audit_model`.
     before : callable, optional
@@ -258,12 +258,12 @@ def audit_worst_case(
         Equal seeds give equal canaries and equal coins, whatever is trained: so trainings can be
         compared.
     level : float
-        Of every interval, in (0, 1).
+        Level of every interval, in (0, 1).
 
     Returns
     -------
     WorstCaseAudit
-        The same as `compare_worst_cases` says of a training with no other beside it.
+        The result of `compare_worst_cases` for a single training.
 
     Raises
     ------

@@ -94,7 +94,7 @@ def _measures(f: WorstCaseComparison) -> Iterator[Measure]:
     same = f"{name}, in the same models"
     label = f"Ordinary records found {at}"
     ordinary = _tpr_measure("tpr-ordinary", label, usual, same)
-    # A register takes the first number that a release can be held to.
+    # A register takes the first number with a gate.
     first = ranking_decides(best.found.canaries)
     yield from (area, left, ordinary) if first else (left, ordinary, area)
     label = "The models' own accuracy"

@@ -246,7 +246,7 @@ def _majority_hits(row: Ints, others: Ints, counts: Answers) -> tuple[int, int, 
     """Return contested points, hits of the others' most frequent answer, and those of a guess."""
     contested = counts.max(axis=0) < len(others)
     rate = 1 / np.count_nonzero(counts[:, contested], axis=0)
-    # Of equally frequent answers the earliest.
+    # Among equally frequent answers, the earliest.
     same = np.take_along_axis(counts, others, axis=0)
     best = np.take_along_axis(others, same.argmax(axis=0)[None], axis=0)[0]
     hits = np.count_nonzero((best == row) & contested)
@@ -263,7 +263,7 @@ def _plausible(history: History, found: NeighbourPredictions, rows: Ints) -> boo
         return False
     if history.n_classes is None:
         return True
-    # Even if all other points were right, so many of the contested ones have to be.
+    # The fewest right answers among the contested points, if all other points are right.
     share = found.contested[rows] / found.n_points
     least = history.n_correct[rows] / history.n - (1 - share)
     more = least - share * np.maximum(
@@ -379,7 +379,7 @@ def _compare_with_majority(
     changed = off[contested]
     d = int(changed.sum())
     values = np.stack([changes[contested], wrong[contested]]).astype(np.float64)
-    # Sums over d of so many points, drawn without replacement.
+    # Sums over d points drawn without replacement.
     above = values[:, changed].sum(axis=1) - d * values.mean(axis=1)
     variance = d * (size - d) / (size - 1) * values.var(axis=1)
     return _MajorityComparison(above, variance) if variance.all() else None

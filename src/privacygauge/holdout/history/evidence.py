@@ -98,7 +98,7 @@ def best_group(
     log_p : callable
         From a group, chosen beforehand, to the log of its p-value.
     total : int
-        How many accounts there are to choose from.
+        Number of accounts to choose from.
 
     Notes
     -----

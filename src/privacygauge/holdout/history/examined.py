@@ -99,7 +99,7 @@ def examine_history(
     chosen = [guard_named(name) for name in guards]
     found = inspect(history, seeds.stream(seed, "points"))
     errors = taken_for_errors(history)
-    # Of errors taken for scores the worst submissions would stand out.
+    # If errors were read as scores, the worst submissions would stand out.
     tests = holm_corrected_tests(found, -1.0 if errors else 1 - level)
     played = [replays.replay(history, g, seeds.stream(seed, "guard", g.name)) for g in chosen]
     ladder, name = ladder_of(history, seed)

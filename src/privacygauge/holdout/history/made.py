@@ -58,9 +58,9 @@ def honest_history(
     teams : int
         At least 1.
     submissions : int
-        Of a team on average; from half of it to half as much again.
+        Mean number per team; each draws from 0.5 to 1.5 times this.
     habits : sequence of str
-        Of `HABITS`: models that get better; tuning that changes few labels, kept or (hill
+        Some of `HABITS`: models that get better; tuning that changes few labels, kept or (hill
         climbing) kept only where the score rose; one model with many seeds; models and then
         averages of the account's own best five by score; a public baseline, submitted as it is
         and then tuned; a beginner whose first files are out of order.
@@ -100,7 +100,7 @@ def attacked_history(
     rng, n, m, teams, submissions
         As in `honest_history`.
     attack : str
-        Of `ATTACKS`.
+        One of `ATTACKS`.
     queries : int
         Submissions of the attack before its final answer.
     accounts : int

@@ -116,7 +116,7 @@ def _nearest(answers: Answers, agreement: Ints, copy_of: Ints, i: int) -> tuple[
     earlier = np.flatnonzero(copy_of[:i] != copy_of[i])
     if not len(earlier):
         return -1, -1
-    # Of equally near ones the latest, but the very first too: a scan's base may be either.
+    # Among equally near ones, the latest and also the first: a scan's base may be either.
     order = np.lexsort((-earlier, -agreement[i, earlier]))[:_CANDIDATES]
     best = agreement[i, earlier[order[0]]]
     tied = order[agreement[i, earlier[order]] == best]

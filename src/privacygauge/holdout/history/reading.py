@@ -169,7 +169,7 @@ def read_history(
     labels : Path, optional
         The hidden labels: .npy of shape (n,), or .npz with one array ``labels``.
     metric : str, optional
-        What was scored, as `metric_named` reads it, where no column says so.
+        Name of the metric, as `metric_named` reads it, if no column holds it.
     n_private : int, optional
         Points behind the private scores.
 

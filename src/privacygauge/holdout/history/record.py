@@ -167,7 +167,7 @@ def in_time(
     shown : array_like of shape (k,), optional
         The guard's answers, where the scores are the exact ones behind it.
     metric : str
-        What the scores are.
+        Metric of the scores.
     """
     names = tuple(str(account) for account in accounts)
     k = len(names)

@@ -118,7 +118,7 @@ def _single_steps(history: History, rows: Ints) -> tuple[float, int, int]:
     counts = history.n_correct[rows]
     if len(counts) < 2:
         return 0.0, 0, 0
-    # Rounded scores of few values move by twos, and look as if they went around what is between.
+    # Rounded scores with few values move by twos, as if around a base in between.
     finer = bool((history.n_correct % 2).any())
     places = np.arange(1, len(counts))
     recent = np.array([counts[max(0, t - _MEMORY) : t].max() for t in places])
@@ -224,7 +224,7 @@ def chance_scores(history: History) -> tuple[Evidence, ...] | Skipped:
         return np.asarray(flags & plausible)
 
     what = "score as random labels do"
-    # Where the task is hard for all, the others say how often honest work scores like that.
+    # If the task is hard for all, the others show how often honest work scores like that.
     shares = np.bincount(history.codes, weights=near) / np.bincount(history.codes)
 
     def usual(group: Sequence[int]) -> float:
@@ -253,13 +253,13 @@ def per_account_and_group(
     history : History
     detector : str
     flags : array of shape (k,)
-        What a finding is about.
+        Submissions that count as evidence.
     counted : callable
         From accounts to the flags that count for them.
     rate : float or callable
         How probable a flag is at most under the null; or, from accounts, what the others say of it.
     what : str
-        What a flagged submission does, in words.
+        Behaviour of a flagged submission, in words.
     """
 
     def log_p(group: Sequence[int]) -> float:

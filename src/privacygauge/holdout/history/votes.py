@@ -179,7 +179,7 @@ def _best_settled(history: History, name: str, of: Ints) -> Evidence | None:
     assert history.labels is not None
     if len(of) <= _EARLIER:
         return None
-    # The best one, the last of several: an attack ends with what it has learnt.
+    # The best one, the last among equals: an attack ends with its final answer.
     place = len(of) - 1 - int(np.argmax(history.n_correct[of][::-1]))
     if place < _EARLIER:
         return None
@@ -230,7 +230,7 @@ def _settled_p(
     gained = int(np.count_nonzero(right & ~known & contested))
     lost = int(np.count_nonzero(~right & known & contested))
     better = float(binom.sf(gained - 1, gained + lost, 0.5)) if gained else 1.0
-    # Both have to be untrue of honest work, so the larger of the two is a p-value.
+    # A finding needs both to be unlikely, so the larger of the two is a p-value.
     return max(harder, better, _LEAST), inside / size, (hits - inside) / (total - size)
 
 

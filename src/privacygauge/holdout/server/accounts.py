@@ -21,7 +21,7 @@ from privacygauge.holdout.server.database import board_row, reading, writing
 from privacygauge.holdout.server.schema import ACCOUNT, ACTION
 
 _LONGEST = 64
-# Compared with where there is no such account, so that both cases take as long.
+# Compared with if there is no such account, so that both cases take equally long.
 _NOBODY = bytes(32)
 
 
@@ -141,8 +141,9 @@ _REASON = 500
 def hide_account(engine: Engine, name: str, reason: str) -> None:
     """Take an account off the board, and refuse its submissions from now on.
 
-    What it was shown stays shown: its submissions stay in the log and count in every budget. The
-    states of other accounts know nothing of it; a state for the whole board remembers it.
+    Its submissions stay in the log and count in every budget, since answers cannot be taken back.
+    The states of other accounts are not affected; a state for the whole board keeps its
+    submissions.
     """
     _act(engine, name, HIDE, reason)
 
@@ -150,7 +151,7 @@ def hide_account(engine: Engine, name: str, reason: str) -> None:
 def show_account(engine: Engine, name: str, reason: str) -> None:
     """Put an account back on the board, and take its submissions again, as many as others may make.
 
-    What an alert has limited is lifted too.
+    Limits set by an alert are lifted too.
     """
     _act(engine, name, SHOW, reason)
 

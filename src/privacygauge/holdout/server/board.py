@@ -141,7 +141,7 @@ class Board:
         Raises
         ------
         InputError
-            If the labels, the key or the claim break a rule, or there is no such account.
+            If the labels, the key or the claim break a rule, or the account does not exist.
         KeyConflictError
             If the key stands for other labels, or another claim.
         BudgetError
@@ -185,7 +185,7 @@ class Board:
         labels : ndarray
             As they were kept.
         row : mapping
-            Of `SUBMISSION`, from whose time, key and claim are taken.
+            Row of `SUBMISSION` with the time, the key and the claim.
         """
         marked = self.holdout.marked(self.part(labels, private=False), row["claimed"])
         asked = _CheckedSubmission(labels, marked, row["digest"], row["key"])
@@ -291,8 +291,8 @@ class Board:
     def total_left(self, board: RowMapping, *, further: bool = False) -> int | None:
         """Return the number of submissions left to all accounts, from the board's row.
 
-        Of those that have submitted, and of a `further` one where that is asked for: each has a
-        state of its own, so that a budget in nats allows fewer submissions to more accounts.
+        Counts the accounts that have submitted, plus a `further` one if requested: each has its own
+        state, so that a budget in nats allows fewer submissions to more accounts.
         """
         budget = Budget(total=board["total"], nats=board["nats"])
         accounts = None if self.scope == "board" else max(1, board["asking"] + further)

@@ -71,7 +71,7 @@ async def read_body(parts: AsyncIterator[bytes], most: int, seconds: float) -> b
     Raises
     ------
     BodyError
-        If it is longer than `most` bytes, or takes longer than so many seconds.
+        If it is longer than `most` bytes, or takes longer than `seconds`.
     """
     body = bytearray()
     try:
@@ -96,7 +96,7 @@ def labels_in(
     kind : str
         JSON, NPY or CSV.
     columns : int
-        How many numbers a point may have: with more than one the array may have two dimensions.
+        Numbers per point, at most: with more than one the array may have two dimensions.
     ids : sequence of str, optional
         The points' names in the order of the hidden labels, for CSV; 0, 1, 2 and on by default.
 

@@ -47,13 +47,13 @@ def describe(
     Parameters
     ----------
     engine : sqlalchemy.Engine
-        Of a board's database.
+        Engine of a board's database.
     title, rules : str, optional
         For the page: at most 200 characters, and 20,000 in any number of lines.
     per_day : int, optional
         Submissions of one account on one day in UTC, at least 1.
     finals : int, optional
-        How many submissions an account may choose to be judged by in the end, at least 1.
+        Number of final submissions that an account may choose, at least 1.
     """
     for name, text in (("title", title), ("rules", rules)):
         if text is not None and not 1 <= len(text) <= _LONGEST[name]:

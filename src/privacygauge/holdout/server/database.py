@@ -32,10 +32,10 @@ from privacygauge.holdout.server.extra import require_extra
 
 _WRITE = "privacygauge_write"
 _READY = "privacygauge_ready"
-# More than there are threads that ask at the same time, so that none waits for a connection.
+# More than the number of request threads, so that none waits for a connection.
 _CONNECTIONS = {"pool_size": 10, "max_overflow": 40}
 _SECONDS = 60
-# Any number, as long as every process that makes tables takes the same one.
+# An arbitrary number that all processes creating tables share.
 _MAKING = 7_236_104
 
 

@@ -74,7 +74,7 @@ def ending(engine: Engine, *, level: float = 0.95) -> Ending:
     Parameters
     ----------
     engine : sqlalchemy.Engine
-        Of a board that was begun with a public share.
+        Engine of a board that was begun with a public share.
     level : float
         In (0, 1), of each team's interval.
 
@@ -100,7 +100,7 @@ def ending_of(connection: Connection, level: float = 0.95) -> Ending:
             "the board keeps no points for the end: begin one with --public, such as --public 0.3"
         )
     rows = _final_submissions(connection)
-    # Of equal ones the earlier: sorting is stable, and rows are in the order of submissions.
+    # Ties go to the earlier: sorting is stable, and rows are in the order of submissions.
     private = sorted(rows, key=lambda row: -row["private"])
     public = sorted(rows, key=lambda row: -row["public"])
     metric = metric_named(board["metric"])

@@ -54,7 +54,7 @@ def merge_accounts(board: Board, name: str, other: str, reason: str) -> MergedAc
     Parameters
     ----------
     board : Board
-        Of `server.open_board`.
+        A board of `server.open_board`.
     name, other : str
         The account that stays, and the one that becomes a part of it.
     reason : str

@@ -140,7 +140,7 @@ def first_row(labels: ArrayLike, wanted: BoardOptions) -> dict[str, object]:
         "keep": bool(wanted.keep),
         "used": 0,
         "asking": 0,
-        # Not derived from a seed: whoever knows the key can take the noise away.
+        # Not derived from a seed: anyone who knows the key can remove the noise.
         "state_key": secrets.token_bytes(16),
     }
 
@@ -153,7 +153,7 @@ def _begun(connection: Connection, values: dict[str, object]) -> RowMapping:
 def _draw_public(truth: Values, metric: Metric, share: float) -> Bools:
     """Draw the public points, a mask (n,), from every class where possible.
 
-    By a generator that nobody can ask again: who knows which they are tunes on the others.
+    The generator cannot be reproduced: an attacker who knew the points would tune on the others.
     """
     rng = np.random.default_rng(secrets.randbits(128))
     order = rng.permutation(len(truth))

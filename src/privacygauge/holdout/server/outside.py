@@ -88,7 +88,7 @@ def _host(scope: Message) -> str:
 
 
 def _line(scope: Message, status: int, seconds: float) -> dict[str, object]:
-    # The route's own path and not the request's, in which anything may stand, a token too.
+    # The route's path and not the request's, which may contain anything, even a token.
     route = scope.get("route")
     return {
         "method": scope["method"] if route else "other",
@@ -124,7 +124,7 @@ class RateLimit:
             left = min(self._most, left + (now - since) * self._most / 60.0)
             granted = left >= 1.0
             self._filled[who] = (left - granted, now)
-            # Who has not asked for longest is forgotten first: their bucket is the fullest.
+            # The address that has been silent longest is dropped first: its bucket is the fullest.
             if len(self._filled) > _REMEMBERED:
                 self._filled.popitem(last=False)
             return 0.0 if granted else (1.0 - left) * 60.0 / self._most

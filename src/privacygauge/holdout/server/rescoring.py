@@ -89,7 +89,7 @@ def rescore(source: Engine, database: str | Path, labels: ArrayLike) -> Rescored
     Parameters
     ----------
     source : sqlalchemy.Engine
-        Of the old board's database, whose submissions were kept.
+        Engine of the old board's database, whose submissions were kept.
     database : str or pathlib.Path
         A new database: SQLite or PostgreSQL, whatever the old one is.
     labels : array_like of shape (n,)
@@ -139,7 +139,7 @@ def _copy_contest(old: Connection, new: Connection, board: Board) -> RescoredBoa
     by_id = {row["id"]: row for row in accounts}
     whose = {row["id"]: by_id[row["merged_into"] or row["id"]] for row in accounts}
     left_out = {number for number, row in whose.items() if row["hidden"]}
-    # As they were when nobody had submitted; mergers come at their time.
+    # The state before the first submission; mergers are repeated at their time.
     fresh = {"used": 0, "best": None, "best_number": None, "merged_into": None}
     _insert(new, ACCOUNT, [{**row, **fresh} for row in accounts])
     mergers = [row for row in actions if row["kind"] == MERGE]

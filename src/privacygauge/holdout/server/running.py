@@ -72,7 +72,7 @@ class _Limited(H11Protocol):
         if self._counted is not None:
             opened = self.limits.opened
             opened[self._counted] -= 1
-            # Counters keep what is 0, and addresses are many.
+            # A Counter keeps zero entries, and addresses are many.
             if not opened[self._counted]:
                 del opened[self._counted]
             self._counted = None
@@ -134,7 +134,7 @@ def listening(host: str, port: int) -> socket.socket:
     Raises
     ------
     InputError
-        If the port is taken, or there is no such address here.
+        If the port is taken, or this machine does not have the address.
     """
     if not 0 <= port < 65_536:
         raise InputError(f"port must be in 0..65535, got {port}")

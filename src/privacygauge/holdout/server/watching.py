@@ -57,7 +57,7 @@ def look(
     Parameters
     ----------
     engine : sqlalchemy.Engine
-        Of a board's database.
+        Engine of a board's database.
     labels : array_like of shape (n,), optional
         The hidden labels: with them, and submissions that are kept, more is found.
     throttle : int, optional

@@ -62,9 +62,9 @@ def application(board: Board, rates: Rates | None = None) -> FastAPI:
     Parameters
     ----------
     board : Board
-        Of `server.open_board`.
+        A board of `server.open_board`.
     rates : Rates, optional
-        How many requests a minute are answered.
+        Limits on requests per minute.
     """
     rates = rates or Rates()
     app = FastAPI(
