@@ -1,1 +1,1 @@
-"""Kinds of audit, a folder each: what was found, how it is played, what it says."""
+"""Kinds of audit, a folder each: the request, the run, the findings and the report."""

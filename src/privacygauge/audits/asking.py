@@ -1,8 +1,8 @@
-"""What a command asks: fields of a request, each with its flag and its help, as plain data.
+"""Options of a command: fields of a request, each with its flag and its help, as plain data.
 
-A `Request` is what somebody asked of an audit; `Command` says how it is played. The command line
-makes its options from the fields, a run keeps the request as JSON, and to resume a run is to read
-it again. Nothing here imports a command line, nor anything that takes time.
+A `Request` holds the options of an audit; a `Command` says how to run it. The command line makes
+its options from the fields, a run keeps the request as JSON, and resuming a run means reading it
+again. Nothing here imports a command line or a slow library.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 
 class Role(Enum):
-    """What the text of a field stands for."""
+    """Meaning of a field's text."""
 
     PLAIN = "plain"
     FILE = "file"
-    """A file or folder of the user's: kept by its whole path."""
+    """A file or folder of the user: kept as an absolute path."""
     MODEL = "model"
-    """A folder with a model of the user's: kept by its whole path."""
+    """A folder with a model of the user: kept as an absolute path."""
     CODE = "code"
-    """A name, or FILE.py:NAME of the user's: the file is kept by its whole path."""
+    """A name, or the user's FILE.py:NAME: the file is kept as an absolute path."""
 
 
 _READ = (Role.FILE, Role.MODEL)
@@ -41,29 +41,32 @@ _READ = (Role.FILE, Role.MODEL)
 
 @dataclass(frozen=True)
 class OptionSpec:
-    """How a field is asked for on a command line."""
+    """Option of a command line that fills a field."""
 
     help: str
-    """What it is, in a sentence or two."""
+    """Description of the option, in a sentence or two."""
     metavar: str
-    """What stands for its value, such as ``FILE``; empty for a switch."""
+    """Placeholder of its value, such as ``FILE``; empty for a switch."""
     flag: str = ""
-    """Such as ``--label``; empty for an argument, which has no name, and ``--`` for that of its
-    field."""
+    """Flag, such as ``--label``; empty for a positional argument, and ``--`` for the name of its
+    field.
+    """
     panel: str = ""
-    """The heading that it stands under in ``--help``."""
+    """Heading of the option in ``--help``."""
     offers: tuple[str, ...] = ()
-    """Values that a shell offers."""
+    """Values offered by shell completion."""
     role: Role = Role.PLAIN
-    """What its text stands for."""
+    """Meaning of its text."""
     split: bool = True
     """Whether several values may be given as ``a,b``."""
 
 
 _KEY = "asked"
+"""Key of an `OptionSpec` in a field's metadata."""
 _OWN = "--"
+"""Flag that stands for the name of its field."""
 _NOTHING = {"| None": None, "...]": (), "bool": False}
-"""What is given where nothing is, by what the type of a field ends in."""
+"""Default of a field that has none, by the end of its type."""
 
 
 def option(
@@ -77,19 +80,19 @@ def option(
     role: Role | None = None,
     split: bool = True,
 ) -> Any:
-    """Return a field of a `Request` that is asked for by an option.
+    """Return a field of a `Request` that an option fills.
 
     Parameters
     ----------
     flag : str
         Such as ``--label``.
     metavar : str
-        What stands for its value; empty for a switch.
+        Placeholder of its value; empty for a switch.
     text : str
-        What it is. Metavars, ranges and defaults that are not a plain value belong here.
+        Description, with ranges and those defaults that are not a plain value.
     default : object
-        Its value where it is not given. Without one an option is required, unless its type says
-        what nothing is: None where it may be None, no values of a tuple, a switch that is off.
+        Default value. Without one an option is required, unless its type has an empty value: None
+        if optional, an empty tuple, or a switch that is off.
     panel, offers, role, split
         As in `OptionSpec`; ``FILE`` stands for a file of the user's by itself.
     """
@@ -101,22 +104,22 @@ def option(
 
 
 asks = partial(option, _OWN)
-"""The same, by an option that is called as its field: ``--half-width`` for ``half_width``."""
+"""The same, with the option named after its field: ``--half-width`` for ``half_width``."""
 
 
 def argument(metavar: str, text: str, *, default: Any = MISSING, role: Role = Role.FILE) -> Any:
-    """Return a field of a `Request` that is asked for by its place; see `option`."""
+    """Return a field of a `Request` that a positional argument fills; see `option`."""
     return field(default=default, metadata={_KEY: OptionSpec(text, metavar, role=role)})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What was asked of an audit: the same on the command line, in a run, and when it resumes."""
+    """Options of an audit: the same on the command line, in a run, and when it resumes."""
 
     COMMON: ClassVar[tuple[str, ...]] = ("seed", "level", "title", "note")
     """Fields that every request has; a command lists them last."""
     UNUSED: ClassVar[tuple[str, ...]] = ()
-    """Those of them that this one does not ask for."""
+    """Common fields that this request does not have."""
 
     seed: int = asks("N", "Seed of all random draws.", default=0)
     level: float = asks("P", "Level of every interval.", default=0.95)
@@ -124,7 +127,7 @@ class Request:
     note: str = asks("TEXT", "A remark of yours, shown in the report.", default="")
 
     urls: tuple[tuple[str, str], ...] = ()
-    """Fields whose files are copies of what lies at URLs, and the URLs; see `with_copies`."""
+    """Fields whose files are copies of downloads, and their URLs; see `with_copies`."""
 
     def __init_subclass__(cls) -> None:
         for name, kind in cls.__annotations__.items():
@@ -135,8 +138,14 @@ class Request:
 
     @classmethod
     def asked(cls) -> tuple[tuple[Field[Any], OptionSpec], ...]:
-        """Return the fields with how each is asked for, those of all requests last."""
-        known = [(f, _with_flag(f)) for f in fields(cls) if _KEY in f.metadata]
+        """Return the fields with their options, the common ones last."""
+        known: list[tuple[Field[Any], OptionSpec]] = []
+        for f in fields(cls):
+            asked = f.metadata.get(_KEY)
+            if asked is not None and asked.flag == _OWN:
+                asked = replace(asked, flag=_OWN + f.name.replace("_", "-"))
+            if asked is not None:
+                known.append((f, asked))
         own = [pair for pair in known if pair[0].name not in cls.COMMON]
         used = set(cls.COMMON) - set(cls.UNUSED)
         common = [pair for pair in known if pair[0].name in used]
@@ -144,7 +153,7 @@ class Request:
 
     @classmethod
     def kept(cls, options: Mapping[str, Any]) -> Self:
-        """Return the request that a run was started with.
+        """Return the request that started a run, from the options it kept.
 
         Raises
         ------
@@ -164,11 +173,11 @@ class Request:
 
     @property
     def keeps(self) -> bool:
-        """Whether what is made for it is worth keeping in a run."""
+        """Whether its results are worth keeping in a run."""
         return True
 
     def check(self, jobs: int) -> None:
-        """Raise an `InputError` where what was asked does not go together, before any work.
+        """Raise an `InputError` if options contradict each other, before any work.
 
         Parameters
         ----------
@@ -178,16 +187,21 @@ class Request:
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """What a release can be held to, where that is less than its command can ask for."""
+        """Metrics that a release can be held to, if fewer than those of its command."""
         return ()
 
     def settled(self) -> dict[str, Any]:
-        """Return the request as JSON values that mean the same in every folder."""
+        """Return the request as JSON values that are independent of the working folder."""
         found = asdict(self)
         urls = dict(found.pop("urls"))
         for name, asked in self._asked_by_name().items():
-            if isinstance(found[name], str):
-                found[name] = _settle_path(asked.role, found[name])
+            value = found[name]
+            if not isinstance(value, str):
+                continue
+            if asked.role in _READ and "://" not in value:
+                found[name] = str(Path(value).absolute())
+            elif asked.role is Role.CODE and not value.startswith(PROGRAM):
+                found[name] = absolute(value)
         return {**found, **urls}
 
     @classmethod
@@ -197,15 +211,15 @@ class Request:
         return tuple(sorted(names, key=lambda name: name != "data"))
 
     def files(self) -> dict[str, Path]:
-        """Return the files that were named, by the name of the field."""
+        """Return the files that were named, by field."""
         named = self._asked_by_name()
         paths = {name: getattr(self, name) for name in named if named[name].role in _READ}
         return {name: Path(path) for name, path in paths.items() if path and "://" not in path}
 
     def told(self, command: str, files: Mapping[str, Path] | None = None) -> dict[str, Any]:
-        """Return what the call of any audit takes of a request, and where its files came from.
+        """Return the arguments that the calls of all audits share, and the hashes of the files.
 
-        `files` are those that were named, unless given by other names.
+        `files` replaces the files that were named.
         """
         from privacygauge.runs.provenance import file_hashes
 
@@ -214,7 +228,7 @@ class Request:
         return {**how, "command": command, "provenance": hashes}
 
     def code(self) -> dict[str, str]:
-        """Return the values that may name code of the user's, by the name of the field."""
+        """Return the values that may name the user's code, by field."""
         named = self._asked_by_name()
         values = {name: getattr(self, name) for name in named if named[name].role is Role.CODE}
         return {name: value for name, value in values.items() if value is not None}
@@ -224,33 +238,20 @@ class Request:
         return {f.name: asked for f, asked in cls.asked()}
 
 
-def _with_flag(f: Field[Any]) -> OptionSpec:
-    asked: OptionSpec = f.metadata[_KEY]
-    own = _OWN + f.name.replace("_", "-")
-    return replace(asked, flag=own) if asked.flag == _OWN else asked
-
-
-def _settle_path(role: Role, text: str) -> str:
-    if role in _READ and "://" not in text:
-        return str(Path(text).absolute())
-    is_code = role is Role.CODE and not text.startswith(PROGRAM)
-    return absolute(text) if is_code else text
-
-
 _TEXTS = (".csv", ".tsv", ".jsonl", ".ndjson")
 COPIED = (".parquet", ".npz", ".npy", *_TEXTS, *(f"{ending}.gz" for ending in _TEXTS))
-"""What the names of files end in that are read once, from their beginning to their end."""
+"""Endings of files that are read once, from beginning to end."""
 
 
 def is_copied(text: str, role: Role) -> bool:
-    """Return whether a text is the URL of a file, or of a model's folder, that is copied."""
+    """Return whether a text is the URL of a file or of a model's folder to download."""
     if url_of(text) is None or text.startswith(("http:", "https:")):
         return False
     return role is Role.MODEL or (role is Role.FILE and text.lower().endswith(COPIED))
 
 
 class Metric(str):
-    """The name of a number that a release can be held to, with the range of its limits."""
+    """Name of a metric that a release can be held to, with the range of its limits."""
 
     __slots__ = ("most",)
 
@@ -266,7 +267,7 @@ class Metric(str):
 
     @property
     def is_share(self) -> bool:
-        """Whether it runs from 0 to 1, so that a limit may be written in percent."""
+        """Whether its range is [0, 1], so that a limit may be written in percent."""
         return self.most == 1.0
 
 
@@ -304,32 +305,32 @@ R = TypeVar("R", bound=Request)
 
 @dataclass(frozen=True)
 class Command(Generic[R]):
-    """A command that audits."""
+    """A command that runs audits."""
 
     name: str
-    """Such as ``worst-case`` or ``holdout attack``."""
+    """Name of the command, such as ``worst-case`` or ``holdout attack``."""
     group: str
-    """The heading that it stands under in ``privacygauge --help``; see `HelpGroup`."""
+    """Heading of the command in ``privacygauge --help``; see `HelpGroup`."""
     request: type[R]
-    """What it asks."""
+    """Class of its options."""
     play: Callable[[R, Work], Reported]
-    """Plays what was asked."""
+    """Runs the audit of a request."""
     help: str
-    """What it does, with examples."""
+    """Help of the command, with examples."""
     metrics: tuple[Metric, ...]
-    """What a release can be held to by ``--fail-above``; see `shares`, `amounts`, `with_low`."""
+    """Metrics that ``--fail-above`` can limit; see `shares`, `amounts`, `with_low`."""
     limits: str
-    """What ``--fail-above`` says of the metrics."""
+    """Help of ``--fail-above`` on the metrics."""
     trains: bool = False
     """Whether it has ``--jobs`` and ``--backend``."""
     jobs: int = -1
-    """The default of ``--jobs``."""
+    """Default of ``--jobs``."""
     keeps: bool = False
     """Whether it keeps a run that can be resumed; see `Request.keeps`."""
     folder: str | None = "privacygauge-report"
-    """Where results go if nothing is said; None for nowhere."""
+    """Default folder of the results; None for none."""
     tables: tuple[str, ...] = ()
-    """Names of the files that it may write beside report.html and report.json."""
+    """Names of the files that it may write next to report.html and report.json."""
 
     @property
     def files(self) -> tuple[str, ...]:

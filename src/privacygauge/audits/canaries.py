@@ -1,4 +1,4 @@
-"""What `privacygauge language canaries make` and `measure` ask, and how they are played.
+"""Options of `privacygauge language canaries make` and `measure`, and their runs.
 
 Not in the folder of a kind: what is measured is the audit of a privacy claim, with exposures.
 """
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from privacygauge.report.values import Measure, Origin, Report, Section, Verdict
 
 NAME = "make"
-"""The command that makes canaries, below ``language canaries``."""
+"""Command that makes canaries, below ``language canaries``."""
 
 HELP = """Make canaries for a training, each put in or left out by a fair coin.
 
 Example: privacygauge language canaries make 'The code of {name} is {digits:9}.' --out canaries
 """
-"""What it does, with an example."""
+"""Help of the command, with an example."""
 
 _MEASURE = """Measure what a trained language model knows of canaries.
 
@@ -42,7 +42,7 @@ _AT_ONCE = 10
 
 @dataclass(frozen=True, kw_only=True)
 class MakeRequest(Request):
-    """What canaries were asked for."""
+    """Options for making canaries."""
 
     UNUSED: ClassVar[tuple[str, ...]] = ("level", "title", "note")
 
@@ -59,7 +59,7 @@ class MakeRequest(Request):
 
 
 def make(asked: MakeRequest, work: Work) -> str:
-    """Make canaries, write them, and return what is to be done with them."""
+    """Make canaries, write them, and return instructions for their use."""
     from pathlib import Path
 
     from privacygauge.language.canaries import FILE, INSERT, made_canaries, write_canaries
@@ -80,7 +80,7 @@ def make(asked: MakeRequest, work: Work) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureRequest(ModelsRequest):
-    """What was asked of canaries and a model."""
+    """Options for measuring canaries in a model."""
 
     canaries: str = argument("CANARIES", "Folder of language canaries make.")
     epsilon: float = asks(
@@ -93,12 +93,12 @@ class MeasureRequest(ModelsRequest):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CanaryAudit(Reported):
-    """What a trained model knows of canaries: the audit of a claim, and exposures."""
+    """A trained model's memory of canaries: the audit of a claim, and exposures."""
 
     origin: Origin
-    """Where it comes from."""
+    """Origin of the findings: command, seed, level and inputs."""
     claim: ClaimAudit
-    """The bound on epsilon, beside what is claimed."""
+    """The bound on epsilon, and the claimed epsilon."""
     findings: CanaryFindings
     """Exposures."""
     made: MadeCanaries
@@ -106,7 +106,7 @@ class CanaryAudit(Reported):
 
     @property
     def area(self) -> Estimate:
-        """Share of pairs in which the canary that was put in scores above the other."""
+        """Share of pairs in which the inserted canary scores above the other."""
         from privacygauge.core.transcript import Transcript
         from privacygauge.evaluate.roc import auc
 
@@ -114,7 +114,7 @@ class CanaryAudit(Reported):
         return auc(Transcript(scores.score, scores.member), self.level)
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         claim = self.claim.report()
         first, *others = claim.measures
         k = self.made.copies
@@ -138,7 +138,7 @@ class CanaryAudit(Reported):
 
 
 def _verdict_without_claim(a: CanaryAudit, found: Verdict) -> Verdict:
-    """Return the verdict where nobody claims anything; what cannot be told stays so."""
+    """Return the verdict without a claim; an inconclusive verdict stays as it is."""
     from privacygauge.audits.privacy_claim.verdict import open_without_claim
     from privacygauge.report.numbers import decimal, percent_estimate, rate, rounded_down
     from privacygauge.report.values import Grade, Severity, Verdict
@@ -149,7 +149,7 @@ def _verdict_without_claim(a: CanaryAudit, found: Verdict) -> Verdict:
     exposure = _exposure(a.findings).shown.value
     scale = Grade("no leak found", Severity.NOTHING), Grade("leak", Severity.GRAVE)
     median = f"their median exposure is {exposure} of at most {decimal(a.findings.largest, 1)} bits"
-    # A reference that saw the canaries hides them from the scores, and from the losses never.
+    # A reference that saw the canaries hides them in the scores, but not in the losses.
     apart, by = max(
         ((a.area, "scores above"), (a.findings.known, "has a lower loss than")),
         key=lambda found: found[0].low,
@@ -195,7 +195,7 @@ def _verdict_without_claim(a: CanaryAudit, found: Verdict) -> Verdict:
 
 
 def audit_canaries(asked: MeasureRequest, work: Work) -> CanaryAudit:
-    """Return the audit of the canaries in a model."""
+    """Audit a model by its canaries."""
     import numpy as np
 
     from privacygauge.language.canaries import canary_losses, read_canaries
@@ -235,15 +235,15 @@ def canary_audit(
     level: float = 0.95,
     provenance: Mapping[str, str] | None = None,
 ) -> CanaryAudit:
-    """Return what scores and losses of canaries say of a training.
+    """Audit a training by the scores and losses of canaries.
 
     Parameters
     ----------
     made : MadeCanaries
     score : ndarray of float, shape (n,)
-        Of the canaries that coins decided about; higher means more likely put in.
+        Scores of the canaries that coins decided about; higher means more likely put in.
     loss : ndarray of float, shape (n + m,)
-        Of these, and of those that are never trained on.
+        Losses of these, and of canaries that are never trained on.
     epsilon : float
         Claimed, of adding or removing one canary with all its copies.
     seed, level, provenance

@@ -1,4 +1,4 @@
-"""What the commands about tables of people ask in common: the table, and what its columns are."""
+"""Options that the commands on tables of people share: the table, and the kinds of its columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from privacygauge.synthetic.schema import Schema
 
 COLUMNS = "Columns"
-"""The heading of options that say what columns are."""
+"""Heading of options about the kinds of columns."""
 
 _column_option = partial(asks, panel=COLUMNS)
 
@@ -23,12 +23,12 @@ separator_option = partial(
     "What separates the fields of CSV files, such as ; or tab. Default: the one of , ; tab and | "
     "that their lines show.",
 )
-"""Returns the field for what separates the fields of CSV files, by its panel."""
+"""Returns the option for the field separator of CSV files, by its panel."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableRequest(Request):
-    """What was asked about a table."""
+    """Options about a table."""
 
     data: str = argument("DATA", "The table: .csv or .parquet with a header.")
     continuous: tuple[str, ...] = _column_option(
@@ -54,7 +54,7 @@ class TableRequest(Request):
 
     @property
     def given_schema(self) -> Schema | None:
-        """The schema in the file that was named."""
+        """Schema in the given file; None without one."""
         from privacygauge.synthetic.frames import read_schema
 
         return None if self.schema is None else read_schema(self.schema)

@@ -1,4 +1,4 @@
-"""The audit of a generator by canaries in a few fits, for generators whose fits take long.
+"""The audit of a generator by canaries in a few fits, for generators that are slow to fit.
 
 Not in the folder of a kind: what is measured is the audit of a privacy claim, with an accuracy.
 """
@@ -65,21 +65,21 @@ _PLAYED = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FitsAudit(Reported):
-    """What a few fits of a generator give away of the canaries in them."""
+    """Leak of the canaries in a few fits of a generator."""
 
     origin: Origin
-    """Where it comes from."""
+    """Origin of the findings: command, seed, level and inputs."""
     claim: ClaimAudit
-    """The bound on epsilon, beside what is claimed."""
+    """The bound on epsilon, and the claimed epsilon."""
     guessed: GuessedInFits
-    """How well the canaries were guessed."""
+    """Guesses about the canaries."""
     generator: str
-    """What the generator is called."""
+    """Name of the generator."""
     sizes: Sizes
-    """How many fits were made, and of how many records."""
+    """Number of fits, and of records in each."""
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         claim = self.claim.report()
         g = self.guessed
         n_guesses = len(g.canary)
@@ -171,8 +171,8 @@ def audit_few_fits(
     generator, data
         As in `audit_synthetic`.
     canaries : int, array_like of int, or mapping of str to array_like, optional
-        How many records, or which; of copies and of the records of one person the first alone is
-        taken. Default: 200, or a quarter of a small table.
+        Number of records, or the records; among copies and the records of one person only the first
+        is taken. Default: 200, or a quarter of a small table.
     select : {"distance", "random", "rare", "likelihood"} or a sequence of them
         How that many are chosen; default: by their vulnerability score.
     fits : int
@@ -180,7 +180,7 @@ def audit_few_fits(
     epsilon : float
         Claimed, of replacing one record; 0: that nothing is given away.
     attacks : sequence of Untaught, optional
-        What scores the canaries, without any other synthetic table. A fifth of the canaries
+        Attacks that score the canaries, without any other synthetic table. A fifth of the canaries
         chooses among several, and the others are judged.
     size : int, optional
         Records that a generator learns from; default: as many as are no canaries.
@@ -263,7 +263,7 @@ def audit_few_fits(
 
 
 def detectable_share_text(n_guesses: int, fits: int, level: float) -> str:
-    """Return in words the share of right guesses that such an audit would mostly show."""
+    """Describe the share of right guesses that such an audit would usually detect."""
     smallest = smallest_accuracy(n_guesses, fits, level)
     if smallest is None:
         return "So few canaries could show nothing: take more."
@@ -274,7 +274,7 @@ def detectable_share_text(n_guesses: int, fits: int, level: float) -> str:
 
 
 def _verdict_without_claim(a: FitsAudit, found: Verdict) -> Verdict:
-    """Return the verdict where nobody claims anything; what cannot be told stays so."""
+    """Return the verdict without a claim; an inconclusive verdict stays as it is."""
     if open_without_claim(a.claim, found) or found.gauge is None:
         return found
     scale = Grade("no leak found", Severity.NOTHING), Grade("leak", Severity.GRAVE)

@@ -14,27 +14,27 @@ SCORES = (
     "All of this is about one accuracy per submission. Log-loss, and scores class by class, give "
     "away far more: a single log-loss can hold many labels, so none of these numbers covers them."
 )
-"""What an owner whose metric is another one has to know."""
+"""Scope of an audit of accuracies, for owners whose contest has another metric."""
 
 OF_METRIC = (
     "All of this is about one score per submission. Scores class by class give away far more, and "
     "an attacker with a model of the data starts with more: none of these numbers covers them."
 )
-"""What an owner whose metric is not accuracy has to know."""
+"""Scope of an audit by another metric than accuracy."""
 
 SOURCES = (
     "Feldman, Frostig and Hardt, The Advantages of Multiple Classes for Reducing Overfitting from "
     "Test Set Reuse (2019); Blum and Hardt, The Ladder (2015)."
 )
-"""The papers behind it."""
+"""Sources of the formulas."""
 
 LAST = "Rank by a second test set at the end, which no submission was ever scored on."
-"""Advice whatever was found."""
+"""Advice for every finding."""
 
 LIMIT = (
     "Limit the submissions of all accounts together: a limit per account falls to many accounts."
 )
-"""Advice where attacks gain."""
+"""Advice if attacks gain."""
 
 
 def points(bias: float) -> str:
@@ -49,7 +49,7 @@ def points(bias: float) -> str:
 
 
 def places(bias: float) -> int:
-    """Return how many decimals a bias in percentage points needs."""
+    """Return the number of decimals for a bias in percentage points."""
     size = abs(bias)
     if size >= 0.02 or size < 1e-6:
         return 1
@@ -57,7 +57,7 @@ def places(bias: float) -> int:
 
 
 def points_estimate(bias: Estimate) -> Shown:
-    """Return an estimated bias in percentage points; without its interval where that is infinite.
+    """Return an estimated bias in percentage points; without its interval if that is infinite.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def points_estimate(bias: Estimate) -> Shown:
 
 
 def guarantee_text(bias: float, most: float) -> str:
-    """Return what no attack exceeds, in points; a guarantee of all there is to gain is none.
+    """Return the gain that no attack exceeds, in points; "no limit" if it is the whole scale.
 
     Examples
     --------
@@ -82,12 +82,12 @@ def guarantee_text(bias: float, most: float) -> str:
 
 
 def is_limiting(bias: float, most: float) -> bool:
-    """Return whether a guarantee leaves anything of the `most` there is to gain out."""
+    """Return whether a guarantee is below the largest possible gain, `most`."""
     return bias < most - 1e-12
 
 
 def holdout_terms(level: float) -> dict[str, str]:
-    """Return the words of the page, explained."""
+    """Return the page's terms with their explanations."""
     return {
         "Test set, example, label": "Examples whose true classes are hidden, one of them, and its "
         "class.",

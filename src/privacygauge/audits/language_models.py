@@ -1,4 +1,4 @@
-"""What commands ask about a language model and its reference: the same options for all of them."""
+"""Options about a language model and its reference, shared by all commands on them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from privacygauge.runs.store import Run
 
 ANSWERS = "answers"
-"""Folder inside of a run that keeps what the models answered."""
+"""Folder inside a run that keeps the models' answers."""
 
 
 def members_option(panel: str = "", *, default: Any = MISSING) -> Any:
-    """Return the field of the member texts; required unless there is a default."""
+    """Return the option of the member texts; required unless there is a default."""
     return asks(
         "FILE",
         "Texts that the target was trained on: .jsonl, .csv or .parquet with a column of texts, or "
@@ -29,7 +29,7 @@ def members_option(panel: str = "", *, default: Any = MISSING) -> Any:
 
 
 def nonmembers_option(panel: str = "", *, default: Any = MISSING) -> Any:
-    """Return the field of the non-member texts; required unless there is a default."""
+    """Return the option of the non-member texts; required unless there is a default."""
     return asks(
         "FILE",
         "Texts of the same kind that the target was not trained on.",
@@ -39,12 +39,12 @@ def nonmembers_option(panel: str = "", *, default: Any = MISSING) -> Any:
 
 
 def text_option(panel: str = "") -> Any:
-    """Return the field of the column of texts."""
+    """Return the option of the column of texts."""
     return asks("COLUMN", "Column of the texts.", default="text", panel=panel)
 
 
 def ids_option(panel: str = "") -> Any:
-    """Return the field of the column of the texts' ids."""
+    """Return the option of the column of the texts' ids."""
     return option(
         "--id",
         "COLUMN",
@@ -55,7 +55,7 @@ def ids_option(panel: str = "") -> Any:
 
 
 def group_option(panel: str = "") -> Any:
-    """Return the field of the column of the people whom the texts are about."""
+    """Return the option of the column of the people whom the texts are about."""
     return asks(
         "COLUMN",
         "Column of the people whom the texts are about. Default: group, patient, patient_id, "
@@ -66,7 +66,7 @@ def group_option(panel: str = "") -> Any:
 
 
 def base_option(panel: str = "") -> Any:
-    """Return the field of the base of the target's adapter."""
+    """Return the option of the base of the target's adapter."""
     return asks(
         "DIR",
         "Base of the target's PEFT adapter. Default: the folder that the adapter names.",
@@ -78,7 +78,7 @@ def base_option(panel: str = "") -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelsRequest(Request):
-    """Which models are asked, and how."""
+    """Options about the models, and how they are run."""
 
     target: str = asks(
         "DIR",
@@ -103,14 +103,14 @@ class ModelsRequest(Request):
 
     @property
     def computed_in(self) -> Precision:
-        """What models compute in."""
+        """Precision in which models compute."""
         return cast("Precision", self.precision)
 
 
 def run_opened(
     command: str, asked: Request, work: Work, settings: Mapping[str, Any]
 ) -> Iterator[Run]:
-    """Yield the run, where one is kept: what was asked; the answers lie in folders of their own.
+    """Yield the run of a request, if one is kept; the answers lie in folders of their own.
 
     With it, `privacygauge resume`, `report` and `runs` treat the audit as they treat any other.
     """
@@ -133,7 +133,7 @@ def run_opened(
 
 
 def run_closed(opened: Iterable[Run], n_samples: int) -> None:
-    """Note in the runs that were opened that the audit of so many samples has ended."""
+    """Note in the opened runs that the audit of `n_samples` samples has ended."""
     import numpy as np
 
     for run in opened:

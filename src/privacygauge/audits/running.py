@@ -1,4 +1,4 @@
-"""How an audit is run, and what its report says of where it comes from: the same for all kinds."""
+"""Running an audit, and the origin in its report: the same for all kinds."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from privacygauge.runs.store import unchecked_code
 
 @dataclass(frozen=True)
 class Running:
-    """How an audit is run: what the calls of all kinds ask for beside what they audit."""
+    """Settings of a run that the calls of all kinds of audit share."""
 
     command: str
-    """What the report names as its origin."""
+    """Name of the command, as the report prints it."""
     seed: int = 0
-    """All random draws derive from it."""
+    """Seed of all random draws."""
     level: float = 0.95
-    """Of every interval, in (0, 1)."""
+    """Level of every interval, in (0, 1)."""
     provenance: Mapping[str, str] | None = None
     """Further lines for the report."""
     run: str | Path | None = None
-    """Folder that keeps what was computed; None for nowhere."""
+    """Folder that keeps the results; None for none."""
     invocation: Mapping[str, Any] | None = None
     """How to start the run again, kept in its folder."""
     n_jobs: int | None = None
-    """Processes; default: one, or what ``joblib.parallel_config`` says."""
+    """Number of processes; default: one, or the setting of ``joblib.parallel_config``."""
     progress: Callable[[int, int], None] | None = None
-    """Called with what is done and all there is to do."""
+    """Called with the number of steps done and the total."""
 
     def __post_init__(self) -> None:
         checks.level(self.level)
@@ -46,16 +46,16 @@ class Running:
         warnings: Iterable[str] = (),
         about: Mapping[str, str] | None = None,
     ) -> Origin:
-        """Return where a report comes from.
+        """Return the origin of a report.
 
         Parameters
         ----------
         *packages : str or None
-            Whose versions are named beside those of the numerical packages.
+            Packages whose versions are added to those of the numerical packages.
         skipped : iterable of Skipped
-            What was not done.
+            Parts that were not done, with reasons.
         warnings : iterable of str
-            What may mislead; that a run's code could not be compared is added.
+            Warnings; one is added if the run's code could not be compared.
         about : mapping of str to str, optional
             Lines that come before `provenance`.
         """

@@ -1,4 +1,4 @@
-"""What `privacygauge synthetic` asks, of a generator or of a released table, and how it is played.
+"""Options of `privacygauge synthetic`, for a generator or for a released table, and its run.
 
 Not in the folder of either kind, since neither knows the other.
 """
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from privacygauge.synthetic.selection import TargetsAsked
 
 OF_GENERATOR = with_low(*shares("auc", "worst"), *amounts("epsilon"))
-"""What a generator can be held to."""
+"""Metrics that a generator can be held to."""
 
 OF_FITS = with_low(*shares("accuracy", "auc"), *amounts("epsilon"))
-"""What a generator can be held to by a few fits."""
+"""Metrics that a generator can be held to by a few fits."""
 
 OF_TABLE = (
     *with_low(
@@ -49,10 +49,10 @@ OF_TABLE = (
     *amounts("worst-records"),
     *shares("detectable"),
 )
-"""What a released table can be held to."""
+"""Metrics that a released table can be held to."""
 
 _RELATED = "related "
-"""What the names of files of further rows begin with."""
+"""Prefix of the names of files of further rows."""
 
 _GAME = "The privacy game"
 _RELEASED = "A table that was released already"
@@ -69,7 +69,7 @@ Example: privacygauge synthetic people.csv --synthetic released.csv --holdout ot
 
 @dataclass(frozen=True, kw_only=True)
 class SyntheticRequest(TableRequest):
-    """What was asked."""
+    """Options of an audit of a generator, of a few fits, or of a released table."""
 
     data: str = argument(
         "REAL", "Real records, which a generator learns from: .csv or .parquet with a header."
@@ -184,7 +184,7 @@ class SyntheticRequest(TableRequest):
     )
 
     def check(self, jobs: int) -> None:
-        """Raise unless a generator was named or a table, and a holdout with a table only."""
+        """Raise unless either a generator or a table was named, and a holdout with a table only."""
         if (self.generator is None) == (self.synthetic is None):
             raise InputError(
                 "give either --generator, to audit what makes tables, or --synthetic, to audit a "
@@ -217,12 +217,12 @@ class SyntheticRequest(TableRequest):
 
     @property
     def keeps(self) -> bool:
-        """Whether tables are made, which are worth keeping."""
+        """Whether tables are made, and so worth keeping."""
         return self.generator is not None
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """What can be held to a limit, of a generator or of a table."""
+        """Metrics that the generator or the table can be held to."""
         if self.fits is not None:
             return OF_FITS
         return OF_TABLE if self.generator is None else OF_GENERATOR
@@ -236,7 +236,7 @@ class SyntheticRequest(TableRequest):
 
 
 def play(asked: SyntheticRequest, work: Work) -> SyntheticAudit | FitsAudit | ReleasedAudit:
-    """Return the audit that was asked for, of a generator or of a table."""
+    """Run the requested audit, of a generator or of a table."""
     if asked.generator is None:
         return _of_table(asked, work)
     if asked.fits is not None:
@@ -305,7 +305,7 @@ def _of_fits(asked: SyntheticRequest, name: str, fits: int, work: Work) -> FitsA
 def _learnt_from(
     asked: SyntheticRequest, name: str, work: Work
 ) -> tuple[Generator, object, dict[str, Any]]:
-    """Return a generator, what it learns from, and what is known of its columns and rows."""
+    """Return a generator, its training table, and the settings of columns and rows."""
     from privacygauge.synthetic.frames import column_named, read_frame
     from privacygauge.synthetic.generators.of_tables import over, takes_tables
     from privacygauge.synthetic.generators.written import written_generator
@@ -335,7 +335,7 @@ def _learnt_from(
 
 
 def _cost(making: Making, work: Work, level: float) -> str:
-    """Return, and tell, what the fits of a generator will cost, and what they would show."""
+    """Return, and announce, the cost of the fits of a generator, and the detectable leak."""
     from privacygauge.audits.generator.play import COST, detectable_auc_text
     from privacygauge.classifier.cost import n_at_once, span
     from privacygauge.runs.store import plan_in, read_run

@@ -1,4 +1,4 @@
-"""What commands that train share: the options about records and models, and what is trained on."""
+"""Options about records and models that all training commands share, and the training inputs."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from privacygauge.classifier.trainer import Cohort, Trainer
 
 TRAINING = "Training"
-"""The heading of options that concern records and models to train."""
+"""Heading of the options about records and models to train."""
 
 training_option = partial(asks, panel=TRAINING)
-"""Returns the field of an option below that heading."""
+"""Returns the field of an option under that heading."""
 
 
 data_option = partial(
@@ -32,15 +32,15 @@ data_option = partial(
     "Records to train on: .csv or .parquet with a header, .npz with x and y, or a folder with "
     "images in a folder for each class.",
 )
-"""Returns the field of a file of records to train on."""
+"""Returns the field of the file of records to train on."""
 
 model_option = partial(training_option, "NAME|FILE.py:NAME", offers=MODELS, role=Role.CODE)
-"""Returns the field of a model: a name that is built in, or code of the user's."""
+"""Returns the field of a model: a built-in name, or the user's code."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledRecords(Request):
-    """What is asked about a file of labelled records."""
+    """Options about a file of labelled records."""
 
     data: str | None = data_option()
     model: str | None = model_option("The model to train.")
@@ -61,7 +61,7 @@ class LabelledRecords(Request):
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingRequest(LabelledRecords):
-    """What is asked of an audit that trains models on records."""
+    """Options of an audit that trains models on records."""
 
     records: int | None = training_option("N", "Number of records to sample. Default: all.")
     unit: str | None = asks(
@@ -73,7 +73,7 @@ class TrainingRequest(LabelledRecords):
 
 @dataclass(frozen=True, kw_only=True)
 class DefendedTraining(TrainingRequest):
-    """What is asked of an audit that trains every model without a defence and with each."""
+    """Options of an audit that trains every model without a defence and with each."""
 
     model: str = model_option(
         "The model to train: network (64 tanh), network-large (1024-512-256-128 ReLU) or Networks "
@@ -88,21 +88,21 @@ class DefendedTraining(TrainingRequest):
 
 @dataclass(frozen=True)
 class Materials:
-    """What models are trained on, and how."""
+    """Training inputs of the models, and their trainer."""
 
     records: Records
     """The records that were sampled."""
     x: Held
-    """Their features, standardised for networks, or what else the trainer asks for."""
+    """Features, standardised for networks, or another input that the trainer asks for."""
     trainer: Trainer
-    """Trains the models, or stands for what trained them in a finished run."""
+    """Trains the models, or stands for the trainer of a finished run."""
 
 
 def materials(asked: TrainingRequest, work: Work, *, member: str | None = None) -> Materials:
-    """Return the records that were asked for, and what trains on them.
+    """Return the requested records, and their trainer.
 
-    Where a run is finished, it is read in place of code. `member` is the column that tells which
-    records an existing model was trained on.
+    A finished run is read instead of importing code. `member` is the column that marks the records
+    an existing model was trained on.
     """
     from privacygauge.classifier.forms import IMAGES, NUMBERS, described_form
     from privacygauge.classifier.named import NETWORKS
@@ -127,7 +127,7 @@ def materials(asked: TrainingRequest, work: Work, *, member: str | None = None) 
 def load_labelled_records(
     asked: LabelledRecords, form: str, *, member: str | None = None, unit: str | None = None
 ) -> Records:
-    """Return the records in the file that was asked for, in the form that a model takes."""
+    """Return the records of the requested file, in the form that a model takes."""
     from privacygauge.classifier.tables import load_records
 
     return load_records(
@@ -143,14 +143,14 @@ def load_labelled_records(
 
 
 def on_records(running: Running, records: Records, **further: str) -> Running:
-    """Return how an audit is run, saying of how many records, and what else there is to say."""
+    """Return `running` with the number of records and further notes in its provenance."""
     notes = {"membership": "; ".join(records.notes)} if records.notes else {}
     known = {**(running.provenance or {}), "records": f"{len(records):,}", **further, **notes}
     return replace(running, provenance=known)
 
 
 def cost_teller(work: Work) -> Before | None:
-    """Return what measures and tells the cost of all models; None where nothing is to be said."""
+    """Return a callback that measures and announces the cost of all models; None if quiet."""
     from privacygauge.classifier.cost import bill_of_ways
 
     def tell(trainings: Trainings, cohort: Cohort) -> None:

@@ -1,4 +1,4 @@
-"""What a synthetic table is good for, as rows of a table on the page."""
+"""Utility of a synthetic table, as rows of a table on the page."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from privacygauge.synthetic.utility import Utility
 
 
 def use_rows(found: Utility, made: str, real: str) -> list[dict[str, Content]]:
-    """Return each measure, what the synthetic table comes to, and what real records come to.
+    """Return each measure, with its value for the synthetic table and for real records.
 
-    `made` and `real` are the heads of the two columns of numbers.
+    `made` and `real` are the headings of the two columns of numbers.
     """
     return [
         {"Measure": Cell(name, (below,)), made: ours, real: theirs}

@@ -1,4 +1,4 @@
-"""How an audit is played for a command: where, on which files, by how many workers."""
+"""Settings of an audit that a command runs: folders, files and number of workers."""
 
 from __future__ import annotations
 
@@ -24,42 +24,42 @@ from privacygauge.runs.user_code import code_in, compared_code
 R = TypeVar("R", bound=Request)
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Takes what is done and all there is to do."""
+"""Callback for the number of steps done and the total."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """Where and how an audit is played."""
+    """Folders, workers and output of an audit run by a command."""
 
     run: Path | None = None
-    """Folder that keeps what is trained; None for nowhere."""
+    """Folder that keeps the trained models; None for none."""
     folder: Path | None = None
-    """Folder of the report, for what else is written there; None for nowhere."""
+    """Folder of the report, for further files; None for none."""
     jobs: int = 1
-    """How much is done at the same time; -1 for one a core."""
+    """Number of parallel workers; -1 for one per core."""
     quiet: bool = True
-    """Whether nothing is said."""
+    """Whether messages are suppressed."""
     recorded: bool = False
-    """Whether the run is finished, so that no code of the user's is run."""
+    """Whether the run is finished, so that none of the user's code is executed."""
     bar: Callable[[str], AbstractContextManager[Progress]] = lambda title: nullcontext(
         lambda done, total: None
     )
-    """From a title to what shows progress."""
+    """Makes a progress callback from a title."""
     tell: Callable[[str], None] = lambda line: None
-    """Prints a line for people."""
+    """Prints a line for the user."""
 
     @property
     def read(self) -> Path | None:
-        """The finished run that is read in place of code; None where the code is run."""
+        """The finished run that replaces the code; None if the code is executed."""
         return self.run if self.recorded else None
 
     def say(self, line: str) -> None:
-        """Tell people something, unless nothing is to be said."""
+        """Print a message, unless quiet."""
         if not self.quiet:
             self.tell(line)
 
     def invocation(self, command: str, request: Request) -> Mapping[str, Any] | None:
-        """Return how to start the run again, with digests of the code and files that it names.
+        """Return the command that starts the run again, with digests of its code and files.
 
         None where the run is only read.
 
@@ -80,7 +80,7 @@ class Work:
         }
 
     def running(self, command: str, request: Request, progress: Progress | None = None) -> Running:
-        """Return how an audit of the files that were asked for is run here.
+        """Return the settings of the run of an audit of the requested files.
 
         Raises
         ------
@@ -93,20 +93,20 @@ class Work:
 
     @property
     def made(self) -> str:
-        """The date on which the run was begun, which its report keeps; empty where none is kept."""
+        """Date on which the run was begun, for its report; empty if none is kept."""
         if self.run is None or plan_in(self.run) is None:
             return ""
         kept = (read_run(self.run).invocation or {}).get("made")
         return kept if isinstance(kept, str) else ""
 
     def dated(self, report: Report, request: Request) -> Report:
-        """Return a report with its owner's words, and the date on which its run was begun."""
+        """Return a report with its owner's title and note, and the date of its run."""
         origin = replace(report.origin, made=self.made or report.origin.made)
         return replace(report, origin=origin, name=request.title, note=request.note)
 
     @contextmanager
     def resumable(self, request: Request) -> Iterator[None]:
-        """Say how to resume when a run that was begun is interrupted; code is named again."""
+        """Print how to resume if the run is interrupted; code must be named again."""
         try:
             yield
         except KeyboardInterrupt:
@@ -122,7 +122,7 @@ class Work:
 
 @contextmanager
 def with_copies(request: R) -> Iterator[R]:
-    """Give a request whose files at URLs are copies on this machine, removed afterwards.
+    """Download files at URLs; yield the request with the copies, which are removed afterwards.
 
     Messages name the URLs, and so does what a run keeps: it reads them again when it is resumed.
 

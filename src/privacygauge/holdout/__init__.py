@@ -1,1 +1,1 @@
-"""Test-set reuse: what a leaderboard's answers give away about its hidden labels."""
+"""Test-set reuse: how far a leaderboard's answers give away its hidden labels."""

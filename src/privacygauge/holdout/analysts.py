@@ -27,25 +27,26 @@ class Analyst(Protocol):
 
     @property
     def needs_points(self) -> bool:
-        """Whether it must see the test points, or at least tell one from another."""
+        """Whether the attack must see the test points, or at least tell them apart."""
 
     def unaided(self) -> Values | None:
-        """Return the labels, (n,), that it would submit without any query; None for a guess."""
+        """Return the labels, (n,), to submit without any query; None for a guess."""
 
     def answer(self, oracle: Oracle, rng: np.random.Generator) -> Values:
-        """Return labels, (n,), or what the metric asks for, after all that the budget allows."""
+        """Return labels, (n,), or predictions in the metric's form, after spending the budget."""
 
 
 @dataclass(frozen=True)
 class Play:
-    """What one attack on a test set came to."""
+    """Result of one attack on a test set."""
 
     accuracy: float
     """Score of the final answer: the share of its labels that are right, or another metric."""
     baseline: float
-    """The same of what it knew before, such as its base model; 1/m for a guess."""
+    """The same for the attacker's prior knowledge alone, such as its base model; 1/m for a guess.
+    """
     queries_used: int
-    """Submissions that were answered."""
+    """Submissions answered."""
 
     @property
     def bias(self) -> float:
@@ -61,7 +62,7 @@ def play(
     *,
     guard: Guard | None = None,
 ) -> Play:
-    """Return what `analyst` makes of k submissions to a fresh oracle.
+    """Play `analyst` with k submissions to a fresh oracle.
 
     Parameters
     ----------
@@ -107,7 +108,7 @@ class Trials:
     accuracies: Floats
     """(trials,) Accuracy of every final answer."""
     baselines: Floats
-    """(trials,) What it would have been without a query."""
+    """(trials,) Accuracy that the attacker would have reached without a query."""
     queries_used: Ints
     """(trials,) Submissions answered."""
 

@@ -1,4 +1,4 @@
-"""A test set's own labels attacked, behind one guard or several: what came of it, as a value."""
+"""Attacks on a test set with known labels, behind one guard or several: the findings as a value."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from privacygauge.runs.folder import require_local
 
 
 def read_labels(given: ArrayLike | str | Path, metric: Metric = ACCURACY) -> Values:
-    """Return hidden labels, (n,), integers of at least 0, or numbers where the metric is of them.
+    """Return hidden labels, (n,): integers of at least 0, or numbers for a metric of numbers.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def read_labels(given: ArrayLike | str | Path, metric: Metric = ACCURACY) -> Val
 
 
 def read_logits(given: ArrayLike | str | Path) -> NDArray[Any]:
-    """Return a base model's logits, (n, m), as they are.
+    """Return a base model's logits, (n, m), unscaled.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def _array(path: Path, name: str) -> NDArray[Any]:
         raise InputError(f"{path} must have one column, the {name}, got {content.shape[1]}")
     title = str(content.columns[0])
     column = content.iloc[:, 0].to_numpy()
-    # A file without a header: its first label was taken for one.
+    # The file has no header, and its first label was read as one.
     return np.concatenate([[int(title)], column]) if title.isdecimal() else column
 
 
@@ -103,19 +103,19 @@ def _only(content: Content, name: str, path: Path) -> NDArray[Any]:
 
 
 HONEST = 0.8
-"""True accuracy of honest submissions where no base model tells another."""
+"""True accuracy of honest submissions if no base model gives one."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ContestFindings:
-    """What attacks made of a test set's own labels."""
+    """Findings of attacks on a test set with known labels."""
 
     n: int
     """Points of the test set."""
     metric: str
-    """How submissions are scored, such as ``accuracy``."""
+    """Metric of submissions, such as ``accuracy``."""
     most: float
-    """All there is to gain, from chance to a score of 1."""
+    """Largest possible gain, from chance to a score of 1."""
     classes: int
     """Classes, m; 0 where hidden values are numbers."""
     queries: int
@@ -123,13 +123,13 @@ class ContestFindings:
     trials: int
     """Independent plays of each attack against each guard."""
     knowledge: str
-    """What the attacker knew before, in words."""
+    """The attacker's prior knowledge, in words."""
     largest_class: float
     """Share of the most frequent hidden value."""
     model_accuracy: float | None
     """Accuracy of the base model; None without one."""
     results: tuple[AttackResult, ...]
-    """One an attack and a guard, attacks in the order of the table."""
+    """One result per attack and guard, attacks in the order of the table."""
     guards: tuple[GuardProperties, ...]
     """One a guard."""
     honest: float
@@ -137,16 +137,16 @@ class ContestFindings:
     honest_accuracy: float
     """Their true accuracy, or score."""
     blind: tuple[str, ...]
-    """Attacks that cannot use what the attacker knows before: they count from a guess."""
+    """Attacks that cannot use the attacker's prior knowledge: their baseline is a guess."""
 
     @property
     def scored(self) -> str:
-        """What submissions are shown, as a word in a sentence: accuracy, or score."""
+        """The number that submissions are shown, as a word in a sentence: accuracy, or score."""
         return "accuracy" if self.metric == "accuracy" else "score"
 
     @property
     def worst(self) -> AttackResult:
-        """The strongest attack, and the guard that let it."""
+        """The strongest attack, and the guard it was played against."""
         return max(self.results, key=_reach)
 
     @property
@@ -155,7 +155,7 @@ class ContestFindings:
         return tuple(dict.fromkeys(r.attack for r in self.results))
 
     def of(self, attack: str, guard: str) -> AttackResult:
-        """Return what an attack came to behind a guard."""
+        """Return the result of an attack behind a guard."""
         return next(r for r in self.results if (r.attack, r.guard) == (attack, guard))
 
     def worst_behind(self, guard: str) -> AttackResult:
@@ -180,7 +180,7 @@ class ContestFindings:
         return pd.DataFrame(rows)
 
     def caveats(self) -> Iterator[str]:
-        """Yield what may mislead."""
+        """Yield warnings about easily misread results."""
         if self.trials == 1:
             yield "After one trial there are no intervals: ask for more (--trials 10)."
         if self.blind:
@@ -200,7 +200,7 @@ def contest_of(
     metric: str,
     seed: int,
 ) -> Contest:
-    """Return the attacks on labels that are to be played, checked; see `attack_holdout`."""
+    """Check and return the attacks on labels to play; see `attack_holdout`."""
     for name, value, least in (("trials", trials, 1), ("queries", queries, 0)):
         if value < least:
             raise InputError(f"{name} must be at least {least}, got {value}")
@@ -230,7 +230,7 @@ def contest_of(
 def summarise_contest(
     contest: Contest, having: Having, found: Mapping[tuple[str, str], Trials], level: float
 ) -> ContestFindings:
-    """Return what the attacks of a contest came to, from what was played of it."""
+    """Summarise the trials of a contest: every attack behind every guard, with intervals."""
     holdout = contest.holdout
     knowledge = contest.knowledge
     k = contest.queries

@@ -24,11 +24,11 @@ class NamedAttack:
     """An attack by its name."""
 
     name: str
-    """On the command line and in reports."""
+    """Name on the command line and in reports."""
     make: Callable[[Knowledge | None], Analyst]
-    """Returns the attack, given what the attacker knows before."""
+    """Returns the attack, given the attacker's prior knowledge."""
     informed: bool = True
-    """Whether it uses that."""
+    """Whether it uses prior knowledge."""
     expected: Callable[[int, int, int], float] | None = None
     """Bias after k exact answers about n uniform labels of m classes, from (n, m, k)."""
 
@@ -55,7 +55,7 @@ def attacks_named(names: Sequence[str]) -> tuple[NamedAttack, ...]:
     Raises
     ------
     InputError
-        If there is no such attack, or none or the same one twice is asked for.
+        If an attack does not exist, none is named, or one is named twice.
     """
     for name in names:
         if name not in ATTACKS:

@@ -1,4 +1,4 @@
-"""What submissions to a test set can buy: attacks, honest selection and guarantees, as a value."""
+"""Bounds on the gain from submissions to a test set: attacks, honest selection, guarantees."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReuseBounds:
-    """What submissions to a test set can buy."""
+    """Bounds on the gain from submissions to a test set."""
 
     n: int
     """Points of the test set."""
@@ -39,29 +39,29 @@ class ReuseBounds:
     accounts: int
     """Accounts that submit."""
     per_account: int
-    """Submissions of each."""
+    """Submissions of each account."""
     guard: str
-    """What stands between the accuracy and the analyst, as on the command line."""
+    """Guard between the accuracy and the analyst, as on the command line."""
     accuracy: float
     """True accuracy of honest submissions."""
     correlation: float
-    """Between the errors of two honest submissions."""
+    """Correlation of the errors of two honest submissions."""
     allowed_bias: float
-    """What the owner of the test set can live with."""
+    """Largest bias that the owner of the test set accepts."""
     nats: float
     """Logarithm of the number of transcripts that the guard can produce."""
     biases: tuple[Bias, ...]
-    """Every number, one a row."""
+    """Every number, one per row."""
     simulated: Estimate | None
-    """Bias of naive Bayes, played against the guard on uniform labels; None where not asked for."""
+    """Bias of naive Bayes, played against the guard on uniform labels; None if not simulated."""
     allowed: tuple[AllowedSubmissions, ...]
-    """The question turned round."""
+    """Limits on submissions that keep the bias within the allowed one."""
     per_label: float
-    """How often a label is drawn, at a point and in a query: the smaller of k/m and n/m."""
+    """Draws per label, at a point and in a query: the smaller of k/m and n/m."""
     trusted: bool
     """Whether that is enough for the closed forms."""
     reconstruction: int | None
-    """Random queries that determine every label in theory; None where the theorem is silent."""
+    """Random queries that determine every label in theory; None if the theorem does not apply."""
     curves: tuple[BiasCurve, ...]
     """Bias against submissions."""
 
@@ -81,7 +81,7 @@ class ReuseBounds:
 
     @property
     def strongest(self) -> Bias | None:
-        """The attack that gains most of those known to apply; None where none is."""
+        """The attack with the largest gain among those that apply; None if none does."""
         known = [found for found in self.biases if found.kind == ATTACK and found.applies]
         if self.simulated is not None:
             name = "naive Bayes, simulated"
@@ -110,7 +110,7 @@ class ReuseBounds:
 
 
 def bound_reuse(a: ReuseQuestion, simulate: int, seed: int) -> ReuseBounds:
-    """Return what the submissions that are asked about can buy.
+    """Bound the gain from the submissions that are asked about.
 
     Naive Bayes is played `simulate` times, at least 2, or not at all: 0.
     """
@@ -118,6 +118,15 @@ def bound_reuse(a: ReuseQuestion, simulate: int, seed: int) -> ReuseBounds:
         raise InputError(f"simulate must be 0 or at least 2, got {simulate}")
     accounts = a.accounts or 1
     told = a.m >= 3 and a.n > 4 * a.m
+    nats = theory.transcript_nats(a.guard, a.k, a.n, a.m, accounts=a.accounts)
+    biases = (*attack_rows(a), *guarantee_rows(a))
+    simulated = None
+    if simulate:
+        rngs = [seeds.stream(seed, "bound", a.guard.name, i) for i in range(simulate)]
+        played = trials(
+            NaiveBayes(), lambda rng: uniform_holdout(a.n, a.m, rng), a.k, rngs, guard=a.guard
+        )
+        simulated = played.bias(a.probability)
     return ReuseBounds(
         a.n,
         classes=a.m,
@@ -127,20 +136,12 @@ def bound_reuse(a: ReuseQuestion, simulate: int, seed: int) -> ReuseBounds:
         accuracy=a.accuracy,
         correlation=a.correlation,
         allowed_bias=a.bias,
-        nats=theory.transcript_nats(a.guard, a.k, a.n, a.m, accounts=a.accounts),
-        biases=(*attack_rows(a), *guarantee_rows(a)),
-        simulated=_simulate_naive_bayes(a, simulate, seed) if simulate else None,
+        nats=nats,
+        biases=biases,
+        simulated=simulated,
         allowed=tuple(submissions_for_bias(a)),
         per_label=count_per_label(a.n, a.m, a.k),
         trusted=is_normal_enough(a.n, a.m, a.k),
         reconstruction=theory.reconstruction_queries(a.n, a.m) if told else None,
         curves=bias_curves(a),
     )
-
-
-def _simulate_naive_bayes(a: ReuseQuestion, number: int, seed: int) -> Estimate:
-    rngs = [seeds.stream(seed, "bound", a.guard.name, i) for i in range(number)]
-    played = trials(
-        NaiveBayes(), lambda rng: uniform_holdout(a.n, a.m, rng), a.k, rngs, guard=a.guard
-    )
-    return played.bias(a.probability)

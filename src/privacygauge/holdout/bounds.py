@@ -1,11 +1,11 @@
-"""What no analyst can exceed, and beside it what attacks and honest selection come to.
+"""Upper bounds on every analyst's gain, and the gains of attacks and of honest selection.
 
-Every guarantee counts transcripts. For one fixed answer to the analyst, the accuracy of what it
-ends with is that of a fixed labelling; summed over all transcripts that the guard can produce,
-the probability of an accuracy of 1/m + epsilon is at most (number of transcripts) times a
-binomial tail. So one function, `transcript_nats`, and one inversion make them all. They are
-about labels that are uniform and unknown to the analyst, not about one with a good model; where
-the labels are known, `bias_for_labels` takes their frequencies in place of 1/m.
+Every guarantee counts transcripts. For one fixed transcript, the accuracy of the final answer is
+that of a fixed labelling; summed over all transcripts that the guard can produce, the probability
+of an accuracy of 1/m + epsilon is at most (number of transcripts) times a binomial tail. So all
+follow from one function, `transcript_nats`, and one inversion. They assume labels that are uniform
+and unknown to the analyst, not an analyst with a good model; if the labels are known,
+`bias_for_labels` takes their frequencies in place of 1/m.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.oracle import fewest, most_submissions
 from privacygauge.holdout.selection import some
 
-# Of points that are searched.
+# Largest number of points that is searched.
 _MOST = 10**12
 
 
@@ -77,7 +77,7 @@ def expected_bias(n: int, m: int, k: int) -> float:
 
 
 def bits_bias(bits: float, n: int, m: int, *, delta: float = 0.05) -> float:
-    """Return the bias above 1/m for an oracle that tells at most so many bits in all.
+    """Return the bias above 1/m for an oracle that reveals at most `bits` bits in all.
 
     As Remark 3.2, with 2^bits transcripts counted as such: b = bits ln 2 + ln(1/delta), where
     the paper has the looser b = bits + ln(1/delta).
@@ -128,7 +128,7 @@ def bias_for_labels(
     Returns
     -------
     float
-        At least ``largest - 1/m``, which whoever knows the frequencies has without a submission;
+        At least ``largest - 1/m``, the gain from knowing the frequencies without a submission;
         never above ``1 - 1/m``.
 
     Notes

@@ -1,4 +1,4 @@
-"""The bias that random queries buy, without a simulation, and the linear scan's.
+"""The bias gained by random queries, without a simulation, and that of the linear scan.
 
 Given the answers, the scores of one point are sums of k independent terms: those of the m - 1
 wrong labels are alike, the right one's mean is higher. For label counts that are about normal
@@ -60,7 +60,7 @@ def answer_variance(n: int, m: int) -> float:
 
 
 def efficiency(n: int, m: int, error: float) -> float:
-    """Return what answers that are off by `error` on average leave of NB, in (0, 1].
+    """Return the share of NB's information that survives an average error of `error`, in (0, 1].
 
     c = s^2 / (s^2 + error^2), `error` a standard deviation: a guard's ``error(n)``. For a rounding
     step of h it is h / sqrt(12), valid while h <= 2 s.
@@ -99,12 +99,12 @@ def blum_hardt_bias(n: int, m: int, k: int) -> float:
 
 
 def count_per_label(n: int, m: int, k: int) -> float:
-    """Return the smaller of k/m and n/m: how often a label is drawn, at a point and in a query."""
+    """Return the draws per label at a point and in a query: the smaller of k/m and n/m."""
     return min(k, n) / m
 
 
 def is_normal_enough(n: int, m: int, k: int) -> bool:
-    """Return whether label counts are normal enough for the closed form: 20 a label or more."""
+    """Return whether label counts are normal enough for the closed form: 20 draws or more."""
     return count_per_label(n, m, k) >= _TRUSTED
 
 
@@ -203,11 +203,12 @@ def _queries(k: int) -> int:
 
 Floats = NDArray[np.float64]
 
-# Cells of the grid a standard deviation of one weight, at most, and cells in all.
+# Cells of the grid per standard deviation of one weight, at most, and in all.
 _CELLS = 32
 _SIZE = 2**17
+"""Cells of the grid of log odds, for the Fourier transform."""
 FEWEST_CLASSES = 10
-"""With fewer classes label counts are far from independent."""
+"""Minimum number of classes: with fewer, label counts are far from independent."""
 
 
 def poisson_bias(n: int, m: int, k: int) -> float:
@@ -236,7 +237,11 @@ def poisson_bias(n: int, m: int, k: int) -> float:
         raise InputError(
             f"m must be at least {FEWEST_CLASSES}, n and k at least 1, got {m}, {n} and {k}"
         )
-    counts = np.arange(n + 1) if n < 1_000 else _likely(n, m)
+    counts = np.arange(n + 1)
+    if n >= 1_000:
+        # Counts beyond these have a probability below 1e-14 on either side.
+        low, high = scipy.stats.binom.ppf([1e-14, 1 - 1e-14], n, 1 / m)
+        counts = np.arange(int(low), int(high) + 1)
     chance = scipy.stats.binom.pmf(counts, n, 1 / m)
     accuracy = counts / n
     weight = log_odds(accuracy, m)
@@ -250,11 +255,6 @@ def poisson_bias(n: int, m: int, k: int) -> float:
     settled = -math.expm1(-right[weight == np.inf].sum())
     won = float(right_at @ _largest_of(wrong_at, excluded, m))
     return settled + (1 - settled) * won - 1 / m
-
-
-def _likely(n: int, m: int) -> NDArray[np.int64]:
-    low, high = scipy.stats.binom.ppf([1e-14, 1 - 1e-14], n, 1 / m)
-    return np.arange(int(low), int(high) + 1)
 
 
 def _cell(weight: Floats, rate: Floats) -> float:
@@ -276,7 +276,7 @@ def _compound(weight: Floats, rate: Floats, cell: float) -> Floats:
 
 
 def _largest_of(mass: Floats, under: float, m: int) -> Floats:
-    """Return for each value the chance to be the largest beside m - 1 draws, ties split evenly.
+    """Return each value's probability of beating m - 1 independent draws, ties split evenly.
 
     The mean of 1/(1 + number of ties) is (F^m - (F - f)^m)/(m f), f the mass and F its sum.
     """

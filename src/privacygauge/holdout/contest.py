@@ -1,4 +1,4 @@
-"""Attacks played against guards as a run that can be resumed: one unit a trial."""
+"""Attacks played against guards as a run that can be resumed: one unit per trial."""
 
 from __future__ import annotations
 
@@ -36,43 +36,43 @@ from privacygauge.runs.store import open_run
 Progress = Callable[[int, int], None]
 
 _DRAWN = 100_000
-"""Examples whose sums are drawn, for what is expected of a metric."""
+"""Number of examples drawn to estimate a metric's expected score."""
 
 
 @dataclass(frozen=True)
 class AttackResult:
-    """What one attack came to behind one guard."""
+    """Result of one attack behind one guard."""
 
     attack: str
     """The attack's name on the command line."""
     guard: str
     """The guard's."""
     needs_points: bool
-    """Whether it must see the test points, or at least tell one from another."""
+    """Whether the attack must see the test points, or at least tell them apart."""
     informed: bool
-    """Whether it started from what a base model, or the classes' shares, tell."""
+    """Whether it started from a base model or from the classes' shares."""
     accuracy: Estimate
-    """Of the final answer, over trials: its accuracy, or its score by another metric."""
+    """Accuracy of the final answer over trials, or its score by another metric."""
     baseline: float
-    """The same of what it knew before: the base model's, or 1/m."""
+    """The same for its prior knowledge alone: the base model's, or 1/m."""
     bias: Estimate
-    """What it has above the baseline, over trials."""
+    """Gain above the baseline, over trials."""
     corrected: Estimate
-    """The same; the intervals of all results hold together (Bonferroni)."""
+    """The same; the intervals of all results hold jointly (Bonferroni)."""
     queries_used: float
     """Submissions answered, on average."""
     expected: float | None
-    """The bias that theory expects on uniform labels; None where it is silent."""
+    """Bias expected by theory on uniform labels; None without a formula."""
 
 
 @dataclass(frozen=True)
 class GuardProperties:
-    """What is known of a guard without any attack."""
+    """Properties of a guard that hold without playing an attack."""
 
     guard: str
     """Its name on the command line."""
     kl: float
-    """No attack gains more, but with a probability of 1 - level.
+    """Gain that no attack exceeds, except with probability 1 - level.
 
     On uniform labels; with other metrics for who knows how frequent every hidden value is.
     """
@@ -82,16 +82,16 @@ class GuardProperties:
 
 @dataclass(frozen=True, eq=False)
 class Contest:
-    """Every attack against every guard, so many times each. Picklable: the work of a run."""
+    """Every attack against every guard, `trials` times each. Picklable: the work of a run."""
 
     holdout: Holdout
     """The test set."""
     knowledge: Knowledge | None
-    """What the attacker knows before."""
+    """The attacker's prior knowledge."""
     attacks: tuple[str, ...]
     """Names of attacks."""
     guards: tuple[Guard, ...]
-    """What stands before the test set."""
+    """Guards in front of the test set."""
     queries: int
     """Submissions in each play."""
     trials: int
@@ -119,15 +119,19 @@ class Contest:
         return play(self.analyst(attack), self.holdout, self.queries, rng, guard=guard)
 
     def analyst(self, attack: str) -> Analyst:
-        """Return the attack of this name; with a metric other than accuracy there is one alone."""
+        """Return the attack of this name; metrics other than accuracy have a single attack."""
         if self.holdout.metric != ACCURACY:
             return LinearBayes.told(self.holdout)
         return ATTACKS[attack].make(self.knowledge)
 
     def plan(self) -> Plan:
-        """Return what the run computes."""
+        """Return the plan of the run: its arrays and their types."""
         n = len(self.pairs) * self.trials
         types = {"accuracy": "float64", "baseline": "float64", "used": "int64"}
+        knowledge = None
+        if self.knowledge is not None:
+            known = self.knowledge
+            knowledge = _digest(known.base, known.points, known.candidates, known.log_prior)
         return Plan(
             name="holdout",
             seed=self.seed,
@@ -143,7 +147,7 @@ class Contest:
                 "classes": self.holdout.n_classes,
                 "metric": self.holdout.metric.name,
                 "labels": _digest(self.holdout.labels),
-                "knowledge": None if self.knowledge is None else _knowledge_digest(self.knowledge),
+                "knowledge": knowledge,
                 "versions": {"privacygauge": own_version(), **versions()},
             },
             code=code_of(*self.guards, *(type(self.analyst(name)) for name in self.attacks)),
@@ -158,10 +162,10 @@ def play_contest(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Mapping[tuple[str, str], Trials]:
-    """Return the trials of every attack against every guard, playing what the run lacks.
+    """Return the trials of every attack against every guard, playing those that the run lacks.
 
-    `run` is the folder that keeps the plays, None for nowhere; `invocation` is how to start it
-    again, and `progress` is called with what is done and all there is to do.
+    `run` is the folder that keeps the plays, None for none; `invocation` says how to start it
+    again, and `progress` is called with the number of plays done and the total.
     """
     with kept_or_scratch(run) as place:
         opened = open_run(place, contest.plan(), invocation=invocation)
@@ -177,11 +181,6 @@ def play_contest(
     return parts
 
 
-def _knowledge_digest(knowledge: Knowledge) -> str:
-    parts = (knowledge.base, knowledge.points, knowledge.candidates, knowledge.log_prior)
-    return _digest(*parts)
-
-
 def _digest(*arrays: np.ndarray) -> str:
     digest = hashlib.sha256()
     for array in arrays:
@@ -191,7 +190,7 @@ def _digest(*arrays: np.ndarray) -> str:
 
 
 def bias_by_theory(contest: Contest, attack: str, guard: Guard) -> float | None:
-    """Return the bias that theory expects of an attack without knowledge; None where silent."""
+    """Return the expected bias of an attack without knowledge; None without a formula."""
     named = ATTACKS[attack]
     k = contest.queries
     metric = contest.holdout.metric
@@ -212,7 +211,7 @@ def bias_by_theory(contest: Contest, attack: str, guard: Guard) -> float | None:
 
 
 def _expected_score(contest: Contest, guard: Guard) -> float:
-    """Return the gain above what is known before, of as many draws as have 100,000 examples."""
+    """Return the expected gain above the prior knowledge, averaged over about 100,000 examples."""
     told = LinearBayes.told(contest.holdout)
     truth = contest.holdout.labels
     rng = stream(contest.seed, "holdout", "expected", guard.name)
@@ -224,7 +223,7 @@ def _expected_score(contest: Contest, guard: Guard) -> float:
 
 
 def guarantee_behind(guard: Guard, holdout: Holdout, k: int, delta: float) -> float:
-    """Return what no attack gains, but with the probability `delta`."""
+    """Return the gain that no attack exceeds, except with probability `delta`."""
     n = len(holdout)
     m = holdout.n_classes
     metric = holdout.metric
@@ -241,7 +240,7 @@ def answer_deviation(guard: Guard, holdout: Holdout) -> float:
 
 
 def guards_of(given: Sequence[Guard | str]) -> tuple[Guard, ...]:
-    """Return guards, at least one and each named once, from themselves or their names."""
+    """Return guards, at least one and no duplicates, from guards or their names."""
     found = tuple(guard_named(g) if isinstance(g, str) else g for g in given)
     names = [guard.name for guard in found]
     if not names or len(set(names)) < len(names):
@@ -254,7 +253,7 @@ def guards_of(given: Sequence[Guard | str]) -> tuple[Guard, ...]:
 def n_classes_of(
     truth: Values, logits: np.ndarray | None, classes: int | None, metric: Metric
 ) -> int:
-    """Return the number of classes; 0 where hidden values are numbers and none is given."""
+    """Return the number of classes; 0 if hidden values are numbers."""
     if len(truth) == 0:
         raise InputError("labels must be at least one, got none")
     if (truth == truth[0]).all():
@@ -279,7 +278,7 @@ def n_classes_of(
 def result_of(
     contest: Contest, attack: str, guard: Guard, found: Trials, level: float, together: float
 ) -> AttackResult:
-    """Return what an attack came to behind a guard, its interval corrected to `together`."""
+    """Return the result of an attack behind a guard, its interval corrected to `together`."""
     analyst = contest.analyst(attack)
     return AttackResult(
         attack,

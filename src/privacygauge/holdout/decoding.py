@@ -1,4 +1,4 @@
-"""Random queries, what they were answered, and what a decoder makes of them."""
+"""Random queries, their answers, and the labels that a decoder infers from them."""
 
 from __future__ import annotations
 
@@ -29,46 +29,46 @@ class DecodedLabels:
     labels: Ints
     """(n,) The final answer."""
     method: str
-    """The attack that the labels are from: another than was asked for where that one failed."""
+    """The attack that found the labels; another than the requested one if that failed."""
     converged: bool
-    """Whether the decoder came to rest; for an exact method, whether it found a solution."""
+    """Whether the decoder converged; for an exact method, whether it found a solution."""
     iterations: int
-    """How many iterations, rounds or solutions it took."""
+    """Number of iterations, rounds or solutions."""
     explained: bool
     """Whether the labels found, "none of the candidates" among them, give every answer exactly,
     up to the constant from outside of the attack. Never where answers are not exact."""
     note: str = ""
-    """Why another method was taken, or what limits the answer; empty where nothing does."""
+    """Why another method was used, or the limit of the answer; empty if neither applies."""
 
 
 def fallen_back(found: DecodedLabels, note: str) -> DecodedLabels:
-    """Return `found` with the reason why it is not from the method that was asked for."""
+    """Return `found` with the reason why another method than the requested one was used."""
     return replace(found, note="; ".join(part for part in (note, found.note) if part))
 
 
 class Decoder(Protocol):
-    """An attack that says how it found its labels."""
+    """An attack that reports how it found its labels."""
 
     def decode(self, oracle: Oracle, rng: np.random.Generator) -> DecodedLabels:
-        """Return labels and how they were found, after what it needs of the oracle's budget."""
+        """Decode the labels, using the oracle's budget as needed; return them and the method."""
 
     def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
-        """Return labels, (n,), after what it needs of the oracle's budget."""
+        """Return labels, (n,), using the oracle's budget as needed."""
         return self.decode(oracle, rng).labels
 
 
 @dataclass(frozen=True, eq=False)
 class AnsweredQueries:
-    """Random queries and their answers: all that a joint decoder works on."""
+    """Random queries and their answers: the whole input of a joint decoder."""
 
     queries: RandomQueries
     """Over the attacked points and the numbers of their candidates."""
     answers: Floats
-    """(k,) What the oracle said."""
+    """(k,) The oracle's answers."""
     chances: Floats = field(repr=False)
     """(k,) The probability that a query is right at an attacked point, as `NaiveBayes` has it."""
     knowledge: Knowledge | None
-    """What was known before; None for a uniform prior over all labels."""
+    """Prior knowledge; None for a uniform prior over all labels."""
     n: int
     """Points of the test set."""
     error: float
@@ -103,7 +103,7 @@ class AnsweredQueries:
         return prior
 
     def naive_bayes(self, rng: np.random.Generator) -> DecodedLabels:
-        """Return what `NaiveBayes` makes of the same answers."""
+        """Decode the same answers by `NaiveBayes`."""
         weights = log_odds(self.chances, self.queries.m)
         labels = aggregate_labels(
             self.queries, weights, knowledge=self.knowledge, rng=rng, threads=self.threads

@@ -44,11 +44,11 @@ class DesignedQueries(Informed, Decoder):
     """
 
     knowledge: Knowledge | None = None
-    """What a base model says; random labels by default."""
+    """Predictions of a base model; random labels by default."""
     block: int = 256
-    """Queries that are made at a time, at least 1. It changes memory and time, no answer."""
+    """Queries made at a time, at least 1; affects memory and time, not the answer."""
     threads: int = 1
-    """For `MessagePassing`, where it stands in."""
+    """Number of threads of `MessagePassing`, which is used if answers are not exact."""
 
     name: ClassVar[str] = "designed"
 
@@ -58,12 +58,19 @@ class DesignedQueries(Informed, Decoder):
     needs_points = True
 
     def decode(self, oracle: Oracle, rng: np.random.Generator) -> DecodedLabels:
-        """Return labels and how they were found, after what it needs of the oracle's budget."""
+        """Decode the labels, using the oracle's budget as needed; return them and the method."""
         budget_of(oracle)
         if oracle.error:
             note = f"designed queries need exact answers, these are off by {oracle.error:.2g}"
             return fallen_back(self._by_messages(oracle, rng), note)
-        labels, order = _start(oracle, self.knowledge, rng)
+        if self.knowledge is None:
+            labels = rng.integers(0, oracle.n_classes, oracle.n)
+            order = rng.permutation(oracle.n)
+        else:
+            check_knowledge(oracle, self.knowledge)
+            labels = self.knowledge.base.astype(np.int64)
+            # The least confident points first.
+            order = np.argsort(self.knowledge.log_prior.max(axis=1), kind="stable")
         begun = rounds = unsettled = 0
         while begun < len(order) and budget_of(oracle) >= 2:
             loads = _loads(self.knowledge, oracle.n_classes, order[begun:])
@@ -94,7 +101,7 @@ class DesignedQueries(Informed, Decoder):
 
 @dataclass(frozen=True, eq=False)
 class _Batch:
-    """Points that are asked about together, with what may be their labels."""
+    """Points that share queries, with the candidate labels of each."""
 
     points: Ints  # (p,)
     candidates: Ints  # (p, r) in the order in which they are tried
@@ -114,9 +121,9 @@ class _Batch:
     def settled(
         self, oracle: Oracle, labels: Ints, block: int, rng: np.random.Generator
     ) -> tuple[int, int]:
-        """Write what is found into `labels`; return the rounds, and how many points stay open.
+        """Write decoded labels into `labels`; return the rounds and the number of unasked points.
 
-        -1 where the answers contradict themselves.
+        That number is -1 if the answers contradict each other.
         """
         open_ = np.arange(len(self.points))
         r = self.candidates.shape[1]
@@ -172,19 +179,8 @@ def _ask_designed_queries(
     return matrix.decode(counts)
 
 
-def _start(
-    oracle: Oracle, knowledge: Knowledge | None, rng: np.random.Generator
-) -> tuple[Ints, Ints]:
-    """Return the starting labels, and the numbers of the attacked points, the first first."""
-    if knowledge is None:
-        return rng.integers(0, oracle.n_classes, oracle.n), rng.permutation(oracle.n)
-    check_knowledge(oracle, knowledge)
-    order = np.argsort(knowledge.log_prior.max(axis=1), kind="stable")
-    return knowledge.base.astype(np.int64), order
-
-
 def _loads(knowledge: Knowledge | None, m: int, order: Ints) -> Callable[[int], Floats]:
-    """Return how many of the first p points are expected to be open before each round, by p."""
+    """Return the expected number of open points before each round, as a function of p."""
     if knowledge is None:
         shares: Floats = np.asarray(1.0 - 2.0 / m * np.arange(m // 2))
         return lambda p: np.asarray(p * shares)

@@ -1,4 +1,4 @@
-"""Queries that are designed, not drawn: Lindstrom's detecting matrix, and its decoder.
+"""Designed queries: Lindstrom's detecting matrix, and its decoder.
 
 Number the queries y = 0, 1, ..., K - 1 and read a number as the set of its binary digits. With x
 a set, |x| its size, and a column for some pairs (x, j), j = 0, 1, ..., query y takes the second
@@ -44,7 +44,7 @@ class DetectingMatrix:
     """
 
     n_points: int
-    """How many labels it finds, at least 1."""
+    """Number of labels to find, at least 1."""
     kinds: int = 2
     """2: every label is one of its point's candidates. 3: it may be neither."""
 
@@ -55,7 +55,7 @@ class DetectingMatrix:
 
     @cached_property
     def n_queries(self) -> int:
-        """The fewest queries of this design that find so many labels."""
+        """The fewest queries of this design that find all labels."""
         return queries_for(self.n_points, self.kinds)
 
     @cached_property
@@ -84,12 +84,12 @@ class DetectingMatrix:
         return np.concatenate(parts)[: self.n_points]
 
     def decode(self, counts: Floats) -> tuple[Ints, bool]:
-        """Return what the labels are, and whether that gives all counts exactly.
+        """Return the decoded labels, and whether they reproduce all counts exactly.
 
         Parameters
         ----------
         counts : numpy.ndarray of shape (n_queries,)
-            How many points each query has right, up to a constant that is the same for all.
+            Number of right points of each query, up to a constant that is the same for all.
 
         Returns
         -------
@@ -176,7 +176,7 @@ class _Level:
 
 
 def points_for(n_queries: int, kinds: int = 2) -> int:
-    """Return how many labels so many designed queries find; `kinds` as in `DetectingMatrix`.
+    """Return the number of labels that designed queries find; `kinds` as in `DetectingMatrix`.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def points_for(n_queries: int, kinds: int = 2) -> int:
 
 
 def queries_for(n_points: int, kinds: int = 2) -> int:
-    """Return the fewest designed queries that find so many labels."""
+    """Return the fewest designed queries that find `n_points` labels."""
     most = 2
     while points_for(most, kinds) < n_points:
         most *= 2
@@ -197,7 +197,7 @@ def queries_for(n_points: int, kinds: int = 2) -> int:
 
 @lru_cache(maxsize=64)
 def _found_by(most: int, kinds: int) -> Ints:
-    """Return how many labels 1, 2, ..., `most` queries find."""
+    """Return the number of labels that 1, 2, ..., `most` queries find."""
     columns = np.array([_columns(s, kinds) for s in range(most.bit_length() + 1)])
     found: Ints = checks.frozen(np.cumsum(columns[np.bitwise_count(np.arange(most))]))
     return found
@@ -226,7 +226,7 @@ def _alternating(values: Ints) -> Ints:
 
 
 MOST = 2_000_000
-"""Largest number of queries considered: more find no fewer labels, and take memory."""
+"""Largest number of queries considered; more would take too much memory."""
 
 
 def designed_bias(n: int, m: int, k: int) -> float:

@@ -1,4 +1,4 @@
-"""What submissions to a test set can gain, by formulas; and what keeps that within a bias."""
+"""Gain from submissions to a test set, by formula, and the limits that keep it within a bias."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.selection import honest_best_of_k, honest_points, honest_submissions
 
 ATTACK, HONEST, GUARANTEE, RATE = KINDS = ("attack", "honest selection", "guarantee", "rate")
-"""What a number of `Bounded` can be."""
+"""Kinds of number in a `Bounded`."""
 
 
 @dataclass(frozen=True)
 class Bias:
-    """One number about what submissions buy."""
+    """One number about the gain from submissions."""
 
     key: str
     """Its name in ``report.json``, such as ``nb``."""
@@ -45,28 +45,29 @@ class Bias:
     kind: str
     """One of `KINDS`."""
     value: float
-    """A bias: accuracy above 1/m, of honest selection above the true accuracy; of a rate, no
-    bias: no constant is known."""
+    """A bias: accuracy above 1/m, for honest selection above the true accuracy. A rate is not a
+    bias, since its constant is unknown.
+    """
     assumption: str
-    """What it takes for granted, in a line."""
+    """The assumption behind it, in a line."""
     applies: bool = True
     """Whether the assumption holds for this test set and this guard."""
 
 
 @dataclass(frozen=True)
 class AllowedSubmissions:
-    """The question turned round: what keeps the bias small."""
+    """The inverse question: a limit on submissions that keeps the bias small."""
 
     key: str
     """Its name in ``report.json``."""
     title: str
-    """Against what, for a reader."""
+    """The strategy that is limited, for a reader."""
     submissions: int | None
-    """With so many points, so many submissions; None where nothing is known."""
+    """Submissions allowed for the given points; None if unknown."""
     points: int | None
-    """With so many submissions, so many points; None where nothing is known, or over 10^12."""
+    """Points needed for the given submissions; None if unknown, or over 10^12."""
     assumption: str
-    """What it takes for granted, in a line."""
+    """The assumption behind it, in a line."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,16 +81,16 @@ class BiasCurve:
     queries: Ints
     """(p,) Submissions, ascending."""
     bias: Floats
-    """(p,) Bias after so many."""
+    """(p,) Bias after each number of submissions."""
 
 
-# Of each curve; the scan's formula takes long for more submissions.
+# Points of each curve, and the most submissions of the scan's, whose formula is slow.
 _STEPS = 19
 _SCAN = 50_000
 
 
 MOST = 10**9
-"""Points, and submissions of all accounts together, at most."""
+"""Largest number of points, and of submissions of all accounts."""
 
 
 @dataclass(frozen=True)
@@ -103,17 +104,17 @@ class ReuseQuestion:
     k: int
     """Submissions of all accounts."""
     guard: Guard
-    """Between accuracy and analyst."""
+    """Guard between accuracy and analyst."""
     accuracy: float
-    """Of honest submissions."""
+    """Accuracy of honest submissions, in [0, 1]."""
     correlation: float
-    """Of their errors."""
+    """Correlation of the errors of honest submissions."""
     probability: float
-    """Of guarantees."""
+    """Probability with which guarantees hold."""
     bias: float
-    """What the owner can live with."""
+    """Largest bias that the owner accepts."""
     accounts: int | None = None
-    """How many accounts submit, each to a state of the guard of its own; None for one."""
+    """Number of accounts that submit, each with its own state of the guard; None for one."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.n <= MOST:
@@ -125,7 +126,7 @@ class ReuseQuestion:
 
     @property
     def delta(self) -> float:
-        """How often a guarantee may fail."""
+        """Probability that a guarantee fails."""
         return 1 - self.probability
 
     @property
@@ -135,12 +136,12 @@ class ReuseQuestion:
 
     @property
     def error(self) -> float | None:
-        """Of the guard's answers; None where they are not about the submission alone."""
+        """Average error of the guard's answers; None if they depend on more than the submission."""
         return self.guard.error(self.n) if isinstance(self.guard, DIRECT) else None
 
     @property
     def sparse(self) -> bool:
-        """Whether Poisson counts are to be preferred."""
+        """Whether the formula with Poisson counts is preferred."""
         return self.m >= FEWEST_CLASSES and not is_normal_enough(self.n, self.m, self.k)
 
 
@@ -158,13 +159,16 @@ def attack_rows(a: ReuseQuestion) -> Iterator[Bias]:
         key="honest_best_of_k", title="honest, best of k", kind=HONEST, value=best, assumption=told
     )
     normal = nb_bias(n, m, k, error=a.error or 0.0)
+    shown = "exact answers" if a.error == 0 else f"answers behind {a.guard.name}"
+    if a.error is None:
+        shown = f"exact answers, not those behind {a.guard.name}"
     yield Bias(
         key="nb",
         title="naive Bayes",
         kind=ATTACK,
         value=normal,
-        assumption=_of_nb(a),
-        applies=_nb_holds(a),
+        assumption=f"random queries, no model; {shown}; closed form, expected",
+        applies=a.error is not None and not (a.sparse and a.exact),
     )
     if m >= FEWEST_CLASSES:
         few = poisson_bias(n, m, k)
@@ -208,7 +212,7 @@ def attack_rows(a: ReuseQuestion) -> Iterator[Bias]:
 
 
 def guarantee_rows(a: ReuseQuestion) -> Iterator[Bias]:
-    """Yield what no attack exceeds, and the rates."""
+    """Yield the guarantees, which no attack exceeds, and the rates."""
     n = a.n
     m = a.m
     k = a.k
@@ -262,7 +266,7 @@ def guarantee_rows(a: ReuseQuestion) -> Iterator[Bias]:
 
 
 def bias_curves(a: ReuseQuestion) -> tuple[BiasCurve, ...]:
-    """Return bias against submissions, from 1 to ten times as many as were asked about."""
+    """Return bias against submissions, from 1 to ten times the number asked about."""
     queries = np.unique(np.geomspace(1, 10 * a.k, _STEPS).round().astype(np.int64))
     error = a.error or 0.0
     sparse = a.m >= FEWEST_CLASSES and a.exact
@@ -306,7 +310,7 @@ def total_of(queries: int, accounts: int) -> int:
 
 
 def caveats(a: ReuseQuestion) -> Iterator[str]:
-    """Yield where the formulas are off, or silent."""
+    """Yield warnings about inaccurate or missing formulas."""
     if not is_normal_enough(a.n, a.m, a.k):
         instead = (
             "take the row with Poisson counts"
@@ -323,35 +327,22 @@ def caveats(a: ReuseQuestion) -> Iterator[str]:
             f"No formula covers attacks behind {a.guard.name}: their rows are for exact answers, "
             "which give away more."
         )
-    elif isinstance(a.guard, Rounded) and _coarse(a.error, a.n, a.m):
+        return
+    # The rounding step is sqrt(12) times the error.
+    deviation = math.sqrt(answer_variance(a.n, a.m))
+    if isinstance(a.guard, Rounded) and a.error * math.sqrt(12) > 2 * deviation:
         yield (
             "The rounding step is wider than two standard deviations of a random query's accuracy: "
             "the closed form of naive Bayes is off there; simulate it (--simulate 10)."
         )
 
 
-def _coarse(error: float, n: int, m: int) -> bool:
-    # The step is sqrt(12) times the error.
-    return error * math.sqrt(12) > 2 * math.sqrt(answer_variance(n, m))
-
-
-def _of_nb(a: ReuseQuestion) -> str:
-    shown = "exact answers" if a.error == 0 else f"answers behind {a.guard.name}"
-    if a.error is None:
-        shown = f"exact answers, not those behind {a.guard.name}"
-    return f"random queries, no model; {shown}; closed form, expected"
-
-
-def _nb_holds(a: ReuseQuestion) -> bool:
-    return a.error is not None and not (a.sparse and a.exact)
-
-
 POINTS = 10**12
-"""Number of points that are searched."""
+"""Largest number of points that is searched."""
 
 
 def submissions_for_bias(a: ReuseQuestion) -> Iterator[AllowedSubmissions]:
-    """Yield the question turned round: what keeps the bias within what is allowed."""
+    """Yield the limits on submissions that keep the bias within the allowed one."""
     often = a.probability
     honest = {"accuracy": a.accuracy, "correlation": a.correlation}
     yield AllowedSubmissions(
@@ -371,12 +362,19 @@ def submissions_for_bias(a: ReuseQuestion) -> Iterator[AllowedSubmissions]:
             assumption=(f"{told}: none behind {a.guard.name}"),
         )
     else:
+
+        def within(n: int) -> bool:
+            return nb_bias(n, a.m, a.k, error=a.guard.error(n)) <= a.bias
+
         few = queries_for_bias(a.bias, a.n, a.m, error=a.error)
+        enough = None
+        if within(POINTS):
+            enough = bisect_left(range(1, POINTS), True, key=within) + 1
         yield AllowedSubmissions(
             key="nb",
             title="naive Bayes",
             submissions=int(min(few, POINTS)),
-            points=_nb_points(a),
+            points=enough,
             assumption=told,
         )
     if a.exact:
@@ -402,10 +400,3 @@ def submissions_for_bias(a: ReuseQuestion) -> Iterator[AllowedSubmissions]:
     yield AllowedSubmissions(
         key="any", title="any attack", submissions=most, points=points, assumption=told
     )
-
-
-def _nb_points(a: ReuseQuestion) -> int | None:
-    def within(n: int) -> bool:
-        return nb_bias(n, a.m, a.k, error=a.guard.error(n)) <= a.bias
-
-    return bisect_left(range(1, POINTS), True, key=within) + 1 if within(POINTS) else None

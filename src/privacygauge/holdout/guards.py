@@ -1,4 +1,4 @@
-"""What a benchmark's owner can put between the accuracy and the analyst, and how it is named."""
+"""Guards that a benchmark's owner can put between the accuracy and the analyst, by name."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Rounded(Memoryless):
         return round(marked.accuracy, self.decimals), state
 
     def error(self, n: int) -> float:
-        """Return h / sqrt(12), h = 10^-decimals; 0 where every accuracy can be told apart."""
+        """Return h / sqrt(12), h = 10^-decimals; 0 if all accuracies can be told apart."""
         step: float = 10.0**-self.decimals
         return step / math.sqrt(12) if step > 1 / n else 0.0
 
@@ -73,14 +73,14 @@ class Rounded(Memoryless):
 
 @dataclass(frozen=True)
 class Calibrated(Memoryless):
-    """Rounds the accuracy to a step of the size of chance: 1 over the root of n, rounded down.
+    """Rounds the accuracy to a step as large as chance: 1 over the root of n, rounded down.
 
     Half a step, which is how far an answer may be off, is at least the standard error of an
     accuracy on n points: finer digits would rank by luck.
     """
 
     points: int | None = None
-    """In place of n for a metric with more chance in it (`Metric.points`), at least 1."""
+    """Replaces n for a metric with larger variance (`Metric.points`), at least 1."""
 
     def __post_init__(self) -> None:
         if self.points is not None and self.points < 1:
@@ -97,7 +97,7 @@ class Calibrated(Memoryless):
         return round(marked.accuracy * steps) / steps, state
 
     def error(self, n: int) -> float:
-        """Return step / sqrt(12); 0 where every accuracy can be told apart."""
+        """Return step / sqrt(12); 0 if all accuracies can be told apart."""
         return 1 / self._steps(n) / math.sqrt(12) if n > 1 else 0.0
 
     def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
@@ -109,7 +109,7 @@ class Calibrated(Memoryless):
 
 
 class _Noisy(Memoryless):
-    """Adds noise that depends on the submission's content: sent again, it is the same."""
+    """Adds noise that depends on the submission's content: a repeat gets the same answer."""
 
     def _noise(self, rng: np.random.Generator) -> float:
         raise NotImplementedError
@@ -126,7 +126,7 @@ class _Noisy(Memoryless):
 
 @dataclass(frozen=True)
 class GaussianNoise(_Noisy):
-    """Adds normal noise that depends on the submission's content: sent again, it is the same."""
+    """Adds normal noise that depends on the submission's content: a repeat gets the same answer."""
 
     sd: float = 0.005
     """Standard deviation, above 0."""
@@ -196,7 +196,7 @@ def default_guard(n: float) -> Guard:
 
 
 def guard_for(guard: Guard, metric: Metric, truth: Values) -> Guard:
-    """Return the guard as it fits a metric: `Calibrated` to the chance in it, others as they are.
+    """Return the guard adapted to a metric: `Calibrated` by its variance, others unchanged.
 
     Raises
     ------
@@ -222,7 +222,7 @@ def guard_named(text: str) -> Guard:
     Raises
     ------
     InputError
-        If there is no such guard, or its number is out of range.
+        If the guard does not exist, or its number is out of range.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Guards that remember: leaderboards that show what is clearly better, and Thresholdout."""
+"""Guards with a memory: leaderboards that show clear improvements alone, and Thresholdout."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Ladder(Memoryless):
         return max(self.step, 1 / n) / math.sqrt(12)
 
     def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
-        """Return ln C(k + G, k): what is shown only rises, over the G + 1 multiples of the step."""
+        """Return ln C(k + G, k): shown scores only rise, over the G + 1 multiples of the step."""
         return over_accounts(log_rising, k, min(n, math.floor(1 / self.step + 0.5)), accounts)
 
 
@@ -128,11 +128,11 @@ class Thresholdout:
     """
 
     threshold: float = 0.04
-    """How far apart the two may be, above 0."""
+    """Gap between the two accuracies above which the true one is shown, above 0."""
     scale: float = 0.01
     """The noise rate sigma, above 0."""
     releases: int = 1_000
-    """How many answers may come from the test set, at least 0."""
+    """Maximum number of answers from the test set, at least 0."""
 
     def __post_init__(self) -> None:
         positive(self.threshold, "threshold")
@@ -163,7 +163,7 @@ class Thresholdout:
         return shown, replace(after, threshold=threshold, spent=state.spent + 1)
 
     def error(self, n: int) -> float:
-        """Return the larger of the threshold and the noise: what an answer may be off by."""
+        """Return the larger of the threshold and the noise: the possible error of an answer."""
         return max(self.threshold, math.sqrt(2) * self.scale)
 
     def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:

@@ -15,14 +15,14 @@ from privacygauge.holdout.oracle import Holdout, Oracle
 from privacygauge.holdout.queries import RandomQueries
 
 _GROUPS = 15
-"""So many hidden values are told apart, where they are numbers; odd, for the median's sake."""
+"""Number of groups of numeric hidden values; odd, so that the median is one of them."""
 _AT_ONCE = 2**23
 """Numbers that are submitted at a time."""
 
 
 @dataclass(frozen=True, eq=False)
 class LinearBayes:
-    """The attack NB for any metric, by one who knows how frequent every hidden value is.
+    """The attack NB for any metric, for an attacker who knows the frequency of every hidden value.
 
     Each part of a submission is drawn uniformly from the metric's `moves`, so that a score is a
     sum over the examples of effects g(y, x), y the hidden value and x the move. All others' parts
@@ -47,9 +47,9 @@ class LinearBayes:
     """
 
     metric: Metric
-    """How submissions are scored."""
+    """Metric of submissions."""
     values: Values
-    """(v,) Hidden values that are told apart: all classes, or numbers that go up."""
+    """(v,) Distinguished hidden values: all classes, or ascending numbers."""
     counts: Ints
     """(v,) The number of examples with each."""
 
@@ -58,7 +58,7 @@ class LinearBayes:
 
     @classmethod
     def told(cls, holdout: Holdout) -> LinearBayes:
-        """Return the attacker who knows how frequent every value in `holdout` is, and no more.
+        """Return the attacker who knows only the frequency of every value in `holdout`.
 
         Numbers are known in fifteen groups of equal size, by their means.
         """
@@ -78,7 +78,7 @@ class LinearBayes:
         return self._best(np.zeros((n, len(self._effects[0]))), 0, 0.0)
 
     def answer(self, oracle: Oracle, rng: np.random.Generator) -> Values:
-        """Return what the metric asks for, (n,) or (n, columns), after all of the budget."""
+        """Return predictions in the metric's form, (n,) or (n, columns), after the whole budget."""
         moves = self.metric.moves(len(self.values))
         queries = RandomQueries.drawn(oracle.n, len(moves), budget_of(oracle), rng)
         answers = np.empty(queries.k)
@@ -88,12 +88,14 @@ class LinearBayes:
         return self._best(_sums(queries, answers), queries.k, oracle.error)
 
     def expected(self, truth: Values, k: int, error: float, rng: np.random.Generator) -> float:
-        """Return the score that k answers with such an `error` are expected to end with.
+        """Return the expected final score after k answers with such an `error`.
 
         One draw of it: the sums of answers by move are drawn from the normal distribution that they
         have about, in place of asking.
         """
-        of = np.searchsorted(_midpoints(self.values), truth)
+        midpoints = np.asarray((self.values[1:] + self.values[:-1]) / 2, np.float64)
+        # Each example takes the nearest of the values.
+        of = np.searchsorted(midpoints, truth)
         effects = self._effects
         spread = self._spread(error)
         noise = rng.normal(size=(len(truth), effects.shape[1]))
@@ -136,8 +138,3 @@ def _sums(queries: RandomQueries, answers: Floats) -> Floats:
             part = sums_of(codes[row : row + ROWS])
             sums[start + row : start + row + len(part)] = part
     return sums
-
-
-def _midpoints(values: Values) -> Floats:
-    """Return the middle between each two neighbours."""
-    return np.asarray((values[1:] + values[:-1]) / 2, np.float64)

@@ -23,15 +23,15 @@ from privacygauge.holdout.priors import Informed, Knowledge
 from privacygauge.holdout.queries import RandomQueries
 
 _MOST = 4_000_000
-# A share of a label that rounding errors of the solver explain.
+# Share of a label within the rounding errors of the solver.
 _WHOLE = 1e-6
-# Log priors below this say the same: never.
+# Log priors below this all mean never.
 _RAREST = -50.0
 
 
 @dataclass(frozen=True)
 class LinearProgramming(Informed, Decoder):
-    """The labels of least cost among shares of labels that explain the random queries' answers.
+    """The cheapest labels among fractional labels that explain the random queries' answers.
 
     Each point's labels get shares x_i(l) >= 0 that add up to 1 ("none of the candidates" is a
     label of its own where some are left out). Exact answers must be met; of others the absolute
@@ -51,11 +51,11 @@ class LinearProgramming(Informed, Decoder):
     """
 
     knowledge: Knowledge | None = None
-    """What a base model says; a uniform prior over all labels by default."""
+    """Predictions of a base model; a uniform prior over all labels by default."""
     seconds: float = 60.0
-    """The longest that the solver may take, above 0."""
+    """Time limit of the solver in seconds, above 0."""
     block: int = 256
-    """As in `NaiveBayes`."""
+    """Queries made at a time, at least 1, as in `NaiveBayes`."""
 
     name: ClassVar[str] = "linear-programming"
 
@@ -67,7 +67,7 @@ class LinearProgramming(Informed, Decoder):
     needs_points = True
 
     def decode(self, oracle: Oracle, rng: np.random.Generator) -> DecodedLabels:
-        """Return labels and how they were found, after all of the oracle's budget."""
+        """Decode the labels, using the whole budget; return them and the method."""
         return decode_by_program(
             ask_random_queries(oracle, self.knowledge, rng, block=self.block), rng, self.seconds
         )
@@ -76,7 +76,7 @@ class LinearProgramming(Informed, Decoder):
 def decode_by_program(
     data: AnsweredQueries, rng: np.random.Generator, seconds: float = 60.0
 ) -> DecodedLabels:
-    """Return what the linear program makes of random queries, or NB where it cannot be solved.
+    """Decode random queries by a linear program, or by NB if it cannot be solved.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def decode_by_program(
     p, width = data.log_prior.shape
     shares = found.x[: p * width].reshape(p, width)
     if data.shifted:
-        # Equal shares of all candidates only add to the constant: they say that it is none.
+        # Equal shares of all candidates only add to the constant: no candidate is favoured.
         open_ = np.isfinite(data.log_prior[:, -1])
         shares[open_, :-1] -= shares[open_, :-1].min(axis=1, keepdims=True)
         shares[open_, -1] = 1.0 - shares[open_, :-1].sum(axis=1)

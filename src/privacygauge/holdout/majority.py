@@ -34,9 +34,9 @@ class Majority:
     """
 
     block: int = 256
-    """Queries that are made at a time, at least 1. It changes memory and time, no answer."""
+    """Queries made at a time, at least 1; affects memory and time, not the answer."""
     threads: int = 1
-    """At least 1. It changes time, no answer."""
+    """Number of threads, at least 1; affects time, not the answer."""
 
     name: ClassVar[str] = "majority"
     least: ClassVar[float] = -1.0
@@ -52,7 +52,7 @@ class Majority:
         return None
 
     def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
-        """Return labels, (n,), after all of the oracle's budget."""
+        """Return labels, (n,), after the whole budget."""
         queries = random_queries(oracle, None, rng)
         answers = ask(oracle, queries, knowledge=None, block=self.block, threads=self.threads)
         weights = np.maximum(_votes(answers, oracle.n, oracle.n_classes), self.least)
@@ -80,12 +80,12 @@ def _votes(answers: Floats, n: int, m: int) -> Floats:
 
 @dataclass(frozen=True)
 class LinearScan(Informed):
-    """Changes the label of one point after the other, and keeps what the accuracy confirms.
+    """Change the label of one point after the other, keeping each change that raises the accuracy.
 
-    The first submission is a starting answer. A change that raises the accuracy was to the right
-    label, one that lowers it was from the right label, and one that does neither excludes both;
-    the last label left is inferred. Candidates are tried by descending prior, the least
-    confident points first. It needs points that keep their place, but not to see them.
+    The first submission is a starting answer. A change that raises the accuracy set the right
+    label, one that lowers it replaced the right label, and one that does neither excludes both; the
+    last label left is inferred. Candidates are tried by descending prior, the least confident
+    points first. The points must keep their positions; their features are not needed.
 
     Sources
     -------
@@ -93,14 +93,14 @@ class LinearScan(Informed):
     """
 
     knowledge: Knowledge | None = None
-    """What a base model says; by default random labels in a random order."""
+    """Predictions of a base model; by default random labels in a random order."""
 
     name: ClassVar[str] = "scan"
 
     needs_points = True
 
     def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
-        """Return labels, (n,), after all of the oracle's budget, or once all points are known."""
+        """Return labels, (n,), after the whole budget, or once all points are known."""
         left = budget_of(oracle)
         labels, todo = _plan(oracle, self.knowledge, rng)
         if left == 0:
@@ -118,20 +118,21 @@ def _plan(
 ) -> tuple[Ints, Iterator[tuple[int, Ints]]]:
     """Return the starting labels, and each point with its candidates, the present one first."""
     if knowledge is None:
-        start = rng.integers(0, oracle.n_classes, oracle.n)
-        return start.copy(), (
-            (i, _others_after(int(start[i]), oracle.n_classes, rng)) for i in range(oracle.n)
-        )
+        m = oracle.n_classes
+        start = rng.integers(0, m, oracle.n)
+
+        def in_random_order() -> Iterator[tuple[int, Ints]]:
+            for i, label in enumerate(start.tolist()):
+                others = rng.permutation(m - 1)
+                yield i, np.concatenate([[label], others + (others >= label)])
+
+        # A copy: the caller changes its labels while the candidates are drawn.
+        return start.copy(), in_random_order()
     confidence = knowledge.log_prior.max(axis=1)
     order = np.argsort(confidence, kind="stable")
     return knowledge.base.astype(np.int64), (
         (int(knowledge.points[i]), knowledge.candidates[i].astype(np.int64)) for i in order
     )
-
-
-def _others_after(label: int, m: int, rng: np.random.Generator) -> Ints:
-    others = rng.permutation(m - 1)
-    return np.concatenate([[label], others + (others >= label)])
 
 
 def _settle_label(

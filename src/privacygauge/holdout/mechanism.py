@@ -1,8 +1,8 @@
-"""What every guard shares: a submission beside the truth, what is remembered, the interface.
+"""The interface of all guards: a submission with the true labels, and the guard's state.
 
-A guard is a frozen value without memory: what it must remember from one submission to the next
-is a `GuardState` that it is handed and hands back, so that a log can be replayed and a server
-can store it.
+A guard is a frozen value without memory: everything it must remember from one submission to the
+next is a `GuardState`, which it takes and returns, so that a log can be replayed and a server can
+store it.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from privacygauge.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class MarkedSubmission:
-    """A submission beside the truth: what a guard sees, and an analyst never does."""
+    """A submission with the true labels, as guards see it and analysts never do."""
 
     n_correct: int
-    """How many labels are right; with another metric its score in n-ths, rounded."""
+    """Number of right labels; with another metric its score in n-ths, rounded."""
     n: int
-    """How many points there are."""
+    """Number of points."""
     n_classes: int
-    """How many classes there are."""
+    """Number of classes."""
     claimed: float | None = None
-    """The accuracy on the analyst's own data, where it gave one."""
+    """Accuracy on the analyst's own data; None if not given."""
     labels: NDArray[np.number] = field(repr=False, default_factory=lambda: np.empty(0, np.int64))
-    """(n,) What was submitted; with some metrics (n, columns)."""
+    """(n,) Submitted labels; with some metrics (n, columns)."""
     truth: NDArray[np.number] = field(repr=False, default_factory=lambda: np.empty(0, np.int64))
     """(n,) The hidden labels."""
 
@@ -48,7 +48,7 @@ class MarkedSubmission:
         return np.asarray(self.labels == self.truth)
 
     def generator(self, key: bytes) -> np.random.Generator:
-        """Return the generator that belongs to the content of the submission under `key`.
+        """Return the generator seeded by the submission's content and `key`.
 
         The type and the layout of the labels do not matter, only their values.
         """
@@ -58,7 +58,7 @@ class MarkedSubmission:
 
 @dataclass(frozen=True, eq=False)
 class GuardState:
-    """What a guard remembers of the submissions before."""
+    """A guard's memory of earlier submissions."""
 
     key: bytes = field(repr=False)
     """The owner's secret behind the noise."""
@@ -93,13 +93,13 @@ class Guard(Protocol):
     def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
         """Return the logarithm of an upper bound on the number of transcripts of k answers.
 
-        None for one state that all submissions share; a number of accounts where each has a
-        state of its own, and so many of them have made the k submissions together.
+        `accounts` is None for one state that all submissions share, else the number of accounts
+        with a state each, which have made the k submissions together.
         """
 
 
 class Memoryless:
-    """A guard that starts without anything to remember but the key."""
+    """A guard whose initial state is its key alone."""
 
     def start(self, key: bytes) -> GuardState:
         """Return the state before the first submission."""
@@ -115,7 +115,7 @@ def content(values: NDArray[np.number]) -> bytes:
 
 
 def positive(value: float, name: str) -> None:
-    """Raise where `value` is no finite number above 0."""
+    """Raise unless `value` is a finite number above 0."""
     if not 0.0 < value < math.inf:
         raise InputError(f"{name} must be above 0, got {value}")
 

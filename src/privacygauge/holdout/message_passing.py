@@ -1,9 +1,9 @@
-"""A joint decoder of random queries: what is known of each point sharpens all the others.
+"""A joint decoder of random queries: knowledge of each point sharpens that of all others.
 
-NB takes every other point for noise. But once a label is half known, its part of every answer is
+NB treats every other point as noise. But once a label is half known, its part of every answer is
 half known too and can be subtracted, which lowers the noise for the others. Approximate message
-passing does that over and over, with one correction: what a point was told by an answer must not
-come back to it as evidence.
+passing repeats this, with one correction: evidence that a point received from an answer must not
+return to it as new evidence.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from privacygauge.holdout.queries import Codes, for_each
 
 # Squared points: far below what one wrong label does to an answer.
 _LEAST = 1e-6
-# Mean squared change of a posterior at which nothing moves any more.
+# Mean squared change of a posterior below which the iteration has converged.
 _STILL = 1e-9
 # The damping of a second attempt.
 _DAMPED = 0.2
-# How many times that error a fit must be better.
+# Multiple of that error by which a fit must be better.
 _CERTAIN = 1.0
 
 
@@ -78,16 +78,17 @@ class MessagePassing(Informed, Decoder):
     """
 
     knowledge: Knowledge | None = None
-    """What a base model says; a uniform prior over all labels by default."""
+    """Predictions of a base model; a uniform prior over all labels by default."""
     iterations: int = 60
-    """The most that are made, at least 1."""
+    """Largest number of iterations, at least 1."""
     damping: float = 0.0
-    """Share of the last posterior means that is kept, in [0, 1): steadier, slower, weaker. Where
-    exact answers do not come to rest without any, they are decoded again with a little."""
+    """Share of the last posterior means that is kept, in [0, 1): steadier, slower, weaker. If exact
+    answers do not converge without damping, they are decoded again with a little.
+    """
     block: int = 256
-    """As in `NaiveBayes`."""
+    """Queries made at a time, at least 1, as in `NaiveBayes`."""
     threads: int = 1
-    """At least 1. It changes time, no answer."""
+    """Number of threads, at least 1; affects time, not the answer."""
 
     name: ClassVar[str] = "message-passing"
 
@@ -101,7 +102,7 @@ class MessagePassing(Informed, Decoder):
     needs_points = True
 
     def decode(self, oracle: Oracle, rng: np.random.Generator) -> DecodedLabels:
-        """Return labels and how they were found, after all of the oracle's budget."""
+        """Decode the labels, using the whole budget; return them and the method."""
         data = ask_random_queries(
             oracle, self.knowledge, rng, block=self.block, threads=self.threads
         )
@@ -111,11 +112,11 @@ class MessagePassing(Informed, Decoder):
 def decode_by_messages(
     data: AnsweredQueries, rng: np.random.Generator, *, iterations: int = 60, damping: float = 0.0
 ) -> DecodedLabels:
-    """Return what message passing makes of random queries, or NB where that fits better.
+    """Decode random queries by message passing, or by NB if that fits better.
 
     Parameters
     ----------
-    data : Asked
+    data : AnsweredQueries
         Queries and answers.
     rng : numpy.random.Generator
         For ties.
@@ -127,7 +128,7 @@ def decode_by_messages(
     found = _decode(data, rng, iterations, damping)
     if data.error or found.explained or found.converged:
         return found
-    # Small sets close to the threshold: what overshoots without damping may come to rest with it.
+    # Small sets close to the threshold: iterations that overshoot may converge with damping.
     again = _decode(data, rng, iterations, max(damping, _DAMPED))
     return again if again.explained else found
 
@@ -136,7 +137,7 @@ def _decode(
     data: AnsweredQueries, rng: np.random.Generator, iterations: int, damping: float
 ) -> DecodedLabels:
     first, best, last = _run(data, iterations, damping)
-    # A mean of k squares is off by about 1/sqrt(k) of itself: less is no better fit.
+    # A mean of k squares has a relative error of about 1/sqrt(k): a smaller gain is noise.
     if best.fit > first.fit * (1.0 - _CERTAIN / math.sqrt(data.queries.k)):
         note = "message passing fitted no better than its first step, which is naive Bayes"
         return replace(data.naive_bayes(rng), converged=last.still, note=note)
@@ -153,7 +154,7 @@ def _decode(
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """One iteration: what is known of the points, and the residual that it was made from."""
+    """One iteration: beliefs about the points, and the residual they were computed from."""
 
     number: int
     posterior: Floats  # (p, r + 1), the last column none of the candidates
@@ -183,6 +184,7 @@ def _run(data: AnsweredQueries, iterations: int, damping: float) -> tuple[_Step,
             still=moved < _STILL,
         )
         if not math.isfinite(fit):
+            # It diverged: the best step so far stands.
             break
         if number == 1:
             first = best = step
@@ -190,13 +192,14 @@ def _run(data: AnsweredQueries, iterations: int, damping: float) -> tuple[_Step,
             best = step
         if step.still:
             break
+        # Onsager's term takes out the evidence that points sent to these answers themselves.
         onsager = (1.0 - damping) * step.spread / mean_square
         left = _centred_residuals(data, predicted) + onsager * left
     return first, best, step
 
 
 def _centred_residuals(data: AnsweredQueries, predicted: Floats) -> Floats:
-    """Return what `predicted` leaves of the counts, without the unknown constant."""
+    """Return the counts less `predicted`, without the unknown constant."""
     left: Floats = data.counts - predicted
     return left - left.mean() if data.shifted else left
 
@@ -238,7 +241,7 @@ def _pass(
 
 
 def _posterior(seen: Floats, log_prior: Floats, variance: float) -> Floats:
-    """Return probabilities, (b, r + 1), from indicators that were seen with normal noise."""
+    """Return probabilities, (b, r + 1), from indicators observed with normal noise."""
     logs = log_prior.copy()
     logs[:, :-1] += (seen - 0.5 * (1.0 - 1.0 / seen.shape[1])) / variance
     chances: Floats = softmax(logs, axis=1)

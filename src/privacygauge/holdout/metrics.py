@@ -1,8 +1,8 @@
-"""Scores other than accuracy: what is submitted, how it scores, and how much chance there is in it.
+"""Scores other than accuracy: the form of a submission, its score, and the part due to chance.
 
-Every score is in [0, 1] and higher is better; an error e of values in [low, high] becomes
-1 - e/(high - low). Guards see a score as a multiple of 1/n, so that all that counts transcripts
-holds: with all of its digits a single Brier score or squared error could tell dozens of labels.
+Every score is in [0, 1] and higher is better; an error e of values in [low, high] becomes 1 -
+e/(high - low). Guards see a score as a multiple of 1/n, so that bounds from counting transcripts
+hold: with all of its digits a single Brier score or squared error could reveal dozens of labels.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from privacygauge.errors import InputError
 from privacygauge.holdout.names import METRICS
 
 Values = NDArray[np.number]
-"""Hidden or submitted: integers or floats."""
+"""Hidden or submitted values: integers or floats."""
 _MOST = 700.0
-"""Nats: exp(-_MOST) is a float still."""
+"""Largest exponent in nats: exp(-_MOST) is still a float."""
 _UNIT = 1e-6
-"""How far the probabilities of an example may sum from 1."""
+"""Largest deviation from 1 of the sum of an example's probabilities."""
 _ROUNDING = 1e-12
 
 
 class Metric(Protocol):
-    """How submissions are scored, and what the theory needs to know of it."""
+    """A metric of submissions, with the properties that the theory needs."""
 
     @property
     def name(self) -> str:
@@ -39,11 +39,11 @@ class Metric(Protocol):
 
     @property
     def form(self) -> str:
-        """What is submitted: ``i`` for integers, ``f`` for floats."""
+        """Type of a submission: ``i`` for integers, ``f`` for floats."""
 
     @property
     def numbers(self) -> bool:
-        """Whether hidden values are numbers, not classes."""
+        """Whether hidden values are numbers and not classes."""
 
     @property
     def like_share(self) -> bool:
@@ -51,16 +51,16 @@ class Metric(Protocol):
 
     @property
     def worst(self) -> float | None:
-        """The error that scores 0, of a metric that is known as an error; None for others."""
+        """Error that scores 0, for a metric that is known as an error; None for others."""
 
     def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
         """Return the checked hidden values, (n,), and the number of classes; 0 for none."""
 
     def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
-        """Return a checked submission, (n,) or (n, columns); messages speak of it alone."""
+        """Return a checked submission, (n,) or (n, columns); errors quote only the submission."""
 
     def width(self, n_classes: int) -> int:
-        """Return how many numbers a submission has for an example, at most."""
+        """Return the largest number of values that a submission has per example."""
 
     def score(self, submitted: Values, truth: Values) -> float:
         """Return the score, in [0, 1]."""
@@ -72,30 +72,31 @@ class Metric(Protocol):
         """
 
     def tail(self, truth: Values) -> float:
-        """Return N such that who knows nothing of the hidden values hardly exceeds `chance`.
+        """Return N such that an attacker without knowledge hardly exceeds `chance`.
 
         By e or more with a probability of at most exp(-2 N e^2), for each submission.
         """
 
     def chance(self, truth: Values) -> float:
-        """Return the most that is expected of who knows only how frequent every value is."""
+        """Return the best expected score of an attacker who knows only value frequencies."""
 
     def moves(self, n_classes: int) -> Values:
-        """Return what an attacker draws an example's part of a random submission from.
+        """Return the values from which an attacker draws an example's part of a random submission.
 
-        (c,) or (c, columns). In submissions of these alone every score is a sum over the examples,
-        exactly, or for F1 and the root of a mean up to what is small where they are many.
+        Shape (c,) or (c, columns). If a submission uses these values alone, its score is a sum over
+        the examples: exactly, or for F1 and the root of a mean up to a term that vanishes for large
+        n.
         """
 
     def effects(self, values: Values, counts: Ints) -> Floats:
-        """Return what each move, (c,), adds to a score at an example with each value, (v, c).
+        """Return the effect of each move, (c,), on the score at an example with each value, (v, c).
 
-        Up to a constant a row. Of the hidden `values`, (v,), there are `counts`, (v,); all others'
-        moves are drawn uniformly.
+        Up to a constant per row. The hidden `values`, (v,), occur `counts`, (v,), times; the moves
+        of all other examples are drawn uniformly.
         """
 
     def best(self, belief: Floats, values: Values) -> Values:
-        """Return the submission whose score is expected to be highest.
+        """Return the submission with the highest expected score.
 
         `belief` is the probability, (n, v), of each of the hidden `values`, (v,): classes in their
         order, or numbers that go up.
@@ -117,7 +118,7 @@ class _Mean:
 
 
 class _OfLabels(_Mean):
-    """Hidden labels, of which an example's score is a number in [0, 1], averaged."""
+    """A mean over examples with hidden labels, each scored in [0, 1]."""
 
     form: ClassVar[str] = "i"
     numbers: ClassVar[bool] = False
@@ -241,7 +242,7 @@ class _Top(_OfLabels):
 
 
 class _OfProbabilities(_OfLabels):
-    """Submitted are a probability for each class, or with two classes that of class 1 alone."""
+    """Submissions are a probability for each class, or with two classes that of class 1 alone."""
 
     form: ClassVar[str] = "f"
 
@@ -316,9 +317,9 @@ class _LogLoss(_OfProbabilities):
         return np.asarray(kept / kept.sum(axis=1, keepdims=True))
 
     def _lost(self, falling: Floats) -> Floats:
-        """Return what is lost where 1, 2, ... of the classes, the likeliest first, are submitted.
+        """Return the loss if 1, 2, ... of the classes, the likeliest first, are submitted.
 
-        What a class left out loses is `worst`; the others' probabilities are larger for it.
+        A class that is left out costs `worst`; the probabilities of the others grow accordingly.
         """
         held = np.cumsum(falling, axis=-1)
         return np.asarray(
@@ -447,7 +448,7 @@ class _AUC(_OfTwo):
 
 @dataclass(frozen=True)
 class _OfNumbers(_Mean):
-    """Hidden numbers in a range that everybody knows."""
+    """Hidden numbers in a publicly known range."""
 
     low: float
     """The least that a hidden or submitted value may be."""
@@ -457,7 +458,7 @@ class _OfNumbers(_Mean):
     form: ClassVar[str] = "f"
     numbers: ClassVar[bool] = True
     power: ClassVar[int] = 2
-    """Of an example's error in units of the range."""
+    """Power of an example's error, in units of the range."""
     like_share: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -555,7 +556,7 @@ class _RootSquaredError(_OfNumbers):
 
 
 ACCURACY: Metric = _Accuracy()
-"""What is meant where no metric is named."""
+"""The default metric."""
 _PLAIN: dict[str, Metric] = {
     metric.name: metric for metric in (ACCURACY, _BalancedAccuracy(), _Brier(), _F1(), _AUC())
 }
@@ -570,7 +571,7 @@ def metric_named(text: str) -> Metric:
     Raises
     ------
     InputError
-        If there is no such metric, or its numbers are out of range.
+        If the metric does not exist, or its numbers are out of range.
 
     Examples
     --------
@@ -595,11 +596,11 @@ def metric_named(text: str) -> Metric:
 
 
 def metric_bias(metric: Metric, truth: Values, nats: float, *, delta: float = 0.05) -> float:
-    """Return what no attack without knowledge gains above chance, from answers of so many nats.
+    """Bound the gain above chance of any attack without knowledge, from answers of `nats` nats.
 
-    sqrt((nats + ln(1/delta))/(2 N)), N the metric's `tail`: one bound for a fixed submission, and
-    the number of transcripts of them, as in Feldman, Frostig and Hardt (2019), Theorem 3.1. Never
-    above what a perfect score gains.
+    sqrt((nats + ln(1/delta))/(2 N)), N the metric's `tail`: a bound for a fixed submission, and a
+    union over the transcripts, as in Feldman, Frostig and Hardt (2019), Theorem 3.1. At most the
+    gain of a perfect score.
 
     Parameters
     ----------
@@ -663,7 +664,7 @@ def _check_shape(values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.generi
 
 
 def _sizes(truth: Values) -> Floats:
-    """Return how many examples the classes that occur have."""
+    """Return the number of examples of each class that occurs."""
     return np.unique(truth, return_counts=True)[1].astype(np.float64)
 
 

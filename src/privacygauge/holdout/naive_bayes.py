@@ -44,11 +44,11 @@ class NaiveBayes(Informed):
     """
 
     knowledge: Knowledge | None = None
-    """What a base model says; a uniform prior over all labels by default."""
+    """Predictions of a base model; a uniform prior over all labels by default."""
     block: int = 256
-    """Queries that are made at a time, at least 1. It changes memory and time, no answer."""
+    """Queries made at a time, at least 1; affects memory and time, not the answer."""
     threads: int = 1
-    """At least 1. It changes time, no answer."""
+    """Number of threads, at least 1; affects time, not the answer."""
 
     name: ClassVar[str] = "nb"
 
@@ -57,11 +57,11 @@ class NaiveBayes(Informed):
 
     @property
     def needs_points(self) -> bool:
-        """Whether it has looked at the points: only with knowledge about them."""
+        """Whether it has looked at the points: only if it has knowledge of them."""
         return self.knowledge is not None
 
     def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
-        """Return labels, (n,), after all of the oracle's budget."""
+        """Return labels, (n,), after the whole budget."""
         queries = random_queries(oracle, self.knowledge, rng)
         answers = ask(
             oracle, queries, knowledge=self.knowledge, block=self.block, threads=self.threads
@@ -73,14 +73,14 @@ class NaiveBayes(Informed):
 
 
 def check_sizes(block: int, threads: int) -> None:
-    """Raise where `block` or `threads` is not a number of at least 1."""
+    """Raise unless `block` and `threads` are integers of at least 1."""
     for name, value in (("block", block), ("threads", threads)):
         if value < 1:
             raise InputError(f"{name} must be at least 1, got {value}")
 
 
 def budget_of(oracle: Oracle) -> int:
-    """Return how many submissions an attack that spends everything makes."""
+    """Return the number of submissions of an attack that spends the whole budget."""
     left = oracle.left()
     if left is None:
         raise BudgetError("the oracle has no budget to spend: open it with Budget(total=...)")
@@ -99,7 +99,7 @@ def random_queries(
 
 
 def check_knowledge(oracle: Oracle, knowledge: Knowledge) -> None:
-    """Raise where `knowledge` is about another test set."""
+    """Raise if `knowledge` is about another test set."""
     if (len(knowledge.base), knowledge.n_classes) != (oracle.n, oracle.n_classes):
         raise InputError(
             f"knowledge must be about {oracle.n} points and {oracle.n_classes} classes, got "
@@ -179,7 +179,7 @@ def aggregate_labels(
     queries : RandomQueries
         Over the attacked points and the numbers of their candidates.
     weights : numpy.ndarray of shape (k,)
-        What a query adds to the label it gives.
+        Weight that a query adds to the label it gives.
     knowledge : Knowledge or None
         None for a uniform prior over all labels.
     rng : numpy.random.Generator
@@ -222,7 +222,7 @@ def argmax_random_ties(sums: Floats, rng: np.random.Generator) -> Ints:
     return best
 
 
-# Sums of so many points stay in a core's fast memory while all queries are added to them.
+# Sums of this many points stay in a core's cache while all queries are added to them.
 ROWS = 64
 
 

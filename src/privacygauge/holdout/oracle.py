@@ -1,4 +1,4 @@
-"""A test set whose labels stay hidden, and what an analyst may ask of it.
+"""A test set with hidden labels, and the queries that an analyst may send to it.
 
 `Holdout` belongs to the benchmark's owner and keeps the labels. Every analyst gets an `Oracle`
 of its own from `Holdout.open`, with a full budget and a guard that has seen nothing yet.
@@ -22,14 +22,14 @@ from privacygauge.holdout.mechanism import Guard, MarkedSubmission
 from privacygauge.holdout.metrics import ACCURACY, Metric, Values
 
 Labels = NDArray[np.integer]
-# Sums of this many truth values fit into one byte; so many of them are added at the same time.
+# Sums of this many truth values fit into one byte, so this many are added at a time.
 _CHUNK = 255
 _STRIDES = 16
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How much may be asked; None for what is not limited."""
+    """Limits on queries; None for no limit."""
 
     total: int | None = None
     """Submissions of all accounts together, at least 0."""
@@ -48,7 +48,7 @@ class Budget:
     def submissions(
         self, guard: Guard, n: int, n_classes: int, accounts: int | None = None
     ) -> int | None:
-        """Return how many submissions of all accounts together it allows; None for no limit.
+        """Return the number of submissions of all accounts that it allows; None for no limit.
 
         `accounts` are those that submit, where each has a state of the guard's of its own.
         """
@@ -68,7 +68,7 @@ class Holdout:
     n_classes: int
     """The number of classes, at least 2; 0 where the metric has none."""
     metric: Metric = ACCURACY
-    """How submissions are scored."""
+    """Metric of submissions."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", self.metric.truth(self.labels, self.n_classes)[0])
@@ -77,7 +77,7 @@ class Holdout:
         return len(self.labels)
 
     def marked(self, submitted: ArrayLike, claimed: float | None = None) -> MarkedSubmission:
-        """Return one submission, checked, beside the truth: what a guard sees."""
+        """Check one submission; return it with the true labels, as a guard sees it."""
         if claimed is not None and not 0.0 <= claimed <= 1.0:
             raise InputError(f"claimed must be an accuracy in [0, 1], got {claimed}")
         n = len(self)
@@ -111,14 +111,14 @@ class Holdout:
         guard: Guard | None = None,
         budget: Budget | None = None,
     ) -> Oracle:
-        """Return an oracle for one analyst: all of the budget, and a guard that saw nothing.
+        """Return an oracle for one analyst, with the whole budget and a fresh guard.
 
         Parameters
         ----------
         rng : numpy.random.Generator
             For the secret key that a guard's noise is drawn with.
         guard : Guard, optional
-            What stands between the accuracy and the analyst; by default nothing: `Exact`.
+            Guard between the accuracy and the analyst; by default none: `Exact`.
         budget : Budget, optional
             No limit by default.
         """
@@ -152,10 +152,10 @@ class Holdout:
 
 
 class Oracle:
-    """All that an analyst has: submit labels, see an answer, know what is left.
+    """An analyst's only access to a test set: submit labels, read an answer, read the budget left.
 
-    It counts and therefore changes; nothing else in this package does. It holds no labels: only
-    a function that marks submissions, which is the guard's and not the analyst's.
+    It counts queries and is the only mutable object of this package. It holds no labels, only a
+    function that marks submissions, which belongs to the guard and not to the analyst.
     """
 
     def __init__(
@@ -203,7 +203,7 @@ class Oracle:
         return self._guard.error(self.n)
 
     def left(self, account: str = "") -> int | None:
-        """Return how many submissions `account` has left; None where nothing limits them."""
+        """Return the number of submissions left to `account`; None for no limit."""
         limits = []
         if self._total is not None:
             limits.append(self._total - self.used)
@@ -287,7 +287,7 @@ def _submissions(labels: ArrayLike, n: int, n_classes: int, rows: int | None) ->
 
 
 def _n_correct(rows: Labels, truth: Labels) -> Ints:
-    """Return how many labels of every row, (b, n), are right."""
+    """Return the number of right labels of every row, (b, n)."""
     if not rows.T.flags.c_contiguous:
         return np.array([np.count_nonzero(row == truth) for row in rows], np.int64)
     by_point = rows.T

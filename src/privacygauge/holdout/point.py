@@ -11,13 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from privacygauge.core.checks import Bools
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 from privacygauge.evaluate.rates import share
 from privacygauge.holdout.naive_bayes import argmax_random_ties, label_sums, log_odds
 
-# Labels that are drawn at a time.
+# Labels drawn at a time.
 _BATCH = 1_000_000
 
 
@@ -34,7 +33,7 @@ def simulate_point(
         Plays, each with accuracies of its own; at least 1.
     rng : numpy.random.Generator
     level : float, default 0.95
-        Of the Clopper-Pearson interval.
+        Level of the Clopper-Pearson interval.
 
     Sources
     -------
@@ -43,8 +42,15 @@ def simulate_point(
     if min(n, k, points) < 1 or m < 2:
         raise InputError(f"n, k and points must be at least 1 and m 2, got {n}, {k}, {points}, {m}")
     batch = max(1, _BATCH // max(k, m))
-    sizes = [min(batch, points - start) for start in range(0, points, batch)]
-    wins = sum(int(np.count_nonzero(_wins(n, m, k=k, points=size, rng=rng))) for size in sizes)
+    wins = 0
+    for start in range(0, points, batch):
+        size = (min(batch, points - start), k)
+        # The right label is 0: labels are exchangeable.
+        accuracies = rng.binomial(n, 1 / m, size) / n
+        right = rng.random(size) < accuracies
+        labels = np.where(right, 0, rng.integers(1, m, size))
+        sums = label_sums(labels, log_odds(accuracies, m), m)
+        wins += int(np.count_nonzero(argmax_random_ties(sums, rng) == 0))
     found = share(wins, points, level)
     return replace(
         found,
@@ -53,12 +59,3 @@ def simulate_point(
         high=found.high - 1 / m,
         method=f"exact simulation of one point, {found.method}",
     )
-
-
-def _wins(n: int, m: int, k: int, points: int, rng: np.random.Generator) -> Bools:
-    # The right label is 0: labels are exchangeable.
-    accuracies = rng.binomial(n, 1 / m, (points, k)) / n
-    right = rng.random((points, k)) < accuracies
-    labels = np.where(right, 0, rng.integers(1, m, (points, k)))
-    sums = label_sums(labels, log_odds(accuracies, m), m)
-    return np.asarray(argmax_random_ties(sums, rng) == 0)

@@ -1,4 +1,4 @@
-"""What an analyst knows before it asks: a model's logits, and which points and labels to attack."""
+"""An analyst's prior knowledge: a model's logits, and the points and labels to attack."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Knowledge:
 
     @property
     def n_candidates(self) -> int:
-        """How many labels are tried for each point."""
+        """Number of labels tried for each point."""
         return int(self.candidates.shape[1])
 
     @property
@@ -101,18 +101,18 @@ def from_logits(
     least_confident: int | None = None,
     temperature: float = 1.0,
 ) -> Knowledge:
-    """Return what a model's logits tell: the prior is their softmax.
+    """Return the knowledge in a model's logits: the prior is their softmax.
 
     Parameters
     ----------
     logits : array_like of shape (n, m)
         A finite score for every class of every point.
     top : int, optional
-        Attack only so many of the model's most likely labels at each point, in 2..m. Fewer
-        candidates, fewer queries; but the answer is right no more often than they hold the
-        label. All by default.
+        Number of the model's most likely labels to attack at each point, in 2..m. Fewer candidates
+        need fewer queries, but the answer is right no more often than they hold the label. All by
+        default.
     least_confident : int, optional
-        Attack only so many points, those whose largest probability is lowest, in 1..n. All by
+        Number of points to attack, those whose largest probability is lowest, in 1..n. All by
         default.
     temperature : float, default 1.0
         Above 0; the logits are divided by it.
@@ -159,20 +159,20 @@ def _require_within(value: int, low: int, high: int, name: str) -> int:
 
 
 Prior = Literal["uniform", "classes"]
-"""Without a model: nothing, or how frequent each class is."""
+"""Prior without a model: uniform, or the class frequencies."""
 FREQUENCIES = "how frequent each hidden value is, no model"
 
 
 @dataclass(frozen=True)
 class Having:
-    """What the attacker has before it asks."""
+    """The attacker's options before it sends a query."""
 
     logits: ArrayLike | str | Path | None = None
-    """What a base model says, (n, m), or a file; None without one."""
+    """Logits of a base model, (n, m), or a file; None without one."""
     top: int | None = None
-    """So many labels of each example are tried; None for all."""
+    """Number of labels tried for each example, the likeliest; None for all."""
     least_confident: int | None = None
-    """So many examples are attacked, those of which the model is least sure; None for all."""
+    """Number of examples attacked, those of which the model is least sure; None for all."""
     temperature: float = 1.0
     """Divisor of the logits."""
     prior: Prior = "uniform"
@@ -193,9 +193,9 @@ class Having:
 
 
 def known_before(holdout: Holdout, logits: NDArray[Any] | None, having: Having) -> Knowledge | None:
-    """Return what the attacker knows, from logits as they were read; None for nothing.
+    """Return the attacker's knowledge, from logits that are already read; None for none.
 
-    Of the labels of `holdout` the frequencies of classes alone are used, where `having` says so.
+    Only the class frequencies of the labels in `holdout` are used, and only if `having` says so.
     """
     if logits is not None:
         return from_logits(
@@ -204,11 +204,16 @@ def known_before(holdout: Holdout, logits: NDArray[Any] | None, having: Having) 
             least_confident=having.least_confident,
             temperature=having.temperature,
         )
-    return _by_frequency(holdout) if having.prior == "classes" else None
+    if having.prior != "classes":
+        return None
+    # Half a point more each, so that a class without points is unlikely and not impossible.
+    frequency = np.bincount(holdout.labels, minlength=holdout.n_classes) + 0.5
+    one = np.log(frequency / frequency.sum())
+    return from_logits(np.broadcast_to(one, (len(holdout), holdout.n_classes)))
 
 
 def knowledge_text(knowledge: Knowledge | None, having: Having) -> str:
-    """Return what the attacker knows, for a reader."""
+    """Describe the attacker's knowledge for a reader."""
     if knowledge is None:
         return "nothing: no model, all classes equally likely"
     if having.logits is None:
@@ -222,10 +227,3 @@ def knowledge_text(knowledge: Knowledge | None, having: Having) -> str:
     labels = f"its {r} likeliest labels" if r < m else f"all {m} labels"
     softened = "" if having.temperature == 1 else f", temperature {having.temperature:g}"
     return f"a base model's logits{softened}; attacked are {points} examples, {labels} each"
-
-
-def _by_frequency(holdout: Holdout) -> Knowledge:
-    # Half a point more each, so that a class without points is unlikely and not impossible.
-    frequency = np.bincount(holdout.labels, minlength=holdout.n_classes) + 0.5
-    one = np.log(frequency / frequency.sum())
-    return from_logits(np.broadcast_to(one, (len(holdout), holdout.n_classes)))

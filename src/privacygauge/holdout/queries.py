@@ -57,7 +57,7 @@ class Words:
 
 
 Fill = Callable[[np.uint64, _Words], None]
-"""Puts mix(start + g), mix(start + 2 g) and so on into an array."""
+"""Writes mix(start + g), mix(start + 2 g) and so on into an array."""
 
 
 def mix_words(words: _Words, scratch: _Words | None = None) -> _Words:
@@ -113,14 +113,14 @@ def _one_by_one(start: np.uint64, words: _Words) -> None:
 
 Codes = NDArray[np.unsignedinteger]
 
-# A tile of this size, or of the whole matrix where that is smaller, fits in a core's fast memory
-# with all that is needed to draw it.
+# A tile of this size, or of the whole matrix if that is smaller, fits in a core's cache with the
+# buffers that draw it.
 _POINTS = 2_048
 _QUERIES = 256
 # Words of 8, 16 or 32 bits hold a label; a word is redrawn with at most this probability.
 _REDRAWN = 1 / 16
 _BITS = (8, 16, 32)
-# Drawing so many labels takes longer than compiling how they are drawn.
+# Drawing this many labels takes longer than compiling the loop.
 _WORTH_COMPILING = 10**8
 
 
@@ -135,7 +135,7 @@ class RandomQueries:
     k: int
     """The number of queries."""
     key: int = field(repr=False)
-    """In 0..2^64-1; two matrices with different keys are independent."""
+    """Key in 0..2^64-1; matrices with different keys are independent."""
 
     @classmethod
     def drawn(cls, n: int, m: int, k: int, rng: np.random.Generator) -> RandomQueries:
@@ -172,7 +172,7 @@ class RandomQueries:
         return self.brush().points(start, stop)
 
     def brush(self) -> Brush:
-        """Return what draws parts of it one after the other: one for each thread."""
+        """Return a generator of successive parts; each thread needs its own."""
         return Brush(self)
 
     def _room(self, height: int, width: int) -> Codes:
@@ -234,7 +234,7 @@ class Brush:
 def for_each(
     worker: Callable[[], Callable[[int], None]], items: Iterable[int], threads: int
 ) -> None:
-    """Do the work on every item, on so many threads, each with a worker of its own."""
+    """Do the work on every item, on `threads` threads, each with its own worker."""
     todo = list(items)
     if threads == 1 or len(todo) < 2:
         _work(worker, todo)

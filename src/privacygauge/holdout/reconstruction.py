@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,14 +24,15 @@ _MOST = 200_000
 
 @dataclass(frozen=True, eq=False)
 class LabelingSearch:
-    """What a complete search for labelings found."""
+    """Result of a complete search for labelings."""
 
     labelings: Ints
     """(0 to 2, t) Labelings that give all counts, up to a shift. A second one is looked for only
     to know whether the first is the only one."""
     complete: bool
-    """Whether the search ended: there is no labeling but these. False where time ran out, or where
-    a second one was found."""
+    """Whether the search ended, so that no other labeling exists. False if time ran out, or if a
+    second one was found.
+    """
 
     @property
     def unique(self) -> bool:
@@ -59,11 +60,11 @@ class Reconstruction(Decoder):
     """
 
     size: int = 40
-    """Points to reconstruct, t, at least 1; no more than there are."""
+    """Number of points to reconstruct, t, at least 1."""
     seconds: float = 30.0
-    """The longest that each of two searches may take, above 0."""
+    """Time limit of each of two searches in seconds, above 0."""
     block: int = 256
-    """As in `NaiveBayes`."""
+    """Queries made at a time, at least 1, as in `NaiveBayes`."""
 
     name: ClassVar[str] = "reconstruction"
 
@@ -80,7 +81,7 @@ class Reconstruction(Decoder):
         return None
 
     def decode(self, oracle: Oracle, rng: np.random.Generator) -> DecodedLabels:
-        """Return labels and how they were found, after all of the oracle's budget."""
+        """Decode the labels, using the whole budget; return them and the method."""
         budget_of(oracle)
         if oracle.error:
             stand_in = MessagePassing(block=self.block).decode(oracle, rng)
@@ -113,7 +114,7 @@ def reconstruct_labels(
     queries : array_like of shape (k, t)
         The label in 0..m-1 that each query gives each point.
     counts : array_like of shape (k,)
-        How many labels of each query are right, plus one unknown whole number.
+        Number of right labels of each query, plus one unknown whole number.
     m : int
         Classes, at least 2.
     seconds : float, default 30.0
@@ -142,7 +143,7 @@ def reconstruct_labels(
 def _ask_counts(
     oracle: Oracle, points: Ints, block: int, rng: np.random.Generator
 ) -> tuple[Codes, Floats]:
-    """Return random queries of `points`, (t, k), and how many labels of each are right, (k,)."""
+    """Return random queries of `points`, (t, k), and the number of right labels of each, (k,)."""
     queries = RandomQueries.drawn(len(points), oracle.n_classes, budget_of(oracle), rng)
     codes = queries.points(0, len(points))
     counts = np.empty(queries.k)
@@ -155,7 +156,13 @@ def _ask_counts(
 
 
 def _search_labelings(rows: np.ndarray, counts: Ints, m: int, seconds: float) -> LabelingSearch:
-    cp_model = _the_solver()
+    try:
+        from ortools.sat.python import cp_model
+    except ModuleNotFoundError as error:
+        raise InputError(
+            "an exact reconstruction needs OR-Tools, which is not installed: "
+            "pip install 'privacygauge[solver]'"
+        ) from error
     model = cp_model.CpModel()
     t = rows.shape[1]
     is_label = [[model.new_bool_var("") for _ in range(m)] for _ in range(t)]
@@ -178,17 +185,6 @@ def _search_labelings(rows: np.ndarray, counts: Ints, m: int, seconds: float) ->
         model.add_bool_or([is_label[i][label].negated() for i, label in enumerate(values)])
         found.append(values)
     return LabelingSearch(np.array(found, np.int64), complete=False)
-
-
-def _the_solver() -> Any:
-    try:
-        from ortools.sat.python import cp_model
-    except ModuleNotFoundError as error:
-        raise InputError(
-            "an exact reconstruction needs OR-Tools, which is not installed: "
-            "pip install 'privacygauge[solver]'"
-        ) from error
-    return cp_model
 
 
 def _note(found: LabelingSearch) -> str:

@@ -14,7 +14,7 @@ _MOST = 10**12
 
 
 def honest_best_of_k(n: int, k: int, *, accuracy: float = 0.8, correlation: float = 0.0) -> float:
-    """Return the expected bias of the best of k submissions of equal true accuracy, at most.
+    """Return the expected bias, at most, of the best of k submissions of equal true accuracy.
 
     sqrt(p (1 - p)/n) E[max of k standard normals] sqrt(1 - correlation). Nobody attacks here:
     the best score is chosen, as on any leaderboard.
@@ -40,7 +40,7 @@ def honest_submissions(
     correlation: float = 0.0,
     probability: float = 0.95,
 ) -> int:
-    """Return of how many submissions the best stays within `bias` with this probability.
+    """Return the number of submissions whose best stays within `bias` with this probability.
 
     The maximum of k independent normals is below x with probability Phi(x)^k. At most 10^12.
     """

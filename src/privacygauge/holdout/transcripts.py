@@ -1,4 +1,4 @@
-"""How many series of answers a guard can give whose answers to one account only rise.
+"""Number of series of answers of a guard whose answers to one account only rise.
 
 A strategy is deterministic, so all that it may come to are the leaves of a tree. Where t accounts
 have asked k times in all, t answers are first ones, at places that the strategy has fixed, and of
@@ -32,7 +32,7 @@ def log_rising(k: int, top: int, accounts: int = 1) -> float:
 
 
 def log_rising_by_two(k: int, top: int, accounts: int = 1) -> float:
-    """Return the log of the count of `log_rising` where every rise is of 2 or more.
+    """Return the log of the count of `log_rising` if every rise is of 2 or more.
 
     Of N pairs in a row, with a gap between two accounts, j without neighbours are one of
     C(N - j + 1, j) sets.
@@ -48,7 +48,7 @@ def log_rising_by_two(k: int, top: int, accounts: int = 1) -> float:
 
 
 def log_rising_binary(k: int, top: int, accounts: int = 1) -> float:
-    """Return the log of the count of `log_rising` where the gain's square exceeds the change.
+    """Return the log of the count of `log_rising` if the gain's square exceeds the change.
 
     With two classes the strategy knows how many labels D it changes. Each change is a point won
     or lost, so that a gain g has the parity of D, and a rise needs sqrt(D) < g <= D. Counted by
@@ -65,7 +65,7 @@ def log_rising_binary(k: int, top: int, accounts: int = 1) -> float:
 def over_accounts(
     counted: Callable[[int, int, int], float], k: int, top: int, accounts: int | None
 ) -> float:
-    """Return `counted` for a guard with one state, or with one for each of t accounts.
+    """Return `counted` for a guard with one state, or with one per account.
 
     With t states ln(t (t + 1)) is added. A strategy that decides by the answers whether to ask
     from a further account ends with another t in each leaf; these weights, whose inverses sum to
@@ -78,7 +78,7 @@ def over_accounts(
 
 
 def log_choose(n: float, k: float) -> float:
-    """Return ln C(n, k), also where n is so large that its factorial has no digits left."""
+    """Return ln C(n, k), even for n so large that its factorial has no exact digits."""
     return float(_log_choose(np.array(float(n)), np.array(float(k))))
 
 

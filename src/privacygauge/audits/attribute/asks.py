@@ -1,4 +1,4 @@
-"""What `privacygauge attribute` asks, and how it is played."""
+"""Options of `privacygauge attribute`, and its run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ METRICS = (
     *with_low(*shares("attribute-advantage", "attribute-rate")),
     *amounts("attribute-exposed"),
 )
-"""What a release can be held to."""
+"""Metrics that a release can be held to."""
 
 _HELP = """Guess a sensitive column of the people that a model was trained on.
 
@@ -36,7 +36,7 @@ _LIMITS = (
 
 @dataclass(frozen=True, kw_only=True)
 class AttributeRequest(LabelledRecords):
-    """What was asked."""
+    """Options of an audit of attribute inference."""
 
     model: str | None = None  # nothing is trained
     data: str = data_option()
@@ -52,7 +52,7 @@ class AttributeRequest(LabelledRecords):
 
 
 def play(asked: AttributeRequest, work: Work) -> AttributeAudit:
-    """Return the audit that was asked for."""
+    """Run the requested audit."""
     from privacygauge.audits.attribute.play import audit_attribute
     from privacygauge.classifier.forms import NUMBERS, form_of_fitted
     from privacygauge.classifier.named import fitted_model

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class AttributeAudit(Reported, JudgedGuesses):
-    """What a model gives away about a sensitive column, with ways to look at it."""
+    """Findings on a sensitive column that a model gives away, with its report, tables and plots."""
 
     origin: Origin
-    """Where it comes from."""
+    """Origin of the findings: command, seed, level and inputs."""
     column: str
-    """What the sensitive column is called."""
+    """Name of the sensitive column."""
     ids: NDArray[Any]
     """(n,) The user's ids, or row numbers."""
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         from privacygauge.audits.attribute.says import report
 
         return report(self)
@@ -70,7 +70,7 @@ def audit_attribute(
     model : object
         With ``predict_proba``, a PyTorch module, or a function from features to probabilities.
     x : array_like, shape (n, d), or data frame
-        What the model is asked about.
+        Inputs of the model.
     y : array_like of int or str, shape (n,)
         Classes in 0..k-1, or their names.
     sensitive : str, int or sequence of either
@@ -82,17 +82,17 @@ def audit_attribute(
     knows_label : bool
         Whether the adversary knows the class of each record.
     name : str, optional
-        What the report calls the column.
+        Name of the column in the report.
     values : sequence of str
         Names of the values where `sensitive` is several columns.
     classes : sequence of str
-        What the model calls the classes 0..k-1.
+        Names of the model's classes 0..k-1.
     ids, unit : array_like, shape (n,), optional
         Names of the records, and the person behind each; intervals and parts go by person.
         Default: equal rows of one class and side are one person.
     seed : int
     level : float
-        Of every interval, in (0, 1); of all attacks together.
+        Level of every interval, in (0, 1); that of all attacks jointly.
     command, provenance
         As in `audit_model`.
 
@@ -104,8 +104,8 @@ def audit_attribute(
     Notes
     -----
     Yeom et al. (2018), definition 5, with people outside of the training set for the control;
-    Jayaraman & Evans (2022) for the imputation. The attacks: `guesses`; what they add: `Added`;
-    the surest guesses: `surest`.
+    Jayaraman & Evans (2022) for the imputation. The attacks: `guesses`; their gain:
+    `GainOverImputation`; the surest guesses: `surest`.
     """
     running = Running(command, seed, level, provenance)
     found = judged_guesses(

@@ -1,4 +1,4 @@
-"""What an audit of attribute inference says, as a report."""
+"""The report of an audit of attribute inference."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from privacygauge.report.values import (
 )
 
 _LISTED = 50
-"""Number of people that are listed."""
+"""Number of people listed."""
 _AT_ONCE = 10
 """People shown before a fold, and named in a register."""
 _UNSAID = (
@@ -54,7 +54,7 @@ _DIFFER = (
 
 
 def report(f: AttributeAudit) -> Report:
-    """Return everything that the audit says, as plain values."""
+    """Return the report, as plain values."""
     attacks = _rates(f)
     n_in = int(f.member.sum())
     names = ", ".join(plain(name) for name in f.guesses.secret.names)
@@ -105,30 +105,25 @@ def report(f: AttributeAudit) -> Report:
 
 
 def grade(f: AttributeAudit) -> Grade:
-    """Return the graver grade of two: of what the model adds on average, and of surest guesses.
+    """Return the graver of two grades: the model's average gain, and the surest guesses.
 
     The average counts by the lower end of the interval, the surest guesses by the share of the
-    members whose values they surely give away. Nothing can be told where a control differs
-    between the sides or could not be computed; and no leak is excluded where an attack succeeds
-    more often on non-members, or another column is the sensitive one in another writing.
+    members whose values they surely give away. The audit is inconclusive if a control differs
+    between the sides or could not be computed; and no leak is excluded if an attack succeeds more
+    often on non-members, or if another column is the sensitive one in another notation.
     """
     if f.fired or f.best is None or f.surest is None:
         return grades.UNTOLD
-    found = grades.gravest((_of_average(f.best), _of_surest(f.surest)))
+    # An advantage of a is a balanced accuracy of (1 + a) / 2, the scale of all grades.
+    average = grades.grade_of((1 + f.best.advantage.low) / 2)
+    surest = grades.grade_of((1 + f.surest.share) / 2)
+    found = grades.gravest((average, surest))
     unsure = bool(f.inverted or f.guesses.secret.follow)
     return grades.UNTOLD if found is grades.NONE and unsure else found
 
 
-def _of_average(best: GainOverImputation) -> Grade:
-    return grades.grade_of((1 + best.advantage.low) / 2)
-
-
-def _of_surest(surest: Tail) -> Grade:
-    return grades.grade_of((1 + surest.share) / 2)
-
-
 def verdict(f: AttributeAudit) -> Verdict:
-    """Return the verdict on what a model gives away about a column."""
+    """Return the verdict on a column that a model may give away."""
     found = grade(f)
     best = f.best
     surest = f.surest

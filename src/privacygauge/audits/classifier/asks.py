@@ -1,4 +1,4 @@
-"""What `privacygauge classifier` and `privacygauge demo` ask, and how they are played."""
+"""Options of `privacygauge classifier` and `privacygauge demo`, and their runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from privacygauge.audits.work import Work
 
 NAME = "classifier"
-"""The name of the command."""
+"""Name of the command."""
 
 METRICS = (
     *with_low(
@@ -37,7 +37,7 @@ METRICS = (
     *amounts("worst-records"),
     *shares("detectable"),
 )
-"""What a release can be held to."""
+"""Metrics that a release can be held to."""
 
 LIMITS = (
     "Exit with code 3 if METRIC of any attack is above VALUE: accuracy, auc, advantage, tpr@0.1, "
@@ -45,10 +45,10 @@ LIMITS = (
     "shown), worst-records (members that stand out) or detectable (the least accuracy that would "
     "have been found). Add .low for the lower end of the interval (accuracy.low=0.6)."
 )
-"""What ``--fail-above`` says of `METRICS`."""
+"""Help of ``--fail-above`` on `METRICS`."""
 
 TABLES = ("records.parquet", "roc.csv")
-"""Files beside the report."""
+"""Files next to the report."""
 
 RISKS = ("isotonic", "histogram")
 """Estimators of the privacy risk score."""
@@ -63,7 +63,7 @@ Example: privacygauge classifier --model random-forest --data people.csv --label
 
 @dataclass(frozen=True, kw_only=True)
 class ClassifierRequest(TrainingRequest):
-    """What was asked: of files of predictions, or of models that are trained."""
+    """Options of an audit of a classifier, from predictions in files or from models to train."""
 
     model: str | None = model_option(
         "The model to train: random-forest, gradient-boosting, logistic, naive-bayes, nearest, "
@@ -211,7 +211,7 @@ class ClassifierRequest(TrainingRequest):
 
 
 def play(asked: ClassifierRequest, work: Work) -> Audit:
-    """Return the audit that was asked for."""
+    """Run the requested audit."""
     if asked.target is not None:
         return _of_files(asked, asked.target)
     from privacygauge.audits.classifier.models import audit_trained
@@ -272,11 +272,11 @@ Example: privacygauge demo --out privacygauge-demo
 
 @dataclass(frozen=True, kw_only=True)
 class DemoRequest(Request):
-    """What was asked."""
+    """Options of the demonstration."""
 
 
 def play_demo(asked: DemoRequest, work: Work) -> Audit:
-    """Return the audit, and write the predictions that it is of beside the report."""
+    """Return the audit, and write its predictions next to the report."""
     from privacygauge.audits.classifier.predictions import audit_classifier
     from privacygauge.classifier.files import save_predictions
     from privacygauge.classifier.named import forest

@@ -44,7 +44,7 @@ def audit_candidates(
     seed: int = 0,
     level: float = 0.95,
 ) -> CandidateAudit:
-    """Play the candidate-set game: which single records are at risk, and how sure is that.
+    """Play the candidate-set game: estimate which single records are at risk, with intervals.
 
     Parameters
     ----------

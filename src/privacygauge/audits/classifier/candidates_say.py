@@ -1,4 +1,4 @@
-"""What the candidate-set game says: its numbers, sections and words, as a report."""
+"""The report of the candidate-set game: its numbers, sections and words."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _GUESSED = (
     "record."
 )
 _NAMED = 10
-"""Number of records that are named in a register, and shown before a fold."""
+"""Number of records named in a register, and shown before a fold."""
 
 
 def report(f: CandidateAudit) -> Report:
-    """Return everything that the audit says, as plain values."""
+    """Return the report, as plain values."""
     accuracy = f.per_target[f.best.title].accuracy
     records = several(len(f.targets), "record")
-    # Those first that the best attack is most often right on.
+    # Records on which the best attack is most often right come first.
     order = np.argsort(-accuracy, kind="stable").astype(np.int64)
     n_in = count(f.game.n_in)
     n_out = count(f.game.n_out)
@@ -267,7 +267,7 @@ def _terms(f: CandidateAudit) -> dict[str, str]:
 
 
 def _columns(f: CandidateAudit) -> dict[str, object]:
-    """Return the columns of ``records.parquet``, which has one row for every target.
+    """Return the columns of ``records.parquet``, which has one row per target.
 
     ``row``, ``pdtp`` where it was measured, and each attack's accuracy with the ends of its
     interval: ``TITLE``, ``TITLE low``, ``TITLE high``.

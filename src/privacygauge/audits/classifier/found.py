@@ -1,4 +1,4 @@
-"""What audits of a classifier found, as plain values."""
+"""Findings of audits of a classifier, as plain values."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from privacygauge.report.values import Origin, Report
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Audit(AttackFindings, Reported):
-    """What an audit found, with ways to look at it."""
+    """Findings of an audit, with its report, tables and plots."""
 
     origin: Origin
-    """Where it comes from."""
+    """Origin of the findings: command, seed, level and inputs."""
     game: GameDescription
-    """What was played."""
+    """Description of the game."""
     records: Records
-    """One row a target."""
+    """One row per target."""
     doubts: tuple[str, ...] = ()
-    """Why the predictions may not be what they are said to be: no lack of a leak counts then."""
+    """Reasons to doubt the predictions: with any of them, no absence of a leak is claimed."""
     other_labels: tuple[str, ...] = ()
-    """Why the labels of one side may be those of other records: no leak counts then."""
+    """Why the labels of one side may belong to other records: with any reason, no leak is claimed.
+    """
 
     @property
     def attacks(self) -> Attacks:
-        """The attacks, and what to speak of."""
+        """The attacks, and the groups to report."""
         groups = self.slices.announced
         return Attacks(
             game=self.game,
@@ -41,13 +42,13 @@ class Audit(AttackFindings, Reported):
         )
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         from privacygauge.audits.classifier.says import report
 
         return report(self)
 
     def plot_roc(self, ax: Axes | None = None, *, log: bool = False) -> Axes:
-        """Return axes with the ROC curve of every attack, log-log where asked for."""
+        """Plot the ROC curve of every attack, by default on linear axes."""
         from privacygauge.report.attacks.plots import plot_roc
 
         return plot_roc(self.evaluations, ax, log=log)
@@ -55,15 +56,15 @@ class Audit(AttackFindings, Reported):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class CandidateAudit(JudgedCandidates, Reported):
-    """What the candidate-set game found, with ways to look at it."""
+    """Findings of the candidate-set game, with its report, tables and plots."""
 
     origin: Origin
-    """Where it comes from."""
+    """Origin of the findings: command, seed, level and inputs."""
     game: GameDescription
-    """What was played; its numbers of members and non-members count guesses."""
+    """Description of the game; its numbers of members and non-members count guesses."""
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         from privacygauge.audits.classifier.candidates_say import report
 
         return report(self)

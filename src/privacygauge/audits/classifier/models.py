@@ -79,7 +79,7 @@ def audit_model(
     provenance: Mapping[str, str] | None = None,
     invocation: Mapping[str, Any] | None = None,
 ) -> Audit:
-    """Audit a way to train a classifier, or a classifier that was trained like that.
+    """Audit a training procedure for a classifier, or a classifier that it produced.
 
     Shadow models are trained on the records that fair, independent coins put in them; so is a
     target, unless one is given. Every attack then plays against the target with the shadow
@@ -119,9 +119,9 @@ def audit_model(
     attacks : sequence of Attack, optional
         Default: the suite of `pool_attacks`.
     estimator : Estimator, optional
-        Of the privacy risk score; default: isotonic regression.
+        Estimator of the privacy risk score; default: isotonic regression.
     slices : mapping of str to array_like (n,), optional
-        Groups to look at beside the classes and the deciles of confidence.
+        Groups to evaluate besides the classes and the deciles of confidence.
     ids : array_like, shape (n,), optional
         Names of the records in the report.
     unit : array_like, shape (n,), optional
@@ -136,11 +136,11 @@ def audit_model(
     progress : callable, optional
         Called with the number of models done and the number of all.
     seed : int
-        All random draws derive from it.
+        Seed of all random draws.
     level : float
-        Of every interval, in (0, 1).
+        Level of every interval, in (0, 1).
     command : str
-        What the report names as its origin.
+        Name of the command or call, as the report prints it.
     provenance : mapping of str to str, optional
         Further lines for the report.
     invocation : mapping, optional
@@ -218,7 +218,7 @@ def audit_model(
 
 
 def _queries(label_only: LabelOnlyQueries | bool | None) -> LabelOnlyQueries | None:
-    """Return what a label-only adversary asks; None where it sees probabilities."""
+    """Return the queries of a label-only adversary; None if it sees probabilities."""
     if isinstance(label_only, bool):
         return LabelOnlyQueries() if label_only else None
     checks.kind(
@@ -264,7 +264,7 @@ def audit_pool(
     estimator, slices, show_columns, unit, drawn, seed, level, command, provenance
         As in `audit_classifier`.
     warnings : sequence of str
-        What the reader has to know beside.
+        Warnings for the reader of the report.
 
     Returns
     -------
@@ -319,8 +319,8 @@ def audit_pool(
 
 
 def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
-    """Return the audit that was asked for, training what the run does not hold yet."""
-    # Before any code of the user's is imported: the run may have been made with other code.
+    """Run the requested audit, training the models that the run does not hold yet."""
+    # Before any of the user's code is imported: the run may have been made with other code.
     running = work.running(NAME, asked)
     held = materials(asked, work, member=asked.member)
     if asked.one_logit:
@@ -368,7 +368,7 @@ def _load_fitted(asked: ClassifierRequest, held: Materials, work: Work) -> Fitte
 
 
 def _shadows(asked: ClassifierRequest, held: Materials, work: Work) -> int:
-    """Return the number of shadow models, and say what training them will cost."""
+    """Return the number of shadow models, and announce the cost of training them."""
     n_targets = int(asked.fitted is None)
     wanted = asked.shadows
     if asked.half_width is not None:

@@ -38,14 +38,14 @@ from privacygauge.report import direction, fairness
 
 @dataclass(frozen=True, eq=False)
 class PredictionAuditOptions:
-    """What the caller asked for, beside the game."""
+    """Options of the caller, besides the game."""
 
     estimator: Estimator | None
-    """Of the privacy risk score."""
+    """Estimator of the privacy risk score."""
     slices: Mapping[str, ArrayLike] | Sequence[str] | None
-    """Groups to look at; all columns by default."""
+    """Columns of groups to evaluate; all by default."""
     shown: Sequence[str] = ()
-    """Columns to print beside the riskiest records."""
+    """Columns to print next to the riskiest records."""
 
 
 def assemble(
@@ -61,7 +61,7 @@ def assemble(
     skipped: Sequence[Skipped] = (),
     warnings: Sequence[str] = (),
 ) -> Audit:
-    """Return the audit of rounds that were dealt already; their targets are the rows of `target`.
+    """Return the audit of rounds already dealt; their targets are the rows of `target`.
 
     `comparison` says on which of them members and non-members are compared; `has_shadow` is whether
     the shadow records come from other models, and not from the target's other half; `skipped` and
@@ -136,7 +136,7 @@ _GIVEN = (
 def game_description(
     target: Predictions, shadow: Predictions | None, drawn: bool
 ) -> GameDescription:
-    """Return the game on predictions in words."""
+    """Describe the game on predictions."""
     if shadow is None:
         has = "and knows the membership of some of the records, to learn thresholds on"
         learnt = "on two other fifths of the target's own records, in turn (cross-fitting)"
@@ -160,7 +160,7 @@ def game_description(
 def pool_description(
     target: Predictions, pool: Pool | LogitPool, *, drawn: bool, labels: bool = False
 ) -> GameDescription:
-    """Return the game against a pool of shadow models in words; of classes only if `labels`."""
+    """Describe the game against a pool of shadow models; by classes only if `labels`."""
     seen = "the class that the model predicts" if labels else "the model's full prediction"
     return GameDescription(
         "membership inference with shadow models",
@@ -215,14 +215,14 @@ def audit_classifier(
     attacks : sequence of Attack, optional
         Default: the suite of `prediction_attacks`.
     estimator : Estimator, optional
-        Of the privacy risk score; default: isotonic regression.
+        Estimator of the privacy risk score; default: isotonic regression.
     slices : mapping of str to array_like (n,), or sequence of str, optional
-        Groups to look at beside the classes and the deciles of confidence: columns, or names of
+        Groups to evaluate besides the classes and the deciles of confidence: columns, or names of
         columns of the file; default: all columns of the file.
     allow_missing_classes : bool
         Whether classes without any shadow record may fall back to the global threshold.
     show_columns : sequence of str
-        Columns of the target whose contents the report may show beside the riskiest records.
+        Columns of the target whose contents the report may show next to the riskiest records.
     unit : array_like (n,) or str, optional
         The person behind each row, or the name of the column of the target that says so; its
         `unit`, or equal ids by default. Intervals, halves and slices go by unit.

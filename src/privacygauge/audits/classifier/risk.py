@@ -1,4 +1,4 @@
-"""What an audit of a classifier says of the privacy risk score, and how it is drawn."""
+"""The privacy risk score in the report of a classifier, and its plots."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TERMS = {
 """Words about the risk score, explained."""
 
 _CLASSES = 60
-"""Number of classes that are shown, those of the highest risk."""
+"""Number of classes shown, those of the highest risk."""
 
 
 def mean_risk_measure(risk: Risk) -> Measure:

@@ -1,4 +1,4 @@
-"""What an audit of a classifier says: its numbers, sections and words, as a report."""
+"""The report of an audit of a classifier: its numbers, sections and words."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from privacygauge.report.numbers import (
 from privacygauge.report.values import About, Block, Cell, Json, Pairs, Report, Section
 
 _SLICES = 60
-"""Number of slices that are shown, those that stand out first."""
+"""Number of slices shown, those that stand out first."""
 
 
 def report(f: Audit) -> Report:
-    """Return everything that the audit says, as plain values."""
+    """Return the report, as plain values."""
     a = f.attacks
     found = riskiest(f)
     ranked = f.records.vulnerability is not None and bool(f.records.vulnerability.stands_out.any())
@@ -182,7 +182,7 @@ def _riskiest(found: Riskiest) -> Iterator[Block]:
 
 
 def _false_ones(shown: Vulnerability, found: Riskiest) -> str:
-    """Return how many members stand out, and how many of them are expected to be false."""
+    """Return the number of members that stand out, and of expected false discoveries among them."""
     unit = found.records.unit
     person = np.arange(len(shown.value)) if unit is None else unit
     n = len(np.unique(person[shown.stands_out]))
@@ -208,7 +208,7 @@ def _false_ones(shown: Vulnerability, found: Riskiest) -> str:
 
 
 def either(estimate: Estimate) -> Shown:
-    """Return a number about the release: a share as a percentage, another one as it is."""
+    """Return a number about the release: a share as a percentage, others unchanged."""
     is_share = estimate.low >= 0 and estimate.high <= 1
     return percent_estimate(estimate) if is_share else decimal_estimate(estimate, 2)
 
@@ -216,7 +216,7 @@ def either(estimate: Estimate) -> Shown:
 def _on_models(
     targets: SeveralTargets | None, more_models: Sequence[Foretold]
 ) -> Iterator[Section]:
-    """Yield the sections about several targets, and about what more shadow models would buy."""
+    """Yield the sections about several targets, and about the value of more shadow models."""
     if targets is not None:
         title = f"Over {count(targets.n_targets)} targets"
         yield Section("targets", title, tuple(_targets(targets)), "Several targets")
@@ -228,7 +228,7 @@ def _on_models(
 def _models_data(
     targets: SeveralTargets | None, more_models: Sequence[Foretold]
 ) -> dict[str, Json]:
-    """Return what report.json holds of both; nothing where there is none."""
+    """Return the entries of report.json for both; none if there are none."""
     found: dict[str, Json] = {}
     if targets is not None:
         named = {"half_width_asked": "asked", "half_width": "half_width"}

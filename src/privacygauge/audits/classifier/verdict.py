@@ -42,10 +42,10 @@ CHECKS = (
     "asked exactly as it is, with its defence if it has one.",
     "Audit again: this audit supports no decision about a release.",
 )
-"""What to do next, the most urgent first."""
+"""Next steps, the most urgent first."""
 
 UNSHOWN = "It says neither that something leaks nor that nothing does."
-"""What an audit of too few records leaves open."""
+"""The conclusion that an audit of too few records leaves open."""
 
 MORE_RECORDS = (
     "Audit on more records: of members and of non-members, at least as many as the sentence above "
@@ -53,17 +53,17 @@ MORE_RECORDS = (
     "Where there are no more records, train shadow models (--model and --data, or --pool): attacks "
     "on single records show more with as many records.",
 )
-"""What to do next."""
+"""Next steps."""
 
 _COMPARED = "confidence"
-"""The signal by which the target is compared with shadow models: it needs no threshold."""
+"""Signal that compares the target with shadow models: it needs no threshold."""
 
 MATTERS = (
     "It matters to the people behind the records: whoever holds somebody's record can check "
     "whether it was in the data, which alone may say that they were a patient, a customer or "
     "a suspect."
 )
-"""To whom a leak matters."""
+"""People affected by a leak."""
 
 REPEAT = (
     "Repeat the audit whenever the data, the training or the release changes, and keep this report "
@@ -149,7 +149,7 @@ def verdict(
 def _beyond_placebo(comparison: Comparison, a: Attacks, found: GradedAttacks) -> bool:
     """Return whether attacks find more than models that cannot know the members.
 
-    What decided about the grade is compared: few records that stand out, or a group, are not
+    Compares the numbers that decided the grade: a few exposed records, or a group, are not
     explained by a difference that models find on average.
     """
     if a.headline.reached.accuracy.low <= 0.5 or comparison.beyond_placebo(a.headline.auc):
@@ -165,7 +165,7 @@ def _beyond_placebo(comparison: Comparison, a: Attacks, found: GradedAttacks) ->
 
 
 def unsaid(grade: Grade) -> str:
-    """Return what a grade does not say."""
+    """Return the claims that a grade does not make."""
     stronger = "that a stronger attack, or an attacker who knows more, would do no better"
     if grade == NONE:
         return f"It does not say that nothing leaks, nor {stronger}."
@@ -176,10 +176,10 @@ def unsaid(grade: Grade) -> str:
 
 
 def mending(grade: Grade, *, ranked: bool = False) -> tuple[str, ...]:
-    """Return what makes a leak smaller, the most urgent first.
+    """Return ways to reduce a leak, the most urgent first.
 
-    Single records are spoken of where they are `ranked` by what models with and without each of
-    them show: confidence tells nobody who is at risk.
+    Single records are mentioned if they are `ranked` by models with and without each of them:
+    confidence alone does not show who is at risk.
     """
     hold = "Hold the release back, or limit who may query it, until the leak is smaller."
     private = (
@@ -200,7 +200,7 @@ def mending(grade: Grade, *, ranked: bool = False) -> tuple[str, ...]:
 
 
 def doubtful(doubts: tuple[str, ...]) -> Verdict:
-    """Return the verdict where no leak was found, but there are doubts."""
+    """Return the verdict if no leak was found, but the predictions are in doubt."""
     return Verdict(
         grade=UNTOLD,
         scale=(UNTOLD,),
@@ -214,16 +214,21 @@ def doubtful(doubts: tuple[str, ...]) -> Verdict:
 def doubts(
     rounds: Sequence[Round], target: Predictions, level: float, *, has_shadow: bool
 ) -> Iterator[str]:
-    """Yield what speaks against the predictions, in sentences."""
+    """Yield reasons to doubt the predictions, in sentences."""
     yield from of_classes(target, level)
     shadow = rounds[0].observation.shadow
     if has_shadow and shadow is not None:
-        yield from _of_shadows(rounds, shadow, level)
+        found = _beside_shadows(rounds, shadow, level)
+        if found is not None and not found.knows_nobody:
+            yield (
+                f"{found.words} Most likely the membership is that of another model, or the target "
+                "was trained or asked in another way than they were"
+            )
         yield from _of_a_refit(rounds, shadow, level)
 
 
 def of_classes(target: Predictions, level: float) -> Iterator[str]:
-    """Yield what speaks against the order of the records or of the predictions' columns."""
+    """Yield reasons to doubt the order of the records or of the predictions' columns."""
     if (target.labels == target.labels[0]).all():
         return
     gain, claimed = gains(target)
@@ -240,7 +245,7 @@ def of_classes(target: Predictions, level: float) -> Iterator[str]:
 def of_one_side(
     rounds: Sequence[Round], target: Predictions, level: float, *, has_shadow: bool
 ) -> Iterator[str]:
-    """Yield that the labels of one side alone may be those of other records.
+    """Yield a warning if the labels of one side may belong to other records.
 
     The model knows the classes of one side and nothing of the other's, and what it says without
     regard to the labels tells the sides apart in nothing: a difference of the labels, not of the
@@ -293,7 +298,7 @@ def of_one_side(
 def _of_wrong_labels(
     right: Bools, secret: Bools, unit: Ints, labels: Ints, level: float
 ) -> Iterator[str]:
-    """Yield that the model contradicts members' labels more often than other people's.
+    """Yield a warning if the model contradicts members' labels more often than other people's.
 
     No training on labels makes a model contradict them. Where the answers tell nothing without
     the labels, it is the labels that differ, as those of a training set do that nobody cleaned.
@@ -312,7 +317,7 @@ def _of_wrong_labels(
 
 
 def _difference_within_classes(right: Bools, member: Bools, labels: Ints) -> float:
-    """Return members' share of right answers less others', in classes as frequent as members'."""
+    """Return members' excess share of right answers, with classes weighted as among members."""
     found = 0.0
     for label in np.unique(labels[member]):
         mine = labels == label
@@ -324,17 +329,18 @@ def _difference_within_classes(right: Bools, member: Bools, labels: Ints) -> flo
 
 
 _UNKNOWN = 4
-"""A model that knows its classes has far more than this part of what it claims."""
+"""Factor between claimed and actual confidence that shows a model that does not know its classes.
+"""
 
 _KNOWN = 3.0
-"""Standard deviations by which labels that are the records' own agree with the answers."""
+"""Standard deviations of agreement with the answers that show labels to be the records' own."""
 
 _WITHOUT_LABELS = "entropy"
 """A signal that does not look at the labels."""
 
 
 def _of_a_refit(rounds: Sequence[Round], shadow: Shadow, level: float) -> Iterator[str]:
-    """Yield that the target knows its non-members better than models that never saw theirs.
+    """Yield a warning if the target knows its non-members better than models that never saw theirs.
 
     One model is better than another by chance of their training too, which no interval over records
     holds: it must be nearer to what shadow models know of their members than of others.
@@ -358,21 +364,11 @@ def _of_a_refit(rounds: Sequence[Round], shadow: Shadow, level: float) -> Iterat
 
 
 _POINTS = 0.02
-"""Smaller differences of accuracies are no news."""
-
-
-def _of_shadows(rounds: Sequence[Round], shadow: Shadow, level: float) -> Iterator[str]:
-    found = _beside_shadows(rounds, shadow, level)
-    if found is None or found.knows_nobody:
-        return
-    yield (
-        f"{found.words} Most likely the membership is that of another model, or the target was "
-        "trained or asked in another way than they were"
-    )
+"""Smallest difference of accuracies that is reported."""
 
 
 def knows_nobody(rounds: Sequence[Round], level: float, *, has_shadow: bool) -> Iterator[str]:
-    """Yield that the target answers about all records as about those that it never saw.
+    """Yield a warning if the target answers about all records as about unseen ones.
 
     So does a model that leaks nothing of them, and so do answers that are not the model's own.
     """
@@ -395,10 +391,10 @@ class _Beside:
 
 
 def _beside_shadows(rounds: Sequence[Round], shadow: Shadow, level: float) -> _Beside | None:
-    """Return what a target that leaks less than shadow models knows of all records alike.
+    """Compare a target with its shadow models; None unless it leaks less than they do.
 
-    A target of another membership knows some of those that are called non-members too; one that
-    answers about all records as shadow models do about those they never saw knows nobody.
+    A target of another membership also knows some of the alleged non-members; one that answers
+    about all records as shadow models do about those they never saw knows none.
     """
     known = [shadow.signals, *(r.observation.signals for r in rounds)]
     if not all(_COMPARED in signals for signals in known):
@@ -415,12 +411,12 @@ def _beside_shadows(rounds: Sequence[Round], shadow: Shadow, level: float) -> _B
         f"curve of the {_COMPARED} is {decimal_estimate(theirs)} for them and "
         f"{decimal_estimate(ours)} for it."
     )
-    # Of a wrong membership as many of the records are known as there are members.
+    # With a wrong membership, a target still knows as many of the records as there are members.
     return _Beside(words, _share_known(rounds, shadow) < _MOSTLY * float(secret.mean()))
 
 
 def _share_known(rounds: Sequence[Round], shadow: Shadow) -> float:
-    """Return the share of all records that the target knows as shadow models know their members.
+    """Return the share of records that the target knows as shadow models know their members.
 
     By the mean probability of the true class and by the share of right answers: 0 is what shadow
     models reach on other records, and 1 on their members. One model is surer than another by
@@ -441,5 +437,4 @@ def _share_known(rounds: Sequence[Round], shadow: Shadow) -> float:
 
 
 _MOSTLY = 0.6
-"""Of the members' share: a target that knows fewer records knows none of them, and seems to by the
-chance of its training."""
+"""Share of the members below which the records that a target knows are taken for chance."""

@@ -71,8 +71,8 @@ def audit_white_box(
     member : array_like of bool, shape (n,)
         True where the record was in the training set; both kinds must occur.
     shadow : ShadowModule, optional
-        What the adversary learns from. Without one it knows the membership of two parts of
-        five of the records, learns on these, and is judged on another part, in turn.
+        Shadow model that the adversary learns from. Without one it knows the membership of two
+        parts of five of the records, learns on these, and is judged on another part, in turn.
     attacks : sequence of Attack, optional
         Default: the suite of `white_box_attacks`.
     estimator, slices, ids, unit

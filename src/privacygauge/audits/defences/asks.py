@@ -1,4 +1,4 @@
-"""What `privacygauge defend` asks, and how it is played."""
+"""Options of `privacygauge defend`, and its run."""
 
 from __future__ import annotations
 
@@ -31,10 +31,12 @@ if TYPE_CHECKING:
     from privacygauge.classifier.defences.defence import Defence
 
 NAME = "defend"
-"""The name of the command."""
+"""Name of the command."""
 
 METRICS = with_low(*shares("accuracy", "auc", "accuracy-left", "auc-left"))
-"""What a release can be held to: the least private of the defences and, left, the most private."""
+"""Metrics that a release can be held to, of the least private of the defences and, left, the most
+private.
+"""
 
 
 _HELP = """Compare defences of a classifier, by attackers who know them.
@@ -53,7 +55,7 @@ _LIMITS = (
 
 @dataclass(frozen=True, kw_only=True)
 class DefendRequest(DefendedTraining):
-    """What was asked: of files of predictions, or of models that are trained in every way."""
+    """Options of an audit of defences, from predictions in files or from models to train."""
 
     target: str | None = argument(
         "TARGET",
@@ -116,7 +118,7 @@ class DefendRequest(DefendedTraining):
 
 
 def play(asked: DefendRequest, work: Work) -> DefenceAudit:
-    """Return the audit that was asked for, training what the run does not hold yet."""
+    """Run the requested audit, training the models that the run does not hold yet."""
     return _of_files(asked, work) if asked.data is None else _audit_at_training(asked, work)
 
 
@@ -146,7 +148,7 @@ def _of_files(asked: DefendRequest, work: Work) -> DefenceAudit:
 
 
 def _on_answers(names: tuple[str, ...]) -> list[Defence]:
-    """Return the defences of these names, none of which trains a model."""
+    """Return the defences of these names, which act on answers alone."""
     from privacygauge.classifier.defences import named
 
     trained = next((name for name in names if named.is_at_training(name)), None)
@@ -161,7 +163,7 @@ def _on_answers(names: tuple[str, ...]) -> list[Defence]:
 def _audit_at_training(asked: DefendRequest, work: Work) -> DefenceAudit:
     from privacygauge.audits.defences.play import audit_training_defences
 
-    # Before any code of the user's is imported: the run may have been made with other code.
+    # Before any of the user's code is imported: the run may have been made with other code.
     running = work.running(NAME, asked)
     given = materials(asked, work)
     with work.resumable(asked), work.bar("Training models, each in every way") as progress:

@@ -1,4 +1,4 @@
-"""The audit of defences: attacks without a defence, and with it by who knows it and who not."""
+"""The audit of defences: attacks without a defence, and adaptive and non-adaptive ones with it."""
 
 from __future__ import annotations
 
@@ -48,30 +48,30 @@ from privacygauge.report.values import Origin, Report
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class DefenceAudit(ComparedDefences, Reported):
-    """What an audit of defences found, with ways to look at it.
+    """Findings of an audit of defences, with its report, tables and plots.
 
-    ``to_frame`` has one line for every defence, attack and adversary.
+    ``to_frame`` has one row per defence, attack and adversary.
     """
 
     origin: Origin
-    """Where it comes from."""
+    """Origin of the findings: command, seed, level and inputs."""
     fitted: str
-    """On which records defences were fitted, in words."""
+    """Records on which defences were fitted, in words."""
     doubts: tuple[str, ...] = ()
-    """Why the predictions may not be what they are said to be: no lack of a leak counts then."""
+    """Reasons to doubt the predictions: with any of them, no absence of a leak is claimed."""
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         from privacygauge.audits.defences.says import report
 
         return report(self)
 
     def to_frame(self) -> DataFrame:
-        """Return one line for every defence, attack and adversary, each interval by itself."""
+        """Return one row per defence, attack and adversary, each interval by itself."""
         return frame(self.lines())
 
     def plot_trade_off(self, ax: Axes | None = None) -> Axes:
-        """Return axes with what attacks achieve over how far answers are changed."""
+        """Plot the accuracy of attacks over the change of answers."""
         from privacygauge.audits.defences.plots import plot_trade_off
 
         return plot_trade_off(self, ax)
@@ -104,7 +104,7 @@ def audit_defences(
     provenance: Mapping[str, str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> DefenceAudit:
-    """Return what attacks achieve against each defence, and what the defence costs.
+    """Measure attacks against each defence, and the cost of the defence.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def audit_defences(
     attacks : sequence of Attack, optional
         By default, the suite of `prediction_attacks` and two neural networks.
     estimator : Estimator, optional
-        Of the privacy risk score; default: isotonic regression.
+        Estimator of the privacy risk score; default: isotonic regression.
     unit : array_like (n,) or str, optional
         The person behind each row of the target, or the name of the column that says so; as in
         `audit_classifier`.
@@ -182,16 +182,16 @@ def audit_defended(
     command: str = "audit_defended",
     provenance: Mapping[str, str] | None = None,
 ) -> DefenceAudit:
-    """Return the same as `audit_defences` for one defence whose answers are available.
+    """Return the audit of one defence whose answers are available, as `audit_defences` does.
 
     Parameters
     ----------
     target, shadow : Predictions, path, mapping of arrays, or data frame
         Undefended predictions of either model.
     defended_target, defended_shadow : Predictions, path, mapping of arrays, or data frame
-        What the defended models answer on the same records, in the same order.
+        Answers of the defended models on the same records, in the same order.
     name : str
-        Of the defence, for the reader.
+        Name of the defence, for the reader.
     attacks, estimator, unit, seed, level, command, provenance
         As in `audit_defences`.
 
@@ -238,11 +238,12 @@ def audit_training_defences(
     invocation: Mapping[str, Any] | None = None,
     before: Before | None = None,
 ) -> DefenceAudit:
-    """Return what attacks achieve against each defence, and what the defence costs.
+    """Measure attacks against each defence at training, and the cost of the defence.
 
     A target and shadow models are trained without a defence and with each of them, on the records
-    that fair, independent coins put in them. Of networks the undefended training is recorded epoch
-    by epoch, so that every defence at training stands beside early stopping at the same accuracy.
+    that fair, independent coins put in them. For networks the undefended training is recorded epoch
+    by epoch, so that every defence at training is compared with early stopping at the same
+    accuracy.
 
     Parameters
     ----------
@@ -261,14 +262,14 @@ def audit_training_defences(
     attacks : sequence of Attack, optional
         Default: the suite of `training_attacks`.
     estimator : Estimator, optional
-        Of the privacy risk score; default: isotonic regression.
+        Estimator of the privacy risk score; default: isotonic regression.
     ids : array_like, shape (n,), optional
         Names of the records in the report.
     unit : array_like, shape (n,), optional
         The person behind each record; default: equal ids. One coin puts all records
         of a person in, and intervals go by person.
     delta : float, optional
-        Of DP-SGD that is given by name; see `Private`.
+        Delta of DP-SGD that is given by name; see `Private`.
     before : callable, optional
         Called with the trainings and their cohort before the first model is trained.
     run, n_jobs, progress, seed, level, command, provenance, invocation
@@ -314,7 +315,7 @@ def audit_training_defences(
 def _audit(
     played: PlayedDefences, fitted: str, warnings: Sequence[str], running: Running
 ) -> DefenceAudit:
-    """Return the audit of what was played, with what is to be said beside it."""
+    """Return the audit of the attacks and defences that were run, with warnings."""
     found = played.found
     doubts = tuple(of_classes(played.target, running.level))
     behind = (direction.warnings(c.left.inverted, c.title) for c in found.compared)

@@ -31,15 +31,15 @@ _CURVE = (
 
 
 def mark_undone(c: ComparedDefence) -> str:
-    """Return a defence's name, with a dagger where it can be undone."""
+    """Return a defence's name, with a dagger if it can be undone."""
     return c.title + (" \N{DAGGER}" if c.undone else "")
 
 
 def costs(f: DefenceAudit) -> Iterator[Plot]:
-    """Yield the plots of what is left over what it costs.
+    """Yield the plots of the remaining leak over the cost.
 
-    Over the change of answers on the same model: another model's answers differ anyway. Over the
-    accuracy where that changes.
+    The cost is the change of answers for defences on the same model, since another model's answers
+    differ anyway, and the accuracy if that changes.
     """
     changed = any(c.before.value != c.after.value for c in f.compared)
     if not f.trained:
@@ -98,7 +98,7 @@ def _accuracy(f: DefenceAudit) -> Plot:
 
 
 def risk(f: DefenceAudit) -> Plot:
-    """Return the plot of how the members' risk is distributed."""
+    """Return the plot of the distribution of the members' risk."""
     middle = f.compared[0].judged.quantiles[0]
     rows = [f"none {decimal(middle.undefended.value, 2)}"]
     rows += [
@@ -118,7 +118,7 @@ def _advantage(b: BestAttack) -> str:
 
 
 def plot_trade_off(f: DefenceAudit, ax: Axes | None = None) -> Axes:
-    """Draw the best attack's advantage over how far answers are changed.
+    """Draw the best attack's advantage over the change of answers.
 
     Filled: the adversary knows the defence. Hollow: it does not. Bars are intervals that
     hold together. The numbers are those of ``defences.csv``.

@@ -1,4 +1,4 @@
-"""What an audit of defences says: its numbers, sections and words, as a report."""
+"""The report of an audit of defences: its numbers, sections and words."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from privacygauge.report.values import About, Cell, Content, Json, Measure, Repo
 
 
 def report(f: DefenceAudit) -> Report:
-    """Return everything that the audit says, as plain values."""
+    """Return the report, as plain values."""
     epochs = {"epochs.csv": lambda: epochs_frame(f)} if f.curve else {}
     n = len(f.compared)
     defence = (
@@ -151,7 +151,7 @@ def _card(
 
 
 def _price(best: ComparedDefence) -> Measure:
-    """Return what early stopping leaves or, of a defence on answers, how far they are changed."""
+    """Return the leak left by early stopping or, for a defence on answers, their change."""
     early = best.stopped
     if early is None:
         what = "undefended" if best.at_training else "true"
@@ -249,15 +249,15 @@ _TERMS = {
 
 
 def defences_frame(f: DefenceAudit) -> DataFrame:
-    """Return one row for every defence: what it costs, and what the best attack still reaches.
+    """Return one row per defence: its cost, and the result of the best attack.
 
-    Columns: ``defence``, ``can_be_undone``, ``attack`` and ``attack_non_adaptive``; of
+    Columns: ``defence``, ``can_be_undone``, ``attack`` and ``attack_non_adaptive``; for
     ``model_accuracy_before`` and ``_after`` (on non-members), ``distance``, ``accuracy`` and
-    ``auc`` (adaptive), ``accuracy_non_adaptive``, ``auc_non_adaptive``, and for each quantile
-    of the members' risk score ``risk_0.5_before`` and ``_after``: the value, ``_low`` and
-    ``_high``. Where models were trained also ``at_training``, ``epsilon``, ``delta`` and the
-    ``accountant``, and of early stopping at the same accuracy ``stopped_epoch``,
-    ``stopped_model_accuracy`` and ``stopped_accuracy`` (what the best attack reaches).
+    ``auc`` (adaptive), ``accuracy_non_adaptive``, ``auc_non_adaptive``, and for each quantile of
+    the members' risk score ``risk_0.5_before`` and ``_after``: the value, ``_low`` and ``_high``.
+    If models were trained also ``at_training``, ``epsilon``, ``delta`` and the ``accountant``, and
+    for early stopping at the same accuracy ``stopped_epoch``, ``stopped_model_accuracy`` and
+    ``stopped_accuracy`` (of the best attack).
     """
     return frame([{**_row(c), **(_trained_row(c) if f.n_shadows else {})} for c in f.compared])
 
@@ -311,7 +311,7 @@ def _trained_row(c: ComparedDefence) -> dict[str, object]:
 
 
 def data(f: DefenceAudit) -> dict[str, Json]:
-    """Return the keys that reports of this kind alone have.
+    """Return the keys of ``report.json`` that only this kind of report has.
 
     ``undefended``, and ``adaptive``, ``non_adaptive`` and ``left`` of all ``defences``, hold
     together at ``level``; the entries of ``attacks`` each by itself. ``left`` is what counts: the

@@ -69,14 +69,14 @@ def right(estimate: Estimate) -> Shown:
 
 
 def early_stopping_result(c: ComparedDefence) -> Shown:
-    """Return what early stopping at the same accuracy leaves; a dash where there is no such."""
+    """Return the leak left by early stopping at the same accuracy; a dash if there is none."""
     if not isinstance(c.stopped, AfterEpoch):
         return Shown(DASH)
     return right(c.stopped.best.reached.accuracy)
 
 
 def claim(c: ComparedDefence) -> tuple[str, ...]:
-    """Return what an accountant says of a defence; nothing where none does."""
+    """Return the accountant's claim about a defence; empty without one."""
     return () if c.claim is None else (claim_shown(c.claim),)
 
 
@@ -123,7 +123,7 @@ def _columns(f: DefenceAudit) -> tuple[Column, ...]:
 
 
 def _row(f: DefenceAudit, c: ComparedDefence | None) -> Row:
-    """Return the row of a defence, or of the model as it is."""
+    """Return the row of a defence, or of the undefended model."""
     first = c or f.compared[0]
     left = f.none if c is None else c.adaptive
     epoch = () if c is None or c.stopped is None else ("none is as accurate",)

@@ -20,7 +20,7 @@ _WORTH = {
     "more": "significantly less than the defence does: it pays for nothing",
     "alike": "which this audit cannot tell from what the defence leaves",
 }
-"""What early stopping leaves, by whether the defence leaves less or more."""
+"""Words on the leak left by early stopping, by whether the defence leaves less or more."""
 
 
 def verdict(f: DefenceAudit) -> Verdict:
@@ -45,12 +45,13 @@ def verdict(f: DefenceAudit) -> Verdict:
         return direction.verdict(direction.sentences(hidden[0]))
     if grade == NONE and f.doubts:
         return doubtful(f.doubts)
-    sentences = (
-        *_remaining_leak_text(f),
-        *_alternatives_text(f),
-        *_confidence_text(f),
-        *_by_itself(f, alone),
-    )
+    sentences = [*_remaining_leak_text(f), *_alternatives_text(f), *_confidence_text(f)]
+    if alone is not None:
+        sentences.append(
+            f"Audited by itself the model without a defence lies between {percent(alone.low)} and "
+            f"{percent(alone.high)}, with {rate(f.level)} confidence: the grade follows from that, "
+            "since no defence helps and nothing but the attacks was chosen from."
+        )
     headline = _headline(f, grade)
     advice = tuple(_advice(f, grade))
     behind = f"with {plain(f.best.title)}" if helps else "without a defence"
@@ -60,7 +61,7 @@ def verdict(f: DefenceAudit) -> Verdict:
         grade=grade,
         scale=GRADES,
         headline=headline,
-        sentences=sentences,
+        sentences=tuple(sentences),
         unsaid=_limits_text(f),
         advice=advice,
         gauge=gauge,
@@ -68,27 +69,18 @@ def verdict(f: DefenceAudit) -> Verdict:
 
 
 def _undefended_audit_reach(f: DefenceAudit) -> Estimate | None:
-    """Return what an audit of the undefended model alone shows; None if no more than this one."""
+    """Return the accuracy of auditing the undefended model alone; None if no higher than here."""
     found = f.undefended.reached.accuracy
     return found if found.low > max(0.5, f.none.reached.accuracy.low) else None
 
 
-def _by_itself(f: DefenceAudit, alone: Estimate | None) -> Iterator[str]:
-    if alone is not None:
-        yield (
-            f"Audited by itself the model without a defence lies between {percent(alone.low)} and "
-            f"{percent(alone.high)}, with {rate(f.level)} confidence: the grade follows from that, "
-            "since no defence helps and nothing but the attacks was chosen from."
-        )
-
-
 def grade_of_left(left: BestAttack) -> Grade:
-    """Return the grade of what the best attack reaches."""
+    """Return the grade of the best attack's result."""
     return UNTOLD if left.untold else grade_of(left.reached.accuracy.low)
 
 
 def adversary(c: ComparedDefence) -> str:
-    """Return who goes furthest against a defence, in words."""
+    """Describe the strongest adversary against a defence."""
     if c.ignored:
         return "an attacker who ignores it"
     return "an attacker who knows it" if c.by(c.adaptive) else "an attacker who undoes it"
@@ -121,7 +113,7 @@ def _headline(f: DefenceAudit, grade: Grade) -> str:
 
 
 def _remaining_leak_text(f: DefenceAudit) -> Iterator[str]:
-    """Yield what the best defence leaves, and to whom."""
+    """Yield the leak that the best defence leaves, and to which attackers."""
     best = f.best
     name = plain(f.best.title)
     surprised = best.non_adaptive.accuracy.value
@@ -154,7 +146,7 @@ def _remaining_leak_text(f: DefenceAudit) -> Iterator[str]:
 
 
 def _ranking_text(f: DefenceAudit) -> str:
-    """Return what the order of the scores tells beyond the guesses."""
+    """Describe the leak in the order of the scores, beyond that of the guesses."""
     left = f.best.left
     told = (
         "By the order of its scores an attack puts a member before a non-member in "
@@ -178,7 +170,7 @@ def _ranking_text(f: DefenceAudit) -> str:
 
 
 def _alternatives_text(f: DefenceAudit) -> Iterator[str]:
-    """Yield what stands beside the best defence, and what it costs."""
+    """Yield the alternatives to the best defence, and its cost."""
     if (mild := f.gentler) is not None:
         yield (
             f"{plain(mild.title)} leaves {percent(mild.left.accuracy.value)}, which this audit "
@@ -217,7 +209,7 @@ def _costs(best: ComparedDefence) -> str:
 
 
 def _early_stopping_text(f: DefenceAudit) -> Iterator[str]:
-    """Yield what early stopping leaves at the same accuracy."""
+    """Yield the leak that early stopping leaves at the same accuracy."""
     early = f.best.stopped
     title = plain(f.best.title)
     if isinstance(early, Skipped):
@@ -241,7 +233,7 @@ def _early_stopping_text(f: DefenceAudit) -> Iterator[str]:
 
 
 def _confidence_text(f: DefenceAudit) -> Iterator[str]:
-    """Yield what averages hide, and how sure the numbers are."""
+    """Yield the risks that averages hide, and the certainty of the numbers."""
     tenth = next(q for q in f.best.judged.quantiles if q.share == 0.9)
     # What can be undone leaves every record's risk as it was.
     left = tenth.undefended if f.best.undone else tenth.defended
@@ -292,7 +284,7 @@ def _advice(f: DefenceAudit, grade: Grade) -> Iterator[str]:
 
 
 def _use(f: DefenceAudit, grade: Grade) -> str:
-    """Return which defence to use, if any."""
+    """Return advice on the defence to use, if any."""
     best = f.best
     name = plain(f.best.title)
     helps = f.helps(f.best)

@@ -1,4 +1,4 @@
-"""What `privacygauge dtp` asks, and how it is played."""
+"""Options of `privacygauge dtp`, and its run."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from privacygauge.audits.work import Work
 
 METRICS = (*amounts("pdtp", "mean", "dtp", "dtp-upper"), *shares("share"))
-"""What a release can be held to."""
+"""Metrics that a release can be held to."""
 
 
 SETTINGS = "Settings of the model"
-"""The heading of options that concern single models."""
+"""Heading of the options about single models."""
 
 FURTHER = "Further measurements"
-"""The heading of options that ask for more than one value per record."""
+"""Heading of the options that ask for several values per record."""
 
 _setting_option = partial(asks, panel=SETTINGS)
 _further_option = partial(asks, panel=FURTHER)
@@ -43,7 +43,7 @@ _LIMITS = (
 
 @dataclass(frozen=True, kw_only=True)
 class DtpRequest(LabelledRecords):
-    """What was asked."""
+    """Options of an audit of differential training privacy."""
 
     data: str = data_option()
     model: str = model_option(
@@ -114,7 +114,7 @@ class DtpRequest(LabelledRecords):
         return self.model not in (*ON_CATEGORIES, *ON_NUMBERS)
 
     def check(self, jobs: int) -> None:
-        """Refuse what is not a model, and settings that the model does not have."""
+        """Refuse names that are not models, and settings that the model does not have."""
         if self.model not in MODELS and ":" not in self.model:
             raise InputError(
                 f"--model must be one of {', '.join(MODELS)}, or FILE.py:NAME or MODULE:NAME of "
@@ -133,7 +133,7 @@ class DtpRequest(LabelledRecords):
 
 
 def play(asked: DtpRequest, work: Work) -> DtpAudit:
-    """Return the audit that was asked for, training what the run does not hold yet."""
+    """Run the requested audit, training the models that the run does not hold yet."""
     from privacygauge.audits.dtp.play import audit_training_set
 
     return audit_training_set(asked, work)

@@ -1,4 +1,4 @@
-"""The audit of differential training privacy: what each record does to the classifier."""
+"""The audit of differential training privacy: the effect of each record on the classifier."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ from privacygauge.runs.store import plan_in
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DtpAudit(DtpFindings, Reported):
-    """How far each record of a training set moves the classifier, with ways to look at it."""
+    """Effect of each training record on the classifier, with its report, tables and plots."""
 
     origin: Origin = field(kw_only=True)
-    """Where it comes from."""
+    """Origin of the findings: command, seed, level and inputs."""
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         from privacygauge.audits.dtp.says import report
 
         return report(self)
 
     def plot_pdtp(self, ax: Axes | None = None) -> Axes:
-        """Return axes with the records' PDTP, largest first."""
+        """Plot the records' PDTP, largest first."""
         from privacygauge.audits.dtp.plots import plot_pdtp
 
         return plot_pdtp(self, ax)
@@ -89,7 +89,7 @@ def audit_dtp(
     provenance: Mapping[str, str] | None = None,
     invocation: Mapping[str, Any] | None = None,
 ) -> DtpAudit:
-    """Measure how far each record of a training set moves the classifier trained on it.
+    """Measure the effect of each record of a training set on the classifier.
 
     Parameters
     ----------
@@ -107,12 +107,12 @@ def audit_dtp(
     bin_width : float
         Width of the bins in which probabilities are published; 0 for none.
     queries : int
-        So many further queries are asked beside the record itself, in search of a larger change,
-        where the largest is not known otherwise: other records, and blends of records.
+        Number of further queries besides the record itself, in search of a larger change if the
+        largest is not known otherwise: other records, and blends of records.
     training_sets : int
-        In so many further pairs of halves of the data each record's PDTP is measured again.
+        Number of further pairs of halves of the data in which each record's PDTP is measured again.
     remove : int
-        So many of the riskiest records are removed, one at a time, to see what that does.
+        Number of the riskiest records to remove, one at a time, to measure the effect.
     order : {"recomputed", "initial"}
         Whether the riskiest of those left is removed, or the next in the order of the first values.
     vary : int
@@ -125,7 +125,7 @@ def audit_dtp(
     class_names : tuple of str, optional
         Names of the classes.
     warnings : tuple of str
-        What the reader has to know beside.
+        Warnings for the reader of the report.
     run, n_jobs, progress, seed, level, command, provenance, invocation
         As in `audit_model`.
 
@@ -184,8 +184,8 @@ def audit_dtp(
 
 
 def audit_training_set(asked: DtpRequest, work: Work) -> DtpAudit:
-    """Return the audit that was asked for, training what the run does not hold yet."""
-    # Before any code of the user's is imported: the run may have been made with other code.
+    """Run the requested audit, training the models that the run does not hold yet."""
+    # Before any of the user's code is imported: the run may have been made with other code.
     invocation = work.invocation(COMMAND.name, asked) if asked.keeps else None
     records, x, model, warnings = _load_records(asked, work)
     showing = work.bar("Training models") if asked.keeps else nullcontext(None)
@@ -221,7 +221,7 @@ def audit_training_set(asked: DtpRequest, work: Work) -> DtpAudit:
 def _load_records(
     asked: DtpRequest, work: Work
 ) -> tuple[Records | CategoricalTable, Held, Learner | Trainer, tuple[str, ...]]:
-    """Return records, what the model is trained on, the model, and warnings about columns."""
+    """Return the records, the training inputs, the model, and warnings about columns."""
     if asked.model in ON_CATEGORIES:
         table = load_categories(
             asked.data,
@@ -257,9 +257,9 @@ def _announce_cost(
     model: Learner | Trainer,
     progress: Progress,
 ) -> Progress:
-    """Return what says, before it first shows progress, what training will cost.
+    """Return a progress callback that announces the cost of training before its first call.
 
-    Progress begins after all that can be refused was checked: what is refused is one line alone.
+    Progress begins after every check that may refuse, so that an error is a single line.
     """
     if isinstance(model, Learner) or work.quiet:
         return progress

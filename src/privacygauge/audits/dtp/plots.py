@@ -13,12 +13,13 @@ from privacygauge.errors import InputError
 from privacygauge.report.axes import INK, OTHER, SERIES, Axes, axes, legend
 
 LONG = 100
+"""Number of records from which on their axis is logarithmic."""
 HIGH = 10.0
-"""From so many records, and from such a value on, an axis is logarithmic."""
+"""Largest value from which on its axis is logarithmic."""
 
 
 def plot_pdtp(f: DtpAudit, ax: Axes | None = None) -> Axes:
-    """Draw the records by falling PDTP, beside the range of DTP; numbers: `rank_by_pdtp`.
+    """Draw the records by falling PDTP, with the range of DTP; numbers: `rank_by_pdtp`.
 
     The rank is logarithmic for more than 100 records. What is infinite is drawn at the upper
     edge, with a triangle.
@@ -76,7 +77,7 @@ def plot_removal(f: DtpAudit, ax: Axes | None = None) -> Axes:
 
 
 def plot_variation(v: Variation, ax: Axes | None = None) -> Axes:
-    """Draw what else moves a prediction beside the record's own effect; numbers: those of `v`.
+    """Draw other causes of a change in prediction, and the record's own effect; numbers: `v`.
 
     Notes
     -----
@@ -97,7 +98,7 @@ def plot_variation(v: Variation, ax: Axes | None = None) -> Axes:
 
 
 def _scale(ax: Axes, values: tuple[Floats, ...]) -> float:
-    """Set the limits of the upright axis; return where infinity is drawn."""
+    """Set the limits of the vertical axis; return the height at which infinity is drawn."""
     together = np.concatenate(values)
     finite = together[np.isfinite(together)]
     most = max(float(finite.max()) if len(finite) else 0.0, LIMIT)

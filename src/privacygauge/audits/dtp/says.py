@@ -1,4 +1,4 @@
-"""What an audit of differential training privacy says: numbers, sections and words."""
+"""The report of an audit of differential training privacy: numbers, sections and words."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from privacygauge.report.values import About, Json, Measure, Report, Worst
 
 
 def report(f: DtpAudit) -> Report:
-    """Return everything that the audit says, as plain values."""
+    """Return the report, as plain values."""
     path = f.removal
     shown = f.order[: words.MOST]
     removal = {} if path is None else {"removal.csv": lambda: words.removal_frame(path)}
@@ -133,7 +133,7 @@ def _count_measure(name: str, label: str, n: int, note: str, text: str) -> Measu
 
 
 def _over_all(f: DtpAudit) -> tuple[str, str]:
-    """Return how well DTP is known, in a few words, and what the number means."""
+    """Return the precision of DTP in a few words, and the meaning of the number."""
     found = f.reach
     if found.unknown:
         return "no upper bound is known", "The largest change that some query shows."
@@ -205,7 +205,7 @@ def _terms(f: DtpAudit) -> dict[str, str]:
 
 
 def _data(f: DtpAudit) -> dict[str, Json]:
-    """Return the keys that reports of this kind alone have: at most 50 records, none's contents."""
+    """Return the keys of ``report.json`` for this kind alone: at most 50 records, no contents."""
     numbers = {"pdtp": f.pdtp, "dtp_lower": f.dtp.low, "dtp_upper": f.dtp.high}
     return {
         **pick_values(f, "model", "method", "n_train", "decision", "certified", bin="width"),

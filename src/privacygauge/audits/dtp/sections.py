@@ -45,16 +45,16 @@ from privacygauge.report.values import (
 )
 
 CLASSES = 20
-"""Number of classes that are shown, those with the most records above 1 first."""
+"""Number of classes shown, those with the most records above 1 first."""
 
 GROUPS = 10
-"""Number of groups of records that are shown, and of the records of each."""
+"""Number of groups of records shown, and of records in each."""
 
 _PRINTED = 5
-"""Number of of the riskiest records that are printed in a terminal."""
+"""Number of the riskiest records that are printed in a terminal."""
 
 _AT_ONCE = 10
-"""Number of rows of a table that are shown, the others behind a fold."""
+"""Number of rows of a table shown before a fold."""
 
 
 def all_sections(f: DtpAudit) -> Iterator[Section]:
@@ -110,7 +110,7 @@ def _riskiest(f: DtpAudit) -> Iterator[Block]:
 
 
 def overview(f: DtpAudit) -> tuple[Table, ...]:
-    """Return what a terminal prints below the numbers: the first records, and how they were had."""
+    """Return the tables of a terminal below the numbers: the first records, and the method."""
     how = {
         "Model": f.model,
         "Method": f.method,
@@ -195,7 +195,7 @@ def _queries(f: DtpAudit) -> Iterator[Block]:
 
 
 def _certainty_text(f: DtpAudit) -> str:
-    """Return how well DTP is known, in a sentence."""
+    """Describe the precision of DTP in a sentence."""
     found = f.reach
     n = len(f.rows)
     if found.exact == n:

@@ -16,10 +16,10 @@ CERTAIN = Grade("below the limit for certain", Severity.NOTHING)
 SEEN = Grade("below the limit as far as seen", Severity.SMALL)
 ABOVE = Grade("above the limit", Severity.GRAVE)
 GRADES = (CERTAIN, SEEN, ABOVE)
-"""From mild to grave."""
+"""Grades, from mild to grave."""
 
 FEW = 0.05
-"""Up to this share of the records above the limit, removing them is worth a try."""
+"""Largest share of records above the limit for which removing them is worth a try."""
 
 
 def verdict(f: DtpAudit) -> Verdict:
@@ -48,7 +48,7 @@ def verdict(f: DtpAudit) -> Verdict:
 
 
 def _gauge(f: DtpAudit) -> Gauge:
-    """Return what some query shows, up to what none exceeds, beside the limit of DTP-1."""
+    """Return the gauge from the largest observed ratio to its upper bound, with the DTP-1 limit."""
     low = float(f.dtp.low.max())
     high = float(f.dtp.high.max())
     label = f"Largest log ratio of {'any' if f.complete else 'a measured'} record, over all queries"
@@ -74,7 +74,7 @@ def _gauge(f: DtpAudit) -> Gauge:
 
 
 def measured_records_text(f: DtpAudit) -> str:
-    """Return how many records were measured, such as ``200 of 5,000``."""
+    """Return the number of measured records, such as ``200 of 5,000``."""
     return count(f.n_train) if f.complete else f"{count(len(f.rows))} of {count(f.n_train)}"
 
 

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 AT_LEAST = "\N{GREATER-THAN OR EQUAL TO}\N{NARROW NO-BREAK SPACE}"
-"""Before a number that no upper bound belongs to."""
+"""Prefix of a number without an upper bound."""
 
 _LARGEST = 1e6
-"""Larger factors are not told apart."""
+"""Largest factor that is printed; larger ones read "over" this one."""
 
 
 def nats(value: float) -> str:
-    """Return a log ratio with three decimals, more where it would look like nothing or the limit.
+    """Return a log ratio with three decimals, or more if it would read as zero or the limit.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def nats(value: float) -> str:
 
 
 def factor(value: float) -> str:
-    """Return by what factor a probability changes, given the log of the ratio.
+    """Return the factor by which a probability changes, given the log of the ratio.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def factor(value: float) -> str:
 
 
 def between(low: float, high: float) -> str:
-    """Return between which numbers a DTP lies: exact, bounded, or with a lower end alone.
+    """Return the range of a DTP: exact, bounded, or with a lower end alone.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def between(low: float, high: float) -> str:
 
 
 def in_bins(width: float) -> str:
-    """Return in which bins probabilities are published, and what follows."""
+    """Describe the bins in which probabilities are published, and the consequence."""
     if not width:
         return "No bins: every digit of a probability is published."
     return (
@@ -80,11 +80,11 @@ def in_bins(width: float) -> str:
 
 
 FACTOR = factor(LIMIT)
-"""What a log ratio at the limit means: e, rounded."""
+"""Factor of a log ratio at the limit: e, rounded."""
 
 
 MOST = 50
-"""Number of the riskiest records that are shown."""
+"""Number of the riskiest records shown."""
 
 
 def record_id(f: DtpAudit, i: int) -> str:
@@ -98,7 +98,7 @@ def class_of(f: DtpAudit, label: int) -> str:
 
 
 def record_of(f: DtpAudit, row: int) -> str:
-    """Return the id of the record in a row of the data, or the row where it was not measured."""
+    """Return the id of the record in a row of the data, or the row if it was not measured."""
     place = int(np.searchsorted(f.rows, row))
     if place == len(f.rows) or f.rows[place] != row:
         return f"row {row}"
@@ -106,7 +106,7 @@ def record_of(f: DtpAudit, row: int) -> str:
 
 
 def records_frame(f: DtpAudit) -> DataFrame:
-    """Return one row for every record that was measured.
+    """Return one row per measured record.
 
     Columns: ``row`` of the data, ``pdtp``, ``dtp_lower``, ``dtp_upper``, ``id``, ``label``
     (the class's name); and where there are several training sets, the mean over them and its
@@ -128,7 +128,7 @@ def records_frame(f: DtpAudit) -> DataFrame:
 
 
 def removal_frame(path: RemovalPath) -> DataFrame:
-    """Return one row for the whole training set and one for every removal.
+    """Return one row for the whole training set and one per removal.
 
     Columns: ``step`` (0 before any removal), ``removed`` (the row; missing at step 0),
     ``value`` of the record when it was removed, ``before`` (its value one removal earlier),

@@ -1,1 +1,1 @@
-"""Extraction: whose texts a causal language model can be made to write."""
+"""Extraction: texts that a causal language model can be made to write."""

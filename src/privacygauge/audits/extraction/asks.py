@@ -1,4 +1,4 @@
-"""What `privacygauge language extract` asks, and how it is played."""
+"""Options of `privacygauge language extract`, and its run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from privacygauge.runs.store import Run
 
 METRICS = with_low(*shares("extracted-beyond", "extracted", "verbatim"))
-"""What a release can be held to."""
+"""Metrics that a release can be held to."""
 
 # What counts as extracted is decided when the answers are there.
 _DECIDES = (
@@ -41,7 +41,7 @@ Example: privacygauge language extract --target model --reference other --member
 
 @dataclass(frozen=True, kw_only=True)
 class ExtractionRequest(ModelsRequest):
-    """What was asked."""
+    """Options of an audit of extraction."""
 
     members: str = members_option()
     nonmembers: str = nonmembers_option()
@@ -71,7 +71,7 @@ class ExtractionRequest(ModelsRequest):
 
 
 def play(asked: ExtractionRequest, work: Work) -> ExtractionAudit:
-    """Return the audit that was asked for."""
+    """Run the requested audit."""
     from privacygauge.audits.extraction.play import audit_extraction
     from privacygauge.language.extracted import Tries
     from privacygauge.language.extraction import Writing

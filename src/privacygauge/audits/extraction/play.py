@@ -35,17 +35,17 @@ ALONE = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExtractionAudit(Reported):
-    """What can be extracted from a language model, with ways to look at it."""
+    """Findings on texts extracted from a language model, with its report, tables and plots."""
 
     origin: Origin
-    """Where it comes from."""
+    """Origin of the findings: command, seed, level and inputs."""
     found: Extracted
-    """What was extracted, text by text."""
+    """Extraction results, text by text."""
     show_texts: bool = False
-    """Whether the page shows what was extracted."""
+    """Whether the page shows the extracted texts."""
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         from privacygauge.audits.extraction.says import report
 
         return report(self)
@@ -72,12 +72,12 @@ def audit_extraction(
     provenance: Mapping[str, str] | None = None,
     before: Callable[[], None] | None = None,
 ) -> ExtractionAudit:
-    """Audit what a language model can be made to write of the texts it was trained on.
+    """Audit a language model for training texts that it can be made to write.
 
-    Each text is cut in two: whoever knows the prefix lets the model write on. The probability of
-    the suffix follows from a single pass. A masked model fills in the identifiers of a text, one
-    hidden at a time. What a reference writes as readily is common text and does not count, and
-    people whom the target never saw say what is found by chance.
+    Each text is cut in two: an attacker who knows the prefix lets the model continue it. The
+    probability of the suffix follows from a single pass. A masked model fills in the identifiers of
+    a text, one hidden at a time. Text that a reference writes as readily is common and does not
+    count, and people whom the target never saw show how much is found by chance.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def audit_extraction(
     show_texts : bool
         Whether the page shows what was extracted.
     columns : Columns, optional
-        Of files and frames, where they have other names.
+        Columns of files and frames, if they have other names.
     device, precision
         As in `load_causal`.
     base : str or pathlib.Path, optional
@@ -108,7 +108,7 @@ def audit_extraction(
     seed : int
         Draws which texts are compared where people have unequal numbers of them.
     level : float
-        Of every interval, in (0, 1).
+        Level of every interval, in (0, 1).
     command, provenance
         As in `audit_model`.
     before : callable, optional
@@ -133,7 +133,11 @@ def audit_extraction(
     models: list[Model] = compared_models(target, reference, load, base)
     check_one_kind(models)
     for model in models:
-        _check_writes(model)
+        if getattr(model.module.config, "is_encoder_decoder", False):
+            raise InputError(
+                f"{model.source.path} must hold a causal or a masked language model, got an "
+                "encoder-decoder, which does not write on: audit it with privacygauge language"
+            )
     how = writing or Writing()
     tries = asked or Tries()
     if tries.edits and isinstance(models[0], MaskedModel):
@@ -154,7 +158,7 @@ def audit_extraction(
 def audit_of(
     found: Extracted, running: Running, about: Mapping[str, str], *, show_texts: bool = False
 ) -> ExtractionAudit:
-    """Return the audit of what was extracted, with its warnings."""
+    """Return the audit of extraction results, with its warnings."""
     beyond = found.rates(found.hits[SAMPLED], running.level).difference
     turned = (
         "The share of people with an extracted text is higher for non-members than for members "
@@ -169,11 +173,3 @@ def audit_of(
     )
     origin = running.origin("torch", "transformers", warnings=warnings, about=about)
     return ExtractionAudit(origin, found, show_texts)
-
-
-def _check_writes(model: Model) -> None:
-    if getattr(model.module.config, "is_encoder_decoder", False):
-        raise InputError(
-            f"{model.source.path} must hold a causal or a masked language model, got an "
-            "encoder-decoder, which does not write on: audit it with privacygauge language"
-        )

@@ -1,4 +1,4 @@
-"""What an audit of extraction says, as a report."""
+"""The report of an audit of extraction."""
 
 from __future__ import annotations
 
@@ -50,16 +50,17 @@ NOTHING = Grade("nothing extracted", Severity.NOTHING)
 FEW = Grade("no more than from others", Severity.SMALL)
 EXTRACTED = Grade("extracted", Severity.GRAVE)
 SCALE = (NOTHING, FEW, EXTRACTED)
-"""From mild to grave."""
+"""Grades, from mild to grave."""
 
 _LISTED = 50
+"""Largest number of people who are listed."""
 _AT_ONCE = 10
-"""People who are listed, and those before a fold."""
+"""Number of people listed before a fold."""
 
 
 @dataclass(frozen=True)
 class _Words:
-    """How an audit speaks of what is extracted."""
+    """An audit's words for the extracted texts."""
 
     model: str
     does: str
@@ -111,10 +112,16 @@ _CONTENT = (
 
 
 def report(a: ExtractionAudit) -> Report:
-    """Return everything that the audit says, as plain values."""
+    """Return the report, as plain values."""
     f = a.found
     w = _words(a)
     ways = _ways(a)
+    tries = table(
+        "tries",
+        "By the number of tries",
+        [{"Tries": count(n), **_rates_by_side(_rates(a, f.within(n)))} for n in f.grid],
+        "Target alone. To look at, not to choose from: each interval holds alone.",
+    )
     n_in = int(f.judged.inside.sum())
     n_out = int((~f.judged.inside).sum())
     return Report(
@@ -135,9 +142,7 @@ def report(a: ExtractionAudit) -> Report:
         verdict=verdict(a),
         measures=tuple(_measures(a)),
         sections=(
-            Section(
-                "ways", f"Whose {w.thing}s can be extracted", (ways, _by_tries(a)), "Extraction"
-            ),
+            Section("ways", f"Whose {w.thing}s can be extracted", (ways, tries), "Extraction"),
             Section(
                 "content", f"What the extracted {w.thing}s hold", tuple(_contents(a)), "Content"
             ),
@@ -165,7 +170,7 @@ def report(a: ExtractionAudit) -> Report:
 
 
 def verdict(a: ExtractionAudit) -> Verdict:
-    """Return the verdict: by the lower end of what members' texts give beyond others'."""
+    """Return the verdict: by the lower end of the excess of members' texts over others'."""
     f = a.found
     level = a.level
     w = _words(a)
@@ -239,7 +244,7 @@ def _words(a: ExtractionAudit) -> _Words:
 
 
 def _no_judge(seen: BothSides, w: _Words) -> Verdict:
-    """Return the verdict where the reference gives what it should never have seen."""
+    """Return the verdict if the reference writes texts that it should never have seen."""
     return Verdict(
         grade=UNTOLD,
         scale=(UNTOLD,),
@@ -322,16 +327,6 @@ def _ways(a: ExtractionAudit) -> Table:
     )
 
 
-def _by_tries(a: ExtractionAudit) -> Table:
-    f = a.found
-    return table(
-        "tries",
-        "By the number of tries",
-        [{"Tries": count(n), **_rates_by_side(_rates(a, f.within(n)))} for n in f.grid],
-        "Target alone. To look at, not to choose from: each interval holds alone.",
-    )
-
-
 def _contents(a: ExtractionAudit) -> Iterator[Block]:
     f = a.found
     w = _words(a)
@@ -389,7 +384,7 @@ def _people(a: ExtractionAudit) -> Block:
 
 
 def _easiest_people(a: ExtractionAudit, most: int) -> list[int]:
-    """Return a row for each of the first people, the one that needs fewest tries."""
+    """Return a row for each of the first people, who need the fewest tries."""
     first = a.found.first
     order = foremost(-np.arange(len(first), dtype=float), a.found.judged.unit[first], most)
     rows: list[int] = first[order].tolist()

@@ -1,1 +1,1 @@
-"""Audits of a generator of synthetic tables: one game a record."""
+"""Audits of a generator of synthetic tables: one game per record."""

@@ -1,4 +1,4 @@
-"""The audit of a generator of synthetic tables: what it gives away about single records."""
+"""The audit of a generator of synthetic tables: its leak about single records."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ if TYPE_CHECKING:
 __all__ = ["SELECTORS", "TargetsAsked", "audit_synthetic", "select_targets"]
 
 COST = "cost, as foreseen"
-"""Names what was said of it before, in a report and in a run."""
+"""Key of the cost estimate, in a report and in a run."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SyntheticAudit(Reported, PlayedGame):
-    """What an audit of a generator found, with ways to look at it."""
+    """Findings of an audit of a generator, with its report, tables and plots."""
 
     origin: Origin
-    """Where it comes from."""
+    """Origin of the findings: command, seed, level and inputs."""
     game: GameDescription
-    """What was played."""
+    """Description of the game."""
 
     def __repr__(self) -> str:
         auc = self.headline.auc
@@ -58,13 +58,13 @@ class SyntheticAudit(Reported, PlayedGame):
         )
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         from privacygauge.audits.generator.says import report
 
         return report(self)
 
     def plot_auc(self, ax: Axes | None = None) -> Axes:
-        """Return axes with the AUC of every target, by the attack that the verdict speaks of."""
+        """Plot the AUC of every target, by the attack of the verdict."""
         from privacygauge.audits.generator.plots import plot_auc
 
         return plot_auc(self, ax)
@@ -111,20 +111,20 @@ def audit_synthetic(
     Parameters
     ----------
     generator : Generator, str, object or callable
-        What is audited: a name (``baynet``, ``privbayes:epsilon=1``, ``synthpop``, ...), an
+        The generator to audit: a name (``baynet``, ``privbayes:epsilon=1``, ``synthpop``, ...), an
         object with ``fit(frame)`` and ``sample(n)``, a function ``(frame, n, seed) -> frame``,
         or a `Command`.
     data : Table, pandas or polars frame, str or Path
         Records like those that the generator will learn from. A file: CSV or Parquet.
     targets : int, "all", array_like of int, or mapping of str to array_like
-        The records to attack: so many of each selection, all records, these rows, or groups of
+        The records to attack: a number from each selection, all records, these rows, or groups of
         rows by name.
     select : {"distance", "random", "rare", "likelihood"} or a sequence of them
         How that many are chosen; default: by their vulnerability score.
     game : {"average", "specific", "shared"}, optional
         Average for up to 50 targets, shared for more.
     knowledge : {"auxiliary", "exact", "synthetic"}, optional
-        What the adversary knows; see `game_named`.
+        Knowledge of the adversary; see `game_named`.
     attacks : sequence of TableAttack or OnWorlds, optional
         For up to 50 targets the full suite, for more the one that is cheap. `OnWorlds` plays LiRA,
         RMIA or another attack on worlds with a record's signals in the tables.
@@ -148,7 +148,7 @@ def audit_synthetic(
         The person, or the household, behind each record; default: equal ids. All of a target's
         person's records are in a table, or none is.
     show : sequence of str
-        Columns to print beside the targets; none otherwise.
+        Columns to print next to the targets; none otherwise.
     before : callable, optional
         Called once all is checked, before any table is made: what it says of the cost is kept with
         the run and in the report.
@@ -213,7 +213,7 @@ def audit_synthetic(
 
 
 def _description(making: Making) -> GameDescription:
-    """Return what was played, in words."""
+    """Describe the game in words."""
     game = making.game
     sizes = making.setting.sizes
     data = {
@@ -242,7 +242,7 @@ def _description(making: Making) -> GameDescription:
 
 
 def detectable_auc_text(smallest: float | None) -> str:
-    """Return in words the smallest AUC of a record that an audit would mostly show."""
+    """Describe the smallest AUC of a record that an audit would usually detect."""
     if smallest is None:
         return "no AUC, however high, would be seen with so few test tables (--tests)"
     least = math.ceil(100 * smallest) / 100
@@ -250,7 +250,7 @@ def detectable_auc_text(smallest: float | None) -> str:
 
 
 def _warnings(making: Making, schema: Schema | None, level: float) -> list[str]:
-    """Return what may mislead the reader; `schema` is the one that was given."""
+    """Return warnings about easily misread results; `schema` is the one that was given."""
     setting = making.setting
     generator = making.generator
     sizes = setting.sizes
@@ -276,7 +276,7 @@ def _warnings(making: Making, schema: Schema | None, level: float) -> list[str]:
 
 
 def clipped_numbers(n: int, total: int) -> tuple[str, ...]:
-    """Return a sentence where the generator drew numbers beyond the schema's ranges."""
+    """Return a warning if the generator drew numbers beyond the schema's ranges."""
     if not n:
         return ()
     return (

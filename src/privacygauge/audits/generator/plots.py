@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 POINTS = 1000
-"""Largest number of records that are drawn: all, or as many at even steps of their order."""
+"""Largest number of records drawn: all, or a sample at even steps of their order."""
 
 FEW = 60
-"""Up to so many records each is drawn with an interval of its own; more as a band."""
+"""Largest number of records drawn with an interval each; more are drawn as a band."""
 
 MARKERS = ("o", "s", "^", "D", "v", "P")
-"""So that no group is told by its colour alone."""
+"""Markers of the groups, so that color is not the only difference."""
 
 
 def plot_auc(f: SyntheticAudit, ax: Axes | None = None) -> Axes:
@@ -82,7 +82,7 @@ def plot_vulnerability(f: SyntheticAudit, ax: Axes | None = None) -> Axes:
 
 
 def auc_plot(f: SyntheticAudit) -> Plot:
-    """Return the AUC of every target as a part of the page."""
+    """Return the plot of the AUC of every target."""
     values = np.sort(f.best.aucs)[::-1]
     n = len(values)
     return Plot(
@@ -104,7 +104,7 @@ def auc_plot(f: SyntheticAudit) -> Plot:
 
 
 def vulnerability_plot(f: SyntheticAudit) -> Plot:
-    """Return the AUC of every target over its vulnerability score as a part of the page."""
+    """Return the plot of the AUC of every target over its vulnerability score."""
     words = "The rank correlation was not computed."
     if not isinstance(f.foreseen, Skipped):
         words = f"The rank correlation is {decimal_estimate(f.foreseen, 2)}."

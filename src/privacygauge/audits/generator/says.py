@@ -1,4 +1,4 @@
-"""What an audit of a generator says: its numbers, sections and words, as a report."""
+"""The report of an audit of a generator: its numbers, sections and words."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FPR = 0.1
-"""The false-positive rate of the number on true positives."""
+"""False-positive rate at which true positives are reported."""
 
 _SOURCES = (
     "The game and the vulnerability score: Meeus, Guépin, Crețu and de Montjoye, Achilles' Heels: "
@@ -59,7 +59,7 @@ _GAME = (
 
 
 def report(f: SyntheticAudit) -> Report:
-    """Return everything that the audit says, as plain values."""
+    """Return the report, as plain values."""
     chosen = " and the worst record were" if len(f.targets) > 1 else " was"
     risky = tuple(sections.records(f))
     return Report(
@@ -190,6 +190,16 @@ def _epsilon(f: SyntheticAudit, whose: str) -> Measure:
 
 def _game(f: SyntheticAudit) -> Pairs:
     sizes = f.sizes
+    own = several(sizes.shadows, "synthetic table")
+    asked = several(sizes.tests, "synthetic table")
+    if len(f.targets) > 1 and f.n_tables == sizes.shadows + sizes.tests:
+        # All targets share one pool of tables.
+        own = f"{own} for all targets"
+        asked = f"{asked} for all targets, each target in about half of them"
+    else:
+        asked = f"{asked} for each target, about half of them made with it"
+        by_target = f.n_tables == len(f.targets) * (sizes.shadows + sizes.tests)
+        own = f"{own} for each {'target' if by_target else 'table in question'}"
     return pairs(
         {
             "Game": f.game.name,
@@ -202,8 +212,8 @@ def _game(f: SyntheticAudit) -> Pairs:
             "Records": f"{several(len(f.targets), 'target')} of {count(f.n_records)} in the table",
             "A synthetic table": f"{several(sizes.n_made, 'record')}, made from "
             f"{count(sizes.records)}",
-            "The adversary's own": _shadow_tables_text(f),
-            "Those in question": _tables_text(f),
+            "The adversary's own": own,
+            "Those in question": asked,
             "Made in all": several(f.n_tables, "synthetic table"),
             "What would be seen": detectable_auc_text(f.seen_from),
         }
@@ -215,27 +225,6 @@ def settings(f: SyntheticAudit) -> str:
     return (
         "; ".join(f"{setting_text(k)} = {setting_text(v)}" for k, v in f.settings.items()) or "none"
     )
-
-
-def _shadow_tables_text(f: SyntheticAudit) -> str:
-    own = several(f.sizes.shadows, "synthetic table")
-    if _is_pool_shared(f):
-        return f"{own} for all targets"
-    if f.n_tables == len(f.targets) * (f.sizes.shadows + f.sizes.tests):
-        return f"{own} for each target"
-    return f"{own} for each table in question"
-
-
-def _tables_text(f: SyntheticAudit) -> str:
-    asked = several(f.sizes.tests, "synthetic table")
-    if _is_pool_shared(f):
-        return f"{asked} for all targets, each target in about half of them"
-    return f"{asked} for each target, about half of them made with it"
-
-
-def _is_pool_shared(f: SyntheticAudit) -> bool:
-    """Return whether all targets share one pool of tables."""
-    return len(f.targets) > 1 and f.n_tables == f.sizes.shadows + f.sizes.tests
 
 
 _TERMS = {
@@ -276,7 +265,7 @@ _TERMS = {
 
 
 def data(f: SyntheticAudit) -> dict[str, Json]:
-    """Return the keys that reports of this kind alone have.
+    """Return the keys of ``report.json`` that only this kind of report has.
 
     An attack's numbers are means over the targets; those of every target are under ``targets``, by
     the attack's title, without the record's contents. The standard deviation of a group of one
@@ -371,7 +360,7 @@ def _group(f: SyntheticAudit, group: TargetGroup) -> dict[str, Json]:
 
 
 def records_frame(f: SyntheticAudit) -> pd.DataFrame:
-    """Return one row for every target.
+    """Return one row per target.
 
     Columns: ``row`` of the data, ``id``, ``vulnerability``, ``rank``; and for each attack
     ``auc:TITLE``, ``auc_low:TITLE``, ``auc_high:TITLE``, ``accuracy:TITLE``,

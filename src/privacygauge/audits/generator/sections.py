@@ -33,13 +33,13 @@ from privacygauge.report.values import Block, Cell, Column, Content, FoldedBlock
 from privacygauge.synthetic.games.judging import TargetGroup
 
 _PRINTED = 5
-"""Number of of the riskiest records that are printed in a terminal."""
+"""Number of the riskiest records that are printed in a terminal."""
 
 _LINE = "0.4 to 1"
 
 
 def attacks(f: SyntheticAudit) -> Iterator[Block]:
-    """Yield what each attack did."""
+    """Yield the results of each attack."""
     marked = (
         "The marked attack is the one that did best on the adversary's own tables: it was not "
         "chosen by these numbers."
@@ -80,7 +80,7 @@ def _attack(e: AttackEvaluation) -> Cell:
 
 
 def overview(f: SyntheticAudit) -> tuple[Table, Table]:
-    """Return the attacks and the riskiest records as a terminal shows them."""
+    """Return the attacks and the riskiest records, for a terminal."""
     epsilon = 3 + len(f.best.tpr_at_fpr)
     people = people_table(f, _PRINTED, contents=False)
     return (
@@ -90,14 +90,14 @@ def overview(f: SyntheticAudit) -> tuple[Table, Table]:
 
 
 def _columns(table: Table, first: str, others: Sequence[int]) -> Table:
-    """Return a table with its first column, under another head, and some of the others."""
+    """Return the first column of a table, under another heading, and some of the others."""
     rows = (Row((row.cells[0], *(row.cells[i] for i in others)), row.tone) for row in table.full)
     columns = (Column(first), *(table.columns[i] for i in others))
     return replace(table, columns=columns, rows=tuple(rows), note="")
 
 
 def attacks_table(f: SyntheticAudit) -> Table:
-    """Return a row for each attack."""
+    """Return one row per attack."""
     return table(
         "main",
         "How well each attack did",
@@ -138,7 +138,7 @@ def _methods(f: SyntheticAudit) -> Table:
 
 
 def records(f: SyntheticAudit) -> Iterator[Block]:
-    """Yield which records are given away most."""
+    """Yield the most exposed records."""
     n = min(RECORDS, len(f.targets))
     contents = "" if f.targets.contents else "; their contents are not in this file"
     luck = (
@@ -169,7 +169,7 @@ def records(f: SyntheticAudit) -> Iterator[Block]:
 
 
 def people_table(f: SyntheticAudit, most: int, *, contents: bool = True) -> Table:
-    """Return the records that the headline's attack does best on."""
+    """Return the records on which the headline's attack does best."""
     columns = f.targets.contents if contents else {}
     return Table(
         "records",
@@ -230,7 +230,7 @@ def _auc_table(f: SyntheticAudit) -> Table:
 
 
 def groups(f: SyntheticAudit) -> Iterator[Block]:
-    """Yield what the way of choosing records has to do with their risk."""
+    """Yield the risk of records by the way of choosing them."""
     yield text(
         "Risk is not spread evenly: a few records stand far from all others, and a table gives "
         "them away first. The mean of records drawn at random says little about them. Numbers "
@@ -269,7 +269,7 @@ def _group(
 
 
 def utility_section(f: SyntheticAudit) -> Iterator[Block]:
-    """Yield what a synthetic table is good for."""
+    """Yield the utility of a synthetic table."""
     found = f.utility
     if isinstance(found, Skipped):
         yield text(f"Not measured: {found.reason}.")

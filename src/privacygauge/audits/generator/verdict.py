@@ -20,8 +20,9 @@ from privacygauge.report.numbers import (
 from privacygauge.report.values import Gauge, Grade, Verdict
 
 CUTS = (0.6, 0.7)
-"""From these AUC on a leak is moderate, and large. They are near .57 and .71, to which balanced
-accuracies of 55% and 65%, the limits of the other verdicts, come where scores are Gaussian."""
+"""AUC from which a leak is moderate, and large. They are near .57 and .71, the AUC of Gaussian
+scores at balanced accuracies of 55% and 65%, the limits of the other verdicts.
+"""
 
 _RULE = (
     "The grade follows from the lower end of the interval. Where scores are Gaussian, these limits "
@@ -206,20 +207,20 @@ def _limits_text(f: SyntheticAudit, grade: Grade) -> str:
 
 
 def target_id_and_row(f: SyntheticAudit, i: int) -> tuple[str, str]:
-    """Return a target's id, and its row where that is something else, else an empty text."""
+    """Return a target's id, and its row if that differs, else an empty text."""
     name = shorten(plain(f.targets.ids[i]))
     row = str(int(f.targets.rows[i]))
     return name, "" if name == row else row
 
 
 def target_name(f: SyntheticAudit, i: int) -> str:
-    """Return what a target is called in a sentence."""
+    """Return the name of a target for use in a sentence."""
     name, row = target_id_and_row(f, i)
     return f"record {name} (row {row})" if row else f"row {name}"
 
 
 def setting_text(text: object) -> str:
-    """Return a setting of the generator on one line; the middle of a very long one is left out."""
+    """Return a setting of the generator on one line; a very long one loses its middle."""
     return shorten(plain(text))
 
 

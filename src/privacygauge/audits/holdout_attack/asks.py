@@ -1,4 +1,4 @@
-"""What `privacygauge holdout attack` asks, and how it is played."""
+"""Options of `privacygauge holdout attack`, and its run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from privacygauge.holdout.priors import Prior
 
 METRICS = with_low(*shares("bias", "accuracy"))
-"""What a test set can be held to."""
+"""Metrics that a test set can be held to."""
 
 
 _NAME = "holdout attack"
@@ -34,7 +34,7 @@ Example: privacygauge holdout attack --labels labels.npy --queries 2000 --attack
 
 @dataclass(frozen=True, kw_only=True)
 class AttackRequest(Request):
-    """What was asked."""
+    """Options of an audit by attacks on a test set."""
 
     labels: str = asks(
         "FILE",
@@ -94,7 +94,7 @@ class AttackRequest(Request):
 
 
 def play(asked: AttackRequest, work: Work) -> HoldoutAudit:
-    """Return the audit that was asked for, playing what the run does not hold yet."""
+    """Run the requested audit, playing the trials that the run does not hold yet."""
     from privacygauge.audits.holdout_attack.play import audit_of
     from privacygauge.holdout.attacked import contest_of
     from privacygauge.holdout.priors import Having

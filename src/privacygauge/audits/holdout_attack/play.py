@@ -1,4 +1,4 @@
-"""The audit of a test set's own labels: attacks on them, behind one guard or several."""
+"""The audit of a test set by attacks on its labels, behind one guard or several."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HoldoutAudit(ContestFindings, Reported):
-    """What attacks made of a test set's own labels, with ways to look at it."""
+    """Findings of attacks on a test set with known labels, with its report, tables and plots."""
 
     origin: Origin
-    """Where it comes from."""
+    """Origin of the findings: command, seed, level and inputs."""
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         from privacygauge.audits.holdout_attack.says import report
 
         return report(self)
 
     def plot_biases(self, ax: Axes | None = None) -> Axes:
-        """Return axes with the bias of every attack behind every guard."""
+        """Plot the bias of every attack behind every guard."""
         from privacygauge.audits.holdout_attack.says import plot_biases
 
         return plot_biases(self, ax)
@@ -64,7 +64,7 @@ def attack_holdout(
     provenance: Mapping[str, str] | None = None,
     invocation: Mapping[str, Any] | None = None,
 ) -> HoldoutAudit:
-    """Measure what an attacker learns about a test set's labels from the scores of submissions.
+    """Measure how much an attacker learns about a test set's labels from scores of submissions.
 
     Everything happens here: nothing is submitted to anybody. The label file is fixed, so trials
     differ in the attacker's random queries and in the guard's noise.
@@ -76,11 +76,11 @@ def attack_holdout(
     queries : int
         Submissions of each attack, at least 0.
     logits : array_like of shape (n, m), or a file, optional
-        What a base model says: the attacker starts from it.
+        Logits of a base model, from which the attacker starts.
     attacks : sequence of str
         Names in `ATTACKS`.
     guards : sequence of Guard or str
-        What stands between accuracy and analyst, such as ``"ladder"``; see `guard_named`.
+        Guards between accuracy and analyst, such as ``"ladder"``; see `guard_named`.
     top, least_confident, temperature
         As in `privacygauge.holdout.priors.from_logits`; they need `logits`.
     prior : {"uniform", "classes"}
@@ -97,7 +97,7 @@ def attack_holdout(
     n_jobs, progress, seed, command, provenance, invocation
         As in `audit_model`.
     level : float
-        Of every interval, in (0, 1).
+        Level of every interval, in (0, 1).
 
     Returns
     -------
@@ -154,7 +154,7 @@ def attack_holdout(
 
 
 def audit_of(contest: Contest, having: Having, running: Running) -> HoldoutAudit:
-    """Return what `attack_holdout` does, playing what the run does not hold yet."""
+    """Run the audit of `attack_holdout`, playing the trials that the run does not hold yet."""
     plays = play_contest(
         contest,
         running.run,

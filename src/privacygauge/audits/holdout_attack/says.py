@@ -1,4 +1,4 @@
-"""What attacks on a test set say: their numbers, sections and words, as a report."""
+"""The report of attacks on a test set: its numbers, sections and words."""
 
 from __future__ import annotations
 
@@ -67,14 +67,15 @@ _OF_SCORES = {
     "Naive Bayes (NB)": "Submits random predictions, and then what the metric rewards most where "
     "each example's hidden value is as likely as the scores make it.",
 }
-"""Words of the page that another metric changes."""
+"""Terms of the page that differ for another metric."""
 _EACH = 0.16
+"""Height per result, in inches."""
 _ROOM = 1.0
-"""Inches for each result, and beside them."""
+"""Height of title and axis, in inches."""
 
 
 def report(f: HoldoutAudit) -> Report:
-    """Return everything that the audit says, as plain values."""
+    """Return the report, as plain values."""
     gains = "What each attack gains behind each guard"
     return Report(
         "holdout-attack",
@@ -154,10 +155,6 @@ def _examples(f: HoldoutAudit) -> str:
     return f"{count(f.n)} examples, {count(f.classes)} classes, the largest with {largest}"
 
 
-def _guaranteed_for(f: HoldoutAudit) -> str:
-    return "for an attacker without a model who knows how frequent every hidden value is"
-
-
 def _accuracy(r: AttackResult) -> Estimate:
     """Return the accuracy with an interval that allows for the choice among all results."""
     value = r.accuracy.value
@@ -169,7 +166,7 @@ def _accuracy(r: AttackResult) -> Estimate:
 
 
 def _share(found: Estimate) -> Shown:
-    """Return an estimated share as a percentage; without its interval where that is infinite."""
+    """Return an estimated share as a percentage; without its interval if that is infinite."""
     return percent_estimate(found, 1) if math.isfinite(found.low) else Shown(percent(found.value))
 
 
@@ -235,8 +232,8 @@ def _begun(r: AttackResult) -> str:
 def _guards(f: HoldoutAudit) -> Iterator[Block]:
     yield text(
         "What no attack exceeds, however clever, with a probability of "
-        f"{rate(f.level)}: {_guaranteed_for(f)}. It counts what the answers can tell, so noise "
-        "earns it nothing."
+        f"{rate(f.level)}: for an attacker without a model who knows how frequent every hidden "
+        "value is. It counts what the answers can tell, so noise earns it nothing."
     )
     yield table(
         "guards",
@@ -274,14 +271,14 @@ def _method_section(f: HoldoutAudit) -> Pairs:
 
 
 def _interval(found: Estimate) -> str:
-    """Return how an interval was made, such as ``t over trials, n = 10, 95%``."""
+    """Return the method of an interval, such as ``t over trials, n = 10, 95%``."""
     if found.n == 1:
         return "one trial, no interval"
     return f"{found.method}, n = {count(found.n)}, {rate(found.level)}"
 
 
 def _asked_table(f: HoldoutAudit) -> Table:
-    """Return what was played, for a terminal."""
+    """Return the options of the audit, for a terminal."""
     told = {
         "Test set": _examples(f),
         "Metric": f.metric,
@@ -295,7 +292,7 @@ def _asked_table(f: HoldoutAudit) -> Table:
 
 
 def plot_biases(f: HoldoutAudit, ax: Axes | None = None) -> Axes:
-    """Draw the bias of every attack behind every guard with intervals; numbers: `Attacked`.
+    """Draw the bias of every attack behind every guard with intervals; numbers: `HoldoutAudit`.
 
     A new figure is as high as there are results.
     """
@@ -326,7 +323,7 @@ def plot_biases(f: HoldoutAudit, ax: Axes | None = None) -> Axes:
 
 
 def _data(f: HoldoutAudit) -> dict[str, Json]:
-    """Return the keys that reports of this kind alone have.
+    """Return the keys of ``report.json`` that only this kind of report has.
 
     ``accuracy``, ``baseline``, ``bias`` and ``queries_used`` are those of the attack and guard that
     are named beside; where there are several, of the pair that goes furthest, with the interval of

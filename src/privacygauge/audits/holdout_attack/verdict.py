@@ -1,4 +1,4 @@
-"""What attacks on a test set's labels mean, in words for its owner."""
+"""Verdict on attacks on a test set's labels, in words for its owner."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from privacygauge.report.values import Gauge, Grade, Severity, Verdict
 
 NONE = Grade("no gain found", Severity.NOTHING)
 GRADES = (NONE, SMALL, MODERATE, LARGE)
-"""From mild to grave."""
+"""Grades, from mild to grave."""
 
 LIMITS = (0.01, 0.05)
 """Biases from which a gain is moderate, and large: one point, five points."""
@@ -29,13 +29,13 @@ FIXED = (
     "The label file is fixed: trials differ in the attacker's random queries and in the guard's "
     "noise, and the intervals are about those, not about other label files."
 )
-"""What the intervals are about."""
+"""Meaning of the intervals."""
 
 UNSAID = (
     "It does not say that a stronger attack, or an attacker with a better model, would do no "
     "better; a guarantee for each guard is given beside."
 )
-"""What the result does not say."""
+"""Claims that the result does not make."""
 
 _TITLES = {
     "nb": "naive Bayes",
@@ -90,12 +90,12 @@ def _gauge(f: HoldoutAudit, grade: Grade) -> Gauge | None:
 
 
 def attack_title(name: str) -> str:
-    """Return what an attack is called in a sentence."""
+    """Return the name of an attack for use in a sentence."""
     return _TITLES.get(name, plain(name))
 
 
 def guard_title(name: str) -> str:
-    """Return what stands before the test set, in a sentence."""
+    """Return the scores that a guard shows, for use in a sentence."""
     return "exact scores" if name == "exact" else f"scores behind {plain(name)}"
 
 
@@ -108,18 +108,18 @@ def grade_of_attack(r: AttackResult) -> Grade:
 
 
 def about_scores(f: HoldoutAudit) -> str:
-    """Return what no number here covers."""
+    """Return the scope of the numbers: kinds of score that they do not cover."""
     return SCORES if f.scored == "accuracy" else OF_METRIC
 
 
 def having(f: HoldoutAudit, share: float) -> str:
-    """Return what an accuracy or a score says."""
+    """Describe an accuracy or a score in words."""
     right = f.scored == "accuracy"
     return f"{percent(share)} of the labels right" if right else f"a score of {percent(share)}"
 
 
 def each_with(f: HoldoutAudit) -> str:
-    """Return how good honest submissions are."""
+    """Describe the quality of honest submissions."""
     share = percent(f.honest_accuracy)
     return f"that are all {share} right" if f.scored == "accuracy" else f"that all score {share}"
 
@@ -154,8 +154,14 @@ def _sentences(f: HoldoutAudit) -> Iterator[str]:
         "on new data."
     )
     if len(f.guards) > 1:
-        parts = "; ".join(map(_gain_text, (f.worst_behind(guard.guard) for guard in f.guards)))
-        yield f"The most that was gained behind each guard, in points: {parts}."
+        gains = []
+        for guard in f.guards:
+            best = f.worst_behind(guard.guard)
+            gain = f"{points(best.bias.value)} ({attack_title(best.attack)})"
+            if grade_of_attack(best) == NONE:
+                gain = "nothing for certain"
+            gains.append(f"{plain(best.guard)} {gain}")
+        yield f"The most that was gained behind each guard, in points: {'; '.join(gains)}."
     if f.trials == 1:
         yield f"One trial says nothing about how much chance was in it. {FIXED}"
     else:
@@ -170,11 +176,6 @@ def _sentences(f: HoldoutAudit) -> Iterator[str]:
         f"looks up to {points(f.honest)} points better than it is, on average, if scores are exact."
     )
     yield about_scores(f)
-
-
-def _gain_text(best: AttackResult) -> str:
-    gain = f"{points(best.bias.value)} ({attack_title(best.attack)})"
-    return f"{plain(best.guard)} {'nothing for certain' if grade_of_attack(best) == NONE else gain}"
 
 
 def _advice(f: HoldoutAudit, grade: Grade) -> tuple[str, ...]:

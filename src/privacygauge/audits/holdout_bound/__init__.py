@@ -1,1 +1,1 @@
-"""Audits of a test set by what theory says of its reuse."""
+"""Audits of the reuse of a test set by theory."""

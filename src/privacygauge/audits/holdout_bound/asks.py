@@ -1,4 +1,4 @@
-"""What `privacygauge holdout bound` asks, and how it is played."""
+"""Options of `privacygauge holdout bound`, and its run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ METRICS = (
     *shares("bias", "honest", "nb", "majority", "scan", "kl"),
     *amounts("theorem-3-1"),  # a bound, which may be above 1
 )
-"""What the reuse of a test set can be held to."""
+"""Metrics that the reuse of a test set can be held to."""
 
 _NAME = "holdout bound"
 _HONEST = "Honest submissions"
@@ -32,7 +32,7 @@ Example: privacygauge holdout bound --n 50000 --classes 1000 --accounts 52 --per
 
 @dataclass(frozen=True, kw_only=True)
 class BoundRequest(Request):
-    """What was asked."""
+    """Options of an audit by bounds on the reuse of a test set."""
 
     UNUSED: ClassVar[tuple[str, ...]] = ("level",)
 
@@ -89,7 +89,7 @@ class BoundRequest(Request):
 
 
 def play(asked: BoundRequest, work: Work) -> HoldoutBounds:
-    """Return the bounds that were asked for."""
+    """Compute the requested bounds."""
     from privacygauge.audits.holdout_bound.play import holdout_bounds
 
     queries, accounts = asked.submissions

@@ -1,4 +1,4 @@
-"""What submissions to a test set can buy: attacks, honest selection and guarantees at once."""
+"""Bounds on the gain from submissions to a test set: attacks, honest selection, guarantees."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HoldoutBounds(ReuseBounds, Reported):
-    """What submissions to a test set can buy, with ways to look at it."""
+    """Bounds on the gain from submissions to a test set, with its report, tables and plots."""
 
     origin: Origin
-    """Where it comes from; a guarantee holds at least as often as its level says."""
+    """Origin of the numbers; a guarantee holds with at least the probability of its level."""
 
     def report(self) -> Report:
-        """Return everything that the bounds say, as plain values."""
+        """Return the report, as plain values."""
         from privacygauge.audits.holdout_bound.says import report
 
         return report(self)
 
     def plot_curves(self, ax: Axes | None = None) -> Axes:
-        """Return axes with bias against submissions, both logarithmic."""
+        """Plot bias against submissions, both axes logarithmic."""
         from privacygauge.audits.holdout_bound.says import plot_curves
 
         return plot_curves(self, ax)
@@ -54,7 +54,7 @@ def holdout_bounds(
     command: str = "holdout_bounds",
     provenance: Mapping[str, str] | None = None,
 ) -> HoldoutBounds:
-    """Return what submissions to a test set can buy: by attack, by honest selection, at most.
+    """Bound the gain from submissions to a test set: by attack, by honest selection, at most.
 
     Parameters
     ----------
@@ -65,22 +65,22 @@ def holdout_bounds(
     accounts : int, default 1
         Accounts, at least 1; a guard that remembers does so for each account apart.
     guard : Guard or str, default "exact"
-        What stands between accuracy and analyst, such as ``"round:2"``; see `guard_named`.
+        Guard between accuracy and analyst, such as ``"round:2"``; see `guard_named`.
     accuracy, correlation : float
         True accuracy of honest submissions, in (0, 1), and the correlation of their errors, in
         [0, 1].
     bias : float, default 0.005
-        What the owner can live with, in (0, 1 - 1/classes): half a point.
+        Largest bias that the owner accepts, in (0, 1 - 1/classes): half a point.
     probability : float, default 0.95
-        Of guarantees and intervals, in (0, 1).
+        Probability of guarantees and level of intervals, in (0, 1).
     simulate : int, default 0
         So many times, at least 2, naive Bayes is played against the guard on uniform labels: for
         guards that no formula covers, and as a check of the others. It takes n times `queries`
         steps each. 0 for none.
     seed : int
-        Of the simulation.
+        Seed of the simulation.
     command, provenance
-        What the report names as its origin.
+        Name of the command or call, as the report prints it.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What bounds on the reuse of a test set say: numbers, sections and words, as a report."""
+"""The report of bounds on the reuse of a test set: numbers, sections and words."""
 
 from __future__ import annotations
 
@@ -54,9 +54,14 @@ _FURTHER = {"nb": "nb", "majority": "majority", "scan": "linear_scan", "theorem-
 
 
 def report(f: HoldoutBounds) -> Report:
-    """Return everything that the bounds say, as plain values."""
+    """Return the report, as plain values."""
     submitted = several(f.queries, "submission")
     within = f"Within {points(f.allowed_bias)} points"
+    inverse = text(
+        f"The same question turned round: what keeps the bias within {points(f.allowed_bias)} "
+        "points?"
+    )
+    allowed = (inverse, _allowed_table(f, "Against"))
     return Report(
         "holdout-bound",
         "Reuse of a test set: what submissions can buy",
@@ -74,9 +79,7 @@ def report(f: HoldoutBounds) -> Report:
         measures=tuple(_measures(f)),
         sections=(
             Section("bias", f"What {submitted} buy", tuple(_bias(f)), "What they buy"),
-            Section(
-                "allowed", "How many submissions are safe", _allowed_section(f), "How many are safe"
-            ),
+            Section("allowed", "How many submissions are safe", allowed, "How many are safe"),
             Section("check", "Do the formulas hold?", (_check(f),)),
             Section("rates", "Rates", tuple(_rates(f))),
         ),
@@ -99,7 +102,7 @@ def _accounts(f: HoldoutBounds) -> str:
 
 
 def _measures(f: HoldoutBounds) -> Iterator[Measure]:
-    # Where no attack is known, what luck gains stands for the bounds.
+    # If no attack is known, the gain from luck stands for the bounds.
     first = (_strongest(f), _honest(f)) if f.strongest else (_honest(f), _strongest(f))
     yield from first
     kl = f.bias("kl").value
@@ -183,7 +186,13 @@ def _bias_table(f: HoldoutBounds) -> Table:
     for kind in KINDS:
         if kind in _HEADS:
             rows.append(Row((_HEADS[kind],)))
-            rows += _simulation_rows(f) if kind == ATTACK else []
+            if kind == ATTACK and f.simulated is not None:
+                told = (
+                    f"played on uniform labels against {f.guard}; {f.simulated.method}, "
+                    f"n = {f.simulated.n}, {rate(f.simulated.level)}"
+                )
+                simulated = ("naive Bayes, simulated", points_estimate(f.simulated), told)
+                rows.append(Row(simulated, Tone.BEST))
             rows += [_row(f, bias) for bias in f.biases if bias.kind == kind]
     return Table(
         "bias",
@@ -194,27 +203,11 @@ def _bias_table(f: HoldoutBounds) -> Table:
     )
 
 
-def _simulation_rows(f: HoldoutBounds) -> list[Row]:
-    if f.simulated is None:
-        return []
-    told = (
-        f"played on uniform labels against {f.guard}; {f.simulated.method}, n = {f.simulated.n}, "
-        f"{rate(f.simulated.level)}"
-    )
-    return [Row(("naive Bayes, simulated", points_estimate(f.simulated), told), Tone.BEST)]
-
-
 def _row(f: HoldoutBounds, bias: Bias) -> Row:
     if bias.applies:
         return Row((bias.title, Shown(_gain(f, bias)), bias.assumption))
     title = Cell(bias.title, ("does not apply here",))
     return Row((title, Shown(_gain(f, bias)), bias.assumption), Tone.FAINT)
-
-
-def _allowed_section(f: HoldoutBounds) -> tuple[Block, ...]:
-    most = points(f.allowed_bias)
-    asked = f"The same question turned round: what keeps the bias within {most} points?"
-    return (text(asked), _allowed_table(f, "Against"))
 
 
 def _allowed_table(f: HoldoutBounds, head: str) -> Table:
@@ -238,7 +231,7 @@ def _allowed_table(f: HoldoutBounds, head: str) -> Table:
 
 
 def _asked_table(f: HoldoutBounds) -> Table:
-    """Return what was asked about, for a terminal."""
+    """Return the options of the audit, for a terminal."""
     told = {
         "Test set": f"{several(f.n, 'example')}, {count(f.classes)} classes",
         "Submissions": f"{count(f.queries)}{_accounts(f)}",
@@ -307,7 +300,7 @@ def plot_curves(f: HoldoutBounds, ax: Axes | None = None) -> Axes:
 
 
 def _data(f: HoldoutBounds) -> dict[str, Json]:
-    """Return the keys that reports of this kind alone have.
+    """Return the keys of ``report.json`` that only this kind of report has.
 
     ``nb``, ``majority`` and every further number under its own key, a bias above 1/m each
     (``honest_best_of_k``: above the true accuracy); what each assumes under ``assumptions``; rates,

@@ -1,4 +1,4 @@
-"""What so many submissions mean for a test set, in words for its owner."""
+"""Verdict on the number of submissions to a test set, in words for its owner."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ SOUND = Grade("safe against known attacks", Severity.SMALL)
 OPEN = Grade("open to attack", Severity.MODERATE)
 WORN = Grade("too many submissions", Severity.GRAVE)
 GRADES = (SAFE, SOUND, OPEN, WORN)
-"""From mild to grave."""
+"""Grades, from mild to grave."""
 
 UNKNOWN = Grade("to be measured", Severity.UNTOLD)
-"""The grade where no formula covers the guard and nothing was simulated."""
+"""The grade if no formula covers the guard and nothing was simulated."""
 
 UNINFORMED = (
     "An attacker who starts from a good model of its own gains on top of that model; privacygauge "
     "holdout attack --logits measures it."
 )
-"""What the numbers for uniform labels leave out."""
+"""Limits of the numbers for uniform labels."""
 
 
 def verdict(f: HoldoutBounds) -> Verdict:
-    """Return the verdict on a test set of this size with so many submissions.
+    """Return the verdict on the size of a test set and the number of submissions to it.
 
     By what the owner allows: safe where the guarantee is within it; too many submissions
     where honest selection alone goes beyond; else by the strongest known attack, and to be
@@ -50,7 +50,7 @@ def verdict(f: HoldoutBounds) -> Verdict:
 
 
 def _gauge(f: HoldoutBounds) -> Gauge:
-    """Return the gains from honest selection to the guarantee, beside what is allowed."""
+    """Return the gains from honest selection to the guarantee, with the allowed bias."""
     honest = f.bias("honest_best_of_k").value
     known = f.strongest
     most = f.allowed_bias
@@ -80,13 +80,13 @@ def grade(f: HoldoutBounds) -> Grade:
         return SAFE
     if strongest is None:
         return UNKNOWN
-    # What was simulated may reach to the end of its interval.
+    # A simulated bias counts by the upper end of its interval.
     high = -1.0 if f.simulated is None else f.simulated.high
     return SOUND if max(strongest.value, high) <= most else OPEN
 
 
 def submissions_text(number: int | None) -> str:
-    """Return a number of submissions or points; a dash where it is not known."""
+    """Return a number of submissions or points; a dash if unknown."""
     if number is None:
         return "-"
     return "10\N{SUPERSCRIPT ONE}\N{SUPERSCRIPT TWO} or more" if number >= 10**12 else count(number)
@@ -186,13 +186,9 @@ def _advice(f: HoldoutBounds, found: Grade) -> tuple[str, ...]:
     digits = "Show fewer digits: it costs honest teams nothing that is not noise."
     guards = () if "ladder" in f.guard else (ladder, digits) if f.guard == "exact" else (ladder,)
     measure = "Measure it on your own labels: privacygauge holdout attack."
-    return (*_larger(f, found), *guards, LIMIT, measure, LAST)
-
-
-def _larger(f: HoldoutBounds, found: Grade) -> tuple[str, ...]:
     size = f.allowed[0].points
-    if found is not WORN or size is None or size <= f.n:
-        return ()
-    return (
-        f"Use at least {submissions_text(size)} examples if honest teams are to submit as often.",
-    )
+    larger: tuple[str, ...] = ()
+    if found is WORN and size is not None and size > f.n:
+        examples = submissions_text(size)
+        larger = (f"Use at least {examples} examples if honest teams are to submit as often.",)
+    return (*larger, *guards, LIMIT, measure, LAST)

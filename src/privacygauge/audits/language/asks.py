@@ -1,4 +1,4 @@
-"""What `privacygauge language` asks, of energies or of models, and how it is played."""
+"""Options of `privacygauge language`, for energies or for models, and its run."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ METRICS = (
     *amounts("patient-epsilon", "worst-records"),
     *shares("detectable"),
 )
-"""What a release can be held to."""
+"""Metrics that a release can be held to."""
 
 ENERGIES = "energies.parquet"
-"""File beside a run, for `privacygauge language --scores`."""
+"""File in the report's folder, for `privacygauge language --scores`."""
 
 _MODELS = "From models"
 _ASKING = "How models are asked"
@@ -85,7 +85,7 @@ Example: privacygauge language --scores energies.jsonl --threshold population --
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageRequest(Request):
-    """What was asked."""
+    """Options of an audit of a language model."""
 
     scores: str | None = asks(
         "FILE",
@@ -193,7 +193,7 @@ class LanguageRequest(Request):
     )
 
     def check(self, jobs: int) -> None:
-        """Raise unless it is of energies or of models, with what belongs to either."""
+        """Raise unless the options are those of energies or those of models."""
         if self.scores is not None and self.target is not None:
             raise InputError(_EITHER)
         if self.scores is None:
@@ -212,7 +212,7 @@ class LanguageRequest(Request):
 
     @property
     def models_and_texts(self) -> tuple[str, str | None, str, str, str | None]:
-        """The models and the files of texts, where models are asked."""
+        """The models and the files of texts, if models are audited."""
         if self.target is None:
             raise InputError(_EITHER)
         if self.members is None or self.nonmembers is None:
@@ -240,7 +240,7 @@ class LanguageRequest(Request):
         return EndpointModel(target, self.model_name), EndpointModel(reference, name)
 
     def _of_models(self) -> tuple[str, ...]:
-        """Return the options given that go with a model."""
+        """Return the given options that belong to a model."""
         return tuple(
             asked.flag
             for f, asked in self.asked()
@@ -249,19 +249,19 @@ class LanguageRequest(Request):
 
     @property
     def keeps(self) -> bool:
-        """Whether models are asked, whose answers are worth keeping."""
+        """Whether models are queried, whose answers are worth keeping."""
         return self.target is not None
 
     @property
     def rates(self) -> tuple[float, ...]:
-        """The false-positive rates; those of the paper where none are given."""
+        """The false-positive rates; by default those of the paper."""
         from privacygauge.language.attacks import FPRS
 
         return tuple(_rate(text) for text in self.fpr) or FPRS
 
     @property
     def plan(self) -> MaskPlan:
-        """How texts are masked."""
+        """Plan of the masks over the texts."""
         from privacygauge.language.masks import MaskPlan
 
         default = MaskPlan()
@@ -275,7 +275,7 @@ class LanguageRequest(Request):
         return {name: path for name, path in self.files().items() if name not in _FOLDERS}
 
     def settled(self) -> dict[str, Any]:
-        """Return the request as JSON values, a default and the same value by name as one."""
+        """Return the request as JSON values; a default and the same value by name are equal."""
         found = {**super().settled(), "fpr": self.rates}
         if self.target is None:
             return found
@@ -285,7 +285,7 @@ class LanguageRequest(Request):
         return found
 
     def _kind(self, target: str) -> str:
-        """Return the kind of both models, checked against what their folders say."""
+        """Return the kind of both models, checked against the files in their folders."""
         from privacygauge.language.loading import known_kind, model_kind
 
         if "://" in target:
@@ -319,7 +319,7 @@ def _rate(text: str) -> float:
 
 
 def play(asked: LanguageRequest, work: Work) -> LanguageAudit:
-    """Return the audit that was asked for, of energies or of models."""
+    """Run the requested audit, of energies or of models."""
     from privacygauge.audits.language.play import audit_language
 
     if asked.scores is None:
@@ -335,7 +335,7 @@ def play(asked: LanguageRequest, work: Work) -> LanguageAudit:
 
 
 def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
-    """Return the audit of a model, asking the models what the run does not hold yet."""
+    """Audit a model, computing the energies that the run does not hold yet."""
     from privacygauge.audits.language.models import audit_causal, audit_masked
     from privacygauge.language.text_files import Columns
     from privacygauge.language.windows import Windows
@@ -371,7 +371,7 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
             "base": asked.base,
             "energies": None if run is None else run.parent / ENERGIES,
             "run": asked.answers or (None if run is None else str(run / ANSWERS)),
-            # One process for a GPU: every further one would hold the models once more.
+            # One process for a GPU: each further one would load the models again.
             "n_jobs": work.jobs if asked.device == "cpu" else 1,
             "progress": progress,
             "before": open_it,
@@ -387,7 +387,7 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
 
 
 def _coins(asked: LanguageRequest) -> tuple[Coins | None, tuple[str, ...]]:
-    """Return the coins that were named, or those beside the members; and why they do not count."""
+    """Return the coins that were named, or those next to the members, and why they do not count."""
     from privacygauge.language.coins import FILE, read_coins
     from privacygauge.language.text_files import SIDES, Columns, load_texts
 
@@ -409,7 +409,7 @@ def _coins(asked: LanguageRequest) -> tuple[Coins | None, tuple[str, ...]]:
 
 @contextmanager
 def _resumable(asked: LanguageRequest, work: Work) -> Iterator[None]:
-    """Say how to resume, also where answers alone are kept."""
+    """Print how to resume, even if only the answers are kept."""
     try:
         with work.resumable(asked):
             yield

@@ -57,7 +57,7 @@ def audit_masked(
     invocation: Mapping[str, Any] | None = None,
     before: Callable[[Sequence[AnyModel]], None] | None = None,
 ) -> LanguageAudit:
-    """Return what a masked language model gives away about the texts it was trained on.
+    """Measure how far a masked language model gives away the texts it was trained on.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def audit_masked(
         How texts are masked; by default 10 balanced masks of 15%, drawn by `seed`. The pattern
         ``single`` gives the normalised energy.
     form : "mean" or "sum"
-        Of the energy; the sum grows with a text's length.
+        Form of the energy; the sum grows with a text's length.
     columns : Columns, optional
         Where texts, ids and groups have other names than the usual ones.
     threshold, fpr, show, warnings, level, command
@@ -91,7 +91,7 @@ def audit_masked(
     n_jobs, progress, invocation
         As in `token_log_probabilities`; the progress counts texts, once a model.
     seed : int
-        All random draws derive from it.
+        Seed of all random draws.
     provenance : mapping of str to str, optional
         Further lines for the report.
     before : callable, optional
@@ -178,7 +178,7 @@ def audit_causal(
     invocation: Mapping[str, Any] | None = None,
     before: Callable[[Sequence[AnyModel]], None] | None = None,
 ) -> LanguageAudit:
-    """Return what a causal language model gives away about the texts it was trained on.
+    """Measure how far a causal language model gives away the texts it was trained on.
 
     Parameters
     ----------
@@ -187,8 +187,8 @@ def audit_causal(
     members, nonmembers, population, form, columns, threshold, fpr, show, coins, warnings
         As in `audit_masked`. The energy is minus the log-likelihood.
     recall : int, optional
-        Play ReCaLL too: each text is read once more after so many texts of the population at most,
-        whose people are left out of it; see `prefix_apart`.
+        Also play ReCaLL: each text is read once more after at most this many texts of the
+        population, whose people are left out of it; see `prefix_apart`.
     device, precision, windows, base, energies, run, n_jobs, progress, seed, level, command
         As in `audit_masked`.
     provenance, invocation, before
@@ -197,8 +197,8 @@ def audit_causal(
     Returns
     -------
     LanguageAudit
-        Of the loss, with a reference of the likelihood ratio, and of the signals of
-        `token_signals`.
+        Findings for the loss, for the likelihood ratio if there is a reference, and for the signals
+        of `token_signals`.
 
     Raises
     ------
@@ -251,7 +251,7 @@ def _scores(
     before: Callable[[Sequence[AnyModel]], None] | None,
     running: Running,
 ) -> TextScores:
-    """Return the energies of the texts, and keep them where that was asked for."""
+    """Return the energies of the texts, and write them if requested."""
     scores = text_energies(
         models[0],
         models[1] if len(models) > 1 else None,

@@ -1,4 +1,4 @@
-"""The audit of a language model: what its energies give away about the texts it learnt from."""
+"""The audit of a language model: the leak of its training texts through its energies."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LanguageAudit(Reported, EnergyFindings):
-    """What an audit of a language model found, with ways to look at it."""
+    """Findings of an audit of a language model, with its report, tables and plots."""
 
     origin: Origin
-    """Where it comes from; the intervals of the controls hold together at its level."""
+    """Origin of the findings; the intervals of the controls hold jointly at its level."""
     game: GameDescription
-    """What was played."""
+    """Description of the game."""
 
     def attacks(self, unit: UnitFindings) -> Attacks:
         """Return the attacks on samples, or on patients, in the form that reports share.
 
-        People are those of both: what is asked beside the average goes with the samples.
+        People are those of both: the questions besides the average go with the samples.
         """
         game = replace(self.game, n_in=unit.n_in, n_out=unit.n_out)
         questions = self.questions if unit is self.samples else None
@@ -56,17 +56,17 @@ class LanguageAudit(Reported, EnergyFindings):
         )
 
     def spoken(self, unit: UnitFindings) -> Attacks:
-        """Return those that the verdict speaks of."""
+        """Return the attacks in the verdict."""
         return replace(self.attacks(unit), evaluations=unit.spoken)
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         from privacygauge.audits.language.says import report
 
         return report(self)
 
     def plot_roc(self, ax: Axes | None = None, *, log: bool = True) -> Axes:
-        """Return axes with the ROC curve of every signal, log-log unless asked otherwise."""
+        """Plot the ROC curve of every signal, by default on logarithmic axes."""
         from privacygauge.report.attacks.plots import plot_roc
 
         return plot_roc(self.samples.signals, ax, log=log)
@@ -108,7 +108,7 @@ def audit_language(
     command: str = "audit_language",
     provenance: Mapping[str, str] | None = None,
 ) -> LanguageAudit:
-    """Return what the energies of texts give away about a language model's training data.
+    """Measure how far the energies of texts give away a language model's training data.
 
     Parameters
     ----------
@@ -120,18 +120,18 @@ def audit_language(
     fpr : float or sequence of float
         The false-positive rates that thresholds are chosen for, each in (0, 1).
     show : sequence of str
-        What to print beside the samples most at risk: ``text`` or ``length``; nothing otherwise.
+        Columns printed next to the samples most at risk: ``text`` or ``length``; nothing otherwise.
     coins : Coins or path, optional
         Those that dealt members and non-members before the training, such as `split_texts` tosses:
         then the test is honest by construction, and there is a bound on epsilon, person by person.
     warnings : sequence of str
-        What the reader has to know beside.
+        Warnings for the reader of the report.
     seed : int
-        All random draws derive from it.
+        Seed of all random draws.
     level : float
-        Of every interval, in (0, 1); those of the controls hold together at this level.
+        Level of every interval, in (0, 1); those of the controls hold together at this level.
     command : str
-        What the report names as its origin.
+        Name of the command or call, as the report prints it.
     provenance : mapping of str to str, optional
         Further lines for the report.
 
@@ -185,7 +185,7 @@ def audit_of(
     running: Running,
     about: Mapping[str, str] | None = None,
 ) -> LanguageAudit:
-    """Return what `audit_language` does; `about` are lines before those of `running`."""
+    """Run the audit of `audit_language`; `about` are lines before those of `running`."""
     apart: tuple[str, ...] = ()
     if coins is None:
         # Coins that were dealt before the training make every difference one of chance.
@@ -199,7 +199,7 @@ def audit_of(
 
 
 def _description(scores: TextScores, samples: UnitFindings, drawn: bool) -> GameDescription:
-    """Return the game in words; `drawn` where fair coins dealt the sides."""
+    """Describe the game; `drawn` if fair coins dealt the sides."""
     kinds = dict.fromkeys(threshold.kind for threshold in samples.thresholds)
     sees = "Sees how likely a text is under the audited model (its energy)"
     if scores.energy_reference is not None:
@@ -218,7 +218,7 @@ def _description(scores: TextScores, samples: UnitFindings, drawn: bool) -> Game
 
 
 def _warnings(scores: TextScores, found: EnergyFindings, level: float) -> Iterator[str]:
-    """Yield what may mislead the reader, the gravest first."""
+    """Yield warnings about easily misread results, the gravest first."""
     samples = found.samples
     controls = found.controls
     if not controls.played:
@@ -236,11 +236,6 @@ def _warnings(scores: TextScores, found: EnergyFindings, level: float) -> Iterat
         yield from () if told is None else (told,)
     yield from _missed_rate_warnings([x for x in samples.thresholds if not x.kept])
     yield from _resolution_warnings(scores, samples)
-    yield from _inversion_warnings(found)
-
-
-def _inversion_warnings(found: EnergyFindings) -> Iterator[str]:
-    """Yield a sentence on samples, and one on patients, where attacks confuse the sides."""
     for unit, where in zip(found.units, ("", "Patient by patient: "), strict=False):
         if unit.headline.inverted:
             first, _ = direction.sentences(unit.headline.inverted)

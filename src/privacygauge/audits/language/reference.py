@@ -1,4 +1,4 @@
-"""What `privacygauge language train-reference` asks, and doing it: no audit, but made for one."""
+"""Options of `privacygauge language train-reference`, and the training that it starts."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Example: privacygauge language train-reference others.jsonl --out reference
 
 Example: privacygauge language train-reference others.jsonl --further start --out reference
 """
-"""What it does, with an example."""
+"""Help of the command, with an example."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceRequest(Request):
-    """What was asked."""
+    """Options for training a reference model."""
 
     UNUSED: ClassVar[tuple[str, ...]] = ("level", "title", "note")
 
@@ -84,21 +84,21 @@ class ReferenceRequest(Request):
     )
 
     def check(self, jobs: int) -> None:
-        """Raise where a model to start from is given, and what that model is like too."""
+        """Raise if both a model to start from and the shape of a new one are given."""
         named = [name for name in _SCRATCH if name in self.given]
         if self.further is not None and named:
             raise InputError(f"--{named[0]} goes with a new model, not with --further")
 
     @property
     def given(self) -> dict[str, Any]:
-        """What was said of the model and of its training, where there is a default otherwise."""
+        """Options of the model and its training that differ from the defaults."""
         names = (*_SCRATCH, "context", "epochs", "rate")
         every = {name: getattr(self, name) for name in names}
         return {name: value for name, value in every.items() if value is not None}
 
 
 def play(asked: ReferenceRequest, work: Work) -> str:
-    """Train the model, resuming an interrupted training, and return what is said of it."""
+    """Train the model, resuming an interrupted training, and return a summary."""
     from privacygauge.language.text_files import Columns, load_texts
     from privacygauge.language.training import train_further, train_reference
     from privacygauge.runs.folder import require_local

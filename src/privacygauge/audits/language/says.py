@@ -1,4 +1,4 @@
-"""What an audit of a language model says: its numbers, keys and words, as a report."""
+"""The report of an audit of a language model: its numbers, keys and words."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from privacygauge.report.values import About, Json, Measure, Report, Worst
 
 
 def report(f: LanguageAudit) -> Report:
-    """Return everything that the audit says, as plain values."""
+    """Return the report, as plain values."""
     void = (
         "A control fired: the numbers of the attacks are void as a measure of what the model "
         "memorised. "
@@ -66,7 +66,7 @@ def report(f: LanguageAudit) -> Report:
 
 
 def _highest_measures(f: LanguageAudit) -> Iterator[Measure]:
-    """Yield the highest numbers over all attacks; first that of which the verdict speaks.
+    """Yield the highest numbers over all attacks; first the one in the verdict.
 
     The verdict is about the graver of samples and patients: either may err at the audit's level.
     """
@@ -107,7 +107,7 @@ def _one_run(f: LanguageAudit) -> Measure:
 
 def _patients(f: LanguageAudit) -> Iterator[Measure]:
     """Yield the highest accuracy and the highest AUC, patient by patient."""
-    # What was not played has the labels and the guessing of samples.
+    # Questions that were not played keep the labels and the guessing rate of samples.
     unit = f.samples if isinstance(f.patients, Skipped) else f.patients
     by_name = {x.name: x for x in measures.highest(f.attacks(unit))}
     for name in ("accuracy", "auc"):
@@ -119,7 +119,7 @@ def _patients(f: LanguageAudit) -> Iterator[Measure]:
 
 
 def _cards(f: LanguageAudit) -> Iterator[Measure]:
-    """Yield the headline numbers; the control comes first where one fires."""
+    """Yield the headline numbers; a control that fires comes first."""
     first, *others = measures.cards(f.attacks(f.samples))
     if f.controls.void:
         yield from _control(f.controls.reference)
@@ -167,7 +167,7 @@ def _worst(f: LanguageAudit) -> Worst:
 
 
 def records_frame(f: LanguageAudit) -> DataFrame:
-    """Return one row for every judged sample.
+    """Return one row per judged sample.
 
     Columns: ``sample``, ``group`` and ``energy_reference`` (missing where not given),
     ``energy_target``, ``score`` (the likelihood ratio, or the loss without a reference; higher
@@ -193,7 +193,7 @@ def records_frame(f: LanguageAudit) -> DataFrame:
 
 
 def _data(f: LanguageAudit) -> dict[str, Json]:
-    """Return the keys that reports of this kind alone have; texts are not in it.
+    """Return the keys of ``report.json`` that only this kind of report has; texts are not in it.
 
     ``attacks`` are those on samples; those on patients are under ``patients``, and those on short
     and long samples under ``lengths``.
@@ -312,7 +312,7 @@ _OF_SIGNALS = {
         "learnt loses more.",
     ),
 }
-"""Signals that only some audits have."""
+"""Signals that occur in some audits only."""
 
 _OF_TEXTS = {
     "Sample, patient": "A text that is asked about, and the person whom several of them belong to. "

@@ -1,4 +1,4 @@
-"""The sections of the page on a language model, and what a terminal prints of them."""
+"""Sections of the page on a language model, and its tables for a terminal."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from privacygauge.report.numbers import (
 from privacygauge.report.values import Block, Cell, Content, Heading, Plot, Section, Table
 
 _RATES = (0.1, 0.01)
-"""False-positive rates that smaller tables of attacks show."""
+"""False-positive rates of the smaller tables of attacks."""
 
 _FIRES = "FIRES"
-"""What a control says that tells members from non-members."""
+"""Mark of a control that tells members from non-members."""
 
 _LOG = (
     "How many members an attack finds (up) for how many false alarms (right), enlarged at few "
@@ -48,27 +48,22 @@ def all_sections(f: LanguageAudit) -> tuple[Section, ...]:
         thresholds="Thresholds were taken",
         targets=("Judged", measured_on(f)),
     )
+    questions = measures.questions_section(f.questions)
     return (
         Section("controls", "Is the test honest?", tuple(_controls(f))),
         Section("game", "What was played", (game,), "The game"),
         tables.section(f.attacks(f.samples)),
         Section("thresholds", "Thresholds", tuple(_thresholds(f))),
         Section("patients", "Patient by patient", tuple(_patients(f)), "Patients"),
-        *_questions(f),
+        *(() if questions is None else (questions,)),
         Section("lengths", "Short and long samples", tuple(_lengths(f)), "Short and long"),
         Section("curves", "Curves", tuple(_curves(f))),
         Section("records", "The riskiest samples", tuple(_riskiest(f)), "Riskiest samples"),
     )
 
 
-def _questions(f: LanguageAudit) -> Iterator[Section]:
-    found = measures.questions_section(f.questions)
-    if found is not None:
-        yield found
-
-
 def overview(f: LanguageAudit) -> Iterator[Table]:
-    """Yield what a terminal prints below the numbers."""
+    """Yield the tables of a terminal below the numbers."""
     area = f"AUC ({rate(f.level)} interval)"
     yield table(
         "areas",
@@ -97,7 +92,7 @@ def overview(f: LanguageAudit) -> Iterator[Table]:
 
 
 def riskiest(f: LanguageAudit) -> Riskiest:
-    """Return the members' samples of the highest score."""
+    """Return the members' samples with the highest scores."""
     return records.riskiest_records(f.records, f.energies.signal, f.energies.score, members=True)
 
 
@@ -132,24 +127,21 @@ def _control_rows(f: LanguageAudit) -> Iterator[dict[str, Content]]:
         "AUC of a classifier that sees the words and no model, on people that it did not learn "
         "from; at most 0.5 in an honest test, but for chance",
     )
-    yield _matching_row(f.controls.matched, f.energies.signal)
+    matched = f.controls.matched
+    fall = ""
+    if not isinstance(matched, Skipped):
+        fall = (
+            f"Fall of the AUC of {f.energies.signal}, from {decimal(matched.before, 3)} to "
+            f"{decimal_estimate(matched.after)} among samples that the reference model finds "
+            "equally hard; 0 in an honest test"
+        )
+    yield _control("Attack after matching", matched, fall)
     yield _control(
         "Number of texts alone",
         f.controls.sizes,
         "AUC of how many texts a patient has; 0.5 where both sides were drawn alike. The numbers "
         "stand even if it fires: patients are compared on equally many texts",
     )
-
-
-def _matching_row(found: MatchedAttack | Skipped, attack: str) -> dict[str, Content]:
-    fall = ""
-    if not isinstance(found, Skipped):
-        fall = (
-            f"Fall of the AUC of {attack}, from {decimal(found.before, 3)} to "
-            f"{decimal_estimate(found.after)} among samples that the reference model finds "
-            "equally hard; 0 in an honest test"
-        )
-    return _control("Attack after matching", found, fall)
 
 
 def _control(

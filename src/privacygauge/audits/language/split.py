@@ -1,4 +1,4 @@
-"""What `privacygauge language split` asks, and doing it: no audit, but made for an honest one."""
+"""Options of `privacygauge language split`, and the split that it makes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ HELP = """Deal people into members, non-members, population and reference, befor
 
 Example: privacygauge language split notes.jsonl --out dealt
 """
-"""What it does, with an example."""
+"""Help of the command, with an example."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SplitRequest(Request):
-    """What was asked."""
+    """Options for dealing texts by coins."""
 
     UNUSED: ClassVar[tuple[str, ...]] = ("level", "title", "note")
 
@@ -49,7 +49,7 @@ class SplitRequest(Request):
 
 
 def play(asked: SplitRequest, work: Work) -> str:
-    """Deal the texts, write the sides and the coins, and return what is said of them."""
+    """Deal the texts, write the sides and the coins, and return a summary."""
     from pathlib import Path
 
     from privacygauge.errors import OutputError

@@ -71,7 +71,13 @@ def verdict(f: LanguageAudit) -> Verdict:
     grade = found.grade
     headline = found.headline
     if found.question == "records":
-        headline = f"{grade.word.capitalize()} leak: {_exposed_people_text(f)}"
+        exposed = f.questions.exposed
+        people = several(exposed, "text" if f.energies.group is None else "patient")
+        headline = (
+            f"{grade.word.capitalize()} leak: at least {people} "
+            f"{'stands' if exposed == 1 else 'stand'} out among all, as nobody does whom the model "
+            "has not seen"
+        )
     elif len(f.units) > 1 and grade not in (NONE, UNTOLD):
         headline += f", {one_by_one}"
     said = tuple(_sentences(f, unit, found))
@@ -98,18 +104,8 @@ def verdict(f: LanguageAudit) -> Verdict:
     )
 
 
-def _exposed_people_text(f: LanguageAudit) -> str:
-    """Return how many people stand out, or texts where nobody knows whose they are."""
-    what = "text" if f.energies.group is None else "patient"
-    n = f.questions.exposed
-    return (
-        f"at least {several(n, what)} {'stands' if n == 1 else 'stand'} out among all, as nobody "
-        "does whom the model has not seen"
-    )
-
-
 def _doubt(f: LanguageAudit, grade: Grade) -> tuple[str, ...] | None:
-    """Return a headline, and sentences, where neither a leak nor its absence was shown."""
+    """Return a headline and sentences if neither a leak nor its absence was shown."""
     if grade in (NONE, UNTOLD) and "patients" in f.blunt:
         return (
             "Cannot be told: most patients have texts among the members and among the non-members",
@@ -152,7 +148,7 @@ def _doubt(f: LanguageAudit, grade: Grade) -> tuple[str, ...] | None:
 
 
 def leading(f: LanguageAudit) -> tuple[UnitFindings, GradedAttacks]:
-    """Return what the verdict speaks of, samples or patients, and what the attacks showed there."""
+    """Return the unit of the verdict, samples or patients, and the graded attacks on it."""
     found = [(unit, grade_attacks(f.spoken(unit))) for unit in f.units]
     grade = gravest(x.grade for _, x in found)
     return next((unit, x) for unit, x in found if x.grade == grade)
@@ -191,7 +187,7 @@ def _sentences(f: LanguageAudit, unit: UnitFindings, found: GradedAttacks) -> It
 
 
 def _controls_text(f: LanguageAudit) -> str:
-    """Return what the controls say where none fires."""
+    """Describe the controls if none fires."""
     names = [name for name, _ in f.controls.played]
     if not names:
         return (
@@ -228,7 +224,7 @@ def _void_text(f: LanguageAudit) -> Iterator[str]:
 
 
 def _fired_controls_text(f: LanguageAudit) -> Iterator[str]:
-    """Yield what each control says that fires, and how that fits to coins."""
+    """Yield the findings of each control that fires, and whether they agree with coins."""
     who = {
         "reference": "The reference model, which saw none of the samples,",
         "spread": "How far from the middle the reference model, which saw none of the samples, "
@@ -299,7 +295,7 @@ def _limits_text(grade: Grade) -> str:
 
 
 def measured_on(f: LanguageAudit) -> str:
-    """Return how many samples and patients were judged, in words."""
+    """Describe the number of judged samples and patients."""
     told = f"{count(f.samples.n_in)} members, {count(f.samples.n_out)} non-members"
     if isinstance(f.patients, Skipped):
         return f"{told} (samples)"
@@ -307,7 +303,7 @@ def measured_on(f: LanguageAudit) -> str:
 
 
 def advice(f: LanguageAudit, grade: Grade) -> tuple[str, ...]:
-    """Return what to do next, the most urgent first; where it cannot be told, a control fired."""
+    """Return the next steps, the most urgent first; an inconclusive grade means a control fired."""
     first = _HONEST if grade == UNTOLD else _remedies(grade)
     return (*first, *_inputs(f), _REPEAT)
 
@@ -328,7 +324,7 @@ def _remedies(grade: Grade) -> Iterator[str]:
 
 
 def _inputs(f: LanguageAudit) -> Iterator[str]:
-    """Yield what would make the next audit tell more."""
+    """Yield inputs that would make the next audit more informative."""
     if f.energies.reference is None:
         yield (
             "Add energies of a reference model (a column energy_reference): the loss alone is a "

@@ -1,4 +1,4 @@
-"""What `privacygauge holdout log` asks, and how it is played."""
+"""Options of `privacygauge holdout log`, and its run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from privacygauge.audits.work import Work
 
 METRICS = (*amounts("findings", "suspects"), *shares("explained"))
-"""What a history can be held to."""
+"""Metrics that a history can be held to."""
 
 _NAME = "holdout log"
 
@@ -39,7 +39,7 @@ Example: privacygauge holdout log Submissions.csv --n 3000 --n-private 7000
 
 @dataclass(frozen=True, kw_only=True)
 class LogRequest(Request):
-    """What was asked."""
+    """Options of an audit of a leaderboard's history."""
 
     history: str = argument(
         "HISTORY",
@@ -88,7 +88,7 @@ class LogRequest(Request):
 
 
 def play(asked: LogRequest, work: Work) -> LeaderboardAudit:
-    """Return the audit that was asked for."""
+    """Run the requested audit."""
     from privacygauge.audits.leaderboard.play import GUARDS as REPLAYED
     from privacygauge.audits.leaderboard.play import audit_leaderboard
     from privacygauge.holdout.history.reading import read_history

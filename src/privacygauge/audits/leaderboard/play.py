@@ -1,4 +1,4 @@
-"""The audit of a leaderboard's history: what stands out, and what a guard would have shown."""
+"""The audit of a leaderboard's history: tests for cheating, and replays under guards."""
 
 from __future__ import annotations
 
@@ -17,25 +17,26 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GUARDS = ("exact", "round:2", "noise:0.005", "ladder", "ladder:0.01")
-"""Under which a history is replayed."""
+"""Guards under which a history is replayed by default."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LeaderboardAudit(Reported, HistoryFindings):
-    """What an audit of a leaderboard's history found, with ways to look at it."""
+    """Findings of an audit of a leaderboard's history, with its report, tables and plots."""
 
     origin: Origin
-    """Where it comes from; an honest history has no finding with the probability of its level, all
-    tests together."""
+    """Origin of the findings; an honest history has none with the probability of the level, over
+    all tests.
+    """
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         from privacygauge.audits.leaderboard.says import report
 
         return report(self)
 
     def plot_history(self, ax: Axes | None = None) -> Axes:
-        """Return axes with scores, best so far, noise and Ladder over the submissions."""
+        """Plot scores, best so far, noise and Ladder over the submissions."""
         from privacygauge.audits.leaderboard.says import plot_history
 
         return plot_history(self, ax)
@@ -50,7 +51,7 @@ def audit_leaderboard(
     command: str = "audit_leaderboard",
     provenance: Mapping[str, str] | None = None,
 ) -> LeaderboardAudit:
-    """Return what stands out in a leaderboard's history, and what guards would have shown.
+    """Test a leaderboard's history for cheating, and replay it under guards.
 
     Parameters
     ----------
@@ -60,12 +61,12 @@ def audit_leaderboard(
     guards : sequence of str
         Under which the history is replayed, as `guard_named` reads them.
     seed : int
-        Of the points on which all answers are compared, and of the guards' noise.
+        Seed of the sample of compared points, and of the guards' noise.
     level : float
         In (0, 1): a history that keeps to every test's null has no finding with at least this
         probability (Holm, over all accounts, groups and detectors).
     command, provenance
-        What the report names as its origin.
+        Name of the command or call, as the report prints it.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What an audit of a leaderboard's history says: its numbers, sections and words, as a report."""
+"""The report of an audit of a leaderboard's history: its numbers, sections and words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from privacygauge.audits.leaderboard.play import LeaderboardAudit
 from privacygauge.audits.leaderboard.verdict import verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.history.evidence import ALL, FINAL_GAP
-from privacygauge.holdout.history.overfitting import Overfitting
 from privacygauge.holdout.history.replay import Replay
 from privacygauge.holdout.history.standing_out import CorrectedTest
 from privacygauge.report.axes import DASHES, OTHER, SERIES, axes, legend
@@ -49,17 +48,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _ROWS = 25
-"""Tests that are listed; all are in report.json."""
+"""Number of tests listed; all are in report.json."""
 
 _NAMED = 8
-"""Accounts that a row names."""
+"""Number of accounts that a row names."""
 
 _MOST = 4_000
-"""Submissions that are drawn singly; of more an even choice, flagged ones always."""
+"""Largest number of submissions drawn singly; from more an even sample, and all flagged ones."""
 
 
 def report(f: LeaderboardAudit) -> Report:
-    """Return everything that the audit says, as plain values."""
+    """Return the report, as plain values."""
     n = several(len(f.submissions.accounts), "submission")
     accounts = several(f.n_accounts, "account")
     classes = f" and {count(f.n_classes)} classes" if f.n_classes else ""
@@ -275,7 +274,7 @@ def _final_scores_section(f: LeaderboardAudit) -> tuple[Section, ...]:
         f"{slope}, 1 where gains carry over in full. The rank correlation of teams is {ranks}."
     )
     tested = {x.accounts: x.adjusted for x in f.tests if x.detector is FINAL_GAP}
-    # A difference that sampling does not explain is no finding yet: the page says why.
+    # A difference that sampling does not explain is not yet a finding: the page says why.
     quiet = [
         team.account
         for team in e.teams
@@ -377,10 +376,15 @@ def _terms(f: LeaderboardAudit) -> dict[str, str]:
 
 
 def _data(f: LeaderboardAudit) -> dict[str, Json]:
-    """Return the keys that reports of this kind alone have.
+    """Return the keys of ``report.json`` that only this kind of report has.
 
     Submitted answers and labels are not in it, only numbers of submissions in time from 0.
     """
+    ended: dict[str, Json] = {}
+    if f.ended is not None:
+        keys = "account", "submissions", "public", "private", "difference", "p_value"
+        teams: list[Json] = [pick_values(team, *keys) for team in f.ended.teams]
+        ended["ended"] = {**pick_values(f.ended, "mean", "top", "slope", "ranks"), "teams": teams}
     return {
         **pick_values(f, "n", "evidence", "suspects", "copies", classes="n_classes"),
         **pick_values(
@@ -391,7 +395,7 @@ def _data(f: LeaderboardAudit) -> dict[str, Json]:
         "findings": [{**_test(test), "submissions": test.rows.tolist()} for test in f.findings],
         "tests": [_test(test) for test in f.tests],
         "winner": {**pick_values(f.winner, "explained"), **pick_values(f.winner, *vars(f.winner))},
-        **_ended_data(f.ended),
+        **ended,
         "ladder": pick_values(f, guard="ladder", improvements="ladder_rises"),
         "guards": [
             pick_values(
@@ -400,14 +404,6 @@ def _data(f: LeaderboardAudit) -> dict[str, Json]:
             for r in f.replays
         ],
     }
-
-
-def _ended_data(ended: Overfitting | None) -> dict[str, Json]:
-    if ended is None:
-        return {}
-    keys = "account", "submissions", "public", "private", "difference", "p_value"
-    teams: list[Json] = [pick_values(team, *keys) for team in ended.teams]
-    return {"ended": {**pick_values(ended, "mean", "top", "slope", "ranks"), "teams": teams}}
 
 
 def _test(test: CorrectedTest) -> dict[str, Json]:

@@ -22,9 +22,9 @@ from privacygauge.report.values import Gauge, Grade, Severity, Verdict, gauge_li
 
 QUIET = Grade("nothing stands out", Severity.NOTHING)
 LOUD = Grade("something stands out", Severity.MODERATE)
-"""A finding is no proof, so it is not grave."""
+"""Grade of a finding: moderate and not grave, since it is not a proof."""
 GRADES = (QUIET, LOUD)
-"""From mild to grave."""
+"""Grades, from mild to grave."""
 
 NO_PROOF = (
     "A finding is no proof of intent: each says what it may come from besides. Look at the "
@@ -34,7 +34,7 @@ _NAMED = 3
 
 
 def verdict(f: LeaderboardAudit) -> Verdict:
-    """Return whether anything stands out, who, and what selection alone explains."""
+    """Return the verdict: findings, accounts, and the part that selection alone explains."""
     found = grade(f)
     scale = (UNTOLD,) if found is UNTOLD else GRADES
     unsaid = NO_PROOF if f.findings else _undetected_text(f)
@@ -51,7 +51,7 @@ def verdict(f: LeaderboardAudit) -> Verdict:
 
 
 def _gauge(f: LeaderboardAudit) -> Gauge | None:
-    """Return the clearest test beside the level of all tests; None without a test, or of errors."""
+    """Return the clearest test and the joint level of all; None without a test, or for errors."""
     if not f.tests or f.errors:
         return None
     least = min(test.adjusted for test in f.tests)
@@ -77,7 +77,7 @@ def grade(f: LeaderboardAudit) -> Grade:
 
 
 def headline(f: LeaderboardAudit) -> str:
-    """Return the verdict in a line."""
+    """Return the verdict in one line."""
     if not f.tests:
         return "It cannot be told: this history holds too little for any test"
     if f.errors:
@@ -90,7 +90,7 @@ def headline(f: LeaderboardAudit) -> str:
 
 
 def advice(f: LeaderboardAudit) -> Iterator[str]:
-    """Yield what to do next, the most urgent first."""
+    """Yield the next steps, the most urgent first."""
     if f.errors:
         yield "Give scores of which more is better, such as 1 less the error rate, and ask again."
         return
@@ -126,7 +126,10 @@ def _sentences(f: LeaderboardAudit) -> Iterator[str]:
         )
     by_detector = {test.detector.name: test for test in reversed(f.findings)}
     clearest = sorted(by_detector.values(), key=lambda test: test.p_value)
-    yield from (detector_sentence(test, _all_of(f, test)) for test in clearest[:_NAMED])
+    for test in clearest[:_NAMED]:
+        same = [x for x in f.findings if x.detector == test.detector]
+        accounts = dict.fromkeys(name for x in same for name in x.accounts)
+        yield detector_sentence(test, tuple(accounts))
     yield _lead(f)
     if f.ladder_rises is not None:
         yield (
@@ -144,11 +147,6 @@ def detector_sentence(test: CorrectedTest, accounts: tuple[str, ...]) -> str:
         f"{plain(test.detector.title)} ({plain(first_names(accounts, _NAMED))}): {says} "
         f"(p {_p(test.p_value)}; corrected for all tests {_p(test.adjusted)})."
     )
-
-
-def _all_of(f: LeaderboardAudit, test: CorrectedTest) -> tuple[str, ...]:
-    same = [x for x in f.findings if x.detector == test.detector]
-    return tuple(dict.fromkeys(name for x in same for name in x.accounts))
 
 
 def _p(value: float) -> str:

@@ -1,4 +1,4 @@
-"""What `privacygauge dp-audit` asks, and how it is played."""
+"""Options of `privacygauge dp-audit`, and its run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from privacygauge.evaluate.claim_designs import Design
 
 METRICS = amounts("epsilon", "epsilon-gaussian")
-"""What a release can be held to."""
+"""Metrics that a release can be held to."""
 
 _HELP = """Audit a claim of differential privacy by what is guessed about canaries.
 
@@ -29,7 +29,7 @@ _LIMITS = (
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimRequest(Request):
-    """What was asked."""
+    """Options of an audit of a privacy claim."""
 
     canaries: str = argument(
         "CANARIES",
@@ -102,7 +102,7 @@ class ClaimRequest(Request):
 
     @property
     def design(self) -> Design:
-        """How the canaries were trained on."""
+        """Design of the training with canaries."""
         from privacygauge.evaluate.claim import CHOOSING
         from privacygauge.evaluate.claim_designs import ManyRuns, OneRun, Sequential
         from privacygauge.evaluate.sampled_steps import SampledSteps
@@ -132,7 +132,7 @@ class ClaimRequest(Request):
 
 
 def play(asked: ClaimRequest, work: Work) -> ClaimAudit:
-    """Return the audit that was asked for."""
+    """Run the requested audit."""
     from privacygauge.audits.privacy_claim.play import audit_privacy_claim
 
     return audit_privacy_claim(

@@ -40,34 +40,35 @@ NO_CONTROL = Skipped(
     "power",
     "needs a control: the same attack's scores of the same training with its noise switched off",
 )
-"""Where nobody knows what the attack would have found."""
+"""Reason for an unknown power of the attack."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ClaimAudit(BoundsOfDesign, Reported):
-    """What an audit of a claimed (epsilon, delta) found, with ways to look at it."""
+    """Findings of an audit of a claimed (epsilon, delta), with its report, tables and plots."""
 
     origin: Origin
-    """Where it comes from; its level is that of all bounds together."""
+    """Origin of the findings; its level is that of all bounds jointly."""
     claim: PrivacyClaim
-    """What is said of the training, of all that changes with one canary's coin."""
+    """Claim about the training, for everything that changes with one canary's coin."""
     canaries: CanaryScores
     """The scores."""
     of: ClaimUnit = RECORD
-    """Whose privacy was claimed, and which neighbours."""
+    """Unit whose privacy was claimed, and the adjacency of datasets."""
     apart: int = 1
-    """How many of these units change with a coin; `claim` is what is promised of so many."""
+    """Number of units that change with a coin; `claim` holds for all of them together."""
     inverted: tuple[InvertedAttack, ...] = ()
-    """The scores, where they are higher for canaries that were left out; or would refute the claim
-    if they were reversed."""
+    """Scores that are higher for canaries that were left out, or that would refute the claim if
+    reversed.
+    """
     power: Power | Skipped = NO_CONTROL
-    """What the same attack shows where the guarantee is switched off."""
+    """Power of the same attack with the guarantee switched off."""
     controls: tuple[Power, ...] = ()
-    """What it shows of trainings that are broken otherwise."""
+    """Power of the attack on trainings that are broken in other ways."""
 
     @property
     def blind_to(self) -> Power | None:
-        """The control that shows least, if the same attack does not refute the claim of it."""
+        """The control with the weakest result, if the same attack does not refute its claim."""
         if isinstance(self.power, Skipped):
             return None
         least = min((self.power, *self.controls), key=lambda x: x.detectable)
@@ -75,22 +76,22 @@ class ClaimAudit(BoundsOfDesign, Reported):
 
     @property
     def n_in(self) -> int:
-        """The number of rows whose canary was put in."""
+        """Number of rows whose canary was put in."""
         return int(self.canaries.member.sum())
 
     @property
     def n_out(self) -> int:
-        """The number of rows whose canary was left out."""
+        """Number of rows whose canary was left out."""
         return len(self.canaries.member) - self.n_in
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         from privacygauge.audits.privacy_claim.says import report
 
         return report(self)
 
     def plot_curve(self, ax: Axes | None = None) -> Axes:
-        """Return axes with the bound by the number of guesses."""
+        """Plot the bound by the number of guesses."""
         from privacygauge.audits.privacy_claim.says import plot_curve
 
         return plot_curve(self, ax)
@@ -112,7 +113,7 @@ def audit_privacy_claim(
     command: str = "audit_privacy_claim",
     provenance: Mapping[str, str] | None = None,
 ) -> ClaimAudit:
-    """Compare a claimed (epsilon, delta) with what is guessed about canaries.
+    """Compare a claimed (epsilon, delta) with guesses about canaries.
 
     Parameters
     ----------
@@ -136,9 +137,9 @@ def audit_privacy_claim(
         guarantee switched off, such as without noise. Without one an audit that refutes nothing
         could not have told.
     claim_of : {"record", "person"} or int
-        Whose privacy is claimed, or of how many records together. Where a person has up to k
-        canaries, which come and go together, a claim about a record promises k times its epsilon
-        to a person, by group privacy, and that is what is compared.
+        Unit whose privacy is claimed, or a number of records together. If a person has up to k
+        canaries, which come and go together, a claim about a record promises k times its epsilon to
+        a person, by group privacy, and the audit compares with that.
     adjacency : {"add-remove", "replace"}
         Whether the claim is about data sets with a unit more or less, or with another one in its
         place.
@@ -149,7 +150,7 @@ def audit_privacy_claim(
     seed : int
         Orders equal scores, and draws the rows that choose thresholds.
     level : float
-        Of all bounds together, in (0, 1).
+        Level of all bounds jointly, in (0, 1).
     command, provenance
         As in `audit_model`.
 
@@ -185,7 +186,7 @@ def audit_privacy_claim(
     rows = by_unit(given)
     told: tuple[str, ...] = (repeats,) if repeats else ()
     most = 1 if given.unit is None else int(np.bincount(given.unit).max())
-    # Of many runs, rows that repeat each other are one training that was written down twice.
+    # With many runs, equal rows are one training that was recorded twice.
     apart = of.steps(most if in_one_run or not repeats else 1, left_out)
     if apart > 1:
         claim = claim_of_group(claim, apart)
@@ -246,7 +247,7 @@ def audit_privacy_claim(
 def _of_group(
     of: ClaimUnit, epsilon: float, together: PrivacyClaim, most: int, left_out: LeftOut
 ) -> str:
-    """Return what a claim promises where several of its units change together, in words."""
+    """Describe the claim for several units that change together."""
     several = most > 1 and of.records is not None and most > of.records
     both = of.adjacency == "add-remove" and left_out == "replaced"
     why = [
@@ -264,7 +265,7 @@ def _of_group(
 
 
 def _untrue(transcript: Transcript, mechanism: SampledSteps | None, level: float) -> Skipped | None:
-    """Return why scores contradict the mechanism that is assumed, None where they do not."""
+    """Return why scores contradict the assumed mechanism; None if they do not."""
     if mechanism is not None and mechanism.contradicted(transcript, level):
         return Skipped(
             "DP-SGD bound",
@@ -294,7 +295,7 @@ def audit_dp_sgd(
     seed: int = 0,
     level: float = 0.95,
 ) -> ClaimAudit:
-    """Return what one training gives away of its canaries, beside the epsilon that is claimed.
+    """Audit one training by its canaries, against the epsilon that is claimed.
 
     Parameters
     ----------
@@ -321,7 +322,7 @@ def audit_dp_sgd(
         that of `DpSgd` or `OpacusDpSgd`; of others there is none, and an audit that refutes nothing
         could not have told.
     seed : int
-        Of the coins and of the training.
+        Seed of the coins and of the training.
     level : float
         In (0, 1).
 
@@ -395,10 +396,10 @@ def audit_dp_sgd(
 
 
 _NO_CLIP = 1e6
-"""Times the norm that gradients are clipped to: longer ones there are none."""
+"""Clipping norm, as a multiple of the claimed one, that no gradient reaches."""
 
 
 def as_transcript(canaries: CanariesLike) -> Transcript:
-    """Return one row for each unit of canaries of one run."""
+    """Return one row per unit of canaries of one run."""
     rows = by_unit(with_units(as_canaries(canaries), equal_ids=True)[0])
     return Transcript(rows.score, rows.member)

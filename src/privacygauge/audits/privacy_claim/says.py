@@ -1,4 +1,4 @@
-"""What an audit of a privacy claim says: its numbers, sections and words, as a report."""
+"""The report of an audit of a privacy claim: its numbers, sections and words."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NAMES = {
 }
 
 _TOLD = 5
-"""About this many points of the curve are told in words."""
+"""Approximate number of points of the curve that the text names."""
 
 _PLAYED = {
     "one-run": "For every canary a fair coin of its own decides whether it is put into the "
@@ -63,7 +63,7 @@ _ACROSS = {
 
 
 def report(f: ClaimAudit) -> Report:
-    """Return everything that the audit says, as plain values."""
+    """Return the report, as plain values."""
     canaries = f.canaries
     n = count(f.n_in + f.n_out)
     dealt = f"{n} made-up records were put in or left out by coins"
@@ -75,6 +75,9 @@ def report(f: ClaimAudit) -> Report:
         f"The claim is about {f.of.text}. The verdict compares the bounds with it at its delta, "
         f"all bounds together at {rate(f.level)}.",
     )
+    protected = f"of {f.of.text}"
+    if f.apart != 1:
+        protected = f"which a claim about {f.of.text} promises of {f.apart} together"
     return Report(
         "privacy-claim",
         "Audit of a claim of differential privacy",
@@ -84,7 +87,7 @@ def report(f: ClaimAudit) -> Report:
             "the scores of the canaries, as the owner measured them",
             "differential-privacy-audit",
         ),
-        intro=f"The claim: {claim_text(f)}, {_protected_unit_text(f)}. The sample: {_sample(f)}. "
+        intro=f"The claim: {claim_text(f)}, {protected}. The sample: {_sample(f)}. "
         "A bound says that "
         "epsilon is at least this large; no attack can say that it is small.",
         origin=f.origin,
@@ -101,12 +104,6 @@ def report(f: ClaimAudit) -> Report:
         frames={"records.parquet": lambda: frame(columns), "curve.csv": lambda: curve_frame(f)},
         nothing_left_out="Nothing: every bound was computed.",
     )
-
-
-def _protected_unit_text(f: ClaimAudit) -> str:
-    if f.apart == 1:
-        return f"of {f.of.text}"
-    return f"which a claim about {f.of.text} promises of {f.apart} together"
 
 
 def _sample(f: ClaimAudit) -> str:
@@ -252,7 +249,7 @@ def _curve(f: ClaimAudit) -> Plot:
 
 
 def plot_curve(f: ClaimAudit, ax: Axes | None = None) -> Axes:
-    """Draw the bound by the number of guesses, and the largest there could be; `curve_frame`.
+    """Draw the bound by the number of guesses, and the largest possible one; `curve_frame`.
 
     Descriptive: each point is a bound as if it were the only one.
     """
@@ -300,7 +297,7 @@ def curve_frame(f: ClaimAudit) -> DataFrame:
 
 
 def _data(f: ClaimAudit) -> dict[str, Json]:
-    """Return the keys that reports of this kind alone have."""
+    """Return the keys of ``report.json`` that only this kind of report has."""
     guessed = f.guessed
     pairs = () if guessed is None else zip(guessed.n_guesses, guessed.n_right, strict=True)
     return {

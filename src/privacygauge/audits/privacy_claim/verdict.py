@@ -16,23 +16,24 @@ STANDS = Grade("not refuted", Severity.NOTHING)
 IF_GAUSSIAN = Grade("refuted on an assumption", Severity.SMALL)
 REFUTED = Grade("refuted", Severity.GRAVE)
 GRADES = (STANDS, IF_GAUSSIAN, REFUTED)
-"""From mild to grave."""
+"""Grades, from mild to grave."""
 
 UNKNOWN = Grade("could not have told", Severity.UNTOLD)
-"""The grade where no attack on so many canaries could have refuted the claim, or where nothing
-shows that this one would have found a broken training."""
+"""The grade if no attack on this number of canaries could have refuted the claim, or if nothing
+shows that this one would have found a broken training.
+"""
 
 AT_LEAST = "A bound says how large epsilon is at least; the true one may be larger still."
-"""What a refutation does not say."""
+"""Limit of a refutation."""
 
 REVERSED = Grade("cannot be told", Severity.UNTOLD)
-"""The grade where scores are higher for canaries that were left out."""
+"""The grade if scores are higher for canaries that were left out."""
 
 NO_PROOF = (
     "That a claim is not refuted is no proof of it. A better attack, worse canaries or another "
     "access to the training may still refute it; only a proof and a correct implementation hold."
 )
-"""What a claim that stands does not say."""
+"""Limits of a claim that stands."""
 
 
 def verdict(f: ClaimAudit) -> Verdict:
@@ -64,7 +65,7 @@ def verdict(f: ClaimAudit) -> Verdict:
 
 
 def _gauge(f: ClaimAudit, found: Grade) -> Gauge:
-    """Return what was shown of epsilon beside what is claimed."""
+    """Return the gauge of the bound on epsilon, with the claimed epsilon."""
     bound = f.gaussian if found is IF_GAUSSIAN and f.gaussian is not None else f.free
     low = bound.estimate.low
     claim = f.claim.epsilon
@@ -104,7 +105,7 @@ def grade(f: ClaimAudit) -> Grade:
 
 
 def open_without_claim(f: ClaimAudit, found: Verdict) -> bool:
-    """Return whether nothing can be told even where nobody claims anything.
+    """Return whether the audit is inconclusive even without a claim.
 
     A positive control is what a claim needs to stand. Where there is none, a leak is one that is
     shown, and its absence is limited by what so many canaries could have shown.
@@ -113,7 +114,7 @@ def open_without_claim(f: ClaimAudit, found: Verdict) -> bool:
 
 
 def exact_text(value: float) -> str:
-    """Return a number that somebody claimed, with all of its digits and no more.
+    """Return a claimed number with all of its digits and no more.
 
     Examples
     --------
@@ -135,7 +136,7 @@ def size(f: ClaimAudit) -> str:
 
 
 def advice(f: ClaimAudit, found: Grade) -> tuple[str, ...]:
-    """Return what to do next, the most urgent first."""
+    """Return the next steps, the most urgent first."""
     if found in (REFUTED, IF_GAUSSIAN):
         return (
             "The guarantee does not hold: withdraw the claim or the model.",
@@ -255,7 +256,7 @@ def _sentences(f: ClaimAudit, found: Grade) -> Iterator[str]:
 
 
 def _power(f: ClaimAudit) -> Iterator[str]:
-    """Yield what the control says of the attack."""
+    """Yield the power of the attack, by the control."""
     if isinstance(f.power, Skipped):
         yield "What the attack would have shown of a broken training was not measured."
         return

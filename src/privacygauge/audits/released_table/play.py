@@ -1,4 +1,4 @@
-"""The audit of a synthetic table that was already released: what it gives away about people."""
+"""The audit of a synthetic table that was already released: its leak about people."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SMALLER = 0.2
-"""A holdout of fewer records than this share of the real ones is much smaller."""
+"""Share of the real records below which a holdout counts as much smaller."""
 
 
 def risk_name(risk: ReleaseRisk) -> str:
-    """Return what a risk is called, such as ``inference (income)``."""
+    """Return the name of a risk, such as ``inference (income)``."""
     return plain(risk.title)
 
 
 def said_of(overlap: Overlap) -> str:
-    """Return what an overlap means, in a sentence."""
+    """Describe an overlap in a sentence."""
     found = (
         f"{overlap.shared:,} of the {overlap.n_holdout:,} holdout records stand in the real table "
         f"({percent(overlap.shared / overlap.n_holdout)}; by chance it would be about "
@@ -71,7 +71,7 @@ def said_of(overlap: Overlap) -> str:
 
 
 def said_of_learnt(learnt: HoldoutCopies) -> str:
-    """Return what it means that the generator saw the holdout, in a sentence."""
+    """Describe holdout records that the generator saw, and the consequence, in a sentence."""
     if learnt.nearly:
         return (
             f"{learnt.copied:,} of the {learnt.n_holdout:,} holdout records have more in common "
@@ -107,7 +107,7 @@ def said_of_people(people: People) -> str:
 
 
 def no_control(release: Release) -> str | None:
-    """Return why a holdout that was given was left out, in a sentence; None where it was not."""
+    """Return why a given holdout was left out, in a sentence; None if it was not."""
     if release.learnt is not None:
         return said_of_learnt(release.learnt)
     if release.people is not None:
@@ -117,10 +117,10 @@ def no_control(release: Release) -> str | None:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ReleasedAudit(Reported, Release):
-    """What an audit of a released synthetic table found, with ways to look at it."""
+    """Findings of an audit of a released synthetic table, with its report, tables and plots."""
 
     origin: Origin
-    """Where it comes from."""
+    """Origin of the findings: command, seed, level and inputs."""
     game: GameDescription | Skipped
     """The membership game; Skipped without a holdout."""
     records: Records | None
@@ -140,13 +140,13 @@ class ReleasedAudit(Reported, Release):
         return f"<ReleasedAudit of {self.n_synthetic:,} synthetic rows: {headline}>"
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         from privacygauge.audits.released_table.says import report
 
         return report(self)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row for every judged record, with its id and its numbers.
+        """Return one row per judged record, with its id and its numbers.
 
         Raises
         ------
@@ -158,13 +158,13 @@ class ReleasedAudit(Reported, Release):
         return super().to_frame()
 
     def plot_roc(self, ax: Axes | None = None) -> Axes:
-        """Return axes with the ROC curves of the membership attacks."""
+        """Plot the ROC curves of the membership attacks."""
         from privacygauge.audits.released_table.sections import plot_roc
 
         return plot_roc(self, ax)
 
     def plot_risks(self, ax: Axes | None = None) -> Axes:
-        """Return axes with attack, control and baseline of each risk."""
+        """Plot attack, control and baseline of each risk."""
         from privacygauge.audits.released_table.sections import plot_risks
 
         return plot_risks(self, ax)
@@ -194,7 +194,7 @@ def audit_released(
     provenance: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> ReleasedAudit:
-    """Measure what a synthetic table gives away about the records that it was made from.
+    """Measure how far a synthetic table gives away the records that it was made from.
 
     Neither the generator nor any table but the released one is needed. What an attack achieves
     on the real records is compared with what it achieves on the holdout: people of the same
@@ -203,12 +203,12 @@ def audit_released(
     Parameters
     ----------
     real, synthetic : Table, pandas or polars frame, str or Path
-        What the generator learnt from, and what it made. Files: CSV or Parquet.
+        The training records of the generator, and its output. Files: CSV or Parquet.
     holdout : Table, pandas or polars frame, str or Path, optional
         Records drawn from the same source that the generator did not learn from. Without them no
         leak can be told from what the table says about people in general.
     schema : Schema, optional
-        What the columns are; else the real table says, as in `read_together`.
+        Kinds of the columns; by default from the real table, as in `read_together`.
     continuous, categorical, drop
         As in `read_together`.
     label : str, optional
@@ -220,7 +220,7 @@ def audit_released(
         and those of their visits. Each part is looked for alone too: a synthetic record may
         hold what one source says of somebody, and make up the rest.
     attempts : int, optional
-        Of each attack behind the three risks, at least 1; as many as `half_width` needs.
+        Attempts of each attack behind the three risks, at least 1; by `half_width` if None.
     half_width : float
         Half of the width wanted for the interval of attack minus control, in (0, 0.5), at a
         level that allows for all risks: 0.02 are two percentage points. How many attempts that
@@ -231,7 +231,7 @@ def audit_released(
         The person behind each real record (equal ids by default), and behind each
         holdout record: records of one are never taken for independent.
     show : sequence of str
-        Columns to print beside the riskiest records; none otherwise.
+        Columns to print next to the riskiest records; none otherwise.
     seed, level, command, provenance
         As in `audit_model`.
     progress : callable, optional
@@ -267,7 +267,12 @@ def audit_released(
     tables = tables_of(
         real, synthetic, holdout=holdout, schema=schema, columns=columns, compared=compared
     )
-    parts = _compared_columns(parts, tables)
+    # Columns that were left out by themselves are in no part.
+    kept = {
+        name: [c for c in columns if c not in tables.apart]
+        for name, columns in (parts or {}).items()
+    }
+    parts = {name: columns for name, columns in kept.items() if columns}
     named = checked_names(tables, label, secrets=secrets, parts=parts, show=show, ids=ids)
     asked = TableOptions(
         secrets=secrets,
@@ -296,17 +301,6 @@ def audit_released(
         game=unplayed if played is None else _game(played),
         records=None if played is None else _records(found, played, show),
     )
-
-
-def _compared_columns(
-    parts: Mapping[str, Sequence[str]] | None, tables: ReleasedTables
-) -> dict[str, Sequence[str]]:
-    """Return parts without the columns that were left out by themselves."""
-    kept = {
-        name: [c for c in columns if c not in tables.apart]
-        for name, columns in (parts or {}).items()
-    }
-    return {name: columns for name, columns in kept.items() if columns}
 
 
 def _records(found: ReleaseMeasurement, played: Membership, show: Sequence[str]) -> Records:
@@ -342,7 +336,7 @@ def _game(played: Membership) -> GameDescription:
 
 
 def _caveats(found: ReleaseMeasurement) -> tuple[str, ...]:
-    """Return what may mislead, the most important first."""
+    """Return warnings about easily misread results, the most important first."""
     tables = found.tables
     copied = found.copied
     blind = found.release.blind

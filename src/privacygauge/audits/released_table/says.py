@@ -1,8 +1,8 @@
-"""What an audit of a released table says: its numbers, words and files, as a report."""
+"""The report of an audit of a released table: its numbers, words and files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -34,19 +34,36 @@ _UNKNOWN = "not known: without a holdout there is nothing to compare with"
 _COMPARED = ("accuracy", "auc", "epsilon", "worst-records", "furthest", "beyond")
 """Measures that rest on the holdout."""
 _COMPARISONS = ("attacks", "curves", "questions", "risks")
-"""Parts of the page that do."""
+"""Sections of the page that rest on the holdout."""
 _RISK = ("name", "variant", "meaning", "attack", "control", "baseline", "risk", "outlying", "notes")
 
 
 def report(f: ReleasedAudit) -> Report:
-    """Return everything that the audit says, as plain values."""
+    """Return the report, as plain values."""
     shown = _riskiest(f)
     told = verdict(f)
     measures = tuple(_measures(f))
     parts = tuple(_sections(f, shown))
     if told.grade == UNTOLD and f.membership is not None:
-        measures = tuple(map(_hedged, measures))
-        parts = tuple(map(_with_doubt, parts))
+        # The holdout may be no control: numbers that need one are marked as conditional.
+        condition = "if the sides differ in membership alone"
+        measures = tuple(
+            replace(one, label=f"{one.label}, {condition}") if one.name in _COMPARED else one
+            for one in measures
+        )
+        doubt = text(
+            "These numbers hold only if real records and holdout differ in membership alone and "
+            "are enough to tell. The verdict says why that is not known here."
+        )
+        parts = tuple(
+            replace(part, blocks=(doubt, *part.blocks)) if part.name in _COMPARISONS else part
+            for part in parts
+        )
+    records = f.records
+    frames: dict[str, Callable[[], pd.DataFrame]] = {}
+    if records is not None:
+        frames["records.parquet"] = lambda: records_frame(records)
+        frames["roc.csv"] = lambda: roc_frame(f.evaluations)
     holdout = (
         f", beside {count(f.n_holdout)} of the holdout, which the generator did not learn from"
     )
@@ -70,7 +87,7 @@ def report(f: ReleasedAudit) -> Report:
         terms=_terms(f),
         worst=Worst(reason="there was no holdout") if shown is None else shown.worst,
         data=_data(f),
-        frames=_frames(f),
+        frames=frames,
         nothing_left_out="Nothing: every part of the suite was played.",
         overview=(
             *(() if f.membership is None else (overview(f.membership),)),
@@ -79,24 +96,6 @@ def report(f: ReleasedAudit) -> Report:
         sources="The three risks: Article 29 Working Party, opinion 05/2014 on anonymisation "
         "techniques.",
     )
-
-
-def _hedged(one: Measure) -> Measure:
-    """Return a number that needs the holdout, called what it is where that may be no control."""
-    if one.name not in _COMPARED:
-        return one
-    return replace(one, label=f"{one.label}, if the sides differ in membership alone")
-
-
-def _with_doubt(part: Section) -> Section:
-    """Return a part of the page, headed by what its numbers rest on."""
-    if part.name not in _COMPARISONS:
-        return part
-    doubt = (
-        "These numbers hold only if real records and holdout differ in membership alone and are "
-        "enough to tell. The verdict says why that is not known here."
-    )
-    return replace(part, blocks=(text(doubt), *part.blocks))
 
 
 def _sections(f: ReleasedAudit, shown: Riskiest | None) -> Iterator[Section]:
@@ -126,17 +125,6 @@ def _riskiest(f: ReleasedAudit) -> Riskiest | None:
     return riskiest_records(f.records, title, f.records.scores[title], members=True)
 
 
-def _frames(f: ReleasedAudit) -> Mapping[str, Callable[[], pd.DataFrame]]:
-    """Return a row for every record, and the curves; nothing where no record was judged."""
-    found = f.records
-    if found is None:
-        return {}
-    return {
-        "records.parquet": lambda: records_frame(found),
-        "roc.csv": lambda: roc_frame(f.evaluations),
-    }
-
-
 def _measures(f: ReleasedAudit) -> Iterator[Measure]:
     if not f.n_holdout:
         # Copies stand for the audit, since nothing is known to go beyond chance.
@@ -151,7 +139,7 @@ def _measures(f: ReleasedAudit) -> Iterator[Measure]:
 
 
 def _beyond(f: ReleasedAudit) -> Measure:
-    """Return what goes furthest beyond chance: all on the scale of an advantage."""
+    """Return the largest excess over chance: all on the scale of an advantage."""
     found: dict[str, Estimate] = {}
     found |= f.corrected.needs_no_control
     if f.corrected.copies is not None:
@@ -243,7 +231,7 @@ def _of_attacks(f: ReleasedAudit) -> Iterator[Measure]:
 
 
 def _of_few(f: ReleasedAudit) -> Iterator[Measure]:
-    """Yield how many records stand out, and what would have been found; no groups are looked at."""
+    """Yield the number of exposed records, and the detectable number; groups are not searched."""
     copied = max([len(f.proven), *(len(one.rows) for one in f.corrected.shared)])
     by_copies = Measure(
         "worst-records",
@@ -345,7 +333,7 @@ def _terms(f: ReleasedAudit) -> dict[str, str]:
 
 
 def _data(f: ReleasedAudit) -> dict[str, Json]:
-    """Return the keys that reports of this kind alone have.
+    """Return the keys of ``report.json`` that only this kind of report has.
 
     ``risk`` is a list of the forms of the three risks. Without a holdout there are no attacks, and
     what needs one is None. Scores and contents of single records are not in it.

@@ -44,11 +44,11 @@ KINDS = {"singling-out": "Singling out", "linkability": "Linkability", "inferenc
 """The three risks, as headings."""
 
 _AT_ONCE = 8
-"""Number of forms of the risks that are shown before a fold, and printed in a terminal."""
+"""Number of forms of the risks shown before a fold, and printed in a terminal."""
 
 
 def game(f: ReleasedAudit) -> Iterator[Block]:
-    """Yield what was played to tell who was in the data."""
+    """Yield the game of telling who was in the data."""
     if isinstance(f.game, Skipped):
         yield text(f"Not played: {f.game.reason}.")
         return
@@ -64,7 +64,7 @@ def game(f: ReleasedAudit) -> Iterator[Block]:
 
 
 def risks(f: ReleasedAudit) -> Iterator[Block]:
-    """Yield the forms of the three risks, and what each attempt is."""
+    """Yield the forms of the three risks, and the meaning of an attempt."""
     about = (
         "What it achieves on the holdout (the control) it achieves without a leak, from what the "
         "table says about people in general; a leak is what it achieves beyond that."
@@ -107,7 +107,7 @@ def risks(f: ReleasedAudit) -> Iterator[Block]:
 
 
 def _outlying_section(f: ReleasedAudit) -> Iterator[Block]:
-    """Yield the most outlying real records, and which attempts on each succeed."""
+    """Yield the most outlying real records, and the attempts that succeed on each."""
     if not f.exposed:
         return
     yield table(
@@ -155,7 +155,7 @@ def _by_lower_end(risk: ReleaseRisk) -> tuple[float, str]:
 
 
 def overview(f: ReleasedAudit) -> Table:
-    """Return the risks as a terminal shows them, the one furthest beyond its control first."""
+    """Return the risks for a terminal, the one furthest beyond its control first."""
     shown = sorted(f.risks, key=_by_lower_end)[:_AT_ONCE]
     rest = len(f.risks) - len(shown)
     beyond = f"Beyond control ({rate(f.level)})"
@@ -178,7 +178,7 @@ def overview(f: ReleasedAudit) -> Table:
 
 
 def copies(f: ReleasedAudit) -> Iterator[Block]:
-    """Yield how many records occur on both sides."""
+    """Yield the number of records that occur on both sides."""
     compare = "; without a holdout nothing says how many"
     if f.n_holdout:
         compare = ", so compare them with the holdout"
@@ -209,7 +209,7 @@ def copies(f: ReleasedAudit) -> Iterator[Block]:
 
 
 def closest(f: ReleasedAudit) -> Iterator[Block]:
-    """Yield the distances to the closest record, and that they are no evidence."""
+    """Yield the distances to the closest record, with the note that they are not evidence."""
     beside = (
         "Here there is not even an attack to read them beside."
         if f.membership is None
@@ -233,7 +233,7 @@ def _facts(name: str, title: str, facts: Sequence[Fact], shown: Callable[[Fact],
 
 
 def utility_section(f: ReleasedAudit) -> Iterator[Block]:
-    """Yield what the table is good for, measure by measure."""
+    """Yield the utility of the table, measure by measure."""
     if isinstance(f.utility, Skipped):
         yield text(f"Not measured: {f.utility.reason}.")
         return
@@ -254,7 +254,7 @@ def utility_section(f: ReleasedAudit) -> Iterator[Block]:
 
 
 def records(shown: Riskiest) -> Iterator[Block]:
-    """Yield the real records that the strongest attack is surest of."""
+    """Yield the real records of which the strongest attack is surest."""
     unnamed = ", or by row of the real table; their contents are not in this file"
     yield text(
         f"Real records by falling score of {plain(shown.by)}. They are named by id"
@@ -269,7 +269,7 @@ def records(shown: Riskiest) -> Iterator[Block]:
 
 
 def method_section(f: ReleasedAudit) -> Iterator[Block]:
-    """Yield how the intervals of risks, copies and distances were made."""
+    """Yield the methods of the intervals of risks, copies and distances."""
     columns: dict[str, list[Estimate | None]] = {
         "Attack, control, baseline": [
             x for r in f.risks for x in (r.attack, r.control, r.baseline)
@@ -298,8 +298,9 @@ _SIDES = (
     ("baseline", "x", SERIES[2], 0.22, "baseline"),
 )
 _EACH = 0.36
+"""Height per risk, in inches."""
 _ROOM = 1.0
-"""Inches for each risk, and beside them."""
+"""Height of title and axis, in inches."""
 
 
 def plot_roc(f: ReleasedAudit, ax: Axes | None = None, *, log: bool = False) -> Axes:
@@ -348,7 +349,11 @@ def plot_risks(f: ReleasedAudit, ax: Axes | None = None) -> Axes:
 
 
 def risks_plot(f: ReleasedAudit) -> Plot:
-    """Return the three risks, form by form, as a part of the page."""
+    """Return the plot of the three risks, form by form."""
+    words = []
+    for risk in f.risks:
+        control = "" if risk.control is None else f", holdout {percent(risk.control.value)}"
+        words.append(f"{risk_name(risk)}: real {percent(risk.attack.value)}{control}")
     return Plot(
         "risk-forms",
         "The three risks, form by form",
@@ -357,19 +362,14 @@ def risks_plot(f: ReleasedAudit) -> Plot:
             "baseline, without the attack. A leak is a circle to the right of its square; bars are "
             "intervals."
         ),
-        words="; ".join(map(_in_words, f.risks)) + ".",
+        words="; ".join(words) + ".",
         draw=lambda: plot_risks(f),
         wide=False,
     )
 
 
-def _in_words(risk: ReleaseRisk) -> str:
-    control = "" if risk.control is None else f", holdout {percent(risk.control.value)}"
-    return f"{risk_name(risk)}: real {percent(risk.attack.value)}{control}"
-
-
 def risks_frame(f: ReleasedAudit) -> pd.DataFrame:
-    """Return one row for every form of a risk.
+    """Return one row per form of a risk.
 
     Columns: ``risk``, ``variant``, and of ``attack``, ``control``, ``baseline`` and
     ``beyond`` the value, ``_low`` and ``_high``; those of control and beyond are missing

@@ -46,9 +46,9 @@ _RULE = (
 )
 _IN_ORDER = "the synthetic rows stand in the order of the real records"
 NAMED = 5
-"""Copied records that the verdict names."""
+"""Number of copied records that the verdict names."""
 ROUNDED = 0.001
-"""A smaller share of the real records is told as their number."""
+"""Shares of the real records below this are given as a number of records."""
 
 MATTERS = (
     "It matters to the people behind the real records: whoever knows something about somebody may "
@@ -123,7 +123,7 @@ def verdict(f: ReleasedAudit) -> Verdict:
 
 
 def _verdict_without_finding(f: ReleasedAudit) -> Verdict:
-    """Return the verdict where nothing was found, and that is no evidence that nothing leaks."""
+    """Return the verdict if nothing was found, which is not evidence that nothing leaks."""
     attacks = f.membership
     assert attacks is not None  # there is a control
     if f.corrected.inverted or attacks.headline.inverted:
@@ -139,7 +139,7 @@ def _verdict_without_finding(f: ReleasedAudit) -> Verdict:
 
 
 def _verdict_without_control(f: ReleasedAudit) -> Verdict:
-    """Return the verdict without records to compare with: copies, or nothing that can be told."""
+    """Return the verdict without records to compare with: copies, or an inconclusive one."""
     known = f.corrected.needs_no_control.values()
     grade = gravest((NONE, *map(beyond_grade, known)))
     if grade != NONE:
@@ -210,7 +210,7 @@ def _they(n: int) -> str:
 
 
 def _gauge(f: ReleasedAudit) -> Gauge | None:
-    """Return what goes furthest beyond a control on the scale of grades."""
+    """Return the largest excess over a control, on the scale of grades."""
     told: list[tuple[str, Estimate]] = []
     if not f.control:
         told.extend(f.corrected.needs_no_control.items())
@@ -249,7 +249,7 @@ def grades(f: ReleasedAudit) -> dict[str, Grade]:
 
 
 def _of_attacks(f: ReleasedAudit, attacks: Attacks) -> Grade:
-    """Return the grade of the attacks; untold where one without the table does as well."""
+    """Return the grade of the attacks; inconclusive if one without the table does as well."""
     grade = grade_attacks(attacks).grade
     differs = f.blind is not None and f.blind.auc.low > 0.5
     if grade == NONE or not differs or _beats_blind(f):
@@ -264,8 +264,8 @@ def _beats_blind(f: ReleasedAudit) -> bool:
 
 
 def beyond_grade(beyond: Estimate) -> Grade:
-    """Return the grade for what goes beyond a control, by its lower end."""
-    # An advantage of so much is a balanced accuracy of half of it above one half.
+    """Return the grade of an excess over a control, by its lower end."""
+    # An advantage a is a balanced accuracy of (1 + a) / 2, the scale of all grades.
     return grade_of(0.5 + beyond.low / 2)
 
 
@@ -297,7 +297,7 @@ def _headline(f: ReleasedAudit, grade: Grade) -> str:
 
 
 def _inversion_text(f: ReleasedAudit) -> Iterator[str]:
-    """Yield why nothing can be told where more is given away about the holdout."""
+    """Yield why the audit is inconclusive if more is given away about the holdout."""
     if f.corrected.inverted:
         named = ", ".join(map(plain, f.corrected.inverted))
         yield (
@@ -336,7 +336,7 @@ def _is_above_chance(beyond: Estimate | None) -> bool:
 
 
 def _order(f: ReleasedAudit) -> Iterator[str]:
-    """Yield how many rows their place joins to a person, where rows are in the order of these."""
+    """Yield the share of rows that the order of the table links to a person."""
     found = f.corrected.order
     if found is not None and found.low > 0:
         yield (
@@ -355,7 +355,7 @@ def _most_shared(f: ReleasedAudit) -> str:
 
 
 def _shared_values_text(f: ReleasedAudit) -> Iterator[str]:
-    """Yield which real records have something in common with the table that nobody shares."""
+    """Yield the real records that share something with the table beyond chance."""
     for found in f.corrected.shared:
         yield (
             f"{several(len(found.rows), 'real record')} {plain(found.what)}, which chance does not "
@@ -372,7 +372,7 @@ def _rows(rows: Sequence[int]) -> str:
 
 
 def _copied_alone(f: ReleasedAudit, *, told: bool = False) -> Iterator[str]:
-    """Yield what is known of copies without a holdout; `told` where their share was said."""
+    """Yield the findings on copies without a holdout; `told` if their share was said."""
     alone = f.corrected.alone
     rows = f.corrected.rows
     n = len(f.proven)
@@ -432,7 +432,7 @@ def _risks(f: ReleasedAudit) -> Iterator[str]:
 
 
 def _ruled_out(f: ReleasedAudit, *, outlying: bool) -> str:
-    """Return beyond how many percentage points nothing is likely, on random or outlying records."""
+    """Return the percentage points that are ruled out, on random or outlying records."""
     pairs = zip(f.risks, f.corrected.points, strict=True)
     ends = [x.high for risk, x in pairs if x is not None and risk.outlying == outlying]
     return f"{100 * max(ends):.1f}" if ends else ""
@@ -532,7 +532,7 @@ def _void_text(f: ReleasedAudit) -> Iterator[str]:
 
 
 def _advice(f: ReleasedAudit, grade: Grade) -> Iterator[str]:
-    """Yield what to do next, the most urgent first."""
+    """Yield the next steps, the most urgent first."""
     if grade != NONE:
         yield from _remedies(f, grade)
     if f.n_holdout < min(f.n_real, 2000):

@@ -1,4 +1,4 @@
-"""What `privacygauge vulnerable` asks, and how it is played."""
+"""Options of `privacygauge vulnerable`, and its run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from privacygauge.synthetic.distance import Distance
 
 METRICS = amounts("vulnerability")
-"""What a table can be held to."""
+"""Metrics that a table can be held to."""
 
 _HELP = """Rank the records of a table by how far they are from their nearest neighbours.
 
@@ -30,7 +30,7 @@ Example: privacygauge vulnerable people.csv --categorical income,region --json -
 
 @dataclass(frozen=True, kw_only=True)
 class VulnerableRequest(TableRequest):
-    """What was asked."""
+    """Options of an audit for vulnerable records."""
 
     UNUSED: ClassVar[tuple[str, ...]] = ("level",)
 
@@ -61,7 +61,7 @@ class VulnerableRequest(TableRequest):
     )
 
     def check(self, jobs: int) -> None:
-        """Raise where a number or a name is wrong, before the table is read."""
+        """Raise if a number or a name is wrong, before the table is read."""
         if self.top < 1:
             raise InputError(f"--top must be at least 1, got {self.top}")
         _ = self.measure
@@ -75,7 +75,7 @@ class VulnerableRequest(TableRequest):
 
 
 def play(asked: VulnerableRequest, work: Work) -> VulnerableRecords:
-    """Return the ranking that was asked for."""
+    """Compute the requested ranking."""
     from privacygauge.audits.vulnerable.play import vulnerable_records
     from privacygauge.runs.atomic import check_writable
     from privacygauge.runs.provenance import file_hashes

@@ -1,4 +1,4 @@
-"""The ranking of a table's records, before anything is made from it: who is far from all others."""
+"""The ranking of a table's records by isolation, before anything is made from it."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 LEVEL = 0.95
-"""Every report has a level; here nothing is estimated, so there is no interval."""
+"""Level of the report, which every report has; nothing is estimated here."""
 
 TOP = 10
 """The default number of records to list."""
 
 RANKED = Grade("ranking only", Severity.UNJUDGED)
-"""The one grade: no attack was played."""
+"""The only grade: no attack was played."""
 
 _DRAWN = 100
-"""Number of records that are drawn at most."""
+"""Largest number of records drawn."""
 _FIRST = (
     "Records without close neighbours are those that a synthetic table gives away first: audit a "
     "release with these records as targets."
@@ -66,24 +66,24 @@ _SOURCES = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class VulnerableRecords(Reported, Vulnerability):
-    """Every record's vulnerability score, their order, and ways to look at them.
+    """Vulnerability scores and ranks of all records, with a report, tables and plots.
 
     As a frame: one row for every record, with row, score and rank.
     """
 
     origin: Origin
-    """Where it comes from; nothing is drawn or estimated."""
+    """Origin of the numbers; nothing is drawn or estimated."""
     listed: int = TOP
-    """How many records a report lists."""
+    """Number of records that a report lists."""
     n_reference: int = 0
-    """The number of further records whose numbers count in the ranges."""
+    """Number of further records that extend the ranges of the numbers."""
 
     def __repr__(self) -> str:
         row = int(self.order[0])
         return f"<VulnerableRecords of {len(self):,}: row {row} first, with {self.scores[row]:.4f}>"
 
     def report(self, top: int | None = None) -> Report:
-        """Return everything that there is to say, as plain values.
+        """Return the report, as plain values.
 
         Lists `top` records; by default as many as `listed`.
         """
@@ -96,7 +96,7 @@ class VulnerableRecords(Reported, Vulnerability):
         return render.summary(self.report(top))
 
     def to_json(self, top: int | None = None) -> str:
-        """Return the text of ``report.json``: the most vulnerable records, and what was asked."""
+        """Return the text of ``report.json``: the most vulnerable records, and the options."""
         from privacygauge.report import render
 
         return render.as_json(self.report(top))
@@ -116,7 +116,7 @@ def vulnerable_records(
     seed: int = 0,
     provenance: Mapping[str, str] | None = None,
 ) -> VulnerableRecords:
-    """Return every record's vulnerability score: how far it is from its nearest neighbours.
+    """Return every record's vulnerability score: its mean distance to its nearest neighbours.
 
     Records without close neighbours are those that a synthetic table gives away first; they are
     the ones to attack in an audit.
@@ -126,7 +126,7 @@ def vulnerable_records(
     data : Table, pandas or polars frame, str or Path
         Of a file: CSV or Parquet with a header.
     k : int
-        How many neighbours, in 1..n - 1.
+        Number of neighbours, in 1..n - 1.
     distance : Cosine or Minkowski, optional
         Default: the cosine.
     schema, continuous, categorical, drop
@@ -166,7 +166,7 @@ def vulnerable_records(
 
 
 def _people(owner: Ints | None) -> list[str]:
-    """Return what is to be said of people with several records."""
+    """Describe the treatment of people with several records."""
     if owner is None:
         return []
     return [
@@ -176,7 +176,7 @@ def _people(owner: Ints | None) -> list[str]:
 
 
 def _report(f: VulnerableRecords, top: int) -> Report:
-    """Return everything that there is to say, as plain values; `top` records are listed."""
+    """Return the report, as plain values; `top` records are listed."""
     shown = _top(f, top)
     return Report(
         "vulnerable",

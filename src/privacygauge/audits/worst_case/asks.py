@@ -1,4 +1,4 @@
-"""What `privacygauge worst-case` asks, and how it is played."""
+"""Options of `privacygauge worst-case`, and its run."""
 
 from __future__ import annotations
 
@@ -24,15 +24,17 @@ if TYPE_CHECKING:
     from privacygauge.audits.worst_case.play import WorstCaseComparison
 
 NAME = "worst-case"
-"""The name of the command."""
+"""Name of the command."""
 
 METRICS = with_low(
     *shares("tpr", "tpr@0.1", "tpr@0.01", "tpr@0.001", "auc", "tpr-left", "auc-left")
 )
-"""What a release can be held to: the least private of the defences and, left, the most private."""
+"""Metrics that a release can be held to, of the least private of the defences and, left, the most
+private.
+"""
 
 CANARIES = "Canaries"
-"""The heading of options that say whose membership is asked about."""
+"""Heading of the options about the records to attack."""
 
 _canary_option = partial(asks, panel=CANARIES)
 
@@ -54,7 +56,7 @@ _LIMITS = (
 
 @dataclass(frozen=True, kw_only=True)
 class WorstCaseRequest(DefendedTraining):
-    """What was asked."""
+    """Options of a comparison of trainings by worst-case records."""
 
     data: str = data_option()
     defences: tuple[str, ...] = option(
@@ -113,12 +115,12 @@ class WorstCaseRequest(DefendedTraining):
 
 
 def play(asked: WorstCaseRequest, work: Work) -> WorstCaseComparison:
-    """Return the comparison that was asked for, training what the run does not hold yet."""
+    """Run the requested comparison, training the models that the run does not hold yet."""
     from privacygauge.audits.worst_case.play import compare_trainings
     from privacygauge.classifier.mislabelled import LeastLikelyLabel, UniformLabel
     from privacygauge.classifier.worst_case import ATTACKS, Design
 
-    # Before any code of the user's is imported: the run may have been made with other code.
+    # Before any of the user's code is imported: the run may have been made with other code.
     running = work.running(NAME, asked)
     given = materials(asked, work)
     unlikely = asked.wrong_label != "uniform"

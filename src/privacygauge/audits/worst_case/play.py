@@ -1,4 +1,4 @@
-"""Trainings compared by their worst-case records: the same canaries and coins for each of them."""
+"""Trainings compared by their worst-case records, with the same canaries and coins for each."""
 
 from __future__ import annotations
 
@@ -38,29 +38,30 @@ class WorstCaseComparison(ComparedTrainings, Reported):
     """
 
     origin: Origin = field(kw_only=True)
-    """Where it comes from; its level is that of every interval, and of the corrected ones
-    together."""
+    """Origin of the findings; its level is that of every interval, and of the corrected ones
+    jointly.
+    """
 
     def report(self) -> Report:
-        """Return everything that the audit says, as plain values."""
+        """Return the report, as plain values."""
         from privacygauge.audits.worst_case.says import report
 
         return report(self)
 
     def to_frame(self) -> DataFrame:
-        """Return one line for every training, group of targets, attack and rate."""
+        """Return one row per training, group of targets, attack and rate."""
         return frame(self.lines())
 
 
 class WorstCaseAudit(WorstCaseComparison):
-    """What was found of canaries and of ordinary records of a single training.
+    """Findings on canaries and ordinary records of a single training.
 
-    It is the comparison of that training with no other, so it has the same report.
+    It is a comparison with a single training, so it has the same report.
     """
 
 
 _MANY = 0.1
-"""Above this share of all records canaries spoil the models."""
+"""Share of all records above which canaries spoil the models."""
 
 
 def compare_worst_cases(
@@ -87,12 +88,12 @@ def compare_worst_cases(
     provenance: Mapping[str, str] | None = None,
     invocation: Mapping[str, Any] | None = None,
 ) -> WorstCaseComparison:
-    """Return what attacks find of canaries and ordinary records, by each way to train.
+    """Measure attacks on canaries and ordinary records, by each way to train.
 
     Models are trained without a defence and with each of them, on the same records with the same
-    canaries; only then can it be seen whether a defence that looks best on average is so for the
-    most vulnerable records. A further defence changes no other's numbers but the corrected ends
-    of intervals.
+    canaries; this shows whether a defence that looks best on average also protects the most
+    vulnerable records. A further defence changes only the corrected ends of intervals of the
+    others.
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ def compare_worst_cases(
     n_canaries, n_ordinary, label, n_models, attacks, fprs, unit
         As in `audit_worst_case`.
     delta : float, optional
-        Of DP-SGD that names none; default: one over the number of records.
+        Delta of DP-SGD that names none; default: one over the number of records.
     run, n_jobs, progress, seed, level, command, provenance, invocation
         As in `audit_model`.
     before : callable, optional
@@ -175,7 +176,7 @@ def compare_trainings(
     delta: float | None = None,
     before: Before | None = None,
 ) -> WorstCaseComparison:
-    """Return what `compare_worst_cases` does, from who is asked about and how it is run."""
+    """Run the comparison of `compare_worst_cases`, from the request and the settings of the run."""
     features, labels = require_records(x, y)
     trainer = as_trainer(model)
     owner = owners(unit, None, len(labels))
@@ -221,11 +222,11 @@ def audit_worst_case(
     seed: int = 0,
     level: float = 0.95,
 ) -> WorstCaseAudit:
-    """Return what attacks achieve on mislabelled canaries, beside ordinary records.
+    """Measure attacks on mislabelled canaries, and on ordinary records.
 
-    Canaries and ordinary targets are put into every model by fair coins of their own. Every
-    model is the target once, with all others for the adversary's, so that a defended trainer is
-    attacked by models that are defended in the same way.
+    Independent fair coins put canaries and ordinary targets into every model. Every model is the
+    target once, with all others as reference models, so that a defended trainer is attacked by
+    models that are defended in the same way.
 
     Parameters
     ----------
@@ -257,12 +258,12 @@ def audit_worst_case(
         Equal seeds give equal canaries and equal coins, whatever is trained: so trainings can be
         compared.
     level : float
-        Of every interval, in (0, 1).
+        Level of every interval, in (0, 1).
 
     Returns
     -------
     WorstCaseAudit
-        The same as `compare_worst_cases` says of a training with no other beside it.
+        The result of `compare_worst_cases` for a single training.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a comparison by worst-case records says: numbers, sections and words, as a report."""
+"""The report of a comparison by worst-case records: numbers, sections and words."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _AT_FPRS = {"tpr@0.1": 0.1, "tpr@0.01": 0.01, "tpr@0.001": 0.001}
 
 
 def report(f: WorstCaseComparison) -> Report:
-    """Return everything that the audit says, as plain values."""
+    """Return the report, as plain values."""
     canaries, ordinary = f.groups
     which = f"of each of {count(len(f.trainings))} trainings"
     if not f.defended:
@@ -94,7 +94,7 @@ def _measures(f: WorstCaseComparison) -> Iterator[Measure]:
     same = f"{name}, in the same models"
     label = f"Ordinary records found {at}"
     ordinary = _tpr_measure("tpr-ordinary", label, usual, same)
-    # A register takes the first number that a release can be held to.
+    # A register takes the first number with a gate.
     first = ranking_decides(best.found.canaries)
     yield from (area, left, ordinary) if first else (left, ordinary, area)
     label = "The models' own accuracy"
@@ -131,7 +131,7 @@ def _guessing(fpr: float) -> str:
 
 
 def _limits(f: WorstCaseComparison) -> Iterator[Measure]:
-    """Yield the highest numbers with any of the defences, or without one where there is none."""
+    """Yield the highest numbers with any defence, or without one if there are none."""
     trainings = f.defended or f.trainings
     turned = [t.title for t in trainings if grade_of_group(t.found.canaries) == UNTOLD]
     whom = "with the least private defence" if f.defended else how(f.none)
@@ -192,13 +192,13 @@ _TERMS = {
 
 
 def trainings_frame(f: WorstCaseComparison) -> DataFrame:
-    """Return one row for every training: what the best attack finds, and what the models cost.
+    """Return one row per training: the result of the best attack, and the cost of the models.
 
     Columns: ``training``, ``model_accuracy``; for both groups and every false-positive rate
     ``canaries_tpr@0.01``, its ``_attack`` and whether it is ``_resolved``, and
     ``ordinary_tpr@0.01`` and so on; ``canaries_auc`` and ``ordinary_auc``; each number with
-    ``_low`` and ``_high``, which but for the accuracy hold together; ``epsilon``,
-    ``delta`` and the ``accountant``.
+    ``_low`` and ``_high``, which hold jointly except for the accuracy; ``epsilon``, ``delta`` and
+    the ``accountant``.
     """
     return frame([_row(f, training) for training in f.trainings])
 
@@ -217,7 +217,7 @@ def _row(f: WorstCaseComparison, training: AttackedTraining) -> dict[str, object
 
 
 def _data(f: WorstCaseComparison) -> dict[str, Json]:
-    """Return the keys that reports of this kind alone have.
+    """Return the keys of ``report.json`` that only this kind of report has.
 
     ``trainings``, without a defence first; in each both groups of ``targets`` with what the best
     attack reaches (``highest`` and ``highest_auc``, all of which hold together at ``level``) and

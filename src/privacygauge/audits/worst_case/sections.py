@@ -95,7 +95,7 @@ def _comparison_section(f: WorstCaseComparison) -> Iterator[Block]:
 
 
 def _columns(f: WorstCaseComparison) -> tuple[Column, ...]:
-    """Return a column for both groups at every rate, and for their area."""
+    """Return a column for both groups at every rate, and for their AUC."""
     groups = [*(f"Found at {rate(fpr)} false alarms" for fpr in f.fprs), "AUC"]
     return tuple(
         Column(name, group=group, aside=name == _GROUPS[1]) for group in groups for name in _GROUPS
@@ -115,7 +115,7 @@ def _line(f: WorstCaseComparison, t: AttackedTraining) -> Row:
 
 
 def cell(found: RateAtFpr) -> Cell:
-    """Return a rate, with a dagger where too few records tell."""
+    """Return a rate, with a dagger if it rests on too few records."""
     return Cell(tpr_estimate(found.estimate, found.fpr), doubtful=not found.resolved)
 
 
@@ -183,7 +183,7 @@ _APART = 0.15
 
 
 def plots(f: WorstCaseComparison) -> tuple[Plot, ...]:
-    """Return the plots of the page; over the accuracy where there is more than one training."""
+    """Return the plots of the page; those over accuracy need several trainings."""
     told = (
         f"{plain(t.title)}: canaries {worst}, ordinary records {usual}, model right "
         f"{percent(t.accuracy.value)}"
@@ -206,7 +206,7 @@ def plots(f: WorstCaseComparison) -> tuple[Plot, ...]:
 
 
 def plot_groups(f: WorstCaseComparison) -> Axes:
-    """Draw what the best attack finds of either group, training by training: ``trainings.csv``."""
+    """Draw the best attack's results on either group, training by training: ``trainings.csv``."""
     ax = axes(None)
     for place, training in enumerate(f.trainings):
         for group, found in enumerate(_rates_of_groups(f, training)):
@@ -220,7 +220,7 @@ def plot_groups(f: WorstCaseComparison) -> Axes:
 
 
 def plot_accuracy(f: WorstCaseComparison) -> Axes:
-    """Draw what the best attack finds over the models' accuracy on records they did not see."""
+    """Draw the best attack's results over the models' accuracy on records they did not see."""
     points = []
     for t in f.trainings:
         worst, usual = _rates_of_groups(f, t)

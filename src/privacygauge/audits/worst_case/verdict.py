@@ -23,7 +23,7 @@ from privacygauge.report.numbers import count, percent, plain, rate, tpr_estimat
 from privacygauge.report.values import Grade, Verdict
 
 _NAMED = 3
-"""Number of pairs that change places that are named."""
+"""Largest number of named pairs that change places."""
 
 _UNSAID = (
     "It does not say that no record is more exposed than a canary, nor that a stronger attack "
@@ -64,7 +64,7 @@ def verdict(f: WorstCaseComparison) -> Verdict:
 
 
 def how(training: AttackedTraining) -> str:
-    """Return how models are trained: ``without a defence``, or with which one."""
+    """Return the kind of training: ``without a defence``, or with a named one."""
     if training.title == NO_DEFENCE:
         return "without a defence"
     return f"with {plain(training.title)}"
@@ -76,14 +76,15 @@ def grade_of_training(training: AttackedTraining) -> Grade:
 
 
 def grade_of_group(group: TargetRisk) -> Grade:
-    """Return the grade of what attacks find of one group of targets.
+    """Return the grade of attacks on one group of targets.
 
-    It follows from the lower ends of the true-positive rates: how far the highest of them lies
-    above its false-positive rate is an advantage, graded as in other audits, and a step higher
-    where at 1% or less it is ten times that rate. So is what the highest AUC guarantees for the
-    best threshold, and the graver grade counts: low false-positive rates alone hide a leak that
-    the whole ranking shows. Rates of which too few records tell count only where there are no
-    others. It cannot be told where there is no leak, but an attack takes members for non-members.
+    It follows from the lower ends of the true-positive rates: the largest excess over the
+    false-positive rate is an advantage, graded as in other audits, and one step higher if at a rate
+    of 1% or less it is ten times that rate. The advantage that the highest AUC guarantees at the
+    best threshold is graded likewise, and the graver grade counts: low false-positive rates alone
+    hide a leak that the whole ranking shows. Rates that rest on too few records count only if there
+    are no others. The grade is inconclusive if no leak is found, but an attack takes members for
+    non-members.
     """
     grade = gravest((_grade_of_rates(group), _grade_of_ranking(group)))
     return UNTOLD if grade == NONE and group.inverted else grade
@@ -138,7 +139,7 @@ def _headline(f: WorstCaseComparison, grade: Grade) -> str:
 
 
 def _finding_text(f: WorstCaseComparison) -> str:
-    """Return what is found without a defence, in a headline."""
+    """Describe the findings without a defence, in a headline."""
     usual = tpr_estimate(f.none.ordinary(f.fpr).estimate, f.fpr).value
     if grade_of_group(f.canaries) in (NONE, UNTOLD):
         return f"leak, shown for ordinary records but not for canaries: {usual} of them are found"
@@ -201,7 +202,7 @@ def _sentences(f: WorstCaseComparison) -> Iterator[str]:
 
 
 def _order(f: WorstCaseComparison) -> str:
-    """Return whether the order of the trainings changes with the worst case."""
+    """Describe whether the order of the trainings changes with the worst case."""
     pairs = f.changed_places
     if not pairs:
         return (
@@ -218,7 +219,7 @@ def _order(f: WorstCaseComparison) -> str:
 
 
 def _at_risk(f: WorstCaseComparison) -> str:
-    """Return which defences leave canaries at risk."""
+    """Describe which defences leave canaries at risk."""
     leaky = [t for t in f.defended if grade_of_group(t.found.canaries) != NONE]
     safe = [t for t in f.defended if t not in leaky]
     if not leaky:
@@ -253,7 +254,7 @@ def _advice(f: WorstCaseComparison, grade: Grade) -> Iterator[str]:
 
 
 def _use(f: WorstCaseComparison, grade: Grade) -> str:
-    """Return how to train."""
+    """Return advice on the training to use."""
     if f.defended and f.helps(f.best):
         hold = " It is not enough by itself: limit who may query the model."
         return (

@@ -1,1 +1,1 @@
-"""A leaderboard's history: reading it, replaying it under guards, and what stands out in it."""
+"""A leaderboard's history: reading it, replaying it under guards, and testing it for cheating."""

@@ -1,4 +1,4 @@
-"""What submitted answers show: single changes, random answers, random changes, shared work."""
+"""Evidence in submitted answers: single changes, random answers, random changes, shared work."""
 
 from __future__ import annotations
 
@@ -34,23 +34,24 @@ from privacygauge.holdout.history.scores import (
 
 NO_ANSWERS = "the submitted answers are not available"
 _SMALL = 2
-"""Labels: a scan whose last candidate is inferred changes two."""
+"""Changed labels of a scan step, at most: a scan whose last candidate is inferred changes two."""
+# Shares of an account's submissions up to which the detectors take it for honest.
 _MOST = 0.75
 _HALF = 0.5
 _TENTH = 0.1
 _QUARTER = 0.25
 WINDOW = 12
-"""Submissions of the account around one that have to predict it."""
+"""Number of an account's submissions around one from which that one is predicted."""
 _FEWEST = 7
-"""Of them, before anything is said."""
+"""Minimum number of neighbouring submissions for a prediction."""
 _CONTESTED = 50
-"""Points on which those disagree, before anything is said."""
+"""Minimum number of points on which the neighbouring submissions disagree."""
 _POOLED = 5.0
-"""Standard deviations, for the account's sums: its windows overlap."""
+"""Band for an account's sums, in standard deviations; wide, since its windows overlap."""
 
 
 def one_label_scan(history: History, near: Nearness) -> tuple[Evidence, ...]:
-    """Return for every account, and for the best group, whether one label changes at a time."""
+    """Test every account, and the best group, for changing one label at a time."""
     small = (near.distance >= 1) & (near.distance <= _SMALL)
 
     def counted(group: Sequence[int]) -> Bools:
@@ -63,7 +64,7 @@ def one_label_scan(history: History, near: Nearness) -> tuple[Evidence, ...]:
 
 
 def random_rows(history: History, near: Nearness) -> Bools:
-    """Return which submissions, (k,), are at chance in score and in agreement with each other."""
+    """Mark submissions, (k,), at chance in score and in agreement with each other."""
     assert history.n_classes is not None
     inside = at_chance(history) & near.fresh
     others = int(np.count_nonzero(inside)) - 1
@@ -77,7 +78,7 @@ def random_rows(history: History, near: Nearness) -> Bools:
 
 
 def random_answers(history: History, near: Nearness) -> tuple[Evidence, ...] | Skipped:
-    """Return for every account, and for the best group, whether their answers are random."""
+    """Test every account, and the best group, for random answers."""
     if history.n_classes is None:
         return Skipped(RANDOM.title, "the number of classes is not known")
     if not history.counted:
@@ -96,18 +97,18 @@ def random_answers(history: History, near: Nearness) -> tuple[Evidence, ...] | S
 
 
 _OTHERS = 3
-"""Accounts beside one, before they say that it is the points that are hard."""
+"""Minimum number of other accounts whose wavering shows that the points are hard."""
 _SAME = 0.9
-"""Of the points on which an account never wavers: where one with the same base does not either."""
+"""Share of the points on which an account never wavers where one with the same base does not."""
 _AS_MUCH = 1 / 3
+"""Changes of another account on an account's wavering points, as a share of its own there."""
 _ALIKE = 0.3
-"""Of an account's changes on the points on which it wavers, how many others make there; and how
-these go along with its own over all points, as a correlation."""
+"""Correlation over all points between the changes of another account and an account's own."""
 
 
 @dataclass(frozen=True, eq=False)
 class NeighbourPredictions:
-    """How well submissions are predicted by those of the same account around them."""
+    """Prediction of submissions from the account's other submissions around them."""
 
     flags: Bools
     """(k,) Whether a submission is as unpredictable as coin flips."""
@@ -118,13 +119,13 @@ class NeighbourPredictions:
     guess: Floats
     """(k,) Hits expected of a guess among the answers that the others gave."""
     variance: Floats
-    """(k,) Of that number."""
+    """(k,) Variance of that number."""
     n_points: int
     """Sampled points."""
 
 
 def coins(history: History, near: Nearness) -> NeighbourPredictions:
-    """Return how well every submission is predicted by the account's others around it."""
+    """Predict every submission from the account's others around it."""
     k = len(history)
     table = np.zeros((k, 4))
     for code in range(len(history.names)):
@@ -148,18 +149,18 @@ def coins(history: History, near: Nearness) -> NeighbourPredictions:
 
 @dataclass(frozen=True, eq=False)
 class Wavering:
-    """How often accounts change their mind about points, and whether others do about the same."""
+    """Changes of mind of accounts about points, compared across accounts."""
 
     codes: Ints
     """(k, s) The answers on the sampled points, by rank."""
     shares: Floats
-    """(accounts, s) Of an account's new submissions, those that contradict its majority."""
+    """(accounts, s) Share of an account's new submissions that contradict its majority."""
     bases: Ints
-    """(accounts, s) That majority."""
+    """(accounts, s) The majority answers."""
 
     @classmethod
     def counted(cls, history: History, near: Nearness) -> Wavering:
-        """Return what the history's accounts do on the sampled points."""
+        """Count changed and contradicted labels of the history's accounts on the sampled points."""
         codes = label_ranks(near.sample)
         found = [
             _contradicting(codes[(history.codes == code) & near.fresh])
@@ -198,7 +199,7 @@ class Wavering:
 
 
 def _contradicting(codes: Ints) -> tuple[Floats, Ints]:
-    """Return the share of the rows that contradict the most frequent answer, and that; (s,)."""
+    """Return the share of rows that contradict the most frequent answer, and that answer; (s,)."""
     if not len(codes):
         return np.zeros(codes.shape[1]), np.zeros(codes.shape[1], np.int64)
     counts = np.stack([np.count_nonzero(codes == c, axis=0) for c in range(int(codes.max()) + 1)])
@@ -208,7 +209,7 @@ def _contradicting(codes: Ints) -> tuple[Floats, Ints]:
 def random_changes(
     history: History, near: Nearness, found: NeighbourPredictions
 ) -> tuple[Evidence, ...]:
-    """Return for every account whether it changes a common base at random."""
+    """Test every account for random changes of a common base."""
     evidence = []
     shared = Wavering.counted(history, near)
     what = "are as unpredictable as coin flips where the account's others disagree"
@@ -231,7 +232,7 @@ def random_changes(
 
 
 def shared_lineage(history: History, near: Nearness) -> tuple[Evidence, ...]:
-    """Return for every two accounts whether each goes on with the other's work."""
+    """Test every two accounts for continuing each other's work."""
     k = len(history)
     accounts = range(len(history.names))
     earlier = np.tri(k, k=-1, dtype=np.bool_) & near.fresh
@@ -245,7 +246,7 @@ def _majority_hits(row: Ints, others: Ints, counts: Answers) -> tuple[int, int, 
     """Return contested points, hits of the others' most frequent answer, and those of a guess."""
     contested = counts.max(axis=0) < len(others)
     rate = 1 / np.count_nonzero(counts[:, contested], axis=0)
-    # Of equally frequent answers the earliest.
+    # Among equally frequent answers, the earliest.
     same = np.take_along_axis(counts, others, axis=0)
     best = np.take_along_axis(others, same.argmax(axis=0)[None], axis=0)[0]
     hits = np.count_nonzero((best == row) & contested)
@@ -262,7 +263,7 @@ def _plausible(history: History, found: NeighbourPredictions, rows: Ints) -> boo
         return False
     if history.n_classes is None:
         return True
-    # Even if all other points were right, so many of the contested ones have to be.
+    # The fewest right answers among the contested points, if all other points are right.
     share = found.contested[rows] / found.n_points
     least = history.n_correct[rows] / history.n - (1 - share)
     more = least - share * np.maximum(
@@ -292,15 +293,17 @@ def _pair(history: History, near: Nearness, far: Floats, a: int, b: int) -> Evid
 
 
 _AROUND = 40
+"""Number of an account's submissions around one that it is compared with."""
 _NEIGHBOURS = 12
-"""Submissions of the account around one that it is compared with, and the fewest."""
+"""Minimum number of submissions to compare with."""
 _WAVERING = 100
+"""Minimum number of points on which those submissions disagree."""
 _WRONG = 30
-"""Points on which those disagree, and of these where their majority is wrong: the fewest."""
+"""Minimum number of these points where their majority is wrong."""
 _BASELESS = 0.4
-"""Of all points: what changes more of them has no base, and is found as random."""
+"""Share of all points: a submission that changes more has no base, and is found as random."""
 _TOGETHER = 1.0
-"""Standard deviations, for the mean over an account's submissions: of 12 it has one of 0.3."""
+"""Limit on the mean over an account's submissions, whose standard deviation for 12 is 0.3."""
 
 
 def random_flips(history: History, near: Nearness) -> tuple[Evidence, ...] | Skipped:
@@ -324,9 +327,10 @@ def random_flips(history: History, near: Nearness) -> tuple[Evidence, ...] | Ski
         ]
         flags = np.array([test is not None and test.like_chance for test in tests], np.bool_)
         flagged = [test for test in tests if test is not None and test.like_chance]
-        odd = (
-            bool(flagged) and _are_jointly_unlikely(flagged) and not shared.covers(code, of[flags])
-        )
+        odd = False
+        if flagged:
+            off = np.mean([test.above / np.sqrt(test.variance) for test in flagged], axis=0)
+            odd = bool((off <= _TOGETHER).all()) and not shared.covers(code, of[flags])
         log_p = log_excess(flags, _QUARTER) if odd else 0.0
         says = f"{np.count_nonzero(flags):,} of {len(of):,} submissions {what}"
         found.append(
@@ -343,23 +347,23 @@ def random_flips(history: History, near: Nearness) -> tuple[Evidence, ...] | Ski
 
 @dataclass(frozen=True, eq=False)
 class _MajorityComparison:
-    """How far two sums over a submission's changes are above those of changes at random."""
+    """Excess of two sums over a submission's changes above those of random changes."""
 
     above: Floats
-    """(2,) By how much others change the same points, and the base is wrong there."""
+    """(2,) Excess of changes by others on the same points, and of errors of the base there."""
     variance: Floats
-    """(2,) Of either, for a random choice of as many points."""
+    """(2,) Variance of each for a random choice of the same number of points."""
 
     @property
     def like_chance(self) -> bool:
-        """Whether both are within what a random choice comes to."""
+        """Whether both are within the band of a random choice."""
         return bool((self.above <= BAND * np.sqrt(self.variance)).all())
 
 
 def _compare_with_majority(
     row: Ints, counts: Answers, total: int, truth: Ints
 ) -> _MajorityComparison | None:
-    """Return how a submission changes the majority of `total` others, given their counts."""
+    """Compare a submission's changes with the majority of `total` others, given their counts."""
     if total < _NEIGHBOURS:
         return None
     base = counts.argmax(axis=0)
@@ -375,12 +379,7 @@ def _compare_with_majority(
     changed = off[contested]
     d = int(changed.sum())
     values = np.stack([changes[contested], wrong[contested]]).astype(np.float64)
-    # Sums over d of so many points, drawn without replacement.
+    # Sums over d points drawn without replacement.
     above = values[:, changed].sum(axis=1) - d * values.mean(axis=1)
     variance = d * (size - d) / (size - 1) * values.var(axis=1)
     return _MajorityComparison(above, variance) if variance.all() else None
-
-
-def _are_jointly_unlikely(tests: list[_MajorityComparison]) -> bool:
-    off = np.mean([test.above / np.sqrt(test.variance) for test in tests], axis=0)
-    return bool((off <= _TOGETHER).all())

@@ -1,4 +1,4 @@
-"""Evidence for a pattern in a history: a p-value, whom it speaks of, and how tails are counted."""
+"""Evidence for a pattern in a history: p-values, accounts, and tail bounds."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from scipy.special import gammaln
 from privacygauge.core.checks import Bools, Ints
 
 _FULL = 8
-"""Accounts: larger groups than this are looked at only in powers of two."""
+"""Largest group of accounts tried at every size; larger ones are tried at powers of two."""
 _LOOKED_INTO = math.log(0.05)
-"""Groups that stand out so much are rid of the accounts that add nothing to it."""
+"""Log p-value below which a group is reduced to the accounts that add to it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,13 +23,13 @@ class Evidence:
     """One test of one detector on one account, or on a group of them."""
 
     detector: Detector
-    """What was tested, against which null."""
+    """The test, with its null hypothesis."""
     accounts: tuple[str, ...]
-    """Whom it speaks of; empty where a group was looked for and none stands out."""
+    """Accounts under suspicion; empty if no group stands out."""
     p_value: float
-    """How likely such submissions are, at most, under the detector's null."""
+    """Upper bound on the probability of such submissions under the detector's null."""
     says: str
-    """What was counted, in a sentence."""
+    """The counts, in a sentence."""
     rows: Ints = field(repr=False, default_factory=lambda: np.empty(0, np.int64))
     """The submissions behind it, numbered in time from 0."""
 
@@ -46,7 +46,7 @@ def longest_run(flags: Bools) -> tuple[int, int]:
 
 
 def log_run_tail(run: int, trials: int, rate: float) -> float:
-    """Return the log of a bound on the probability of a run of so many successes.
+    """Return the log of a bound on the probability of a run of `run` successes.
 
     A run begins at the first trial or after a failure: rate^run (1 + (trials - run)(1 - rate)),
     Boole's inequality, for independent trials that succeed with at most `rate`.
@@ -98,7 +98,7 @@ def best_group(
     log_p : callable
         From a group, chosen beforehand, to the log of its p-value.
     total : int
-        How many accounts there are to choose from.
+        Number of accounts to choose from.
 
     Notes
     -----
@@ -134,11 +134,11 @@ class Detector:
     title: str
     """For a heading."""
     needs: str
-    """What the history has to hold beside times, accounts and scores; empty for nothing."""
+    """Data that the history must hold besides times, accounts and scores; empty if none."""
     null: str
-    """What is taken for honest: the p-value holds for it and for all that is further away."""
+    """Null hypothesis of honest play; the p-value holds for it and for all that is further away."""
     limits: str
-    """What a finding may come from besides, and what escapes."""
+    """Other causes of a finding, and cheating that escapes the test."""
 
 
 SCORE_SCAN = Detector(
@@ -316,4 +316,4 @@ ALL = (
     FINAL_GAP,
     NEAR_PERFECT,
 )
-"""In the order of the report."""
+"""All detectors, in the order of the report."""

@@ -1,4 +1,4 @@
-"""What stands out in a leaderboard's history, and what guards would have shown, as a value."""
+"""Findings in a leaderboard's history, and its replay under guards, as a value."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ from privacygauge.holdout.history.standing_out import (
 
 @dataclass(frozen=True, eq=False)
 class HistoryFindings:
-    """What stands out in a leaderboard's history."""
+    """Findings in a leaderboard's history."""
 
     n: int
     """Points of the test set."""
     n_classes: int | None
-    """Classes; None where not known."""
+    """Number of classes; None if unknown."""
     n_accounts: int
     """Accounts."""
     evidence: str
-    """What the history holds: scores, answers, labels."""
+    """Contents of the history: scores, answers, labels."""
     tests: tuple[CorrectedTest, ...]
-    """All that were made, by rising p-value."""
+    """All tests, by rising p-value."""
     submissions: Submissions
     """Row by row."""
     winner: Winner
-    """Who leads, and what of the lead selection explains."""
+    """The leader, and the part of the lead that selection explains."""
     copies: int | None
     """Submissions that repeat an earlier one exactly; None without answers."""
     shared_copies: int | None
@@ -62,10 +62,11 @@ class HistoryFindings:
     """Public and private scores in the end; None without private ones."""
 
     missing: tuple[Skipped, ...]
-    """Tests and replays that the history holds too little for, and why."""
+    """Tests and replays that lack data, and why."""
     errors: str
-    """Why the scores look like errors, of which less is better: then nothing can be told. Empty
-    where they do not."""
+    """Why the scores look like errors, of which less is better, so that no verdict is possible;
+    empty if they do not.
+    """
 
     @property
     def findings(self) -> tuple[CorrectedTest, ...]:
@@ -79,12 +80,12 @@ class HistoryFindings:
 
     @property
     def rises(self) -> int:
-        """How often the best score rose after the first submission."""
+        """Number of times that the best score rose after the first submission."""
         return int(self.submissions.record.sum())
 
     @property
     def ladder_rises(self) -> int | None:
-        """How many of the rises a Ladder would have shown; None without one."""
+        """Number of rises that a Ladder would have shown; None without one."""
         shown = self.submissions.ladder
         return None if shown is None else int((shown[1:] > shown[:-1]).sum())
 
@@ -92,13 +93,13 @@ class HistoryFindings:
 def examine_history(
     history: History, guards: Sequence[str], seed: int, level: float
 ) -> HistoryFindings:
-    """Return what stands out in a history at a level, and what guards would have shown."""
+    """Test a history at a level, and replay it under guards."""
     if isinstance(guards, str):
         raise InputError(f"guards must be a list of names, got the text {guards!r}")
     chosen = [guard_named(name) for name in guards]
     found = inspect(history, seeds.stream(seed, "points"))
     errors = taken_for_errors(history)
-    # Of errors taken for scores the worst submissions would stand out.
+    # If errors were read as scores, the worst submissions would stand out.
     tests = holm_corrected_tests(found, -1.0 if errors else 1 - level)
     played = [replays.replay(history, g, seeds.stream(seed, "guard", g.name)) for g in chosen]
     ladder, name = ladder_of(history, seed)

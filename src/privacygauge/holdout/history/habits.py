@@ -1,7 +1,7 @@
-"""Made-up test sets, and what honest teams submit to them.
+"""Made-up test sets, and submissions of honest teams to them.
 
-A team's logits are the truth times a skill, plus errors that all teams share (what is hard for
-one is hard for all), plus errors of its own, plus errors of the single submission. So honest
+A team's logits are the truth times a skill, plus errors that all teams share (a point that is hard
+for one is hard for all), plus its own errors, plus errors of the single submission. So honest
 answers agree far more than independent ones of the same accuracy, and disagree on hard points.
 """
 
@@ -16,8 +16,9 @@ import numpy as np
 from privacygauge.core.checks import Floats, Ints
 
 SHARED = 1.0
+"""Standard deviation of the errors that all teams share."""
 OWN = 0.6
-"""Standard deviations of the errors that all teams share, and of a team's own."""
+"""Standard deviation of a team's own errors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +32,7 @@ class World:
     shared: Floats = field(repr=False)
     """(n, m) Errors that all teams share."""
     public: int | None = None
-    """How many points, the first ones, scores are shown of; None for all."""
+    """Number of points, from the first, on which scores are shown; None for all."""
 
     @classmethod
     def drawn(cls, n: int, m: int, rng: np.random.Generator) -> World:
@@ -130,4 +131,4 @@ HABIT: dict[str, Callable[[World, int, Floats, np.random.Generator], Ints]] = {
     "public": _public,
     "beginner": _beginner,
 }
-"""What honest teams do: from a test set, a number, the public baseline's logits and a generator."""
+"""Habits of honest teams: functions of a test set, a number, the baseline's logits and `rng`."""

@@ -20,20 +20,21 @@ from privacygauge.holdout.oracle import Budget, Holdout
 from privacygauge.holdout.priors import from_logits
 
 HABITS = tuple(HABIT)
-"""What honest teams do."""
+"""Names of the habits of honest teams."""
 ATTACKS = ("scan", "nb", "majority", "top-2", "designed", "flips")
-"""What can be planted: the linear scan, NB and the majority of random labels, NB on the two
-likeliest labels of a base model, designed queries, and random flips of a model."""
+"""Attacks that can be planted: the linear scan, NB and the majority of random labels, NB on the two
+likeliest labels of a base model, designed queries, and random flips of a model.
+"""
 _FLIPPED = 0.25
-"""Of the points, in each of the submissions that flip a model's labels."""
+"""Share of the points changed in each submission that flips a model's labels."""
 
 
 @dataclass(frozen=True, eq=False)
 class AccountSubmissions:
-    """What one account submitted, in its own order."""
+    """Submissions of one account, in its own order."""
 
     account: str
-    """Who."""
+    """Name of the account."""
     answers: NDArray[np.integer] = field(repr=False)
     """(k, n) Submitted labels."""
 
@@ -57,9 +58,9 @@ def honest_history(
     teams : int
         At least 1.
     submissions : int
-        Of a team on average; from half of it to half as much again.
+        Mean number per team; each draws from 0.5 to 1.5 times this.
     habits : sequence of str
-        Of `HABITS`: models that get better; tuning that changes few labels, kept or (hill
+        Some of `HABITS`: models that get better; tuning that changes few labels, kept or (hill
         climbing) kept only where the score rose; one model with many seeds; models and then
         averages of the account's own best five by score; a public baseline, submitted as it is
         and then tuned; a beginner whose first files are out of order.
@@ -99,7 +100,7 @@ def attacked_history(
     rng, n, m, teams, submissions
         As in `honest_history`.
     attack : str
-        Of `ATTACKS`.
+        One of `ATTACKS`.
     queries : int
         Submissions of the attack before its final answer.
     accounts : int
@@ -130,7 +131,7 @@ def contest_history(
     overfitted: int = 0,
     queries: int = 200,
 ) -> History:
-    """Return what is published of a contest that has ended: scores on both parts, no answers.
+    """Make the published history of a contest that has ended: scores on both parts, no answers.
 
     Parameters
     ----------
@@ -196,7 +197,7 @@ def mix_works(
 def honest_work(
     world: World, rng: np.random.Generator, teams: int, submissions: int, habits: Sequence[str]
 ) -> list[AccountSubmissions]:
-    """Return what honest teams submit, each after a habit drawn from `habits`."""
+    """Return submissions of honest teams, each following a habit drawn from `habits`."""
     unknown = [habit for habit in habits if habit not in HABIT]
     if unknown or not habits:
         raise InputError(f"habits must be of {', '.join(HABITS)}, got {list(habits)}")
@@ -214,7 +215,7 @@ def honest_work(
 def attack_submissions(
     world: World, attack: str, queries: int, rng: np.random.Generator
 ) -> NDArray[np.integer]:
-    """Return what an attack submits, (queries + 1, n), its final answer last."""
+    """Return the submissions of an attack, (queries + 1, n), its final answer last."""
     if attack == "designed":
         return _detecting_queries(world, queries, rng)
     if attack == "flips":
@@ -242,7 +243,7 @@ def analyst_rows(
     rng: np.random.Generator,
     guard: Guard | None = None,
 ) -> NDArray[np.integer]:
-    """Return what any attack submits, (asked + 1, n), its final answer last; exact by default."""
+    """Return the submissions of an analyst, (asked + 1, n), final answer last; exact by default."""
     rows: list[NDArray[np.integer]] = []
     oracle = Holdout(world.labels, world.m).open(
         rng, guard=_Recording(rows, world.public, guard or Exact()), budget=Budget(total=queries)
@@ -287,7 +288,7 @@ class _Recording:
 
 
 def _detecting_queries(world: World, queries: int, rng: np.random.Generator) -> NDArray[np.integer]:
-    """Return Lindstrom's detecting queries between two labels a point, and what they decode to.
+    """Return Lindstrom's detecting queries between two labels per point, and the decoded labels.
 
     Query y of 2^r sets column (x, j) to the second label where y & x is one of the first 2^j
     subsets of x whose size has the parity of x. The decoder is exact, so the truth stands in for
@@ -300,7 +301,8 @@ def _detecting_queries(world: World, queries: int, rng: np.random.Generator) -> 
     first, second = np.argsort(-base, axis=1)[:, :2].T
     rows = np.tile(first, (2**r + 1, 1))
     for (x, j), i in zip(columns, points, strict=False):
-        chosen = _same_parity(x)[: 2**j]
+        subsets = [y for y in range(x + 1) if y & x == y]
+        chosen = [y for y in subsets if (y.bit_count() - x.bit_count()) % 2 == 0][: 2**j]
         rows[:-1, i] = np.where(np.isin(np.arange(2**r) & x, chosen), second[i], first[i])
     decoded = np.where(world.labels == second, second, first)
     rows[-1, points] = decoded[points]
@@ -308,10 +310,10 @@ def _detecting_queries(world: World, queries: int, rng: np.random.Generator) -> 
 
 
 def _flips(world: World, queries: int, rng: np.random.Generator) -> NDArray[np.integer]:
-    """Return a model with a quarter of its labels changed at random each time, and what is learnt.
+    """Return a model with a quarter of its labels changed at random each time, then the answer.
 
-    A label that came with higher scores than others by more than 1.5 standard deviations of all
-    such differences takes the model's place.
+    A label replaces the model's if its submissions scored higher than the others by more than 1.5
+    standard deviations of all such differences.
     """
     n = len(world.labels)
     m = world.m
@@ -326,7 +328,3 @@ def _flips(world: World, queries: int, rng: np.random.Generator) -> NDArray[np.i
     gain = votes.max(axis=1)
     final = np.where(gain > 1.5 * votes[np.arange(n), (base + 1) % m].std(), best, base)
     return np.concatenate([rows, final[None]]).astype(np.min_scalar_type(m - 1))
-
-
-def _same_parity(x: int) -> list[int]:
-    return [y for y in range(x + 1) if y & x == y and (y.bit_count() - x.bit_count()) % 2 == 0]

@@ -1,4 +1,4 @@
-"""Accounts with far fewer errors than all others: what leaked labels look like from outside."""
+"""Accounts with far fewer errors than all others: leaked labels as seen from outside."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from privacygauge.holdout.history.evidence import NEAR_PERFECT, Evidence
 from privacygauge.holdout.history.record import History
 
 FEWEST = 5
-"""Accounts: of fewer nobody can say what is far."""
+"""Minimum number of accounts: among fewer, no distance can be called far."""
 TOGETHER = 10
-"""So many accounts may share the labels, at most; and three must be left to compare with."""
+"""Largest number of accounts that may share the labels; at least three must be left."""
 _FRIENDS = 3
-"""Of more accounts than this together, the errors must be fewer by as much as they are more: a good
-model that was made public has many followers too."""
+"""Larger groups of accounts must have fewer errors in proportion to their size: a good model that
+was made public has many followers too.
+"""
 NEIGHBOURS = 6
-"""Steps that say what is far, a third of all where these are more: the best accounts, not all."""
+"""Minimum number of steps that define far; a third of the accounts if that is more."""
 _FEWER = 6.0
-"""Times fewer errors than the next account has: less is no leaked file."""
+"""Factor by which the errors must be fewer than the next account's to suggest a leaked file."""
 
 
 def near_perfect(history: History) -> tuple[Evidence, ...] | Skipped:
-    """Return for the best account, and for the best two to ten, whether they are far ahead.
+    """Test the best account, and the best two to ten, for being far ahead.
 
     Parameters
     ----------
@@ -85,7 +86,7 @@ def near_perfect(history: History) -> tuple[Evidence, ...] | Skipped:
 
 
 def _jump(history: History, group: Ints, reached: float) -> float:
-    """Return the p-value of the jump to so few errors, beside the improvements of all others."""
+    """Return the p-value of the jump to few errors, given the improvements of all others."""
     errors = np.log((1 - history.scores) * history.n + 0.5)
     inside = np.isin(history.codes, group)
     first = int(np.flatnonzero(inside & (errors <= math.log(reached) + 1e-9))[0])

@@ -1,4 +1,4 @@
-"""How far submissions are from each other, counted on a sample of the points and then exactly."""
+"""Distances between submissions, counted on a sample of the points and then exactly."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from privacygauge.core.checks import Bools, Ints
 from privacygauge.holdout.history.record import Answers, History
 
 POINTS = 2_048
-"""Of so many points at most all pairs of submissions are compared."""
+"""Size of the sample of points on which all pairs of submissions are compared."""
 _CANDIDATES = 256
 """Nearest earlier submissions by the sample that are compared on all points."""
 
 
 @dataclass(frozen=True, eq=False)
 class Nearness:
-    """What a history's answers have in common."""
+    """Similarities among the answers of a history."""
 
     points: Ints
     """(s,) The sampled points, ascending."""
     sample: Answers = field(repr=False)
     """(k, s) The answers there."""
     agreement: Ints = field(repr=False)
-    """(k, k) On how many of the sampled points two submissions agree."""
+    """(k, k) Number of sampled points on which two submissions agree."""
     copy_of: Ints
     """(k,) The first submission with the very same answers; the submission itself where new."""
     nearest: Ints
     """(k,) The nearest earlier submission with other answers; -1 where there is none."""
     distance: Ints
-    """(k,) On how many of all points it differs from that one; -1 where there is none."""
+    """(k,) Number of points on which it differs from that one; -1 if there is none."""
 
     @property
     def fresh(self) -> Bools:
@@ -40,7 +40,7 @@ class Nearness:
 
 
 def nearness(history: History, rng: np.random.Generator) -> Nearness:
-    """Return how far submissions are from each other.
+    """Compute the distances between submissions.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def _nearest(answers: Answers, agreement: Ints, copy_of: Ints, i: int) -> tuple[
     earlier = np.flatnonzero(copy_of[:i] != copy_of[i])
     if not len(earlier):
         return -1, -1
-    # Of equally near ones the latest, but the very first too: a scan's base may be either.
+    # Among equally near ones, the latest and also the first: a scan's base may be either.
     order = np.lexsort((-earlier, -agreement[i, earlier]))[:_CANDIDATES]
     best = agreement[i, earlier[order[0]]]
     tied = order[agreement[i, earlier[order]] == best]

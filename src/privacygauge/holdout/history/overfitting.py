@@ -1,4 +1,4 @@
-"""How far public scores are above private ones at a contest's end, and what of it is luck."""
+"""Gaps between public and private scores at a contest's end, and the part that is luck."""
 
 from __future__ import annotations
 
@@ -20,29 +20,32 @@ from privacygauge.holdout.history.record import History
 from privacygauge.holdout.metrics import Metric, metric_named
 
 _PERFECT_TIES = 1e-12
+"""Standard deviations up to this are rounding: the scores tie, and no gap is tested."""
 _TOP = 0.1
-"""Of the teams, the best ones by public score that are looked at by themselves."""
+"""Share of the teams, the best by public score, that are also summarised by themselves."""
 
 
 @dataclass(frozen=True)
 class TeamEnd:
-    """How one team ended."""
+    """Final result of one team."""
 
     account: str
     """The team."""
     submissions: int
-    """How many it made."""
+    """Number of submissions of the team."""
     row: int
     """The one that it is judged by: of those it selected the best on the private points, else its
     best on the public ones."""
     public: float
     """Its score on the points that answers were about."""
     private: float
-    """On the others."""
+    """Its score on the other points."""
     gap: Estimate | None
     """`public` less `private`; None where the sizes of both parts are not known."""
     p_value: float | None
-    """Of "both parts are equally easy for it", two-sided, after Holm's correction over teams."""
+    """p-value of "both parts are equally easy for it", two-sided, after Holm's correction over
+    teams.
+    """
 
     @property
     def difference(self) -> float:
@@ -55,14 +58,15 @@ class Overfitting:
     """Public and private scores of a whole contest."""
 
     teams: tuple[TeamEnd, ...]
-    """By private score, the best first."""
+    """Teams by private score, the best first."""
     mean: float
     """Public less private score, the mean over teams. They share the points: no interval."""
     top: float
     """The same for the tenth of the teams with the best public scores, at least one."""
     slope: float | None
-    """Of the line of private on public scores through all submissions, 1 where gains carry over in
-    full; None where all public scores are equal."""
+    """Slope of private on public scores through all submissions, 1 if gains carry over in full;
+    None if all public scores are equal.
+    """
     ranks: float | None
     """The rank correlation of the teams' public and private scores; None for a single team."""
 
@@ -128,14 +132,14 @@ def _deviation(
 
 
 def rank_correlation(public: Floats, private: Floats) -> float:
-    """Return Spearman's; not a number for fewer than two teams, or where all are equal."""
+    """Return Spearman's rank correlation; nan for fewer than two teams, or if all are equal."""
     if len(np.unique(public)) < 2 or len(np.unique(private)) < 2:
         return math.nan
     return float(scipy.stats.spearmanr(public, private).statistic)
 
 
 def overfitting(history: History, level: float = 0.95) -> Overfitting | None:
-    """Return how a contest ended on the points that no score was shown of; None without them.
+    """Return the final results on the points without shown scores; None without them.
 
     Parameters
     ----------
@@ -187,17 +191,17 @@ def overfitting(history: History, level: float = 0.95) -> Overfitting | None:
 
 
 FEWEST_TEAMS = 5
-"""Teams: of fewer nobody can say whether the private part is harder for all."""
+"""Minimum number of teams: fewer cannot show whether the private part is harder for all."""
 
 
 def final_gaps(history: History) -> tuple[Evidence, ...] | Skipped:
-    """Return for every team whether its public score is above what luck and choosing allow.
+    """Test for every team whether its public score is above the range of luck and selection.
 
     Teams are compared with each other: a private part that is harder for all, such as a later
-    month, gives all of them the same gap. Of k submissions that were not made from scores any may
+    month, gives all of them the same gap. Any of k submissions made without looking at scores may
     be the one that is judged, and choosing gains as much as they differ from each other: many near
-    copies of one model are no choice of many. Twice the smaller of two p-values counts: of the gap
-    that is judged, and of the gap, no larger, that a tenth of the submissions exceed.
+    copies of one model offer little choice. The p-value is twice the smaller of two: that of the
+    judged gap, and that of the gap, no larger, that a tenth of the submissions exceed.
 
     Notes
     -----
@@ -286,7 +290,7 @@ def _final_gap(history: History, code: int, gaps: Floats) -> Evidence:
 
 
 def _own_spread(history: History, rows: Ints, doubt: float) -> float:
-    """Return an upper limit for the standard deviation of private scores that are one team's."""
+    """Return an upper limit of the standard deviation of one team's private scores."""
     assert history.private is not None
     of = history.private[rows]
     different = np.unique(history.private)
@@ -318,9 +322,9 @@ def _best_of(k: int, z: float, own: float, tail: Callable[[Floats], Floats]) -> 
 
 
 _TO_SIGMA = 1.4826
-"""From the median absolute deviation to the standard deviation of normals."""
+"""Factor from the median absolute deviation to the standard deviation of normals."""
 _SHARE = 10
-"""One submission in so many has the gap that is looked at beside the judged one."""
+"""The gap that one submission in this number exceeds is tested along with the judged one."""
 _DOUBT = 1e-3
 """The probability, over all teams, that submissions differ by more than their upper limit."""
 

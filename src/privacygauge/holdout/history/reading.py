@@ -43,8 +43,9 @@ NAMES = {
     "selected": ("IsSelected",),
     "late": ("IsAfterDeadline",),
 }
-"""Our columns, and what the table Submissions of Meta Kaggle calls them: the first that is there.
-Its day comes before its number, which orders the submissions of one day."""
+"""Our columns, and their names in Meta Kaggle's table Submissions: the first that exists counts.
+Its day comes before its number, which orders the submissions of one day.
+"""
 
 _MORNINGS = "%m/%d/%Y %I:%M %p", "%m/%d/%Y %I:%M:%S %p"
 _DAYS = "%m/%d/%Y", "%m/%d/%Y %H:%M:%S", *_MORNINGS
@@ -57,7 +58,7 @@ def is_export(columns: Sequence[str]) -> bool:
 
 
 def from_export(rows: Sequence[Row]) -> list[Row]:
-    """Return rows under the names of a history, without those that count for nothing.
+    """Return rows under the names of a history, without those that do not count.
 
     Submissions after the deadline, and those that lack a score, are left out.
     """
@@ -80,7 +81,7 @@ def from_export(rows: Sequence[Row]) -> list[Row]:
 
 
 def is_true(value: object) -> bool:
-    """Return whether a cell says yes."""
+    """Return whether a cell means yes."""
     return str(value).strip().lower() in _TRUE
 
 
@@ -93,7 +94,7 @@ def _is_given(value: object) -> bool:
 
 
 def _iso(value: object, forms: Sequence[str] = _DAYS) -> object:
-    """Return a day as it is written in America in ISO 8601, anything else as it is."""
+    """Return a day in American notation as ISO 8601, anything else unchanged."""
     for form in forms:
         with suppress(ValueError):
             return datetime.strptime(str(value).strip(), form).isoformat()
@@ -106,22 +107,30 @@ def _int_or_zero(value: object) -> int:
     return 0
 
 
-TIME = "time"
 COLUMNS = ("account", "score")
-"""What every history has to have."""
+"""Columns that every history must have."""
+TIME = "time"
+"""Optional column: ISO 8601, or a number."""
 ANSWERS = "predictions"
+"""Optional column: a list of labels."""
 SUBMISSION = "submission"
-"""Columns that it may have: a list of labels, and a name of the submission."""
+"""Optional column: a name of the submission."""
 
+# Columns of a scoring server's log.
 NUMBER = "number"
+"""The order of submissions."""
 GUARD = "guard"
+"""The guard that answered."""
 METRIC = "metric"
+"""The metric that was scored."""
 EXACT = "exact"
-"""Columns of a scoring server's log: the order, what answered, what was scored, and how it really
-scored where the owner added that."""
+"""The score behind the guard, if the owner added it."""
+
+# Columns of a contest that has ended.
 PRIVATE = "private"
+"""The score that decided."""
 SELECTED = "selected"
-"""Columns of a contest that has ended: the score that decided, and whether its team chose it."""
+"""Whether its team chose the submission."""
 _KNOWN = (TIME, *COLUMNS, ANSWERS, SUBMISSION, NUMBER, GUARD, METRIC, EXACT, PRIVATE, SELECTED)
 
 
@@ -160,7 +169,7 @@ def read_history(
     labels : Path, optional
         The hidden labels: .npy of shape (n,), or .npz with one array ``labels``.
     metric : str, optional
-        What was scored, as `metric_named` reads it, where no column says so.
+        Name of the metric, as `metric_named` reads it, if no column holds it.
     n_private : int, optional
         Points behind the private scores.
 
@@ -174,7 +183,12 @@ def read_history(
     if exported:
         rows = from_export(rows)
     else:
-        rows = _rows_with_scores(_rename_columns(rows), in_order=predictions is not None)
+        rows = list(_rename_columns(rows))
+        # Submissions without a score failed and do not count; but predictions in a file of their
+        # own come in the order of all rows.
+        if rows and predictions is None:
+            scored_by = [name for name in ("score", PRIVATE) if name in rows[0]]
+            rows = [row for row in rows if all(_is_given(row.get(name)) for name in scored_by)]
     if not rows:
         raise InputError(f"{path} holds no submissions")
     missing = [name for name in COLUMNS if name not in rows[0]]
@@ -224,7 +238,7 @@ def read_history(
 
 
 def _rename_columns(rows: Sequence[Row]) -> list[Row]:
-    """Return rows whose known columns have our names, however their capitals were written."""
+    """Rename known columns to our names, ignoring case."""
     if not rows:
         return []
     ours = {name: str(name).strip().lower() for name in rows[0] if name not in _KNOWN}
@@ -234,17 +248,6 @@ def _rename_columns(rows: Sequence[Row]) -> list[Row]:
         if known in _KNOWN and known not in rows[0] and list(ours.values()).count(known) == 1
     }
     return [{changed.get(name, name): value for name, value in row.items()} for row in rows]
-
-
-def _rows_with_scores(rows: Sequence[Row], *, in_order: bool) -> list[Row]:
-    """Return the rows that have scores: a submission that failed counts for nothing.
-
-    All are kept where answers come apart, in the order of the rows.
-    """
-    if in_order or not rows:
-        return list(rows)
-    scores = [name for name in ("score", PRIVATE) if name in rows[0]]
-    return [row for row in rows if all(_is_given(row.get(name)) for name in scores)]
 
 
 def _numbers(rows: Sequence[Row], path: Path) -> list[int] | None:
@@ -277,8 +280,15 @@ def _metric(rows: Sequence[Row], path: Path, asked: str | None) -> Metric:
 
 
 def _scores(rows: Sequence[Row], path: Path, column: str, metric: Metric, raw: bool) -> list[float]:
-    """Return scores in [0, 1], of which more is better; an error beyond the range scores 0."""
-    values = [_score(row, path, i, column) for i, row in enumerate(rows)]
+    """Return scores in [0, 1], higher is better; an error beyond the range scores 0."""
+    values = []
+    for i, row in enumerate(rows):
+        try:
+            values.append(_number(row.get(column)))
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"{path}: {column} must be a number, got {row.get(column)!r} in submission {i + 1}"
+            ) from error
     if not raw or metric.worst is None:
         return values
     return [max(0.0, 1 - value / metric.worst) for value in values]
@@ -310,16 +320,6 @@ def _account(row: Row, path: Path, place: int) -> str:
     if value is None or value == "":
         raise InputError(f"{path}: account is missing in submission {place + 1}")
     return str(value)
-
-
-def _score(row: Row, path: Path, place: int, column: str = "score") -> float:
-    try:
-        value = _number(row.get(column))
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{path}: {column} must be a number, got {row.get(column)!r} in submission {place + 1}"
-        ) from error
-    return value
 
 
 def _number(cell: Any) -> float:

@@ -1,4 +1,4 @@
-"""A leaderboard's history as a value: who submitted what, when, and what it scored."""
+"""A leaderboard's history as a value: account, time and score of every submission."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from privacygauge.errors import InputError
 Answers = NDArray[np.integer]
 
 _OFF_GRID = 0.25
-"""Right answers: scores that are nearer than this to a whole number of them name it."""
+"""Distance from a whole number of right answers within which a score is read as that number."""
 _FEWEST_VALUES = 8
-"""Of different scores, before a common step is taken for a rounded display."""
+"""Minimum number of different scores that reveal a common step, and so a rounded display."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +28,11 @@ class History:
     accounts: tuple[str, ...]
     """(k,) Who submitted."""
     scores: Floats
-    """(k,) Accuracy in [0, 1], as the leaderboard had it."""
+    """(k,) Accuracy in [0, 1], as the leaderboard showed it."""
     n: int
     """Points of the test set."""
     n_classes: int | None = None
-    """Classes of the task, at least 2; None where it is not known."""
+    """Number of classes, at least 2; None if unknown."""
     times: Floats | None = None
     """(k,) Ascending; None where the order alone is known."""
     answers: Answers | None = field(repr=False, default=None)
@@ -40,19 +40,19 @@ class History:
     labels: Ints | None = field(repr=False, default=None)
     """(n,) The hidden labels; None where they stay with their owner."""
     guard: str | None = None
-    """The guard whose answers the scores are, or `shown` is; None where there was none."""
+    """The guard that gave the scores, or `shown`; None without one."""
     shown: Floats | None = None
     """(k,) The guard's answers, where `scores` are the exact ones behind it."""
     metric: str = "accuracy"
-    """What the scores are; what is known of an accuracy alone is left out for others."""
+    """Metric of the scores; results that hold for accuracy alone are left out for others."""
     private: Floats | None = None
     """(k,) Scores on the points that decided in the end, of which none was shown before."""
     n_private: int | None = None
-    """How many these are, at least 1; None where it is not known."""
+    """Number of private points, at least 1; None if unknown."""
     selected: Bools | None = field(repr=False, default=None)
     """(k,) Which submissions their teams chose to be judged by; None where it is not known."""
     left_out: int = 0
-    """Rows of the file that count for nothing: without a score, or after the deadline."""
+    """Rows of the file that do not count: without a score, or after the deadline."""
 
     def __post_init__(self) -> None:
         k = len(self.accounts)
@@ -64,7 +64,10 @@ class History:
         if self.n_classes is not None and self.n_classes < 2:
             raise InputError(f"classes must be at least 2, got {self.n_classes}")
         if self.times is not None:
-            object.__setattr__(self, "times", _ascending(self.times, k))
+            times = checks.floats(self.times, "times", length=k)
+            if np.any(np.diff(times) < 0):
+                raise InputError("times must ascend: build the history with in_time, which sorts")
+            object.__setattr__(self, "times", times)
         if self.private is not None:
             object.__setattr__(self, "private", are_shares(self.private, k, "private"))
         if self.n_private is not None and self.n_private < 1:
@@ -101,7 +104,7 @@ class History:
 
     @cached_property
     def step(self) -> float:
-        """Of the scores, in right answers: 1 where exact, larger where rounded, 0 for no grid."""
+        """Step of the scores, in right answers: 1 if exact, larger if rounded, 0 for no grid."""
         if self.answers is not None and self.labels is not None:
             return 1.0
         if not self.counted or (self.shown is None and self.guard not in (None, "exact")):
@@ -120,7 +123,7 @@ class History:
 
     @property
     def exact(self) -> bool:
-        """Whether scores tell single right answers apart."""
+        """Whether scores are fine enough to tell single right answers apart."""
         return self.step == 1.0
 
 
@@ -164,7 +167,7 @@ def in_time(
     shown : array_like of shape (k,), optional
         The guard's answers, where the scores are the exact ones behind it.
     metric : str
-        What the scores are.
+        Metric of the scores.
     """
     names = tuple(str(account) for account in accounts)
     k = len(names)
@@ -222,16 +225,9 @@ def are_shares(values: ArrayLike, k: int, name: str = "score") -> Floats:
 
 
 def disagreeing(history: History) -> Bools:
-    """Return where the given scores, (k,), differ from what answers and labels come to."""
+    """Mark scores, (k,), that differ from those computed from answers and labels."""
     gap = np.abs(history.scores - history.n_correct / history.n)
     return np.asarray(gap * history.n > 0.5)
-
-
-def _ascending(times: Floats, k: int) -> Floats:
-    found = checks.floats(times, "times", length=k)
-    if np.any(np.diff(found) < 0):
-        raise InputError("times must ascend: build the history with in_time, which sorts")
-    return found
 
 
 def _answers(values: Answers, k: int, n: int, n_classes: int | None) -> Answers:

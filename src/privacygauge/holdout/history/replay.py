@@ -1,4 +1,4 @@
-"""What the same submissions would have been shown under guards, and what noise alone gives."""
+"""Replay of a history's submissions under guards, and the effect of noise alone."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ class Replay:
     guard: str
     """The guard's name."""
     shown: Floats = field(repr=False)
-    """(k,) What each submission would have been answered."""
+    """(k,) Answer that each submission would have received."""
     improvements: int
-    """Times that the best value on display rose after the first."""
+    """Number of times that the best value on display rose after the first."""
     best: float
     """The best value shown in the end."""
     error: float
     """Mean distance between the best value on display and the best accuracy so far."""
     nats: float
-    """Log of the number of transcripts that the guard could have produced: what it may tell."""
+    """Log of the number of transcripts that the guard could have produced; bounds the leak."""
     approximate: bool
     """Whether the answers themselves were not available, so that noise is drawn submission by
     submission and not by content."""
 
 
 def replay(history: History, guard: Guard, rng: np.random.Generator) -> Replay | Skipped:
-    """Return what the guard would have shown of a history, or why that cannot be said.
+    """Return the answers of the guard to a history's submissions, or why there are none.
 
     Parameters
     ----------
@@ -60,8 +60,15 @@ def replay(history: History, guard: Guard, rng: np.random.Generator) -> Replay |
         return Skipped(guard.name, "the scores are rounded or noisy already")
     state = guard.start(rng.bytes(16))
     shown = np.empty(len(history))
+    truth = np.empty(0, np.int64) if history.labels is None else history.labels
     for i in range(len(history)):
-        shown[i], state = guard.answer(_mark_submission(history, i), state)
+        # Guards draw noise by content; without answers, each submission counts as different.
+        row = np.array([i]) if history.answers is None else history.answers[i]
+        n_correct = int(history.n_correct[i])
+        submission = MarkedSubmission(
+            n_correct, history.n, history.n_classes or 2, labels=row, truth=truth
+        )
+        shown[i], state = guard.answer(submission, state)
     true = best_so_far(history.n_correct / history.n)
     error = float(np.abs(best_so_far(shown) - true).mean())
     return Replay(
@@ -76,10 +83,10 @@ def replay(history: History, guard: Guard, rng: np.random.Generator) -> Replay |
 
 
 def other_answers(history: History) -> int | None:
-    """Return how many recorded answers are not what the guard gives to the exact scores.
+    """Count the recorded answers that differ from the guard's answers to the exact scores.
 
-    With a state for each account or one for all, whichever agrees better. None where it cannot be
-    said: without exact scores, or where an answer depends on more than the score.
+    The guard keeps a state per account or one for all, whichever agrees better. None if unknown:
+    without exact scores, or if an answer depends on more than the score.
     """
     guard = None if history.guard is None else guard_named(history.guard)
     if history.shown is None or not isinstance(guard, Exact | Rounded | Calibrated | Ladder):
@@ -121,7 +128,7 @@ def improvements(scores: Floats) -> int:
 
 
 def noise_curve(history: History) -> Floats:
-    """Return the best so far, (k,), expected of submissions that are all equally good.
+    """Return the expected best so far, (k,), of equally good submissions.
 
     p + sqrt(p (1 - p)/n) E[max of t standard normals], p the median score: what luck alone makes
     of t submissions whose errors are independent. Best scores far above it are skill, or more
@@ -136,24 +143,24 @@ def noise_curve(history: History) -> Floats:
 
 @dataclass(frozen=True)
 class Winner:
-    """The account with the best score, and what of its lead selection alone explains."""
+    """The account with the best score, and the part of its lead that selection alone explains."""
 
     account: str
-    """Whose it is."""
+    """Name of the leading account."""
     submissions: int
-    """How many different ones the account made."""
+    """Number of different submissions of the account."""
     best: float
     """Its best score."""
     margin: float | None
-    """Above the best score of any other account; None where there is none."""
+    """Lead over the best score of any other account; None without others."""
     correlation: float
-    """Between the errors of the account's submissions; 0 where it is not known."""
+    """Correlation of the errors of the account's submissions; 0 if unknown."""
     selection: float
-    """What choosing the best of so many equally good submissions adds on average, at most."""
+    """Average gain, at most, from choosing the best among equally good submissions."""
 
     @property
     def explained(self) -> float | None:
-        """The share of the margin that selection alone comes to, at most 1."""
+        """Share of the margin that selection alone explains, at most 1."""
         if self.margin is None or self.margin <= 0:
             return None
         return min(1.0, self.selection / self.margin)
@@ -167,7 +174,9 @@ def winner(history: History) -> Winner:
     best = float(history.scores[first])
     others = history.scores[history.codes != code]
     scores = history.scores[of]
-    different = _n_different(history, of)
+    different = len(of)
+    if history.answers is not None:
+        different = len({history.answers[i].tobytes() for i in of})
     correlation = _correlation(history, of)
     typical = float(np.clip(np.median(scores), 1 / (2 * history.n), 1 - 1 / (2 * history.n)))
     return Winner(
@@ -178,20 +187,6 @@ def winner(history: History) -> Winner:
         correlation=correlation,
         selection=honest_best_of_k(history.n, different, accuracy=typical, correlation=correlation),
     )
-
-
-def _mark_submission(history: History, i: int) -> MarkedSubmission:
-    # Noise is drawn by content; where that is not available each submission is one of its own.
-    row = np.array([i]) if history.answers is None else history.answers[i]
-    truth = np.empty(0, np.int64) if history.labels is None else history.labels
-    n_correct = int(history.n_correct[i])
-    return MarkedSubmission(n_correct, history.n, history.n_classes or 2, labels=row, truth=truth)
-
-
-def _n_different(history: History, of: Ints) -> int:
-    if history.answers is None:
-        return len(of)
-    return len({history.answers[i].tobytes() for i in of})
 
 
 def _correlation(history: History, of: Ints) -> float:

@@ -1,4 +1,4 @@
-"""What the scores alone show: steps of single points, and scores as of random labels."""
+"""Evidence in the scores alone: steps of single points, and scores as of random labels."""
 
 from __future__ import annotations
 
@@ -25,32 +25,35 @@ from privacygauge.holdout.history.evidence import (
 from privacygauge.holdout.history.record import History
 
 SINGLE = 0.78
-"""P(|X - Y| = 1 given X != Y) for two Poisson variables of mean 1/2 is 0.779."""
+"""Rate of single steps: P(|X - Y| = 1 given X != Y) for two Poisson variables of mean 1/2."""
 _MEMORY = 16
-"""Submissions: the best of so many is a scan's present level."""
+"""Number of submissions whose best score is a scan's present level."""
 _AROUND = 8
+"""Right answers around a base that was not submitted within which other scores are counted."""
 _STRAY = 0.02
-"""Right answers around a base that was not submitted, and the share of scores there that are not
-one off it, the most."""
+"""Largest number of scores there that are not one off the base, as a share of those that are."""
 _BESIDE = 3
-"""Right answers: other accounts so near to a group score as it does."""
+"""Right answers between a group and other accounts that count as scoring alike."""
 _CHANGES = 7
-"""Of the score in a run, the fewest: a score that stands still is always one off another."""
+"""Minimum changes of the score in a run: a score that stands still is always one off another."""
 _GROUP = 8
-"""Accounts: larger groups are not looked at for a scan that was split up."""
+"""Maximum number of accounts among which a scan is suspected to be split up."""
 BAND = 3.3
 """Standard deviations around 1/m: one random query in a thousand lies outside."""
 _CHANCE = 0.5
+"""Share of an honest account's submissions that may score at chance, unless others' do more."""
 _TEAMS = 5
-"""Accounts: where so many all score at chance, it is the task."""
+"""Number of accounts that, if all score at chance, show that the task is hard."""
 _TAIL = 0.001
+"""Level at which scores are too wide, a rise too frequent, or an account suspect by itself."""
 _CLOSE = 0.01
+"""Tail probability beyond which scores are too close together for random labels."""
 _RISING = 2.33
-"""Standard deviations of a trend: random labels rise so much in one account of a hundred."""
+"""Standard deviations of a trend that random labels exceed in one account of a hundred."""
 
 
 def score_scan(history: History) -> tuple[Evidence, ...] | Skipped:
-    """Return for every account, and for the best group of them, whether scores move by ones."""
+    """Test every account, and the best group, for scores that move by ones."""
     if not history.exact:
         return Skipped(SCORE_SCAN.title, "the scores are rounded or noisy")
     rows = [history.rows_of(code) for code in range(len(history.names))]
@@ -59,8 +62,14 @@ def score_scan(history: History) -> tuple[Evidence, ...] | Skipped:
         _scan_evidence((name,), of, run)
         for name, of, run in zip(history.names, rows, runs, strict=True)
     ]
+    # The group is grown from accounts that do not stand out alone, the smallest steps first.
+    typical = [
+        np.median(np.abs(np.diff(history.n_correct[of]))) if len(of) > 1 else math.inf
+        for of in rows
+    ]
+    limit = lone_account_threshold(len(rows))
     group, log_p = best_group(
-        _by_step(history, rows, [run[0] for run in runs]),
+        [int(i) for i in np.argsort(typical, kind="stable") if runs[i][0] > limit],
         lambda some: (
             _single_steps(history, _merge_rows(rows, some))[0]
             if len(some) <= _GROUP and not _is_crowded(history, rows, some)
@@ -77,21 +86,11 @@ def score_scan(history: History) -> tuple[Evidence, ...] | Skipped:
     return tuple(found)
 
 
-def _by_step(history: History, rows: Sequence[Ints], alone: Sequence[float]) -> list[int]:
-    """Return the accounts that do not stand out alone, those with the smallest steps first."""
-    typical = [
-        np.median(np.abs(np.diff(history.n_correct[of]))) if len(of) > 1 else math.inf
-        for of in rows
-    ]
-    limit = lone_account_threshold(len(rows))
-    return [int(i) for i in np.argsort(typical, kind="stable") if alone[i] > limit]
-
-
 def _is_crowded(history: History, rows: Sequence[Ints], group: Sequence[int]) -> bool:
-    """Return whether half of the others score as the group does: then it is the task.
+    """Return whether half of the others score like the group: then the cause is the task.
 
-    Where hardly any label is told wrong, all accounts are a few answers apart, and a group of them
-    moves by single ones because each stands still.
+    If accuracies are close to 1, all accounts are a few answers apart, and a group of them moves by
+    single answers because each stands still.
     """
     levels = np.array([np.median(history.n_correct[of]) for of in rows])
     others = np.delete(levels, group)
@@ -119,7 +118,7 @@ def _single_steps(history: History, rows: Ints) -> tuple[float, int, int]:
     counts = history.n_correct[rows]
     if len(counts) < 2:
         return 0.0, 0, 0
-    # Rounded scores of few values move by twos, and look as if they went around what is between.
+    # Rounded scores with few values move by twos, as if around a base in between.
     finer = bool((history.n_correct % 2).any())
     places = np.arange(1, len(counts))
     recent = np.array([counts[max(0, t - _MEMORY) : t].max() for t in places])
@@ -152,12 +151,12 @@ def _single_steps(history: History, rows: Ints) -> tuple[float, int, int]:
 
 
 def _bases(counts: Ints, finer: bool) -> Ints:
-    """Return what a fixed base may score: what was submitted, and what has both neighbours.
+    """Return the candidate scores of a fixed base: those submitted, and those with both neighbours.
 
-    Of two classes every changed label moves the score, and the base itself need not be submitted.
-    Then other scores nearby would be none of the scan, and hardly any may be there: a model that
-    moves by twos, as where each point is there twice, has more of them. Where no score of the
-    history is `finer` than twos, none is looked for.
+    With two classes every changed label moves the score, and the base itself need not be submitted.
+    Other scores nearby do not come from a scan, so hardly any may exist: a model that moves by
+    twos, as when each point occurs twice, has more of them. If no score of the history is `finer`
+    than twos, only the submitted scores are returned.
     """
     submitted = np.unique(counts)
     if not finer:
@@ -169,7 +168,7 @@ def _bases(counts: Ints, finer: bool) -> Ints:
 
 
 def _irregular(stretch: Ints, m: int | None) -> bool:
-    """Return whether scores are not those of two files that are sent again and again.
+    """Return whether scores differ from those of two files that are sent again and again.
 
     Two files come by turns or in blocks: the number of changes is compared with that of a random
     order (Wald and Wolfowitz 1940). In any order they are no scan where they are one answer apart
@@ -190,7 +189,7 @@ def _irregular(stretch: Ints, m: int | None) -> bool:
 
 
 def _blind(steps: Ints, wrong: float) -> bool:
-    """Return whether single steps rise no more often than changes do that are not yet known.
+    """Return whether single steps rise no more often than blind changes do.
 
     A changed label turns right where it was wrong. Who scans changes the least confident labels
     first, and these are right at least half of the time, unless most of all are wrong. A team that
@@ -208,7 +207,7 @@ def at_chance(history: History) -> Bools:
 
 
 def chance_scores(history: History) -> tuple[Evidence, ...] | Skipped:
-    """Return for every account, and for the best group, whether they score as random labels do."""
+    """Test every account, and the best group, for scores of random labels."""
     if history.n_classes is None:
         return Skipped(CHANCE_SCORES.title, "the number of classes is not known")
     if not history.counted:
@@ -225,7 +224,7 @@ def chance_scores(history: History) -> tuple[Evidence, ...] | Skipped:
         return np.asarray(flags & plausible)
 
     what = "score as random labels do"
-    # Where the task is hard for all, the others say how often honest work scores like that.
+    # If the task is hard for all, the others show how often honest work scores like that.
     shares = np.bincount(history.codes, weights=near) / np.bincount(history.codes)
 
     def usual(group: Sequence[int]) -> float:
@@ -254,13 +253,13 @@ def per_account_and_group(
     history : History
     detector : str
     flags : array of shape (k,)
-        What a finding is about.
+        Submissions that count as evidence.
     counted : callable
         From accounts to the flags that count for them.
     rate : float or callable
         How probable a flag is at most under the null; or, from accounts, what the others say of it.
     what : str
-        What a flagged submission does, in words.
+        Behaviour of a flagged submission, in words.
     """
 
     def log_p(group: Sequence[int]) -> float:
@@ -349,7 +348,7 @@ def as_wide(history: History, counts: Ints) -> bool:
 
 
 def afresh(history: History, rows: Ints) -> bool:
-    """Return whether right answers of each account owe nothing to the submissions before.
+    """Return whether each account's right answers are independent of the submissions before.
 
     Random labels are drawn afresh: successive differences have twice the variance of Bin(n, 1/m)
     (von Neumann 1941), and rises are as frequent as falls among all pairs (Mann 1945). Models that

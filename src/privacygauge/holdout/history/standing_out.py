@@ -1,4 +1,4 @@
-"""What stands out in a leaderboard's history, corrected for the number of tests."""
+"""Findings in a leaderboard's history, corrected for the number of tests."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ class CorrectedTest(Evidence):
     """One test, corrected for all that were made."""
 
     adjusted: float
-    """After Holm's correction over all tests, in (0, 1]."""
+    """p-value after Holm's correction over all tests, in (0, 1]."""
     stands_out: bool
     """Whether it is a finding at the level."""
 
 
 @dataclass(frozen=True, eq=False)
 class Submissions:
-    """One row a submission, in the order of time."""
+    """One row per submission, in the order of time."""
 
     accounts: tuple[str, ...]
     """(k,) Who submitted."""
     times: Floats | None
-    """(k,) When; None where only the order is known."""
+    """(k,) Time of each; None if only the order is known."""
     scores: Floats
     """(k,) Accuracies."""
     best: Floats
@@ -55,11 +55,12 @@ class Submissions:
     noise: Floats
     """(k,) The best so far that noise alone gives, from the median score."""
     ladder: Floats | None
-    """(k,) What a Ladder would have shown; None where scores are rounded or noisy."""
+    """(k,) Answers of a Ladder; None if scores are rounded or noisy."""
     copy_of: Ints | None
     """(k,) The first submission with the same answers; None without answers."""
     distance: Ints | None
-    """(k,) On how many points it differs from the nearest earlier one; -1 where there is none."""
+    """(k,) Number of points on which it differs from the nearest earlier one; -1 if there is none.
+    """
     flags: tuple[tuple[str, ...], ...]
     """(k,) The names of the findings that it is part of."""
 
@@ -96,15 +97,15 @@ _BELOW = 3.3
 
 
 _FALLING = 2.6
-"""Standard deviations: as good as nobody's scores fall by so much where teams get better."""
+"""Standard deviations by which scores hardly ever fall if teams improve."""
 
 
 _NEAR = 100
-"""One point in so many may differ between near copies."""
+"""Near copies differ in at most one point in this number."""
 
 
 _FEW = 20
-"""Submissions: fewer show hardly anything."""
+"""Minimum number of submissions of a history that can show anything."""
 
 
 def holm_corrected_tests(found: Inspection, most: float) -> tuple[CorrectedTest, ...]:
@@ -120,7 +121,7 @@ def holm_corrected_tests(found: Inspection, most: float) -> tuple[CorrectedTest,
 
 
 def ladder_of(history: History, seed: int) -> tuple[replays.Replay | None, str]:
-    """Return what a ladder would have shown, None where it cannot be told, and its name."""
+    """Replay the history under a ladder; return the replay, None if impossible, and its name."""
     whole = history.answers is not None and history.labels is not None
     guard = ParameterFreeLadder() if whole else replays.scores_ladder(history.n)
     found = replays.replay(history, guard, seeds.stream(seed, "ladder"))
@@ -133,7 +134,7 @@ def history_by_submission(
     tests: Sequence[CorrectedTest],
     ladder: replays.Replay | None,
 ) -> Submissions:
-    """Return the history by submission, with what stands out of each."""
+    """Return the history by submission, with the findings on each."""
     flags: list[list[str]] = [[] for _ in range(len(history))]
     for test in tests:
         for row in test.rows if test.stands_out else ():
@@ -168,15 +169,12 @@ def near_copies(history: History, found: Inspection) -> int | None:
     if near is None:
         return None
     other = history.codes[near.nearest] != history.codes
-    return int(np.count_nonzero(near.fresh & other & (near.distance > 0) & _close(history, near)))
-
-
-def _close(history: History, near: Nearness) -> Bools:
-    return np.asarray(near.distance <= history.n / _NEAR)
+    close = (near.distance > 0) & (near.distance <= history.n / _NEAR)
+    return int(np.count_nonzero(near.fresh & other & close))
 
 
 def evidence_in(history: History) -> str:
-    """Return what the history has of each submission, in words."""
+    """Name the data that the history has on each submission."""
     if history.shown is not None and history.answers is None:
         return f"exact scores behind the guard {history.guard}"
     if history.answers is None:
@@ -185,7 +183,7 @@ def evidence_in(history: History) -> str:
 
 
 def history_warnings(history: History) -> tuple[str, ...]:
-    """Return what may mislead whoever reads the history."""
+    """Return warnings about an easily misread history."""
     found = []
     if history.left_out:
         found.append(
@@ -229,7 +227,7 @@ def history_warnings(history: History) -> tuple[str, ...]:
 
 
 def taken_for_errors(history: History) -> str:
-    """Return why the scores look like errors, of which less is better; empty where they do not.
+    """Return why the scores look like errors, of which less is better; empty if they do not.
 
     Notes
     -----
@@ -258,7 +256,7 @@ def taken_for_errors(history: History) -> str:
 
 
 def _trend(scores: Floats) -> float:
-    """Return the share of pairs of submissions that rise less the share that fall."""
+    """Return the share of rising pairs of submissions less the share of falling ones."""
     k = len(scores)
     if k < 2:
         return 0.0
@@ -267,18 +265,18 @@ def _trend(scores: Floats) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Inspection:
-    """What every detector says, uncorrected, and what could not be looked for."""
+    """Result of every detector, uncorrected, and the reasons for those that were skipped."""
 
     evidence: tuple[Evidence, ...]
-    """One a test; p-values are not yet corrected for their number."""
+    """One entry per test; p-values are not yet corrected for their number."""
     skipped: tuple[Skipped, ...]
-    """Detectors that the history holds too little for."""
+    """Detectors that lack data."""
     near: Nearness | None
-    """What the answers have in common; None where there are none."""
+    """Similarities among the answers; None if there are no answers."""
 
 
 def inspect(history: History, rng: np.random.Generator) -> Inspection:
-    """Return the evidence of every detector that the history holds enough for.
+    """Run every detector for which the history holds enough data.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What shows that an answer was made from scores: votes of random queries, and settled points."""
+"""Evidence that an answer was made from scores: votes of random queries, and settled points."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from privacygauge.holdout.history.nearness import Nearness
 from privacygauge.holdout.history.record import Answers, History
 
 QUERIES = 20
-"""Of so many random queries at least an answer is judged by."""
+"""Minimum number of random queries for a test of an answer."""
 _EARLIER = 10
-"""Submissions of the account before an answer that may have settled points."""
+"""Minimum number of an account's submissions before an answer that may have settled points."""
 _MOVED = 0.02
-"""Of the points on which the earlier submissions agree: an answer that changes more of them is
-another model, which may be better everywhere."""
+"""Share of the points on which the earlier submissions agree: an answer that changes more of them
+is another model, which may be better everywhere.
+"""
 _SHARE = 0.75
-"""Of the earlier submissions: where the majority has no more, a point is contested."""
+"""Share of the earlier submissions: a point is contested if the majority has no more."""
 _BROKEN = 3.0
-"""Times the usual distance from the majority: files that are further off are broken."""
+"""Multiple of the usual distance from the majority beyond which files are broken."""
 _ANSWERS = 10
-"""Of an account, the best by score, are judged."""
+"""Number of an account's answers that are tested, the best by score."""
 _FEW = 5
-"""Random queries: accounts with fewer are left out, broken files are rare but honest."""
+"""Minimum number of random queries of an account: broken files are rare but honest."""
 _WIDE = 0.001
 _LEAST = 1e-300
 _NOTHING = (1.0, 0.0, 0.0)
@@ -38,7 +39,7 @@ _NOTHING = (1.0, 0.0, 0.0)
 def votes(
     history: History, near: Nearness, queries: Bools, throughout: Bools
 ) -> tuple[Evidence, ...]:
-    """Return for every account whether an answer of it follows the scores of random queries.
+    """Test every account for an answer that follows the scores of random queries.
 
     Parameters
     ----------
@@ -71,14 +72,14 @@ def votes(
 
 @dataclass(frozen=True, eq=False)
 class _Queries:
-    """Random queries that an answer can be judged by."""
+    """Random queries against which an answer can be tested."""
 
     queries: Bools
-    """(k,) Which submissions they are."""
+    """(k,) Mask of these submissions."""
     throughout: Bools
-    """(k,) Which are random at every point."""
+    """(k,) Mask of those that are random at every point."""
     changed: Ints
-    """(k,) On how many points they differ from the majority of their account's queries."""
+    """(k,) Number of points that differ from the majority of the account's queries."""
 
 
 def _usable(history: History, queries: Bools, throughout: Bools) -> _Queries:
@@ -132,7 +133,7 @@ def _best_vote(
 
 
 def _slope_p(history: History, answer: int, asked: Ints, usable: _Queries) -> tuple[float, float]:
-    """Return the p-value of "the answer owes nothing to the scores", and the slope."""
+    """Return the p-value of "the answer is independent of the scores", and the slope."""
     assert history.answers is not None
     agreed = np.count_nonzero(history.answers[asked] == history.answers[answer], axis=1)
     # Accounts may change different bases, and some queries more of one than others: both shift
@@ -157,13 +158,13 @@ def _slope_p(history: History, answer: int, asked: Ints, usable: _Queries) -> tu
 
 
 def _residuals(values: Ints, nuisance: Floats) -> Floats:
-    """Return what least squares on the nuisance columns leaves of the values."""
+    """Return the residuals of the values after least squares on the nuisance columns."""
     design = nuisance.astype(np.float64)
     return np.asarray(values - design @ np.linalg.lstsq(design, values, rcond=None)[0])
 
 
 def settled_points(history: History, near: Nearness) -> tuple[Evidence, ...] | Skipped:
-    """Return for every account whether an answer is best where its earlier ones disagree."""
+    """Test every account for an answer that is best where its earlier ones disagree."""
     if history.labels is None:
         return Skipped(SETTLED.title, "the labels are not available")
     fresh = [np.flatnonzero((history.codes == c) & near.fresh) for c in range(len(history.names))]
@@ -178,7 +179,7 @@ def _best_settled(history: History, name: str, of: Ints) -> Evidence | None:
     assert history.labels is not None
     if len(of) <= _EARLIER:
         return None
-    # The best one, the last of several: an attack ends with what it has learnt.
+    # The best one, the last among equals: an attack ends with its final answer.
     place = len(of) - 1 - int(np.argmax(history.n_correct[of][::-1]))
     if place < _EARLIER:
         return None
@@ -187,9 +188,10 @@ def _best_settled(history: History, name: str, of: Ints) -> Evidence | None:
     majority = majority_of(rows)
     off = np.count_nonzero(rows != majority, axis=1)
     usual = off <= _BROKEN * np.median(off)
-    others = _earlier_of_others(
-        history, of, until=int(of[place]), majority=majority, most=int(off[usual].max())
-    )
+    # Earlier submissions of other accounts vote too if they are as close to the majority.
+    earlier = np.setdiff1d(np.arange(int(of[place])), of)
+    distance = np.count_nonzero(history.answers[earlier] != majority, axis=1)
+    others = earlier[distance <= int(off[usual].max())]
     rows = np.concatenate([rows[usual], history.answers[others]])
     majority = majority_of(rows)
     kept = np.count_nonzero(rows == majority, axis=0)
@@ -210,16 +212,6 @@ def _best_settled(history: History, name: str, of: Ints) -> Evidence | None:
     )
 
 
-def _earlier_of_others(
-    history: History, of: Ints, until: int, majority: Answers, most: int
-) -> Ints:
-    """Return earlier submissions of other accounts that differ from `majority` no more than so."""
-    assert history.answers is not None
-    earlier = np.setdiff1d(np.arange(until), of)
-    off = np.count_nonzero(history.answers[earlier] != majority, axis=1)
-    return np.asarray(earlier[off <= most])
-
-
 def _settled_p(
     labels: Ints, answer: Answers, before: Answers, agreed: Bools, contested: Bools
 ) -> tuple[float, float, float]:
@@ -238,7 +230,7 @@ def _settled_p(
     gained = int(np.count_nonzero(right & ~known & contested))
     lost = int(np.count_nonzero(~right & known & contested))
     better = float(binom.sf(gained - 1, gained + lost, 0.5)) if gained else 1.0
-    # Both have to be untrue of honest work, so the larger of the two is a p-value.
+    # A finding needs both to be unlikely, so the larger of the two is a p-value.
     return max(harder, better, _LEAST), inside / size, (hits - inside) / (total - size)
 
 

@@ -43,7 +43,7 @@ def open_board(
     n_classes : int, optional
         By default that of the database, or one more than the largest label.
     guard : str, optional
-        What stands between accuracy and submitter, as `guards.guard_named` reads it; by default
+        Guard between accuracy and submitter, as `guards.guard_named` reads it; by default
         that of the database, or a Ladder of the step 1/sqrt(n). It cannot be changed later.
     scope : {"account", "board"}, optional
         Whether the guard remembers each account's submissions apart, or all of them together; by

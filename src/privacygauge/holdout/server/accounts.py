@@ -1,4 +1,4 @@
-"""Who may submit: names, and the tokens that prove them.
+"""Accounts that may submit: names, and the tokens that prove them.
 
 A token is ``ID.SECRET``. The secret is 256 random bits, so one fast hash is enough: what makes
 passwords need a slow one is that they can be guessed. The identifier is no secret; it finds the
@@ -21,12 +21,12 @@ from privacygauge.holdout.server.database import board_row, reading, writing
 from privacygauge.holdout.server.schema import ACCOUNT, ACTION
 
 _LONGEST = 64
-# Compared with where there is no such account, so that both cases take as long.
+# Compared with if there is no such account, so that both cases take equally long.
 _NOBODY = bytes(32)
 
 
 def add_account(engine: Engine, name: str) -> str:
-    """Return the token of a new account. It is kept nowhere: show it to its owner now.
+    """Return the token of a new account. It is not stored: show it to its owner now.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def add_account(engine: Engine, name: str) -> str:
 
 
 def renew_token(engine: Engine, name: str) -> str:
-    """Return a new token of an account; the one before it is worth nothing from now on."""
+    """Return a new token of an account; the previous one stops working."""
     checked_name(name)
     with writing(engine) as connection:
         known_account(connection, name)
@@ -53,7 +53,7 @@ def renew_token(engine: Engine, name: str) -> str:
 
 
 def revoke_token(engine: Engine, name: str) -> None:
-    """Take an account's token away; its submissions and its budget stay as they are."""
+    """Revoke an account's token; its submissions and its budget stay as they are."""
     checked_name(name)
     with writing(engine) as connection:
         known_account(connection, name)
@@ -61,7 +61,7 @@ def revoke_token(engine: Engine, name: str) -> None:
 
 
 def admit(engine: Engine, name: str) -> None:
-    """Make an account without a token where there is none of this name."""
+    """Make an account without a token, unless one of this name exists."""
     # Two processes may both find none: the second insertion is refused, and not needed.
     with suppress(IntegrityError), writing(engine) as connection:
         if find_account(connection, checked_name(name)) is None:
@@ -141,8 +141,9 @@ _REASON = 500
 def hide_account(engine: Engine, name: str, reason: str) -> None:
     """Take an account off the board, and refuse its submissions from now on.
 
-    What it was shown stays shown: its submissions stay in the log and count in every budget. The
-    states of other accounts know nothing of it; a state for the whole board remembers it.
+    Its submissions stay in the log and count in every budget, since answers cannot be taken back.
+    The states of other accounts are not affected; a state for the whole board keeps its
+    submissions.
     """
     _act(engine, name, HIDE, reason)
 
@@ -150,7 +151,7 @@ def hide_account(engine: Engine, name: str, reason: str) -> None:
 def show_account(engine: Engine, name: str, reason: str) -> None:
     """Put an account back on the board, and take its submissions again, as many as others may make.
 
-    What an alert has limited is lifted too.
+    Limits set by an alert are lifted too.
     """
     _act(engine, name, SHOW, reason)
 
@@ -194,7 +195,7 @@ def _act(engine: Engine, name: str, kind: str, reason: str) -> None:
 
 
 def checked_reason(reason: str) -> None:
-    """Raise where a reason is empty, too long, or not printable."""
+    """Raise if a reason is empty, too long, or not printable."""
     if not 1 <= len(reason) <= _REASON or not reason.isprintable():
         raise InputError(f"reason must be 1 to {_REASON} printable characters, got {reason!a:.80}")
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -40,7 +39,7 @@ from privacygauge.holdout.server.schema import (
 )
 
 SCOPES = "account", "board"
-"""Whose submissions a guard remembers together; the first is the default."""
+"""Groups of submissions that share a guard's state; the first is the default."""
 
 _LONGEST_KEY = 200
 
@@ -87,11 +86,11 @@ class _CheckedSubmission:
     """A submission that was checked."""
 
     sent: Values
-    """(n,) or (n, columns) What was submitted, about all points."""
+    """(n,) or (n, columns) Submitted labels or values, on all points."""
     marked: MarkedSubmission
-    """The same beside the truth, about the points that the guard sees."""
+    """The part of it on the points that the guard sees, with the true labels."""
     digest: str
-    """Of the content."""
+    """Digest of the content."""
     key: str | None
     """The submitter's name for it."""
 
@@ -103,15 +102,15 @@ class Board:
     holdout: Holdout = field(repr=False)
     """The hidden labels that the guard answers about."""
     guard: Guard
-    """What stands between accuracy and submitter."""
+    """Guard between accuracy and submitter."""
     scope: str
-    """One of `SCOPES`: whose submissions the guard remembers together."""
+    """One of `SCOPES`: the submissions that share a state of the guard."""
     engine: Engine = field(repr=False)
     """The database."""
     private: Holdout | None = field(default=None, repr=False)
-    """Those that no answer is about, for the end; None where the guard sees all."""
+    """Points of the final score, on which no answer depends; None if the guard sees all."""
     public: Bools | None = field(default=None, repr=False)
-    """(n,) Which of all labels are those of `holdout`; None where all are."""
+    """(n,) Mask of the labels that are in `holdout`; None for all."""
     ids: tuple[str, ...] | None = field(default=None, repr=False)
     """(n,) Names of the points, for submissions in CSV; None for 0, 1, 2 and on."""
     turn: Lock = field(default_factory=Lock, repr=False)
@@ -125,7 +124,7 @@ class Board:
         key: str | None = None,
         claimed: float | None = None,
     ) -> Receipt:
-        """Return the receipt of one submission, which is in the database by then.
+        """Record and answer one submission; return its receipt, which is then in the database.
 
         Parameters
         ----------
@@ -142,7 +141,7 @@ class Board:
         Raises
         ------
         InputError
-            If the labels, the key or the claim break a rule, or there is no such account.
+            If the labels, the key or the claim break a rule, or the account does not exist.
         KeyConflictError
             If the key stands for other labels, or another claim.
         BudgetError
@@ -150,7 +149,13 @@ class Board:
         HiddenError
             If the owner has hidden the account.
         """
-        _check_key(key)
+        if key is not None and (
+            not 1 <= len(key) <= _LONGEST_KEY or not (key.isascii() and key.isprintable())
+        ):
+            raise InputError(
+                f"key must be 1 to {_LONGEST_KEY} printable ASCII characters, got {len(key)} "
+                "characters: a random UUID is a good one"
+            )
         sent = self._checked(labels)
         marked = self.holdout.marked(self.part(sent, private=False), claimed)
         asked = _CheckedSubmission(sent, marked, hashlib.sha256(content(sent)).hexdigest(), key)
@@ -168,7 +173,7 @@ class Board:
     def again(
         self, connection: Connection, account: str, labels: Values, row: RowMapping
     ) -> Receipt:
-        """Return the receipt of a submission that is made again, within a transaction.
+        """Repeat a submission within a transaction; return its receipt.
 
         No limit is asked, as none was exceeded when it was made.
 
@@ -180,7 +185,7 @@ class Board:
         labels : ndarray
             As they were kept.
         row : mapping
-            Of `SUBMISSION`, from whose time, key and claim are taken.
+            Row of `SUBMISSION` with the time, the key and the claim.
         """
         marked = self.holdout.marked(self.part(labels, private=False), row["claimed"])
         asked = _CheckedSubmission(labels, marked, row["digest"], row["key"])
@@ -196,7 +201,7 @@ class Board:
         *,
         time: str,
     ) -> Receipt:
-        """Return a receipt, once everything is written."""
+        """Answer a submission, write everything, and return the receipt."""
         marked = asked.marked
         held = 0 if self.scope == "board" else int(holder["id"])
         before, shown = self._remembered(connection, board, held, holder["name"])
@@ -214,7 +219,11 @@ class Board:
             digest=asked.digest,
         )
         # The same rows whatever the answer: who times it learns nothing further.
-        _write_state(connection, held, {"about": about, **state_columns(after)}, shown)
+        state = {"about": about, **state_columns(after)}
+        if shown < 0:
+            connection.execute(insert(STATE).values(holder=held, **state))
+        else:
+            connection.execute(update(STATE).where(STATE.c.holder == held).values(state))
         _write(connection, holder, receipt=receipt, key=asked.key, claimed=marked.claimed)
         exact = self._exact(asked.sent, marked)
         connection.execute(insert(EXACT).values(number=number, **exact))
@@ -226,12 +235,12 @@ class Board:
         return receipt
 
     def left(self, account: str) -> RemainingBudget:
-        """Return what the budgets have left for an account."""
+        """Return the budgets left to an account."""
         with reading(self.engine) as connection:
             return self._left(_row(connection), accounts.known_account(connection, account))
 
     def admit(self, account: str) -> None:
-        """Make an account without a token where there is none of this name."""
+        """Make an account without a token, unless one of this name exists."""
         accounts.admit(self.engine, account)
 
     @property
@@ -246,7 +255,7 @@ class Board:
     def _remembered(
         self, connection: Connection, board: RowMapping, held: int, account: str
     ) -> tuple[GuardState, int]:
-        """Return a state, and the number of the submission on display; -1 where it is new."""
+        """Return a state, and the number of the submission on display; -1 if it is new."""
         row = connection.execute(select(STATE).where(STATE.c.holder == held)).mappings().first()
         if row is not None:
             return guard_state(row, len(self.holdout)), int(row["about"])
@@ -261,11 +270,11 @@ class Board:
         return self.holdout.metric.submission(labels, self.n, self.holdout.n_classes)
 
     def part(self, sent: Values, *, private: bool) -> Values:
-        """Return what a checked submission says of the points for the end, or of the others."""
+        """Return the part of a checked submission on the private points, or on the public ones."""
         return sent if self.public is None else sent[self.public != private]
 
     def _exact(self, sent: Values, marked: MarkedSubmission) -> dict[str, float | None]:
-        """Return what a submission scores on either part, for the owner alone."""
+        """Return the exact scores of a submission on both parts, for the owner alone."""
         metric = self.holdout.metric
         hidden = self.private
         private = None
@@ -280,10 +289,10 @@ class Board:
         )
 
     def total_left(self, board: RowMapping, *, further: bool = False) -> int | None:
-        """Return how many submissions of all accounts are left, from the board's row.
+        """Return the number of submissions left to all accounts, from the board's row.
 
-        Of those that have submitted, and of a `further` one where that is asked for: each has a
-        state of its own, so that a budget in nats allows fewer submissions to more accounts.
+        Counts the accounts that have submitted, plus a `further` one if requested: each has its own
+        state, so that a budget in nats allows fewer submissions to more accounts.
         """
         budget = Budget(total=board["total"], nats=board["nats"])
         accounts = None if self.scope == "board" else max(1, board["asking"] + further)
@@ -293,7 +302,7 @@ class Board:
 
 
 def pack_submission(sent: Values, n_classes: int) -> bytes:
-    """Return a submission as few bytes."""
+    """Pack a submission into few bytes."""
     return zlib.compress(sent.astype(_dtype(sent.dtype.kind, n_classes)).tobytes(), 1)
 
 
@@ -308,7 +317,7 @@ def _dtype(kind: str, n_classes: int) -> np.dtype[Any]:
 
 
 def receipt_of(row: RowMapping) -> Receipt:
-    """Return the receipt that a row of the log, joined with its account, stands for."""
+    """Return the receipt of a row of the log that is joined with its account."""
     return Receipt(
         number=row["number"],
         time=row["time"],
@@ -331,16 +340,6 @@ def _row(connection: Connection) -> RowMapping:
     if row is None:
         raise InputError("the database holds no board any more: start the server again")
     return row
-
-
-def _check_key(key: str | None) -> None:
-    if key is None:
-        return
-    if not 1 <= len(key) <= _LONGEST_KEY or not (key.isascii() and key.isprintable()):
-        raise InputError(
-            f"key must be 1 to {_LONGEST_KEY} printable ASCII characters, got {len(key)} "
-            "characters: a random UUID is a good one"
-        )
 
 
 def _of_key(
@@ -401,13 +400,6 @@ def _write(
     connection.execute(query.values(used=holder["used"] + 1, best=best, best_number=number))
 
 
-def _write_state(connection: Connection, held: int, values: Mapping[str, Any], shown: int) -> None:
-    if shown < 0:
-        connection.execute(insert(STATE).values(holder=held, **values))
-    else:
-        connection.execute(update(STATE).where(STATE.c.holder == held).values(values))
-
-
 def is_about_submission(before: GuardState, after: GuardState) -> bool:
     """Return whether an answer is about the submission, and not about one before it or a claim.
 
@@ -418,5 +410,5 @@ def is_about_submission(before: GuardState, after: GuardState) -> bool:
 
 
 def now() -> str:
-    """Return the time in UTC, as the log has it."""
+    """Return the time in UTC, in the notation of the log."""
     return datetime.now(UTC).isoformat(timespec="microseconds")

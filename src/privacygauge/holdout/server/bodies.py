@@ -41,7 +41,7 @@ class BodyError(PrivacyGaugeError):
 def largest_body(
     n: int, n_classes: int, metric: Metric = ACCURACY, ids: Sequence[str] | None = None
 ) -> int:
-    """Return how many bytes a submission about n points may have."""
+    """Return the largest number of bytes of a submission about n points."""
     each = max(_FEWEST_BYTES, len(str(n_classes - 1)) + 8)
     name = 0 if ids is None else 8 + max(len(each.encode()) for each in ids)
     return _HEAD + n * (
@@ -66,12 +66,12 @@ def check_head(content_type: str | None, length: str | None, most: int) -> str:
 
 
 async def read_body(parts: AsyncIterator[bytes], most: int, seconds: float) -> bytes:
-    """Return a body, counted while it arrives: what it says of its length proves nothing.
+    """Read a body, counting it while it arrives: a declared length proves nothing.
 
     Raises
     ------
     BodyError
-        If it is longer than `most` bytes, or takes longer than so many seconds.
+        If it is longer than `most` bytes, or takes longer than `seconds`.
     """
     body = bytearray()
     try:
@@ -88,7 +88,7 @@ async def read_body(parts: AsyncIterator[bytes], most: int, seconds: float) -> b
 def labels_in(
     body: bytes, kind: str, *, columns: int = 1, ids: Sequence[str] | None = None
 ) -> object:
-    """Return what a body of type `kind` holds, which is not checked to be labels yet.
+    """Parse a body of type `kind`; the values are not yet checked to be labels.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def labels_in(
     kind : str
         JSON, NPY or CSV.
     columns : int
-        How many numbers a point may have: with more than one the array may have two dimensions.
+        Numbers per point, at most: with more than one the array may have two dimensions.
     ids : sequence of str, optional
         The points' names in the order of the hidden labels, for CSV; 0, 1, 2 and on by default.
 

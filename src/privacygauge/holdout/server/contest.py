@@ -1,4 +1,4 @@
-"""What makes a board a contest: dates, a limit a day, invitations, and submissions for the end."""
+"""Contest rules on top of a board: dates, a daily limit, invitations, and final submissions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LONGEST = {"title": 200, "rules": 20_000}
 
 
 class ClosedError(BudgetError):
-    """Outside of the contest's dates, one too many of a day, or an invitation that is used up."""
+    """Outside the contest's dates, beyond the daily limit, or an invitation that was used."""
 
 
 def describe(
@@ -42,18 +42,18 @@ def describe(
     per_day: int | None = None,
     finals: int | None = None,
 ) -> None:
-    """Set what is given; the rest stays as it was.
+    """Set the given fields; the others stay unchanged.
 
     Parameters
     ----------
     engine : sqlalchemy.Engine
-        Of a board's database.
+        Engine of a board's database.
     title, rules : str, optional
         For the page: at most 200 characters, and 20,000 in any number of lines.
     per_day : int, optional
         Submissions of one account on one day in UTC, at least 1.
     finals : int, optional
-        How many submissions an account may choose to be judged by in the end, at least 1.
+        Number of final submissions that an account may choose, at least 1.
     """
     for name, text in (("title", title), ("rules", rules)):
         if text is not None and not 1 <= len(text) <= _LONGEST[name]:
@@ -103,7 +103,7 @@ def has_ended(connection: Connection, now: str) -> bool:
 
 
 def check_open(connection: Connection, now: str) -> None:
-    """Raise `ClosedError` where no phase takes submissions at this moment."""
+    """Raise `ClosedError` if no phase takes submissions at this moment."""
     found = phases(connection)
     if not found or any(phase["opens"] <= now < phase["closes"] for phase in found):
         return
@@ -116,7 +116,7 @@ def check_open(connection: Connection, now: str) -> None:
 
 
 def check_day(connection: Connection, board: RowMapping, holder: RowMapping, now: str) -> None:
-    """Raise `ClosedError` where an account has made all submissions of this day."""
+    """Raise `ClosedError` if an account has reached the day's limit."""
     limits = [each["per_day"] for each in (board, holder) if each["per_day"] is not None]
     if not limits:
         return
@@ -132,7 +132,7 @@ def check_day(connection: Connection, board: RowMapping, holder: RowMapping, now
 
 
 def invite(engine: Engine, number: int) -> list[str]:
-    """Return so many codes; whoever has one may make one account. They are kept nowhere."""
+    """Return invitation codes, each good for one account. They are not stored."""
     if not 1 <= number <= _MOST_INVITED:
         raise InputError(f"invitations must be 1 to {_MOST_INVITED}, got {number}")
     codes = [secrets.token_urlsafe(24) for _ in range(number)]
@@ -142,7 +142,7 @@ def invite(engine: Engine, number: int) -> list[str]:
 
 
 def sign_up(engine: Engine, code: str, name: str) -> str:
-    """Return the token of a new account for who has an invitation, which is then used up.
+    """Use up an invitation; return the token of a new account.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def sign_up(engine: Engine, code: str, name: str) -> str:
 
 
 def choose_submissions(engine: Engine, account: str, numbers: Sequence[int], now: str) -> list[int]:
-    """Return the submissions by which an account is judged in the end, as it chose them now.
+    """Set the submissions by which an account is judged in the end; return them.
 
     Raises
     ------

@@ -32,15 +32,15 @@ from privacygauge.holdout.server.extra import require_extra
 
 _WRITE = "privacygauge_write"
 _READY = "privacygauge_ready"
-# More than there are threads that ask at the same time, so that none waits for a connection.
+# More than the number of request threads, so that none waits for a connection.
 _CONNECTIONS = {"pool_size": 10, "max_overflow": 40}
 _SECONDS = 60
-# Any number, as long as every process that makes tables takes the same one.
+# An arbitrary number that all processes creating tables share.
 _MAKING = 7_236_104
 
 
 def connect(database: str | Path) -> Engine:
-    """Return an engine on the database, whose tables are made where there are none.
+    """Return an engine on the database, creating missing tables.
 
     Parameters
     ----------
@@ -58,12 +58,15 @@ def connect(database: str | Path) -> Engine:
 
 
 def engine_of(database: str | Path) -> Engine:
-    """Return the engine of `connect`; the database is made where it is first read or written.
+    """Return the engine of `connect`; the database is created at the first read or write.
 
     So a command that still has to check its arguments leaves nothing behind if they are wrong.
     """
     url = _url(database)
-    return _sqlite(url) if url.get_backend_name() == "sqlite" else _postgresql(url)
+    if url.get_backend_name() == "sqlite":
+        return _sqlite(url)
+    require_extra(("psycopg",), "postgresql")
+    return create_engine(url, hide_parameters=True, pool_pre_ping=True, **_CONNECTIONS)
 
 
 def database_name(engine: Engine) -> str:
@@ -105,7 +108,7 @@ def begun_board(connection: Connection, name: str = "the database") -> RowMappin
 
 
 def wait_for_makers(connection: Connection) -> None:
-    """Wait until no other process makes tables or a board; SQLite's transaction did so before."""
+    """Wait until no other process creates tables or a board; SQLite's transaction has done so."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _MAKING})
 
@@ -151,7 +154,7 @@ def _sqlite(url: URL) -> Engine:
 
 
 def _refuse_foreign(path: Path) -> None:
-    """Refuse a file that is somebody else's database: not even its journal is changed."""
+    """Refuse a file that is another program's database: not even its journal is changed."""
     if not path.is_file() or not path.stat().st_size:
         return
     uri = f"file:{quote(str(path))}?mode=ro"
@@ -171,9 +174,9 @@ def _refuse_foreign(path: Path) -> None:
 
 
 def _own_file(path: Path) -> None:
-    """Make the file, readable by its owner alone: what the guard remembers is as secret as labels.
+    """Create the file, readable by its owner alone: a guard's state is as secret as the labels.
 
-    SQLite gives the files beside it the same rights.
+    SQLite gives its side files the same rights.
     """
     try:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
@@ -181,11 +184,6 @@ def _own_file(path: Path) -> None:
         raise InputError(
             f"the database {path} cannot be opened ({error.strerror}): choose another file"
         ) from error
-
-
-def _postgresql(url: URL) -> Engine:
-    require_extra(("psycopg",), "postgresql")
-    return create_engine(url, hide_parameters=True, pool_pre_ping=True, **_CONNECTIONS)
 
 
 @contextmanager
@@ -197,7 +195,7 @@ def _transaction(engine: Engine) -> Iterator[Connection]:
 
 
 def _make_ready(engine: Engine) -> None:
-    """Make what is missing, once for each engine."""
+    """Create missing tables, once per engine."""
     if engine.get_execution_options().get(_READY):
         return
     try:

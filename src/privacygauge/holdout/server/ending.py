@@ -1,4 +1,4 @@
-"""How a contest ends: each team's chosen submission on the points that no answer was about."""
+"""The end of a contest: each team's chosen submission on the private points."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TeamResult:
     """What one team ends with."""
 
     place: int
-    """By the private score, from 1; of equal ones the earlier submission first."""
+    """Rank by the private score, from 1; ties go to the earlier submission."""
     account: str
     """The team."""
     submission: int
@@ -32,15 +32,17 @@ class TeamResult:
     public: float
     """On those that answers were about."""
     public_place: int
-    """By `public`."""
+    """Rank by `public`, from 1."""
     difference: float
-    """`public` less `private`: what it was overfitted by, and luck."""
+    """`public` less `private`: overfitting to the public points, plus luck."""
     low: float
     """Lower limit of the difference."""
     high: float
     """Upper limit."""
     p_value: float
-    """Of "both parts are equally easy for it", two-sided, after Holm's correction over teams."""
+    """p-value of "both parts are equally easy for it", two-sided, after Holm's correction over
+    teams.
+    """
 
 
 @dataclass(frozen=True)
@@ -48,9 +50,9 @@ class Ending:
     """All teams' results."""
 
     results: tuple[TeamResult, ...]
-    """By place."""
+    """Results of all teams, by place."""
     level: float
-    """Of each interval."""
+    """Level of each interval."""
 
     @property
     def mean_difference(self) -> float:
@@ -72,7 +74,7 @@ def ending(engine: Engine, *, level: float = 0.95) -> Ending:
     Parameters
     ----------
     engine : sqlalchemy.Engine
-        Of a board that was begun with a public share.
+        Engine of a board that was begun with a public share.
     level : float
         In (0, 1), of each team's interval.
 
@@ -98,7 +100,7 @@ def ending_of(connection: Connection, level: float = 0.95) -> Ending:
             "the board keeps no points for the end: begin one with --public, such as --public 0.3"
         )
     rows = _final_submissions(connection)
-    # Of equal ones the earlier: sorting is stable, and rows are in the order of submissions.
+    # Ties go to the earlier: sorting is stable, and rows are in the order of submissions.
     private = sorted(rows, key=lambda row: -row["private"])
     public = sorted(rows, key=lambda row: -row["public"])
     metric = metric_named(board["metric"])
@@ -124,14 +126,22 @@ def ending_of(connection: Connection, level: float = 0.95) -> Ending:
 
 
 def _final_submissions(connection: Connection) -> list[RowMapping]:
-    """Return the submission that each team is judged by, in the order of submissions."""
+    """Return the submission by which each team is judged, in the order of submissions."""
     teams = select(ACCOUNT).where(ACCOUNT.c.used > 0, ACCOUNT.c.hidden == false())
     chosen: dict[int, list[int]] = {}
     for row in connection.execute(select(FINAL)):
         chosen.setdefault(row.account_id, []).append(row.number)
     rows: list[RowMapping] = []
     for team in connection.execute(teams).mappings().all():
-        numbers = chosen.get(team["id"]) or [_shown_or_last(connection, team)]
+        numbers = chosen.get(team["id"])
+        if not numbers and team["best_number"] is not None:
+            numbers = [int(team["best_number"])]
+        elif not numbers:
+            # A guard that has shown no score leaves no best submission: the last one counts.
+            of = owned_by(connection, team["id"])
+            last = select(SUBMISSION.c.number).where(SUBMISSION.c.account_id.in_(of))
+            last = last.order_by(SUBMISSION.c.number.desc())
+            numbers = [int(connection.execute(last).scalars().first() or 0)]
         query = (
             select(EXACT, literal(team["name"]).label("name"))
             .where(EXACT.c.number.in_(numbers))
@@ -139,11 +149,3 @@ def _final_submissions(connection: Connection) -> list[RowMapping]:
         )
         rows += connection.execute(query.limit(1)).mappings().all()
     return sorted(rows, key=lambda row: int(row["number"]))
-
-
-def _shown_or_last(connection: Connection, team: RowMapping) -> int:
-    if team["best_number"] is not None:
-        return int(team["best_number"])
-    of = owned_by(connection, team["id"])
-    last = select(SUBMISSION.c.number).where(SUBMISSION.c.account_id.in_(of))
-    return int(connection.execute(last.order_by(SUBMISSION.c.number.desc())).scalars().first() or 0)

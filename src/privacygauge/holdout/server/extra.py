@@ -1,4 +1,4 @@
-"""What is said where the extra for the scoring server is missing."""
+"""The error for a missing extra of the scoring server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SERVE = ("fastapi", "uvicorn", "sqlalchemy")
 
 
 def require_extra(packages: tuple[str, ...] = _SERVE, extra: str = "serve") -> None:
-    """Raise where one of the packages behind an extra cannot be imported.
+    """Raise if a package of an extra cannot be imported.
 
     Raises
     ------

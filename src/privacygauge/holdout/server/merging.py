@@ -34,27 +34,27 @@ MERGE = "merge"
 
 @dataclass(frozen=True)
 class MergedAccount:
-    """What the account that stays has now."""
+    """The remaining account after a merger."""
 
     submissions: int
-    """How many count as its own."""
+    """Number of submissions that count as its own."""
     before: float | None
     """The better of the two accounts' scores on the board before."""
     best: float | None
-    """Its score now: what one account would have been shown; None for none."""
+    """Its score now: the one that a single account would have been shown; None for none."""
 
 
 def merge_accounts(board: Board, name: str, other: str, reason: str) -> MergedAccount:
-    """Return what account `name` has after `other` became a part of it.
+    """Merge account `other` into `name`; return the remaining account.
 
-    The log stays as it is. The guard's state, the best score and the budget of `name` become what
-    they were if one account had made all submissions of both, in their order. `other` cannot
-    submit any more and is not on the board; what it was shown stays shown.
+    The log stays as it is. The guard's state, the best score and the budget of `name` become those
+    of one account that made all submissions of both, in their order. `other` cannot submit any more
+    and leaves the board; answers it has received cannot be taken back.
 
     Parameters
     ----------
     board : Board
-        Of `server.open_board`.
+        A board of `server.open_board`.
     name, other : str
         The account that stays, and the one that becomes a part of it.
     reason : str
@@ -82,7 +82,7 @@ def merge_accounts(board: Board, name: str, other: str, reason: str) -> MergedAc
 def absorb_account(
     board: Board, connection: Connection, stays: RowMapping, goes: RowMapping
 ) -> float | None:
-    """Return the best score of one account after another became a part of it, in a transaction."""
+    """Return the best score of one account after it absorbed another, in a transaction."""
     moved = update(ACCOUNT).where(
         (ACCOUNT.c.id == goes["id"]) | (ACCOUNT.c.merged_into == goes["id"])
     )
@@ -100,7 +100,7 @@ def absorb_account(
 
 
 def check_merge(name: str, other: str, reason: str) -> None:
-    """Raise where two names and a reason can be no merge, whatever the database holds."""
+    """Raise if two names and a reason cannot be a merger, whatever the database holds."""
     if checked_name(name) == checked_name(other):
         raise InputError(f"an account cannot be merged with itself, got {name} twice")
     checked_reason(reason)
@@ -136,7 +136,7 @@ def _replay_account(
 def _submissions(
     board: Board, connection: Connection, held: int, replayed: bool
 ) -> Iterator[tuple[RowMapping, MarkedSubmission]]:
-    """Return an account's submissions in order, beside the truth where they are replayed."""
+    """Return an account's submissions in order, with the true labels if they are replayed."""
     by_score = isinstance(board.guard, Exact | Rounded | Calibrated | Ladder)
     query = (
         select(SUBMISSION, EXACT.c.public, KEPT.c.content)

@@ -1,4 +1,4 @@
-"""Opening a board: the database and the owner's labels, limits and guard have to agree."""
+"""Opening a board: the database must agree with the owner's labels, limits and guard."""
 
 from __future__ import annotations
 
@@ -36,11 +36,13 @@ def open_or_begin(
     wanted: BoardOptions,
     budget: Budget,
 ) -> Board:
-    """Return the board of a database, begun where there is none; see `server.open_board`."""
+    """Return the board of a database, creating it if needed; see `server.open_board`."""
     if wanted.metric_name is not None:
         wanted.metric.truth(labels, wanted.n_classes)
-    # Before there is a database: what cannot be begun leaves none behind.
-    first = None if _may_exist(database) else first_row(labels, wanted)
+    # Checked before there is a database, so that a failure leaves none behind. If there may be a
+    # board already, its own metric counts.
+    may_exist = "://" in str(database) or Path(database).exists()
+    first = None if may_exist else first_row(labels, wanted)
     engine = connect(database)
     try:
         with writing(engine) as connection:
@@ -50,7 +52,10 @@ def open_or_begin(
                 row = _begun(connection, first or first_row(labels, wanted))
             truth = metric_named(row["metric"]).truth(labels, None)[0]
             _check_same(row, truth, wanted, database_name(engine))
-            _set_limits(connection, budget)
+            limits = {field.name: getattr(budget, field.name) for field in fields(budget)}
+            given = {name: value for name, value in limits.items() if value is not None}
+            if given:
+                connection.execute(update(BOARD).values(given))
     except InputError:
         engine.dispose()
         raise
@@ -71,14 +76,9 @@ def board_of(row: RowMapping, truth: Values, engine: Engine) -> Board:
     )
 
 
-def _may_exist(database: str | Path) -> bool:
-    """Return whether there may be a board already, whose metric is then the one that counts."""
-    return "://" in str(database) or Path(database).exists()
-
-
 @dataclass(frozen=True)
 class BoardOptions:
-    """What a board shall be, or has to be where there is one; None for what does not matter."""
+    """Options of a board: set on a new one, required of an existing one; None for any."""
 
     n_classes: int | None = None
     """Classes."""
@@ -109,7 +109,7 @@ class BoardOptions:
 
     @property
     def metric(self) -> Metric:
-        """The metric; accuracy where none is named."""
+        """The metric; accuracy by default."""
         return metric_named(self.metric_name or "accuracy")
 
 
@@ -140,7 +140,7 @@ def first_row(labels: ArrayLike, wanted: BoardOptions) -> dict[str, object]:
         "keep": bool(wanted.keep),
         "used": 0,
         "asking": 0,
-        # Not derived from a seed: whoever knows the key can take the noise away.
+        # Not derived from a seed: anyone who knows the key can remove the noise.
         "state_key": secrets.token_bytes(16),
     }
 
@@ -151,9 +151,9 @@ def _begun(connection: Connection, values: dict[str, object]) -> RowMapping:
 
 
 def _draw_public(truth: Values, metric: Metric, share: float) -> Bools:
-    """Return which points, (n,), are public: so many of them, of every class where there are any.
+    """Draw the public points, a mask (n,), from every class where possible.
 
-    By a generator that nobody can ask again: who knows which they are tunes on the others.
+    The generator cannot be reproduced: an attacker who knew the points would tune on the others.
     """
     rng = np.random.default_rng(secrets.randbits(128))
     order = rng.permutation(len(truth))
@@ -171,7 +171,7 @@ def _draw_public(truth: Values, metric: Metric, share: float) -> Bools:
 
 
 def public_of(row: RowMapping) -> Bools | None:
-    """Return which points, (n,), the guard of a board answers about; None where it does of all."""
+    """Return the mask, (n,), of the points that the guard sees; None for all."""
     if row["public"] is None:
         return None
     bits = np.frombuffer(row["public"], np.uint8)
@@ -219,13 +219,6 @@ def _check_same(row: RowMapping, truth: Values, wanted: BoardOptions, name: str)
         )
     if wanted.public is not None and row["public"] is None:
         raise InputError(f"{name} was begun without a private part: begin another database")
-
-
-def _set_limits(connection: Connection, budget: Budget) -> None:
-    limits = {field.name: getattr(budget, field.name) for field in fields(budget)}
-    given = {name: value for name, value in limits.items() if value is not None}
-    if given:
-        connection.execute(update(BOARD).values(given))
 
 
 def _digest(truth: Values, key: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Around every request: its address's rate, headers for browsers, and one line of the log."""
+"""Middleware of every request: rate limit by address, security headers, and a log line."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""Of every answer."""
+"""Headers of every answer."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Outside:
 
 
 def too_often(wait: float) -> JSONResponse:
-    """Return the answer to somebody who asks too often."""
+    """Return the answer to too many requests."""
     seconds = math.ceil(wait)
     return JSONResponse(
         {"detail": f"too many requests: try again in {seconds} s"},
@@ -88,7 +88,7 @@ def _host(scope: Message) -> str:
 
 
 def _line(scope: Message, status: int, seconds: float) -> dict[str, object]:
-    # The route's own path and not the request's, in which anything may stand, a token too.
+    # The route's path and not the request's, which may contain anything, even a token.
     route = scope.get("route")
     return {
         "method": scope["method"] if route else "other",
@@ -105,7 +105,7 @@ _IPV6_NETWORK = 64
 
 
 class RateLimit:
-    """A token bucket for everybody: a minute's requests at once, then as many a minute.
+    """A token bucket per key: a minute's requests at once, then the same number per minute.
 
     It counts and therefore changes. Each process counts on its own, and forgets when it ends.
     """
@@ -124,14 +124,14 @@ class RateLimit:
             left = min(self._most, left + (now - since) * self._most / 60.0)
             granted = left >= 1.0
             self._filled[who] = (left - granted, now)
-            # Who has not asked for longest is forgotten first: their bucket is the fullest.
+            # The address that has been silent longest is dropped first: its bucket is the fullest.
             if len(self._filled) > _REMEMBERED:
                 self._filled.popitem(last=False)
             return 0.0 if granted else (1.0 - left) * 60.0 / self._most
 
 
 def limited_address(host: str) -> str:
-    """Return what an address is limited as: itself, or of IPv6 the network that one user has."""
+    """Return the key by which an address is limited: itself, or for IPv6 a user's whole network."""
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
@@ -167,7 +167,7 @@ _LATER = {"Retry-After": "5"}
 
 
 def _answering(status: int, detail: str = "", headers: Mapping[str, str] | None = None) -> Any:
-    """Return what answers an exception: with its own words where none are given."""
+    """Return the handler of an exception: with the exception's own words if none are given."""
 
     async def answer(_request: Request, error: Exception) -> JSONResponse:
         if isinstance(error, SQLAlchemyError):
@@ -206,4 +206,4 @@ ANSWERS: dict[type[Exception], Any] = {
     # Outside of all others, so that nothing else puts the headers on; the log has the error.
     Exception: _answering(500, f"the server failed: {_AGAIN}", HEADERS),
 }
-"""What answers which exception."""
+"""Handler of each exception."""

@@ -15,7 +15,7 @@ _TEMPLATES = files("privacygauge.holdout.server") / "templates"
 
 
 def render_page(standings: Standings) -> str:
-    """Return the page; all that comes from users is escaped."""
+    """Return the page; all user input is escaped."""
     return _template().render(board=standings)
 
 
@@ -30,13 +30,9 @@ def _template() -> Template:
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    environment.filters |= {"whole": _with_commas, "share": _share, "minute": _minute}
+    environment.filters |= {"whole": "{:,}".format, "share": _share, "minute": _minute}
     text = (_TEMPLATES / "board.html.j2").read_text(encoding="utf-8")
     return environment.from_string(text)
-
-
-def _with_commas(number: int) -> str:
-    return f"{number:,}"
 
 
 def _share(score: float) -> str:

@@ -1,4 +1,4 @@
-"""A board's submissions made again, in their order: after labels were corrected or accounts hidden.
+"""A board's submissions scored again, in order: after labels were corrected or accounts hidden.
 
 Only where they were kept, which the owner asks for when a board is begun. The whole contest goes
 along, in one transaction.
@@ -41,7 +41,7 @@ from privacygauge.holdout.server.schema import (
 )
 
 _OF_LABELS = ("label_key", "label_digest", "points", "private_points")
-"""Columns of `BOARD` that are those of the labels; all others are kept."""
+"""Columns of `BOARD` that depend on the labels; all others are kept."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,12 @@ class MovedTeam:
 
 @dataclass(frozen=True)
 class RescoredBoard:
-    """What was made again."""
+    """Counts of the rows that were recomputed."""
 
     submissions: int
     """Submissions on the new board."""
     changed: int
-    """Of them, those with another answer than before."""
+    """Submissions with another answer than before."""
     left_out: tuple[str, ...]
     """Hidden accounts, whose submissions are not on the new board."""
     moved: tuple[MovedTeam, ...] = ()
@@ -75,7 +75,7 @@ class RescoredBoard:
 
 
 def rescore(source: Engine, database: str | Path, labels: ArrayLike) -> RescoredBoard:
-    """Return how the submissions of a board fare on a new one, which is made in `database`.
+    """Score a board's submissions again on a new one, made in `database`; return the changes.
 
     The new board is the same contest: guard, scope, key, limits, phases, title, rules, accounts
     with their tokens and throttles, mergers, invitations, choices for the end and the log of
@@ -89,7 +89,7 @@ def rescore(source: Engine, database: str | Path, labels: ArrayLike) -> Rescored
     Parameters
     ----------
     source : sqlalchemy.Engine
-        Of the old board's database, whose submissions were kept.
+        Engine of the old board's database, whose submissions were kept.
     database : str or pathlib.Path
         A new database: SQLite or PostgreSQL, whatever the old one is.
     labels : array_like of shape (n,)
@@ -133,13 +133,13 @@ def _not_empty(n: int) -> str:
 
 
 def _copy_contest(old: Connection, new: Connection, board: Board) -> RescoredBoard:
-    """Return what was made again, once the contest of one database is in another."""
+    """Recompute the contest of one database into another; return the counts."""
     accounts = old.execute(select(ACCOUNT).order_by(ACCOUNT.c.id)).mappings().all()
     actions = old.execute(select(ACTION).order_by(ACTION.c.number)).mappings().all()
     by_id = {row["id"]: row for row in accounts}
     whose = {row["id"]: by_id[row["merged_into"] or row["id"]] for row in accounts}
     left_out = {number for number, row in whose.items() if row["hidden"]}
-    # As they were when nobody had submitted; mergers come at their time.
+    # The state before the first submission; mergers are repeated at their time.
     fresh = {"used": 0, "best": None, "best_number": None, "merged_into": None}
     _insert(new, ACCOUNT, [{**row, **fresh} for row in accounts])
     mergers = [row for row in actions if row["kind"] == MERGE]

@@ -1,4 +1,4 @@
-"""The server as a process: its port, and an end that lets requests in flight finish."""
+"""The server as a process: its port, and a shutdown that lets requests in flight finish."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ class Connections:
     """The limits of one process, and the connections that are open."""
 
     most: int = 2_000
-    """Of all addresses."""
+    """Maximum number of connections of all addresses."""
     of_address: int = 500
-    """Of one address, or of an IPv6 network; a proxy has no such limit."""
+    """Maximum number per address, or per IPv6 network; a proxy has no such limit."""
     seconds: float = 15.0
-    """In which the head of a request has to arrive."""
+    """Seconds within which the head of a request must arrive."""
     proxy: str | None = None
-    """The address of a proxy in front."""
+    """Address of a proxy in front; None without one."""
     opened: Counter[str] = field(default_factory=Counter, repr=False)
     """Connections by address."""
 
     def protocol(self) -> type[H11Protocol]:
-        """Return the class that speaks on each connection."""
+        """Return the protocol class of each connection."""
         return type("Limited", (_Limited,), {"limits": self})
 
     def full(self, address: str) -> bool:
-        """Return whether there is no room for a further connection of an address."""
+        """Return whether an address has reached its limit, or all have together."""
         many = address != self.proxy and self.opened[limited_address(address)] >= self.of_address
         return many or self.opened.total() >= self.most
 
 
 class _Limited(H11Protocol):
-    """HTTP/1.1 with limits before there is a request, told as every other answer is."""
+    """HTTP/1.1 with limits that apply before there is a request, answered like any other error."""
 
     limits: ClassVar[Connections]
     _counted: str | None = None
@@ -72,14 +72,14 @@ class _Limited(H11Protocol):
         if self._counted is not None:
             opened = self.limits.opened
             opened[self._counted] -= 1
-            # Counters keep what is 0, and addresses are many.
+            # A Counter keeps zero entries, and addresses are many.
             if not opened[self._counted]:
                 del opened[self._counted]
             self._counted = None
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read what came; a head that has begun has to end in time."""
+        """Read the data that came; a head that has begun must end in time."""
         if self.transport.is_closing():
             return
         super().data_received(data)
@@ -89,7 +89,7 @@ class _Limited(H11Protocol):
             self._head_came()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is not HTTP."""
+        """Answer a request that is not HTTP."""
         self._refuse(400, "the request must be HTTP/1.1")
 
     def _expect_head(self) -> None:
@@ -134,7 +134,7 @@ def listening(host: str, port: int) -> socket.socket:
     Raises
     ------
     InputError
-        If the port is taken, or there is no such address here.
+        If the port is taken, or this machine does not have the address.
     """
     if not 0 <= port < 65_536:
         raise InputError(f"port must be in 0..65535, got {port}")
@@ -188,7 +188,7 @@ def _nothing(_number: int, _frame: FrameType | None) -> None:
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line: the time, the level, and what is told."""
+    """One JSON object per line: the time, the level and the message."""
 
     default_msec_format = "%s.%03d"
 
@@ -202,7 +202,7 @@ class JsonLines(logging.Formatter):
 
 
 def log_to_stderr(quiet: bool) -> None:
-    """Write requests as lines of JSON to the standard error; problems alone where quiet."""
+    """Write requests as lines of JSON to standard error; if quiet, problems alone."""
     to = logging.StreamHandler()
     to.setFormatter(JsonLines())
     for name, level in (

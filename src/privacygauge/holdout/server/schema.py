@@ -1,4 +1,4 @@
-"""What the database keeps: a board, accounts, guards' states, and rows that are only ever added."""
+"""Tables of the database: a board, accounts, guards' states, and append-only rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sqlalchemy import (
 from privacygauge.holdout.mechanism import GuardState
 
 VERSION = 3
-"""Of this schema. A database of version 2 is brought to it, any other refused."""
+"""Version of this schema. A database of version 2 is migrated to it, any other refused."""
 
 METADATA = MetaData()
 
@@ -58,9 +58,10 @@ BOARD = Table(
     Column("looked_at", Integer, nullable=False, server_default="0"),
     Column("state_key", LargeBinary, nullable=False),
 )
-"""One row: which labels, metric, guard and limits, what the page says, and how many accounts have
+"""One row: labels, metric, guard and limits, the page's texts, and the number of accounts that have
 submitted. `public` has a bit for each point that the guard sees; without it the guard sees all.
-`points` and `private_points` are the metric's for either part."""
+`points` and `private_points` are the metric's for either part.
+"""
 
 ACCOUNT = Table(
     "account",
@@ -76,7 +77,7 @@ ACCOUNT = Table(
     Column("per_day", Integer),
     Column("merged_into", Integer),
 )
-"""Who may submit. `best` is the highest answer that was about a submission of this account."""
+"""Accounts that may submit. `best` is the highest answer on a submission of this account."""
 
 STATE = Table(
     "guard_state",
@@ -90,8 +91,9 @@ STATE = Table(
     Column("spent", Integer, nullable=False),
     Column("about", Integer, nullable=False),
 )
-"""All that a guard remembers: a row for each account, or row 0 for the board. `about` is the number
-of the submission on display, or 0."""
+"""A guard's state: a row for each account, or row 0 for the board. `about` is the number of the
+submission on display, or 0.
+"""
 
 SUBMISSION = Table(
     "submission",
@@ -106,7 +108,7 @@ SUBMISSION = Table(
     Column("key", String),
     UniqueConstraint("account_id", "key"),
 )
-"""One row an answer, numbered from 1 without gaps."""
+"""One row per answer, numbered from 1 without gaps."""
 
 KEPT = Table(
     "kept",
@@ -114,7 +116,7 @@ KEPT = Table(
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("content", LargeBinary, nullable=False),
 )
-"""The labels of each submission, where the owner keeps them."""
+"""The labels of each submission, if the owner keeps them."""
 
 EXACT = Table(
     "exact",
@@ -123,7 +125,7 @@ EXACT = Table(
     Column("public", Double, nullable=False),
     Column("private", Double),
 )
-"""The owner's: what each submission scores on the points behind the guard, and on the others."""
+"""For the owner: each submission's score on the points behind the guard, and on the others."""
 
 FINAL = Table(
     "final",
@@ -140,7 +142,7 @@ PHASE = Table(
     Column("opens", String, nullable=False),
     Column("closes", String, nullable=False),
 )
-"""When submissions are taken, in UTC; always, where there is no phase."""
+"""Phases in which submissions are taken, in UTC; without a phase, always."""
 
 INVITATION = Table(
     "invitation",
@@ -148,7 +150,7 @@ INVITATION = Table(
     Column("digest", LargeBinary, primary_key=True),
     Column("account_id", ForeignKey("account.id")),
 )
-"""Who has the code may make one account; the digest is all that is kept of it."""
+"""Invitations: a code makes one account; only its digest is stored."""
 
 ACTION = Table(
     "action",
@@ -180,7 +182,7 @@ ADDED = {
 
 
 def _triggers(table: str, same: str) -> dict[str, tuple[str, ...]]:
-    """Return what refuses all but additions to a table; `same` is where a row is in the way."""
+    """Return triggers that make a table append-only; `same` matches the row in the way."""
     refused = f"{table}s are only ever added"
     stop = f"BEGIN SELECT RAISE(ABORT, '{refused}'); END"
     return {
@@ -208,11 +210,11 @@ _OF_SUBMISSION = _triggers(
 )
 _OF_ACTION = _triggers("action", _SAME)
 TRIGGERS = {kind: (*_OF_SUBMISSION[kind], *_OF_ACTION[kind]) for kind in _OF_ACTION}
-"""Statements that hold `SUBMISSION` and `ACTION` to additions, by kind of database."""
+"""Triggers that make `SUBMISSION` and `ACTION` append-only, by kind of database."""
 
 
 def state_columns(state: GuardState) -> dict[str, Any]:
-    """Return what a guard remembers as columns of `STATE`."""
+    """Return a guard's state as columns of `STATE`."""
     return {
         "state_key": state.key,
         "asked": state.asked,
@@ -224,7 +226,7 @@ def state_columns(state: GuardState) -> dict[str, Any]:
 
 
 def guard_state(row: Mapping[Any, Any], n: int) -> GuardState:
-    """Return what a guard remembers of n points, from a row of `STATE`: `state_columns` undone."""
+    """Return a guard's state over n points from a row of `STATE`; inverse of `state_columns`."""
     best = row["best"]
     if best is not None:
         best = np.unpackbits(np.frombuffer(best, np.uint8), count=n).astype(np.bool_)

@@ -1,4 +1,4 @@
-"""What the board shows to everybody, and the log that is the owner's."""
+"""The public standings of a board, and the owner's log."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Place:
     score: float | None
     """The best answer that was about a submission of its own; None where there was none."""
     submissions: int
-    """How many it made."""
+    """Number of submissions."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Phase:
     """A time in which submissions are taken."""
 
     name: str
-    """What it is called."""
+    """Name of the phase, as the page prints it."""
     opens: str
     """When it begins, in UTC."""
     closes: str
@@ -52,7 +52,7 @@ class Standings:
     """What everybody may see: what the guard released, and what is left."""
 
     title: str
-    """What the board is called."""
+    """Title of the board."""
     rules: str | None
     """Its rules, in any number of lines."""
     n: int
@@ -60,11 +60,11 @@ class Standings:
     n_private: int
     """Points that no answer is about: they decide in the end."""
     metric: str
-    """How submissions are scored."""
+    """Metric of submissions."""
     n_classes: int
     """Classes."""
     guard: str
-    """What stands between accuracy and submitter."""
+    """Guard between accuracy and submitter."""
     scope: str
     """Whether it remembers the submissions of each ``account``, or those of the ``board``."""
     accounts: int
@@ -78,11 +78,11 @@ class Standings:
     per_account: int | None
     """Submissions that an account may make; None where nothing limits them."""
     per_day: int | None
-    """Of them on one day in UTC."""
+    """Submissions that an account may make on one day in UTC."""
     finals: int
     """Submissions that an account may choose to be judged by in the end."""
     phases: tuple[Phase, ...]
-    """When submissions are taken; always, where there is none."""
+    """Phases in which submissions are taken; without any, always."""
     last: str | None
     """When the last submission was answered, in UTC."""
     places: tuple[Place, ...]
@@ -92,7 +92,7 @@ class Standings:
 
 
 def standings(board: Board) -> Standings:
-    """Return what the board shows at this moment."""
+    """Return the board's standings at this moment."""
     best = ACCOUNT.c.best.is_(None), ACCOUNT.c.best.desc(), ACCOUNT.c.best_number, ACCOUNT.c.id
     places = (
         select(ACCOUNT)
@@ -127,7 +127,7 @@ def standings(board: Board) -> Standings:
 
 
 def own_submissions(board: Board, account: str, after: int, most: int) -> list[Receipt]:
-    """Return an account's receipts with numbers above `after`, in order, at most so many."""
+    """Return an account's receipts with numbers above `after`, in order, up to a limit."""
     query = (
         select(SUBMISSION, ACCOUNT.c.name)
         .join(ACCOUNT)
@@ -141,14 +141,14 @@ def own_submissions(board: Board, account: str, after: int, most: int) -> list[R
 
 
 def exact_scores(engine: Engine) -> dict[int, float]:
-    """Return what submissions really score on the points that answers are about, by number."""
+    """Return the exact scores of submissions on the points behind the guard, by number."""
     with reading(engine) as connection:
         rows = connection.execute(select(EXACT.c.number, EXACT.c.public))
         return {row.number: row.public for row in rows}
 
 
 def log(engine: Engine) -> Iterator[Receipt]:
-    """Return every submission in order, read a part at a time: the owner's, not for everybody.
+    """Yield every submission in order, a part at a time: for the owner, not for everybody.
 
     Raises
     ------
@@ -223,7 +223,7 @@ def _boards(connection: Connection, engine: Engine) -> RowMapping:
 
 
 def introduction(board: Board, url: str) -> str:
-    """Return the lines that a server begins with."""
+    """Return the lines that a server prints at its start."""
     now = standings(board)
     left = "no limit on what is left" if now.left is None else f"{now.left:,} left"
     guard = f"guard {now.guard} for {'each account' if now.scope == 'account' else 'the board'}"
@@ -238,7 +238,7 @@ def introduction(board: Board, url: str) -> str:
 
 
 def promise(board: Board, now: Standings) -> str:
-    """Return what the guard and the budget promise together, where there is a budget."""
+    """Describe the joint guarantee of the guard and the budget, if there is a budget."""
     hidden = board.holdout
     metric = board.holdout.metric
 

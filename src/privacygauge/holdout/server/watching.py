@@ -1,4 +1,4 @@
-"""The detectors at work while a contest runs: alerts in the log, and fewer submissions a day."""
+"""Detectors that run during a contest: alerts in the log, and fewer submissions per day."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from privacygauge.holdout.server.schema import ACCOUNT, ACTION, BOARD, EXACT, KE
 
 ALERT = "alert"
 _FEWEST = 20
+"""Number of submissions before the first look."""
 _GROWTH = 1.1
-"""Submissions before the first look, and how many more there are at the next."""
+"""Factor by which submissions grow from one look to the next."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,11 @@ class Alert:
     """An account that stands out for the first time."""
 
     account: str
-    """Whose submissions they are."""
+    """Account of the submissions."""
     reason: str
-    """What was found, as it stands in the log of actions."""
+    """The finding, as the log of actions holds it."""
     p_value: float
-    """How likely that is at most for honest work, after Holm's correction over this look."""
+    """Upper bound on its probability for honest work, after Holm's correction over this look."""
 
 
 def look(
@@ -47,7 +48,7 @@ def look(
     throttle: int | None = None,
     level: float = 0.95,
 ) -> tuple[Alert, ...]:
-    """Return the accounts that newly stand out in a board's log, and write them down.
+    """Record and return the accounts that newly stand out in a board's log.
 
     Nothing is looked at before the log has grown by a tenth since the last look. Look number j
     spends 6/(pi j)^2 of 1 - `level`, which adds up to all of it: an honest contest has no alert,
@@ -56,7 +57,7 @@ def look(
     Parameters
     ----------
     engine : sqlalchemy.Engine
-        Of a board's database.
+        Engine of a board's database.
     labels : array_like of shape (n,), optional
         The hidden labels: with them, and submissions that are kept, more is found.
     throttle : int, optional
@@ -136,7 +137,7 @@ def history_of_log(engine: Engine, board: RowMapping, labels: ArrayLike | None) 
 
 
 def _raise_alert(engine: Engine, alert: Alert, throttle: int | None) -> bool:
-    """Write an alert down, unless there is one of this account, and return whether it was new."""
+    """Write an alert unless the account has one; return whether it was new."""
     with writing(engine) as connection:
         board_row(connection)
         account = connection.execute(

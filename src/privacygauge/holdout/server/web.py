@@ -38,7 +38,7 @@ class SignedUp:
     """What somebody gets who has used an invitation."""
 
     token: str
-    """Of the new account; only a digest of it is kept."""
+    """Token of the new account; only a digest of it is stored."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class Rates:
     """How many requests a minute are answered."""
 
     account: int = 1_000
-    """Submissions of one account."""
+    """Submissions per account."""
     address: int = 10_000
-    """Requests of one address."""
+    """Requests per address."""
 
     def __post_init__(self) -> None:
         for value in (self.account, self.address):
@@ -62,9 +62,9 @@ def application(board: Board, rates: Rates | None = None) -> FastAPI:
     Parameters
     ----------
     board : Board
-        Of `server.open_board`.
+        A board of `server.open_board`.
     rates : Rates, optional
-        How many requests a minute are answered.
+        Limits on requests per minute.
     """
     rates = rates or Rates()
     app = FastAPI(
@@ -137,7 +137,7 @@ def _signed_in(
     request: Request,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
 ) -> str:
-    """Return the account that the request's token belongs to."""
+    """Return the account of the request's token."""
     token = "" if credentials is None else credentials.credentials
     name = account_of_token(request.app.state.board.engine, token)
     if name is None:
