@@ -92,6 +92,31 @@ def test_the_holdout_is_read_alike():
     assert found.read[0].startswith("holdout: in column 'town' ")
 
 
+@pytest.mark.parametrize("change", ["capitals", "spaces", "numbers of categories"])
+def test_both_sides_find_as_many_of_their_values_in_a_release_spelt_otherwise(change: str) -> None:
+    """Rare values of the holdout are read as well as the real table's, or a null would leak."""
+    rng = np.random.default_rng(7)
+
+    def rare(n: int) -> pd.DataFrame:
+        number = rng.integers(300, size=n)
+        code = pd.Series(number).astype(str)
+        return pd.DataFrame({"code": code, "town": "Town " + code, "age": rng.integers(90, size=n)})
+
+    real, holdout, made = rare(150), rare(150), SPELT[change](rare(150))
+    shares = []
+    for one, other in ((real, holdout), (holdout, real)):
+        tables = read_together(one, made, other, categorical=["code"])
+        assert tables.holdout is not None
+        there = [np.unique(tables.synthetic.values[:, j]) for j in range(2)]
+        shares.append(
+            [
+                [np.isin(side.values[:, j], there[j]).mean() for j in range(2)]
+                for side in (tables.real, tables.holdout)
+            ]
+        )
+    assert shares[0] == shares[1][::-1]
+
+
 def test_categories_that_the_real_table_tells_apart_stay_apart():
     frame = pd.DataFrame({"x": list("aAbB") * 5, "y": range(20)})
     made = pd.DataFrame({"x": ["a", "A", " b", "B"] * 5, "y": range(20)})

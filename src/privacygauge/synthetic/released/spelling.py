@@ -54,28 +54,32 @@ _PREFIXES = 0.9
 """Smallest share of values that must begin a real value for them to count as cut."""
 
 
-def as_written(real: Table, other: Table, name: str) -> tuple[Table, tuple[str, ...]]:
-    """Return another table with values spelt as in the real one, and notes on the changes.
+def as_written(sources: Sequence[Table], other: Table, name: str) -> tuple[Table, tuple[str, ...]]:
+    """Return a table with values spelt as in the tables before it, and notes on the changes.
 
-    Categories that the real table does not have are taken for the one that differs in letter case,
+    Categories that none of the sources has are taken for the one that differs in letter case,
     outer spaces or the form of a number alone, and for missing values where they say so. In a
-    column of numbers with missing values in the real table, and none in the other, a number stands
-    for them that most values beyond the real range are.
+    column of numbers with missing values in a source, and none in the other table, a number stands
+    for them that most values beyond the range of the sources are.
 
     Parameters
     ----------
-    real, other : Table
-        Tables with the same columns, in any order, and of the same kinds.
+    sources : sequence of Table
+        The real table, whose spelling goes first, and tables that are spelt like it already. A
+        synthetic table needs the holdout among them: were it read by the real table alone, rare
+        values that only the holdout has would not be found in it, and the sides would differ.
+    other : Table
+        Table with the columns of the sources, in any order, and of the same kinds.
     name : str
         Name of the other table in notes.
     """
-    known = {column.name: column for column in real.schema.columns}
+    known = [{column.name: column for column in table.schema.columns} for table in sources]
     columns = []
     values = []
     said = []
     for column, found in zip(other.schema.columns, other.values.T, strict=True):
         read = _numbers if column.is_number else _texts
-        new, numbers, what = read(known[column.name], column, found)
+        new, numbers, what = read([one[column.name] for one in known], column, found)
         if what:
             said.append(f"{name}: in column {column.name!r} {what}")
         columns.append(new)
@@ -325,19 +329,21 @@ def rounded_alike(made: Table, others: Sequence[Table]) -> tuple[list[Table], tu
     return tables, tuple(said)
 
 
-def _texts(real: Column, column: Column, codes: Floats) -> tuple[Column, Floats, str]:
-    """Return a column of categories as the real one spells them, and a note on the changes."""
-    spelt = {_plain(text): text for text in real.categories}
-    unique = len(spelt) == len(real.categories)
-    marks = {text for text in column.categories if text.strip().casefold() in MISSING} - set(
-        real.categories
-    )
+def _texts(sources: Sequence[Column], column: Column, codes: Floats) -> tuple[Column, Floats, str]:
+    """Return a column of categories as the sources spell them, and a note on the changes."""
+    there = {text for source in sources for text in source.categories}
+    spelt: dict[str, str] = {}
+    for source in sources:
+        for text in source.categories:
+            spelt.setdefault(_plain(text), text)
+    unique = len(spelt) == len(there)
+    marks = {text for text in column.categories if text.strip().casefold() in MISSING} - there
     renamed = {
         text: spelt[_plain(text)]
         for text in column.categories
-        if unique and text not in real.categories and _plain(text) in spelt
+        if unique and text not in there and _plain(text) in spelt
     }
-    renamed |= dict.fromkeys(marks, "") if real.missing else {}
+    renamed |= dict.fromkeys(marks, "") if any(source.missing for source in sources) else {}
     if not renamed:
         return column, codes, ""
     absent = {text for text in marks if renamed.get(text) == ""}
@@ -356,14 +362,17 @@ def _texts(real: Column, column: Column, codes: Floats) -> tuple[Column, Floats,
     return replace(column, categories=texts, missing=missing), codes, checks.short_list(pairs, 3)
 
 
-def _numbers(real: Column, column: Column, values: Floats) -> tuple[Column, Floats, str]:
+def _numbers(
+    sources: Sequence[Column], column: Column, values: Floats
+) -> tuple[Column, Floats, str]:
     """Return a column of numbers, without the number that stands for missing values."""
-    assert real.low is not None
-    assert real.high is not None
-    beyond = (values < real.low) | (values > real.high)
+    low = min(source.low for source in sources if source.low is not None)
+    high = max(source.high for source in sources if source.high is not None)
+    beyond = (values < low) | (values > high)
     marks, counts = np.unique(values[beyond], return_counts=True)
     often = counts.max(initial=0)
-    if not real.missing or column.missing or often < max(2, 0.5 * beyond.sum()) or beyond.all():
+    has_missing = any(source.missing for source in sources)
+    if not has_missing or column.missing or often < max(2, 0.5 * beyond.sum()) or beyond.all():
         return column, values, ""
     beyond = values == marks[counts.argmax()]
     there = values[~beyond]

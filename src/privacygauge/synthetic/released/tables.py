@@ -187,16 +187,21 @@ def read_together(
     with _about("real"):
         kept = _without(contents.pop("real"), drop)
         first = read_table(kept, schema=schema, continuous=continuous, categorical=categorical)
-    found: list[Table] = [first]
+    sources = [first]
+    read: dict[str, Table] = {}
     said: list[str] = []
-    for name, content in contents.items():
+    # The holdout goes first: the synthetic table is read by both sides, or they would differ.
+    for name in sorted(contents, key=("holdout", "synthetic").index):
+        content = contents[name]
         with _about(name):
             further = _without(content, drop)
             _check_columns("the table", _names(further), first.schema.names)
             table = read_beside(further, first.schema)
-        spelt, changes = as_written(first, table, name)
-        found.append(spelt)
+        spelt, changes = as_written(sources, table, name)
+        sources.append(spelt)
+        read[name] = spelt
         said.extend(changes)
+    found = [first, read["synthetic"], *(read[name] for name in read if name == "holdout")]
     joined = joined_schema(*(table.schema for table in found))
     first, made, *others = (recode_table(table, joined) for table in found)
     (first, *others), rounded = rounded_alike(made, [first, *others])
