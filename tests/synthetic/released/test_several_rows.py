@@ -79,3 +79,49 @@ def test_people_are_recognised_although_some_of_their_rows_are_equal() -> None:
     assert found.unit is not None
     assert 70 <= len(np.unique(found.unit)) <= 90
     assert any("are taken for rows of one person" in line for line in said)
+
+
+def shared_by_strangers(rng: np.random.Generator, n: int) -> pd.DataFrame:
+    """Return people whose columns are each shared by many, and all together by few."""
+    age = np.clip(rng.normal(40, 13, n), 17, 90).round().astype(int)
+    shares = 0.5 ** np.arange(1, 9)
+    return pd.DataFrame(
+        {
+            "age": age,
+            "sex": rng.choice(["f", "m"], n),
+            "schooling": rng.choice(8, n, p=shares / shares.sum()).astype(str),
+            "marital": np.where(rng.random(n) < (age > 30) * 0.8, "married", "single"),
+            "region": rng.choice(list("abcdef"), n, p=[0.5, 0.2, 0.1, 0.1, 0.05, 0.05]),
+        }
+    )
+
+
+def seen_often(rng: np.random.Generator, people: int, each: int) -> pd.DataFrame:
+    """Return visits of such people."""
+    rows = shared_by_strangers(rng, people)
+    frame = rows.loc[rows.index.repeat(each)].reset_index(drop=True)
+    frame["pressure"] = rng.normal(120, 15, len(frame)).round()
+    return frame.assign(cost=rng.gamma(2, 50, len(frame)).round(2))
+
+
+@pytest.mark.parametrize(("people", "each"), [(300, 2), (250, 4), (100, 10), (60, 4)])
+def test_people_are_recognised_by_many_columns_that_strangers_share(people: int, each: int) -> None:
+    for seed in range(times(4)):
+        rng = np.random.default_rng(seed)
+        values, member = both(*(seen_often(rng, people, each) for _ in range(2)))
+        columns = constant_columns(values, member)
+        assert columns is not None
+        assert set(columns) <= set(range(5))
+        found = len(np.unique(rows_of_people(values, columns, member)))
+        assert found <= 1.1 * 2 * people
+
+
+def test_strangers_who_share_much_are_nobodys_rows() -> None:
+    for seed in range(times(10)):
+        rng = np.random.default_rng(seed)
+        one, other, older = (seen_often(rng, n, 1) for n in (600, 400, 3_000))
+        assert constant_columns(*both(one, other)) is None
+        drawn = rng.choice(
+            3_000, 600, p=np.exp(older["age"] / 10) / np.exp(older["age"] / 10).sum()
+        )
+        assert constant_columns(*both(older.iloc[np.unique(drawn)], other)) is None

@@ -23,6 +23,11 @@ _ONE_SIDED = 0.9
 """Smallest share of the groups of equal rows that must be on one side."""
 _TOGETHER_MORE = 5.0
 """Pairs that agree in all columns, at least, relative to those expected of independent columns."""
+_MOSTLY_ONE_SIDED = 0.75
+"""Smallest one-sided share of groups of rows that agree in many columns: strangers may agree in
+all of them."""
+_TOGETHER_MORE_WITHIN = 2.5
+"""Smallest ratio of agreeing pairs to those of independent columns, within the sides."""
 _FEWEST = 20
 """Fewest groups of equal rows."""
 
@@ -75,7 +80,55 @@ def constant_columns(values: Floats, member: Bools) -> tuple[int, ...] | None:
             if rows > most and binom.sf(n_alone - 1, n_groups, by_chance) < _SURE:
                 best = columns
                 most = rows
-    return best
+    return best if best is not None else _grown(codes, order, side)
+
+
+def _grown(codes: Sequence[Ints], order: Sequence[int], side: Bools) -> tuple[int, ...] | None:
+    """Return columns that tell people apart together, none of which tells many apart alone.
+
+    Sex, town, schooling and age are shared by strangers, and all of them only by few. Pairs of rows
+    that agree on one side and not across the sides are those of one person: a further column of
+    people's own keeps them and takes strangers' away, and any other column takes both away. So
+    columns are added as long as the excess of pairs on one side grows against their spread.
+    """
+    n = int(side.sum())
+    m = len(side) - n
+    across = n * m
+    within = (n * (n - 1) + m * (m - 1)) / 2
+
+    def excess(group: Ints) -> float:
+        same = _n_pairs(group[side]) + _n_pairs(group[~side])
+        others = _n_pairs(group) - same
+        return float((same - others * within / across) / np.sqrt(max(same + others, 1.0)))
+
+    chosen: list[int] = []
+    group = np.zeros(len(side), np.int64)
+    reached = -np.inf
+    while len(chosen) < len(order):
+        further = {j: _number_by_codes([group, codes[j]]) for j in order if j not in chosen}
+        gained = {j: excess(one) for j, one in further.items()}
+        best = max(gained, key=lambda j: gained[j])
+        if gained[best] <= reached:
+            break
+        chosen.append(best)
+        group = further[best]
+        reached = gained[best]
+    count = np.bincount(group)
+    real = np.bincount(group[side], minlength=len(count))
+    several = count > 1
+    n_groups = int(several.sum())
+    n_alone = int((several & ((real == 0) | (real == count))).sum())
+    if len(chosen) < 2 or n_groups < _FEWEST or n_alone < _MOSTLY_ONE_SIDED * n_groups:
+        return None
+    # Within the sides: columns that drifted together agree more often than by chance, too.
+    by_chance = 0.0
+    for own in (side, ~side):
+        pairs = _n_pairs(np.zeros(int(own.sum()), np.int64))
+        by_chance += pairs * float(np.prod([_n_pairs(codes[j][own]) / pairs for j in chosen]))
+    if _n_pairs(group[side]) + _n_pairs(group[~side]) < _TOGETHER_MORE_WITHIN * by_chance:
+        return None
+    sure = binom.sf(n_alone - 1, n_groups, within / (within + across)) < _SURE
+    return tuple(sorted(chosen)) if sure else None
 
 
 def rows_of_people(values: Floats, columns: tuple[int, ...], member: Bools) -> Ints:
