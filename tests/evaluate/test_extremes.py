@@ -63,6 +63,25 @@ def test_a_few_scores_far_above_all_others_are_shown(n):
     assert shown >= 36
 
 
+@pytest.mark.parametrize(("name", "fewest"), [("normal", 36), ("Student's with 3 degrees", 10)])
+def test_three_scores_that_ranks_cannot_show_are_called_apart(name, fewest):
+    """Ranks of three members alone are theirs by chance once in eight times."""
+    planted = 0
+    null = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        values = SCORES[name](rng, 500)
+        others = SCORES[name](rng, 500)
+        inside = np.arange(1000) < 500
+        found = tail([("null", Transcript(np.r_[values, others], inside))], rng, 0.9875)
+        null += found.apart > 0
+        values[:3] = others.max() + np.array([8.0, 9.0, 10.0]) * (10 if name != "normal" else 1)
+        found = tail([("planted", Transcript(np.r_[values, others], inside))], rng, 0.9875)
+        planted += found.apart == 3 or found.shown
+    assert planted >= fewest
+    assert null <= 1
+
+
 def test_the_tail_of_exponential_values_is_exponential():
     rng = np.random.default_rng(0)
     found = ParetoTail.of(rng.exponential(size=20_000))

@@ -73,6 +73,10 @@ class Tail:
     """Whether the distance of the top above all others is significant although its ranks are not;
     `p_value` is then that of the ranks of this one top."""
 
+    apart: int = 0
+    """Members far beyond all other records where ranks alone show nothing: fewer than ranks need,
+    and further away than chance explains; 0 where there are none."""
+
     @property
     def shown(self) -> bool:
         """Whether some members stand out significantly."""
@@ -159,10 +163,15 @@ def tail(
             for depth in one.depths[values <= 4 * least]
         ]
         exposed = max([1, *bounds])
+    n_apart = 0
     if not exposed:
-        apart = _outstanding_attack(played, item, inside, level)
-        if apart is not None:
-            attack, top, exposed = apart
+        apart = _outstanding_attack(played, item, inside)
+        if apart is not None and hypergeom.sf(apart[1] - 1, n, n_in, apart[1]) > 1 - level:
+            # Rows of another kind lie far beyond all others, too, and a few may all be members.
+            n_apart = apart[1]
+        elif apart is not None:
+            attack, top, expected = apart
+            exposed = max(1, top - int(poisson.ppf(level, expected)))
             return Tail(
                 attack=played[attack][0],
                 top=top,
@@ -187,28 +196,24 @@ def tail(
         n_out=n - n_in,
         level=level,
         critical=critical,
+        apart=n_apart,
     )
 
 
 def _outstanding_attack(
-    played: Sequence[tuple[str, Transcript]], item: Ints, inside: Bools, level: float
-) -> tuple[int, int, int] | None:
-    """Return the attack whose highest scores are members' and far above all others.
+    played: Sequence[tuple[str, Transcript]], item: Ints, inside: Bools
+) -> tuple[int, int, float] | None:
+    """Return the attack with the most highest scores that are members' and far above all others.
 
-    Also returns their number, and the excess over the number expected by chance.
-
-    That they are members' alone must be unlikely by their ranks, too: so heavy tails, or a few
-    rows of another kind, are no leak.
+    Also returns their number, and the number expected by chance.
     """
-    n = len(inside)
-    n_in = int(np.count_nonzero(inside))
+    found = None
     for attack, (_, transcript) in enumerate(played):
-        best = _highest_of_units(transcript, item, n)
+        best = _highest_of_units(transcript, item, len(inside))
         top, expected = standing_apart(best[inside], best[~inside])
-        by_rank = hypergeom.sf(top - 1, n, n_in, top)
-        if top and by_rank <= 1 - level and expected * len(played) <= 1:
-            return attack, top, max(1, top - int(poisson.ppf(level, expected)))
-    return None
+        if top > (0 if found is None else found[1]) and expected * len(played) <= 1:
+            found = attack, top, expected
+    return found
 
 
 def smallest_tail(found: Tail, power: float = 0.8) -> int | None:

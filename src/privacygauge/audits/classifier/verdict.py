@@ -21,7 +21,13 @@ from privacygauge.evaluate.played import Attacks
 from privacygauge.evaluate.rates import difference, mean
 from privacygauge.evaluate.roc import auc
 from privacygauge.report import direction, fairness
-from privacygauge.report.attacks.verdict import TOO_FEW, GradedAttacks, grade_attacks
+from privacygauge.report.attacks.verdict import (
+    FEW_APART,
+    LOOK_AT_THEM,
+    TOO_FEW,
+    GradedAttacks,
+    grade_attacks,
+)
 from privacygauge.report.grades import GRADES, LARGE, NONE, SMALL, UNTOLD, accuracy_gauge, scale_of
 from privacygauge.report.numbers import decimal, decimal_estimate
 from privacygauge.report.values import Grade, Verdict
@@ -122,6 +128,15 @@ def verdict(
             sentences=found.sentences,
             unsaid=UNSHOWN,
             advice=MORE_RECORDS,
+        )
+    if found.headline == FEW_APART:
+        return Verdict(
+            grade=UNTOLD,
+            scale=(UNTOLD,),
+            headline=FEW_APART,
+            sentences=found.sentences,
+            unsaid=UNSHOWN,
+            advice=LOOK_AT_THEM,
         )
     if found.grade == UNTOLD:
         return direction.verdict(found.sentences)

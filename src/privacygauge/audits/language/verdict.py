@@ -9,7 +9,13 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.language.matching import MatchedAttack
 from privacygauge.language.units import UnitFindings
 from privacygauge.report import direction
-from privacygauge.report.attacks.verdict import TOO_FEW, GradedAttacks, grade_attacks
+from privacygauge.report.attacks.verdict import (
+    FEW_APART,
+    LOOK_AT_THEM,
+    TOO_FEW,
+    GradedAttacks,
+    grade_attacks,
+)
 from privacygauge.report.grades import LARGE, NONE, SMALL, UNTOLD, accuracy_gauge, gravest, scale_of
 from privacygauge.report.numbers import (
     count,
@@ -83,7 +89,11 @@ def verdict(f: LanguageAudit) -> Verdict:
     said = tuple(_sentences(f, unit, found))
     unsaid = _limits_text(grade)
     if grade == UNTOLD:
-        more = (_MORE, _REPEAT) if headline == TOO_FEW else advice(f, grade)
+        more = advice(f, grade)
+        if headline == TOO_FEW:
+            more = (_MORE, _REPEAT)
+        elif headline == FEW_APART:
+            more = LOOK_AT_THEM
         return Verdict(
             grade=grade,
             scale=scale_of(grade),

@@ -64,8 +64,9 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
     on. A group shown to be more exposed than the rest has the grade of its own lower limit, at
     least small.
 
-    The grade is `UNTOLD` where no leak was found but an attack takes members for non-members, or
-    where an audit of this size would not have shown the smallest moderate leak.
+    The grade is `UNTOLD` where no leak was found but an attack takes members for non-members, a few
+    members lie far beyond all other records, or an audit of this size would not have shown the
+    smallest moderate leak.
 
     Notes
     -----
@@ -85,6 +86,8 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
         (NONE, *(gravest((SMALL, grade_of(group.reached.accuracy.low))) for group in groups))
     )
     grade = gravest((average, few, worst))
+    if grade == NONE and asked is not None and asked.tail is not None and asked.tail.apart:
+        return GradedAttacks(UNTOLD, FEW_APART, tuple(_far_apart_text(a, asked.tail.apart)))
     if grade == NONE and a.headline.inverted:
         return GradedAttacks(UNTOLD, direction.HEADLINE, direction.sentences(a.headline.inverted))
     if grade == NONE and asked is not None:
@@ -130,6 +133,27 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
         sentences.append(f"What it could have found: {_least(asked.detectable)}.")
     return GradedAttacks(grade, headline, tuple(sentences), question)
 
+
+def _far_apart_text(a: Attacks, n_apart: int) -> Iterator[str]:
+    yield (
+        f"No leak was found on average, but {several(n_apart, 'member')} of "
+        f"{count(a.game.n_in)} score far higher than all other records, further than chance "
+        "explains. A model that knows them by heart would look like this. Records of a kind of "
+        "their own would, too: that so few are all members is no proof."
+    )
+    yield _undetected_leak_text(a)
+
+
+FEW_APART = "Cannot be told: a few members lie far beyond all other records"
+"""The verdict in one line."""
+
+LOOK_AT_THEM = (
+    "Look at the records with the highest scores: models know by heart what occurs once, or what "
+    "they were trained on many times. Train without them, and compare.",
+    "Audit again on other records of the same source, members and non-members: records of a kind "
+    "of their own are then as often on both sides. This audit supports no decision on a release.",
+)
+"""Next steps."""
 
 TOO_FEW = "Cannot be told: too few records for this audit to see a moderate leak"
 """The verdict in one line."""
