@@ -53,6 +53,20 @@ class Pool:
     def __len__(self) -> int:
         return len(self.answers)
 
+    def of_few_models(self) -> Floats:
+        """Return the first models' answers to the targets themselves, as logarithms or logits.
+
+        Returns
+        -------
+        ndarray of float, shape (n, d)
+            Of two models at most, which is enough to tell equal records from others.
+        """
+        few = self.answers[:2] if self.answers.ndim == 3 else self.answers[:2, :, 0]
+        values = np.asarray(few, np.float64)
+        if not self.logits:
+            values = np.log(np.maximum(values, 1e-6))
+        return np.concatenate(list(values), axis=1)
+
     @property
     def n_targets(self) -> int:
         """Number of targets, n."""

@@ -52,7 +52,11 @@ class PredictionsOfUnits:
 
 
 def settle_units(
-    target: Predictions, *, drawn: bool = False, features: Held | None = None
+    target: Predictions,
+    *,
+    drawn: bool = False,
+    features: Held | None = None,
+    others: Floats | None = None,
 ) -> PredictionsOfUnits:
     """Return predictions whose units are known, and the notes on how they were settled.
 
@@ -63,6 +67,18 @@ def settle_units(
     So do neighbours in the file that are answered alike (`people_in_order`). Where members were
     `drawn` by fair, independent coins, rows that repeat need no unit, since their bits are
     independent.
+
+    Parameters
+    ----------
+    target : Predictions
+    drawn : bool
+        Whether fair, independent coins chose the members.
+    features : Held, optional
+        The records themselves.
+    others : ndarray, shape (n, d), optional
+        Answers of other models about the same records. Equal records have equal answers from every
+        model: those whose answers differ there are different records that the target alone answers
+        alike, such as members that it knows by heart.
     """
     nobody = np.zeros(len(target), np.bool_)
     invented = nobody if drawn else _between_others(target, features)
@@ -74,7 +90,9 @@ def settle_units(
         return PredictionsOfUnits(target, (), nobody, nobody)
     what = "predictions" if features is None else "features"
     found = Equal(
-        units.number_units(_prediction_keys(target) if features is None else keys(features)),
+        units.number_units(
+            _apart_by(others, _prediction_keys(target)) if features is None else keys(features)
+        ),
         target.labels,
     )
     across = found.across(target.member)
@@ -93,9 +111,13 @@ def settle_units(
     if of_people and (features is not None or found.small(target.member)):
         unit = found.unit(target.member)
     elif features is None:
-        answers = Equal(units.number_units(units.fingerprints(target.values)), target.labels)
+        same = _apart_by(others, units.number_units(units.fingerprints(target.values)))
+        answers = Equal(units.number_units(same), target.labels)
         unit = answers.copies_of_each(target.member)
-    near = near_repeats(_points(target, features, resolved), target.labels, target.member)
+    points = _points(target, features, resolved)
+    if features is None and others is not None and points.shape[1]:
+        points = np.column_stack([points, others])
+    near = near_repeats(points, target.labels, target.member)
     if near is not None:
         number, copies = near
         unit = number if unit is None else units.join_units(number, unit)
@@ -222,6 +244,15 @@ def copies_warning(x: Held, y: Ints) -> list[str]:
         "records of one person, the others stay when one is left out, and the person moves the "
         f"classifier more than was measured; {WAY_OUT}"
     ]
+
+
+def _apart_by(others: Floats | None, same: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers for equal rows that are equal in the answers of other models, too."""
+    if others is None:
+        return same
+    return number_with_class(
+        units.number_units(same), units.number_units(units.fingerprints(others))
+    )
 
 
 def _prediction_keys(target: Predictions) -> NDArray[Any]:

@@ -290,7 +290,8 @@ def audit_pool(
         if pool.logits != target.logits:
             target, pool = as_probabilities(target, pool)
         require_apart(pool)
-    owned = settle_units(target, drawn=drawn, features=features)
+    others = (pool if isinstance(pool, Pool) else pool.first).of_few_models()
+    owned = settle_units(target, drawn=drawn, features=features, others=others)
     target = owned.target
     about = {"shadow models": str(len(pool)), **(provenance or {})}
     running = Running(command, seed, level, about)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privacygauge.classifier.game import PredictionObservation
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.signals import gains, knowledge_of_classes
 from privacygauge.core.checks import Bools, Ints
@@ -264,7 +265,8 @@ def of_one_side(
 
     The model knows the classes of one side and nothing of the other's, and what it says without
     regard to the labels tells the sides apart in nothing: a difference of the labels, not of the
-    model. Where shadow models know as little of their records of that side, it is the task.
+    model. Where shadow models know as little of their records of that side, it is the task. Labels
+    that are wrong more often on one side are looked for where no pool's models saw the same ones.
     """
     gain, claimed = gains(target)
     sides = {"members": target.member, "non-members": ~target.member}
@@ -287,7 +289,12 @@ def of_one_side(
     if auc(Transcript(blind, secret, unit=unit), level).excludes(0.5):
         return
     right = np.concatenate([one["correctness"] for one in signals]) == 1.0
-    if not unknown:
+    # Models of a pool saw the same labels: attacks that compare with them find no such difference.
+    with_pool = any(
+        isinstance(r.observation, PredictionObservation) and r.observation.pool is not None
+        for r in rounds
+    )
+    if not unknown and not with_pool:
         labels = np.concatenate([r.observation.stratum for r in rounds])
         yield from _of_wrong_labels(right, secret, unit=unit, labels=labels, level=level)
     if len(unknown) != 1 or max(one.low for one in found.values()) <= 0:
