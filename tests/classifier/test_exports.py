@@ -45,6 +45,11 @@ SAME_OF_TWO = {
     "p": (table({"p": P2[:, 1]}, Y2), "p was read as the probabilities of class 1"),
     "p_1": (table({"p_1": P2[:, 1]}, Y2), "p_1 was read as the probabilities of class 1"),
     "probability": (table({"probability": P2[:, 1]}, Y2), "of class 1"),
+    "score": (
+        table({"pred": P2[:, 1] > 0.5, "score": P2[:, 1]}, Y2),
+        "score was read as the probabilities of class 1",
+    ),
+    "p0 and p1": (table({f"p{i}": P2[:, i] for i in range(2)}, Y2), ""),
     "log-odds": (table({"z": Z2[:, 1]}, Y2), "z was read as the log-odds of class 1"),
     "percentages": (table({"p": 100 * P2[:, 1]}, Y2), "percentages and were divided by 100"),
     "per cent": (table({"p": [f"{100 * p!r}%" for p in P2[:, 1].tolist()]}, Y2), "percentages"),
@@ -221,6 +226,11 @@ def test_the_other_class_is_suspected():
     ("given", "message"),
     [
         (table({"y_pred": Y2}, Y2), "y_pred alone is not enough: save the probability of every"),
+        (
+            # The confidence in what was predicted says nothing of the class.
+            table({"pred": P2.argmax(axis=1), "score": P2.max(axis=1)}, Y2),
+            "pred alone is not enough: save the probability of every",
+        ),
         (table({"p": P2[:, 1]}, P2[:, 0]), r"must be classes, got .* \(regression\)"),
         (
             {"probs": P2, "labels": np.ones((60, 2), int), "member": MEMBER},

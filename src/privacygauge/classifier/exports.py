@@ -120,6 +120,9 @@ def fields_of(
         values, kind, which = _complete_binary_scores(values, scores, labels, names)
         of_values = [*of_values, which]
     known = {*scores.used, label, member, *NAMING}
+    if scores.used & set(_POSITIVE):
+        # The prediction follows from the score: it is no column to group records by.
+        known |= {key for key in given if key.lower() in _PREDICTED}
     known |= set() if table else {"classes", *_STEMS["probs"], *_STEMS["logits"]}
     ids = _first_known(given, _ID)
     unit = _first_known(given, _UNIT)
@@ -357,10 +360,13 @@ def _scores(
             return found
     if (found := _by_bare_name(given, truth, name)) is not None:
         return found
+    if (found := _of_positive_class(given, truth, name)) is not None:
+        return found
     if (predicted := _first_known(given, _PREDICTED)) is not None:
         raise InputError(
             f"{name}: {predicted} alone is not enough: save the probability of every class "
-            "(columns p_0, p_1, ...), or logits (z_0, z_1, ...)"
+            "(columns p_0, p_1, ...; of two classes one column p is enough), or logits (z_0, z_1, "
+            "...)"
         )
     if table:
         raise InputError(_without_scores(given, truth, name))
@@ -595,7 +601,7 @@ def _by_number(
     matches = [re.fullmatch(rf"{stem}_(\d+)", key) for key in given]
     found = sorted({int(match[1]) for match in matches if match})
     if not found:
-        return None
+        return _by_joined_number(given, kind, stem, name)
     first = min(found[0], 1)
     wanted = [f"{stem}_{i}" for i in range(first, found[-1] + 1)]
     missing = [column for column in wanted if column not in given]
@@ -617,6 +623,40 @@ def _by_number(
         return ExportedScores(kind, _numeric(given[column], column, name), frozenset({column}))
     classes = tuple(str(i) for i in range(1, found[-1] + 1)) if first else None
     return ExportedScores(kind, _columns(given, wanted, name), frozenset(wanted), classes)
+
+
+def _by_joined_number(
+    given: Mapping[str, NDArray[Any]], kind: Kind, stem: str, name: str
+) -> ExportedScores | None:
+    """Return columns such as p0, p1, ..., two or more and none missing."""
+    matches = [re.fullmatch(rf"{stem}(\d+)", key) for key in given]
+    found = sorted({int(match[1]) for match in matches if match})
+    if len(found) < 2 or found != list(range(found[0], found[0] + len(found))) or found[0] > 1:
+        return None
+    columns = [f"{stem}{i}" for i in found]
+    classes = tuple(str(i) for i in found) if found[0] else None
+    return ExportedScores(kind, _columns(given, columns, name), frozenset(columns), classes)
+
+
+_POSITIVE = ("score", "scores", "y_score", "y_prob", "y_proba")
+"""Columns that hold the probability of the second of two classes, beside its prediction."""
+
+
+def _of_positive_class(
+    given: Mapping[str, NDArray[Any]], truth: NDArray[Any], name: str
+) -> ExportedScores | None:
+    """Return the probability of one of two classes from a column such as ``score``.
+
+    The confidence in the class that was predicted has such a name as well: it is never below 1/2,
+    and says nothing without the class.
+    """
+    column = _first_known(given, _POSITIVE)
+    if column is None or len(np.unique(truth)) != 2 or given[column].dtype.kind not in "fiu":
+        return None
+    values = _numeric(given[column], column, name)
+    if values.ndim != 1 or not (values.min() >= 0 and values.max() <= 1 and values.min() < 0.5):
+        return None
+    return ExportedScores("probs", values, frozenset({column}))
 
 
 def _by_name(
