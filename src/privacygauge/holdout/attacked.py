@@ -51,7 +51,7 @@ def read_labels(given: ArrayLike | str | Path, metric: Metric = ACCURACY) -> Val
     Parameters
     ----------
     given : array_like of shape (n,), str or pathlib.Path
-        A file as in `LABEL_FILES`.
+        A file with one number per line, with or without a header, or an array file.
 
     Raises
     ------

@@ -1,0 +1,125 @@
+"""Marks of code that is hard to follow, counted over the whole package: they may only fall.
+
+Whoever lowers a count lowers its limit here; raising one needs a reason beside it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import privacygauge
+
+ROOT = Path(privacygauge.__file__).parent
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+PARTICIPLES = re.compile(
+    "told|shown|held|found|made|drawn|kept|beside|together|whose|most|met|left|lost|seen|known|given"
+    "|taken|written|chosen|spoken|done|gone|put|read|said|meant|spent|sent|built|learnt|[a-z]{3,}ed"
+)
+
+
+def trees() -> dict[str, ast.Module]:
+    """Return the syntax tree of each module by its path."""
+    files = sorted(ROOT.rglob("*.py"))
+    return {str(file.relative_to(ROOT)): ast.parse(file.read_text("utf-8")) for file in files}
+
+
+TREES = trees()
+
+
+def nodes(*kinds: type[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
+    """Yield all nodes of some kinds, each with its place."""
+    for path, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, kinds):
+                yield f"{path}:{getattr(node, 'lineno', 1)}", node
+
+
+def packed() -> Iterator[str]:
+    """Yield assignments of several values to several names in one line, swaps left out."""
+    for place, node in nodes(ast.Assign):
+        assert isinstance(node, ast.Assign)
+        target, value = node.targets[0], node.value
+        if not (isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)):
+            continue
+        left, right = ({ast.unparse(x) for x in side.elts} for side in (target, value))
+        if len(target.elts) == len(value.elts) and not left & right:
+            yield place
+
+
+def positional() -> Iterator[str]:
+    """Yield calls with five or more positional arguments."""
+    for place, node in nodes(ast.Call):
+        assert isinstance(node, ast.Call)
+        if len(node.args) >= 5:
+            yield place
+
+
+def long_signatures() -> Iterator[str]:
+    """Yield functions with ten or more parameters, but for those that build an object."""
+    for place, node in nodes(*FUNCTIONS):
+        assert isinstance(node, FUNCTIONS)
+        given = node.args
+        n = len(given.posonlyargs) + len(given.args) + len(given.kwonlyargs)
+        if n >= 10 and node.name != "__init__":
+            yield f"{place} {node.name}"
+
+
+def participles() -> Iterator[str]:
+    """Yield module-level functions that are named by a bare participle or adverb."""
+    for path, tree in TREES.items():
+        for node in tree.body:
+            word = node.name.strip("_") if isinstance(node, FUNCTIONS) else ""
+            if PARTICIPLES.fullmatch(word):
+                yield f"{path} {word}"
+
+
+def used_once() -> Iterator[str]:
+    """Yield short private functions that one place uses."""
+    names = Counter(n.id for _, n in nodes(ast.Name) if isinstance(n, ast.Name))
+    names += Counter(n.attr for _, n in nodes(ast.Attribute) if isinstance(n, ast.Attribute))
+    for path, tree in TREES.items():
+        for node in tree.body:
+            if not isinstance(node, FUNCTIONS) or not node.name.startswith("_"):
+                continue
+            body = node.body[1:] if ast.get_docstring(node) and len(node.body) > 1 else node.body
+            lines = (body[-1].end_lineno or 0) - body[0].lineno + 1
+            if names[node.name] == 1 and lines < 9:
+                yield f"{path} {node.name}"
+
+
+def clauses() -> Iterator[str]:
+    """Yield docstrings that name a thing by a clause that begins with "what"."""
+    for place, node in nodes(ast.Module, ast.ClassDef, *FUNCTIONS):
+        assert isinstance(node, (ast.Module, ast.ClassDef, *FUNCTIONS))
+        text = (ast.get_docstring(node) or "").split("\n\n")[0]
+        if re.search(r"(^|[ ,(])[Ww]hat [a-z]", text):
+            yield place
+
+
+LIMITS = {
+    packed: 17,
+    positional: 92,
+    long_signatures: 44,
+    participles: 0,
+    used_once: 247,
+    clauses: 98,
+}
+
+
+def test_marks_of_code_that_is_hard_to_follow_only_fall() -> None:
+    found = {count.__name__: list(count()) for count in LIMITS}
+    over = {
+        count.__name__: found[count.__name__]
+        for count, most in LIMITS.items()
+        if len(found[count.__name__]) > most
+    }
+    assert not over, {name: (len(places), places[-20:]) for name, places in over.items()}
+
+
+def test_no_more_than_three_classes_share_a_name() -> None:
+    names = Counter(n.name for _, n in nodes(ast.ClassDef) if isinstance(n, ast.ClassDef))
+    assert not [name for name, n in names.items() if n > 3]
