@@ -49,6 +49,20 @@ def test_people_are_told_by_the_order_and_it_is_said():
     assert people_in_order(z[shuffled], labels[shuffled], member[shuffled]) is None
 
 
+def test_people_are_told_by_answers_in_steps_too():
+    """The votes of a forest of 60 trees: most of the nearest answers are equal."""
+    z, labels, member, who = of_people(0, 0.1)
+    votes = np.round(60 / (1 + np.exp(-z[:, 1])))
+    p = np.clip(votes / 60, 1e-4, 1 - 1e-4)
+    stepped = np.column_stack([np.log(1 - p), np.log(p)])
+    people = people_in_order(stepped - stepped.mean(axis=1, keepdims=True), labels, member)
+    assert people is not None
+    same = who[1:] == who[:-1]
+    linked = people[1:] == people[:-1]
+    assert linked[same].mean() > 0.6
+    assert linked[~same].mean() < 0.15
+
+
 def test_people_drawn_row_by_row_need_no_unit():
     z, labels, _, who = of_people(0, 0.03)
     coins = np.random.default_rng(1).random(len(who)) < 0.5

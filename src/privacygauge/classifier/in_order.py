@@ -121,7 +121,8 @@ def _distances(
 
 def _reach(near: Floats, middle: Floats, far: Floats) -> float:
     """Return the distance up to which neighbours are more frequent than chance explains."""
-    edges = np.quantile(far, _SHARES)
+    # Answers in steps, such as the votes of a forest, have many equal distances.
+    edges = np.unique(np.quantile(far, _SHARES))
     reach = float(edges[0])
     for low, high in pairwise(edges.tolist()):
         ours, theirs = (float(np.mean((x > low) & (x <= high))) for x in (near, middle))
