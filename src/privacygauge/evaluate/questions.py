@@ -1,9 +1,10 @@
 """The questions that one verdict answers: the average, few records and groups, with their power.
 
 An audit that looks at the average alone calls a release safe even if its model has memorised ten
-records. Each question has a quarter of the verdict's error, the average as one side of its
-two-sided intervals. All are jointly valid at the level of the audit, whatever their dependence;
-the last quarter is for the reasons that raise a grade although the average shows nothing.
+records. Few records and groups have a quarter of the verdict's error each, the average two fifths,
+as one side of its two-sided intervals. All are jointly valid at the level of the audit, whatever
+their dependence; the last tenth is for the reasons that raise a grade although the average shows
+nothing.
 """
 
 from __future__ import annotations
