@@ -21,9 +21,9 @@ SHARE = 0.25
 the gravest answer to several questions."""
 
 AVERAGE_SHARE = 0.8
-"""Share of a verdict's error for the average, where it is one of three questions. Its intervals have
-two sides and only one of them alarms: it errs with two fifths of the error, few records and groups
-with a quarter each. So an audit of 1,000 people still shows the beginning of a moderate leak."""
+"""Share of a verdict's error for the average, where it is one of three questions. Its intervals
+have two sides and only one of them alarms: it errs with two fifths of the error, few records and
+groups with a quarter each. So 1,000 people still show the beginning of a moderate leak."""
 
 GAMES = 200
 """Simulated audits; the estimated power has an error of about 0.03."""
