@@ -47,7 +47,6 @@ def simultaneous_level(played: Sequence[tuple[Play, Roc]], level: float = 0.95) 
     correlations of these terms between units. The quantile of the largest deviation, in standard
     errors, takes the place of the single one (the sup-t band of Montiel Olea & Plagborg-Moller
     2019). Rows of one unit are summed first.
-
     """
     checks.level(level)
     n_results = 2 * len(played)

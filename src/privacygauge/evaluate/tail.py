@@ -166,19 +166,18 @@ def tail(
     n_apart = 0
     if not exposed:
         apart = _outstanding_attack(played, item, inside)
-        if apart is not None and hypergeom.sf(apart[1] - 1, n, n_in, apart[1]) > 1 - level:
-            # Rows of another kind lie far beyond all others, too, and a few may all be members.
-            n_apart = apart[1]
-        elif apart is not None:
-            attack, top, expected = apart
-            exposed = max(1, top - int(poisson.ppf(level, expected)))
+        if apart is not None:
+            outstanding, n_apart, expected = apart
+            by_rank = float(hypergeom.sf(n_apart - 1, n, n_in, n_apart))
+        # Rows of another kind lie far beyond all others, too, and a few may all be members.
+        if apart is not None and by_rank <= 1 - level:
             return Tail(
-                attack=played[attack][0],
-                top=top,
-                members=top,
-                expected=top * n_in / n,
-                p_value=float(hypergeom.sf(top - 1, n, n_in, top)),
-                exposed=exposed,
+                attack=played[outstanding][0],
+                top=n_apart,
+                members=n_apart,
+                expected=n_apart * n_in / n,
+                p_value=by_rank,
+                exposed=max(1, n_apart - int(poisson.ppf(level, expected))),
                 n_in=n_in,
                 n_out=n - n_in,
                 level=level,

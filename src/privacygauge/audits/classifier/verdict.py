@@ -121,23 +121,14 @@ def verdict(
     if comparison is not None and hidden and found.grade in (NONE, UNTOLD):
         assert unmatched is not None
         return fairness.explained_by_column(comparison, unmatched.reached.accuracy)
-    if found.headline == TOO_FEW:
+    if found.headline in (TOO_FEW, FEW_APART):
         return Verdict(
             grade=UNTOLD,
             scale=(UNTOLD,),
-            headline=TOO_FEW,
+            headline=found.headline,
             sentences=found.sentences,
             unsaid=UNSHOWN,
-            advice=MORE_RECORDS,
-        )
-    if found.headline == FEW_APART:
-        return Verdict(
-            grade=UNTOLD,
-            scale=(UNTOLD,),
-            headline=FEW_APART,
-            sentences=found.sentences,
-            unsaid=UNSHOWN,
-            advice=LOOK_AT_THEM,
+            advice=MORE_RECORDS if found.headline == TOO_FEW else LOOK_AT_THEM,
         )
     if found.grade == UNTOLD:
         return direction.verdict(found.sentences)

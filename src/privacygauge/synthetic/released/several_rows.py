@@ -65,18 +65,12 @@ def constant_columns(values: Floats, member: Bools) -> tuple[int, ...] | None:
     for size in range(2, _TOGETHER + 1):
         for columns in combinations(sorted(order), size):
             group = _number_by_codes([codes[j] for j in columns])
-            count = np.bincount(group)
-            real = np.bincount(group[side], minlength=len(count))
-            several = count > 1
-            alone = several & ((real == 0) | (real == count))
-            n_groups = int(several.sum())
-            n_alone = int(alone.sum())
+            n_groups, n_alone, rows = _one_sided(group, side)
             if n_groups < _FEWEST or n_alone < _ONE_SIDED * n_groups:
                 continue
             expected = pairs * float(np.prod([agree[j] for j in columns]))
             if _n_pairs(group) < _TOGETHER_MORE * expected:
                 continue
-            rows = int(count[alone].sum())
             if rows > most and binom.sf(n_alone - 1, n_groups, by_chance) < _SURE:
                 best = columns
                 most = rows
@@ -113,11 +107,7 @@ def _grown(codes: Sequence[Ints], order: Sequence[int], side: Bools) -> tuple[in
         chosen.append(best)
         group = further[best]
         reached = gained[best]
-    count = np.bincount(group)
-    real = np.bincount(group[side], minlength=len(count))
-    several = count > 1
-    n_groups = int(several.sum())
-    n_alone = int((several & ((real == 0) | (real == count))).sum())
+    n_groups, n_alone, _ = _one_sided(group, side)
     if len(chosen) < 2 or n_groups < _FEWEST or n_alone < _MOSTLY_ONE_SIDED * n_groups:
         return None
     # Within the sides: columns that drifted together agree more often than by chance, too.
@@ -129,6 +119,15 @@ def _grown(codes: Sequence[Ints], order: Sequence[int], side: Bools) -> tuple[in
         return None
     sure = binom.sf(n_alone - 1, n_groups, within / (within + across)) < _SURE
     return tuple(sorted(chosen)) if sure else None
+
+
+def _one_sided(group: Ints, side: Bools) -> tuple[int, int, int]:
+    """Count groups of several rows, those of them on one side, and the rows of the latter."""
+    count = np.bincount(group)
+    real = np.bincount(group[side], minlength=len(count))
+    several = count > 1
+    alone = several & ((real == 0) | (real == count))
+    return int(several.sum()), int(alone.sum()), int(count[alone].sum())
 
 
 def rows_of_people(values: Floats, columns: tuple[int, ...], member: Bools) -> Ints:
