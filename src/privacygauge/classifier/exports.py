@@ -121,7 +121,7 @@ def fields_of(
         of_values = [*of_values, which]
     known = {*scores.used, label, member, *NAMING}
     if scores.used & set(_POSITIVE):
-        # The prediction follows from the score: it is no column to group records by.
+        # The prediction follows from the score: records are not grouped by it.
         known |= {key for key in given if key.lower() in _PREDICTED}
     known |= set() if table else {"classes", *_STEMS["probs"], *_STEMS["logits"]}
     ids = _first_known(given, _ID)

@@ -290,13 +290,14 @@ def audit_pool(
         if pool.logits != target.logits:
             target, pool = as_probabilities(target, pool)
         require_apart(pool)
+    known = None if features is None else numeric(features)
+    game = PoolGame(target, pool, known)  # refuses a pool of other records
     others = (pool if isinstance(pool, Pool) else pool.first).of_few_models()
     owned = settle_units(target, drawn=drawn, features=features, others=others)
     target = owned.target
     about = {"shadow models": str(len(pool)), **(provenance or {})}
     running = Running(command, seed, level, about)
-    known = None if features is None else numeric(features)
-    [dealt] = PoolGame(target, pool, known).deal(1, seeds.stream(seed, "deal"))
+    [dealt] = replace(game, target=target).deal(1, seeds.stream(seed, "deal"))
     comparison, unused = comparison_of(
         [dealt], owned, seed, level, features=features, pool=pool, drawn=drawn
     )
