@@ -184,3 +184,11 @@ def test_a_few_records_need_have_no_code_in_common():
     other = read_together(real, made.assign(s=list("cd") * 6))
     with pytest.raises(InputError, match="no value of column 's'"):
         require_common(other.real, other.synthetic)
+
+
+def test_a_few_people_of_many_records_need_have_no_code_in_common():
+    real = pd.DataFrame({"code": ["D2"] * 12, "x": range(12)})
+    tables = read_together(real, real.assign(code=["D4"] * 6 + ["D7"] * 6))
+    with pytest.raises(InputError, match="no value of column 'code'"):
+        require_common(tables.real, tables.synthetic)
+    require_common(tables.real, tables.synthetic, 4)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.running import Running
@@ -37,6 +38,7 @@ from privacygauge.synthetic.released.release import (
     measure_release,
     told_apart,
 )
+from privacygauge.synthetic.released.spelling import require_common
 from privacygauge.synthetic.released.suite import TableOptions
 from privacygauge.synthetic.released.tables import NO_CONTROL, ReleasedTables, tables_of
 from privacygauge.synthetic.schema import Schema
@@ -283,6 +285,7 @@ def audit_released(
     )
     asked.tried(tables)  # what is wrong is said before any work
     tables, of_units = with_people(tables, ids if unit is None else unit, holdout_unit)
+    require_common(tables.real, tables.synthetic, len(np.unique(tables.units[0])))
     found = measure_release(
         tables, asked, names=named, label=label, parts=parts, seed=seed, progress=progress
     )

@@ -44,7 +44,6 @@ from privacygauge.synthetic.released.overlap import (
 )
 from privacygauge.synthetic.released.seen_holdout import seen_nearly
 from privacygauge.synthetic.released.shared_runs import shared_runs
-from privacygauge.synthetic.released.spelling import require_common
 from privacygauge.synthetic.released.suite import (
     COPY_LOOKS,
     STEPS,
@@ -178,11 +177,10 @@ def checked_names(
     Raises
     ------
     InputError
-        If a column is missing, the tables hardly have a value in common, or names are too few.
+        If a column is missing, or names are too few.
     """
     names = tables.schema.names
     require_moderate(tables.schema)
-    require_common(tables.real, tables.synthetic)
     asked = {"secrets": secrets or (), "show": show, "label": () if label is None else (label,)}
     asked |= {f"part {name!r}": columns for name, columns in (parts or {}).items()}
     for what, columns in asked.items():

@@ -26,6 +26,8 @@ MISSING = frozenset(("?", "-", ".", "", "missing", "unknown", "none", "n/a", "na
 """Common spellings of a missing value, in lower case."""
 SMALL = 50
 """Fewest records; in a smaller table codes may differ from those of another one by chance."""
+FEW_PEOPLE = 10
+"""Fewest people of whom two groups have values in common in nearly every column."""
 DECIMALS = 9
 """Most decimals of numbers that are rounded."""
 OUTSIDE = "in no range"
@@ -270,16 +272,22 @@ def _text(value: object) -> str:
     return str(int(value)) if whole else str(value).strip()  # type: ignore[call-overload]
 
 
-def require_common(real: Table, made: Table) -> None:
+def require_common(real: Table, made: Table, n_people: int | None = None) -> None:
     """Refuse a synthetic table with a column in which no value could be a real one.
 
-    Both are of one schema.
+    Parameters
+    ----------
+    real, made : Table
+        Real and synthetic records, of one schema.
+    n_people : int, optional
+        Number of people behind the real records; by default one for each record.
 
     Raises
     ------
     InputError
         One line: the column, and the way out.
     """
+    people = len(real) if n_people is None else n_people
     for column, own, values in zip(real.schema.columns, real.values.T, made.values.T, strict=True):
         low = np.nanmin(own, initial=np.inf)
         high = np.nanmax(own, initial=-np.inf)
@@ -287,9 +295,10 @@ def require_common(real: Table, made: Table) -> None:
             common = bool(((values >= low) & (values <= high)).any())
             what = f"which are from {low:g} to {high:g}"
         else:
-            # Of a few records with a code of many levels each, none need have one in common.
-            rare = len(real) < SMALL and 4 * len(np.unique(own)) > len(real)
-            common = rare or bool(np.isin(values, own).any())
+            # Two groups of a few people, or of some with a code of many levels each, need have no
+            # code in common: too little of the column's distribution was seen.
+            few = people < FEW_PEOPLE or (people < SMALL and 4 * len(np.unique(own)) > people)
+            common = few or bool(np.isin(values, own).any())
             there = np.unique(own[own < len(column.categories)]).astype(np.int64)
             what = checks.short_list((repr(column.categories[code]) for code in there), 3)
         if not common and low <= high and not np.isnan(values).all():
