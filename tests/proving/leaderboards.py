@@ -73,6 +73,7 @@ _BELONGS = {
     "bound": {factor.name for factor in (*_OF_ALL, *_OF_ATTACKS)} - {"attack", "prior", "frequent"},
     "attack": {factor.name for factor in (*_OF_ALL, *_OF_ATTACKS)},
 }
+_TO_THE_SECOND = {"times": ("", "number", "am-pm")}
 _RING = 5
 _METRICS = {"auc": "auc", "logloss": "logloss:15", "rmse": "rmse:0:1"}
 
@@ -99,11 +100,12 @@ class Leaderboards(Grammar):
     name = "leaderboards"
     factors = (_AUDIT, *_OF_ALL, *_OF_HISTORIES, *_OF_ATTACKS)
     relations = (
-        Relation("shuffled rows", {"order": "shuffled"}, "everything"),
+        # Within a day the order of rows is all that tells which submission came first.
+        Relation("shuffled rows", {"order": "shuffled"}, "everything", _TO_THE_SECOND),
         Relation("other names", {"names": "odd"}, "grade"),
         Relation("another format", {"format": "parquet"}, "everything"),
         Relation("other columns", {"columns": "further"}, "everything"),
-        Relation("times as numbers", {"times": "number"}, "everything"),
+        Relation("times as numbers", {"times": "number"}, "everything", _TO_THE_SECOND),
     )
 
     def draw(self, rng: np.random.Generator, **pinned: str) -> World:
@@ -266,6 +268,8 @@ def _board(world: World, c: dict[str, str]) -> Board:
     if c["private"] in ("harder", "easier", "uneven"):
         shift[n:] = float(c["shift"]) * (-1 if c["private"] == "easier" else 1)
     field = 1 - float(c["skill"])
+    # Honest models are no worse than the best constant answer.
+    constant = 1 - np.bincount(labels[:n]).max() / n
     rows = []
     team = []
     for t in range(teams):
@@ -277,7 +281,7 @@ def _board(world: World, c: dict[str, str]) -> Board:
         growth = {"none": 0.0, "some": 0.2, "much": 0.8}[c["growth"]]
         last: Ints | None = None
         for i in range(each):
-            now = error * (1 + growth * (1 - i / max(1, each - 1)))
+            now = min(constant, error * (1 + growth * (1 - i / max(1, each - 1))))
             level = np.clip(now + uneven * shift, 0.0, 0.95)
             fresh = draw.random(n + more)
             mixed = 0.5 * shared + 0.4 * own + 0.1 * fresh
