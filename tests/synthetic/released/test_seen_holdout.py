@@ -69,6 +69,21 @@ def test_other_people_and_copies_of_the_real_records_say_nothing_of_the_holdout(
     assert not len(seen(real, noisy(rng, real), holdout))
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_that_makes_rare_values_frequent_says_nothing_of_the_holdout(seed):
+    rng, *frames = sides(seed, 600)
+    frequent = [(0.6, 40), (0.2, 20), (0.2, 50)]  # hours of work, as people tell them
+    share, hours = zip(*frequent, strict=True)
+    real, holdout, _ = (frame.assign(hours=rng.choice(hours, 600, p=share)) for frame in frames)
+    for frame in (real, holdout):
+        others = rng.random(600) < 0.2
+        frame.loc[others, "hours"] = rng.integers(1, 80, int(others.sum()))
+    made = real.assign(hours=real["hours"] + rng.integers(-2, 3, 600))
+    assert not len(seen(real, made, holdout))
+    copies = holdout.assign(hours=holdout["hours"] + rng.integers(-2, 3, 600))
+    assert len(seen(real, copies, holdout))
+
+
 def test_chance_reaches_far_no_more_often_than_the_level_allows():
     for size, few in FOREMOST:
         assert binom.cdf(few, size, 0.5) <= 1 - SURE < binom.cdf(few, size - 1, 0.5)

@@ -6,6 +6,8 @@ generator never saw share rare values with synthetic rows no more often than wit
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.stats import beta
 
@@ -13,6 +15,7 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.synthetic.released.in_common import nearest_of_each
 from privacygauge.synthetic.released.linkability import FEWEST_COLUMNS
 from privacygauge.synthetic.released.tables import ReleasedTables, draw_rows
+from privacygauge.synthetic.table import Table
 
 MOST = 1_000
 """Most rows of each table that are compared."""
@@ -59,6 +62,10 @@ def seen_nearly(released: ReleasedTables, rng: np.random.Generator) -> Ints:
         return none
     n = min(MOST, len(released.synthetic), len(released.real))
     tables = [table[draw_rows(len(table), n, rng)] for table in (released.synthetic, released.real)]
+    # A generator that moves numbers has frequent values where people have rare ones, and the other
+    # way round: real numbers take those of the synthetic rows, rank by rank, so that only how
+    # columns go together can be nearer to somebody.
+    tables[1] = with_numbers_of(tables[1], tables[0], rng)
     asked = draw_rows(len(released.holdout), MOST, rng)
     score = nearest_of_each(released.holdout[asked], tables)
     most = score.max(axis=0) + 1e-9 * rng.random(len(asked))
@@ -78,6 +85,28 @@ def seen_nearly(released: ReleasedTables, rng: np.random.Generator) -> Ints:
         far = np.argsort(-np.abs(nearer_by), kind="stable")[: FOREMOST[0][0]]
         return np.sort(asked[order[far[nearer_by[far] > 0]]])
     return none
+
+
+def with_numbers_of(table: Table, other: Table, rng: np.random.Generator) -> Table:
+    """Return a table whose numbers are replaced by those of another one, rank by rank.
+
+    Equal numbers are ranked at random; missing ones stay missing.
+
+    Parameters
+    ----------
+    table, other : Table
+        Tables of one schema.
+    rng : numpy.random.Generator
+    """
+    values = table.values.copy()
+    for j, column in enumerate(table.schema.columns):
+        there = np.flatnonzero(~np.isnan(values[:, j]))
+        theirs = np.sort(other.values[~np.isnan(other.values[:, j]), j])
+        if column.is_number and len(there) and len(theirs):
+            order = np.lexsort((rng.random(len(there)), values[there, j]))
+            places = np.arange(len(there)) * len(theirs) // len(there)
+            values[there[order], j] = theirs[places]
+    return replace(table, values=values)
 
 
 def _reaches_far(nearer_by: Floats) -> bool:
