@@ -5,6 +5,7 @@ Needs the extra ``serve``; with PostgreSQL, ``postgresql``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,6 +31,8 @@ def open_board(
     keep: bool | None = None,
     metric: str | None = None,
     public: float | None = None,
+    ids: Sequence[str] | None = None,
+    classes: Sequence[str] | None = None,
 ) -> Board:
     """Return the board that a database keeps for these labels, begun where there is none.
 
@@ -59,6 +62,12 @@ def open_board(
     public : float, optional
         The share of the points, in (0, 1), that answers are about; the others are for the end. By
         default all. The points are drawn when the board is begun.
+    ids : sequence of str of length n, optional
+        Names of the points, for submissions in CSV; by default those of the database, or 0, 1, 2
+        and on. They are kept with the board: other ones, or another order, are refused later.
+    classes : sequence of str, optional
+        Names of the classes from 0, which submissions may hold in place of numbers; kept as `ids`
+        are.
 
     Raises
     ------
@@ -70,7 +79,14 @@ def open_board(
     from privacygauge.holdout.server.opening import BoardOptions, open_or_begin
 
     wanted = BoardOptions(
-        n_classes=n_classes, guard=guard, scope=scope, keep=keep, metric_name=metric, public=public
+        n_classes=n_classes,
+        guard=guard,
+        scope=scope,
+        keep=keep,
+        metric_name=metric,
+        public=public,
+        ids=None if ids is None else tuple(ids),
+        classes=None if classes is None else tuple(classes),
     )
     return open_or_begin(database, labels, wanted, budget or Budget())
 

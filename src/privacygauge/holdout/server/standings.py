@@ -14,11 +14,11 @@ from privacygauge.errors import InputError
 from privacygauge.holdout.bounds import kl_bias, transcript_nats
 from privacygauge.holdout.metrics import ACCURACY, metric_bias
 from privacygauge.holdout.server import contest
-from privacygauge.holdout.server.accounts import known_account
-from privacygauge.holdout.server.board import Board, Receipt, now, receipt_of
+from privacygauge.holdout.server.accounts import known_account, owned_by
+from privacygauge.holdout.server.board import Board, Receipt, receipt_of
 from privacygauge.holdout.server.database import database_name, reading
 from privacygauge.holdout.server.ending import Ending, ending_of
-from privacygauge.holdout.server.schema import ACCOUNT, BOARD, EXACT, SUBMISSION
+from privacygauge.holdout.server.schema import ACCOUNT, BOARD, EXACT, FINAL, SUBMISSION
 
 _ROWS = 1_000
 
@@ -88,7 +88,7 @@ class Standings:
     places: tuple[Place, ...]
     """The first 1,000 accounts, best first; of equal ones the earlier first."""
     ending: Ending | None
-    """Every team's private score, once all phases are over and where points were kept for it."""
+    """Every team's private score, once the owner has published it."""
 
 
 def standings(board: Board) -> Standings:
@@ -108,8 +108,7 @@ def standings(board: Board) -> Standings:
         rows = connection.execute(places).mappings().all()
         accounts = connection.execute(select(func.count()).select_from(ACCOUNT)).scalar_one()
         phases = tuple(Phase(**phase) for phase in contest.phases(connection))
-        over = row["public"] is not None and contest.has_ended(connection, now())
-        result = ending_of(connection) if over else None
+        result = ending_of(connection) if row["published"] else None
     same = ("rules", "metric", "n_classes", "guard", "scope", "used", "nats", "per_account",
             "per_day", "finals")  # fmt: skip
     return Standings(
@@ -138,6 +137,28 @@ def own_submissions(board: Board, account: str, after: int, most: int) -> list[R
     with reading(board.engine) as connection:
         known_account(connection, account)
         return [receipt_of(row) for row in connection.execute(query).mappings()]
+
+
+def latest_submissions(board: Board, account: str, most: int) -> list[Receipt]:
+    """Return an account's latest receipts, the last first."""
+    with reading(board.engine) as connection:
+        holder = known_account(connection, account)
+        query = (
+            select(SUBMISSION, ACCOUNT.c.name)
+            .join(ACCOUNT)
+            .where(SUBMISSION.c.account_id.in_(owned_by(connection, holder["id"])))
+            .order_by(SUBMISSION.c.number.desc())
+            .limit(most)
+        )
+        return [receipt_of(row) for row in connection.execute(query).mappings()]
+
+
+def chosen_submissions(board: Board, account: str) -> set[int]:
+    """Return the numbers of the submissions that an account chose for the end."""
+    with reading(board.engine) as connection:
+        holder = known_account(connection, account)
+        own = select(FINAL.c.number).where(FINAL.c.account_id == holder["id"])
+        return set(connection.execute(own).scalars())
 
 
 def exact_scores(engine: Engine) -> dict[int, float]:
