@@ -35,9 +35,9 @@ _PUBLIC = (
     "in the end. Without it all."
 )
 _GUARD = (
-    "ladder:0.01, ladder, calibrated, exact, round:2, noise:0.005, laplace:0.005 or "
-    "thresholdout:0.04; of a new database ladder:STEP, the step 1/sqrt(n). It cannot be "
-    "changed later."
+    "ladder:0.01, ladder:5%, ladder, calibrated, exact, round:2, noise:0.005, laplace:0.005 or "
+    "thresholdout:0.04; of a new database a Ladder with a step of the size of chance. It "
+    "cannot be changed later."
 )
 _SCOPE = (
     "Whose submissions the guard remembers together: those of an account (of a new "
@@ -138,7 +138,7 @@ def serve(
     require_extra()
     from privacygauge.holdout.server import running
     from privacygauge.holdout.server.bodies import read_hidden
-    from privacygauge.holdout.server.standings import introduction
+    from privacygauge.holdout.server.standings import cost, introduction
     from privacygauge.holdout.server.web import Rates, application
 
     hidden = read_hidden(labels)
@@ -165,6 +165,7 @@ def serve(
     ):
         running.log_to_stderr(quiet)
         print(introduction(board, running.address(listener)), flush=True)
+        print(cost(board), flush=True)
         running.run(application(board, rates), listener, proxy)
 
 

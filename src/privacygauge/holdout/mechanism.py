@@ -36,6 +36,8 @@ class MarkedSubmission:
     """(n,) Submitted labels; with some metrics (n, columns)."""
     truth: NDArray[np.number] = field(repr=False, default_factory=lambda: np.empty(0, np.int64))
     """(n,) The hidden labels."""
+    score: float | None = None
+    """The score with all of its digits, for guards that show few values; None for an accuracy."""
 
     @property
     def accuracy(self) -> float:

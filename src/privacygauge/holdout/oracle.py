@@ -83,7 +83,8 @@ class Holdout:
         n = len(self)
         row = self.metric.submission(submitted, n, self.n_classes)
         # As a multiple of 1/n, so that every guard's transcripts are as many as are counted.
-        n_correct = round(self.metric.score(row, self.labels) * n)
+        score = self.metric.score(row, self.labels)
+        n_correct = round(score * n)
         return MarkedSubmission(
             n_correct=n_correct,
             n=n,
@@ -91,6 +92,7 @@ class Holdout:
             claimed=claimed,
             labels=row,
             truth=self.labels,
+            score=None if self.metric == ACCURACY else score,
         )
 
     def score(self, answer: ArrayLike) -> float:

@@ -190,7 +190,8 @@ def test_a_void_submission_counts_for_nothing(place, guard):
     contest.choose_submissions(board.engine, "ann", [perfect.number], now())
     before = standings(board).places[0]
     best = void_submission(board, perfect.number, "leaked labels")
-    assert best is not None and best < before.score
+    assert best is not None
+    assert best < before.score
     assert [each.score for each in standings(board).places] == [best, best]
     results = {each.account: each for each in ending(board.engine).results}
     assert results["ann"].submission == 1

@@ -176,12 +176,11 @@ def _table_in(body: bytes, form: Form) -> NDArray[np.float64]:
             )
     except (pd.errors.ParserError, pd.errors.ParserWarning, ValueError) as error:
         raise InputError(f"every line must have {len(head) - 1} numbers behind its id") from error
-    places = _places(table[0], form.ids)
     values = np.column_stack([_numbers(table[column], form) for column in range(1, len(head))])
     if wrong := np.flatnonzero(np.isnan(values).any(axis=1)).tolist():
         raise InputError(f"line {wrong[0] + 2} must have {_numbers_wanted(len(head) - 1, form)}")
     found = np.empty_like(values)
-    found[places] = values
+    found[_places(table[0], form.ids)] = values
     return found[:, 0] if found.shape[1] == 1 else found[:, order]
 
 

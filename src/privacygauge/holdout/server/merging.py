@@ -9,7 +9,7 @@ from sqlalchemy import Connection, RowMapping, delete, insert, select, update
 
 from privacygauge.errors import InputError
 from privacygauge.holdout.guards import Calibrated, Exact, Rounded
-from privacygauge.holdout.ladder import Ladder
+from privacygauge.holdout.ladder import Ladder, RelativeLadder
 from privacygauge.holdout.mechanism import GuardState, MarkedSubmission
 from privacygauge.holdout.server.accounts import (
     checked_name,
@@ -189,7 +189,7 @@ def _submissions(
     board: Board, connection: Connection, held: int, replayed: bool
 ) -> Iterator[tuple[RowMapping, MarkedSubmission]]:
     """Return an account's submissions in order, with the true labels if they are replayed."""
-    by_score = isinstance(board.guard, Exact | Rounded | Calibrated | Ladder)
+    by_score = isinstance(board.guard, Exact | Rounded | Calibrated | Ladder | RelativeLadder)
     query = (
         select(SUBMISSION, EXACT.c.public, KEPT.c.content)
         .outerjoin(EXACT, EXACT.c.number == SUBMISSION.c.number)
@@ -208,7 +208,8 @@ def _submissions(
         elif not replayed:
             yield row, MarkedSubmission(0, n, m)
         elif by_score and row["public"] is not None:
-            yield row, MarkedSubmission(round(row["public"] * n), n, m, row["claimed"])
+            score = row["public"]
+            yield row, MarkedSubmission(round(score * n), n, m, row["claimed"], score=score)
         else:
             raise InputError(
                 f"submission {row['number']} was not kept, and the guard {board.guard.name} "

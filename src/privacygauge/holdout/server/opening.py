@@ -16,7 +16,8 @@ from sqlalchemy import Connection, Engine, RowMapping, insert, select, update
 
 from privacygauge.core.checks import Bools
 from privacygauge.errors import InputError
-from privacygauge.holdout.guards import default_guard, guard_for, guard_named
+from privacygauge.holdout.guards import guard_for, guard_named
+from privacygauge.holdout.honest import default_guard_of
 from privacygauge.holdout.mechanism import content
 from privacygauge.holdout.metrics import Metric, Values, metric_named
 from privacygauge.holdout.oracle import Budget, Holdout
@@ -151,8 +152,9 @@ def first_row(labels: ArrayLike, wanted: BoardOptions) -> dict[str, object]:
     if wanted.public is not None:
         mask = _draw_public(truth, metric, wanted.public)
     seen = truth if mask is None else truth[mask]
-    guard = default_guard(metric.points(seen))
-    if wanted.guard is not None:
+    if wanted.guard is None:
+        guard = default_guard_of(Holdout(seen, n_classes, metric))
+    else:
         guard = guard_for(guard_named(wanted.guard), metric, seen)
     key = secrets.token_bytes(32)
     return {

@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass, fields
 from sqlalchemy import Connection, Engine, RowMapping, false, func, select
 
 from privacygauge.errors import InputError
-from privacygauge.holdout.bounds import kl_bias, transcript_nats
+from privacygauge.holdout.bounds import frequency_bias, transcript_nats
+from privacygauge.holdout.honest import guard_cost
 from privacygauge.holdout.metrics import ACCURACY, metric_bias
 from privacygauge.holdout.server import contest
 from privacygauge.holdout.server.accounts import known_account, owned_by
@@ -21,6 +22,7 @@ from privacygauge.holdout.server.ending import Ending, ending_of
 from privacygauge.holdout.server.schema import ACCOUNT, BOARD, EXACT, FINAL, SUBMISSION
 
 _ROWS = 1_000
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -265,9 +267,10 @@ def promise(board: Board, now: Standings) -> str:
 
     def most_gained(nats: float) -> float:
         if metric == ACCURACY:
-            return kl_bias(nats, now.n, now.n_classes)
+            return frequency_bias(nats, now.n, largest)
         return metric_bias(metric, hidden.labels, nats)
 
+    largest = metric.chance(hidden.labels)
     accounts = max(1, now.accounts)
     most = None if now.left is None else now.used + now.left
     each = None if now.per_account is None else accounts * now.per_account
@@ -284,8 +287,24 @@ def promise(board: Board, now: Standings) -> str:
     elif now.nats is not None and (by_nats := most_gained(now.nats)) <= bias:
         bias = by_nats
         whose = "any number of accounts"
+    points = f"{100 * bias:.2g} points {'of accuracy' if metric == ACCURACY else 'in a hundred'}"
+    guess = f"the best guess of who knows how frequent each value is ({largest:.4g})"
+    if bias >= 1 - largest - _ROUNDING:
+        return (
+            f": together they promise nothing, since {points} over {guess} is all there is to "
+            "gain: lower --total, or set --nats"
+        )
     return (
-        f": in all they let no attack from {whose} without knowledge of the points gain more than "
-        f"{100 * bias:.2g} points {'of accuracy' if metric == ACCURACY else 'in a hundred'} over "
-        "guessing (probability 0.95)"
+        f": in all they let no attack from {whose} without further knowledge of the points gain "
+        f"more than {points} over {guess} (probability 0.95)"
+    )
+
+
+def cost(board: Board) -> str:
+    """Describe what the guard costs honest teams, in a contest made up for these points."""
+    found = guard_cost(board.holdout, board.guard)
+    return (
+        f"In a made-up contest of {found.teams} honest teams with {found.submissions} submissions "
+        f"each the guard hides {100 * found.hidden:.2g} points, moves a team by "
+        f"{found.places:.1f} places (rank correlation with exact scores {found.ranks:.2f})"
     )
