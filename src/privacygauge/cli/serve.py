@@ -150,7 +150,7 @@ def serve(
         closing(
             open_board(
                 database,
-                hidden.values,
+                hidden,
                 n_classes=classes,
                 guard=guard,
                 scope=scope,
@@ -158,8 +158,6 @@ def serve(
                 keep=keep or None,
                 metric=metric,
                 public=public,
-                ids=hidden.ids,
-                classes=hidden.classes,
             )
         ) as board,
     ):

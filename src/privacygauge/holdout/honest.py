@@ -1,4 +1,4 @@
-"""Honest submissions made up for a test set: the default guard's step, and what a guard costs."""
+"""Honest submissions made up for a test set: the default guard's step, and the cost of a guard."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def default_guard_of(holdout: Holdout) -> Guard:
     if metric == ACCURACY:
         return default_guard(metric.points(holdout.labels))
     rng = stream(0, "holdout", "step")
-    few = _drawn(holdout, rng)
+    few = _sample_points(holdout, rng)
     n = len(few)
     difficulty = rng.normal(size=n)
     first = honest_submission(few, _SKILL, difficulty, rng)
@@ -90,8 +90,10 @@ def default_guard_of(holdout: Holdout) -> Guard:
         both = [_error(metric, sent[rows], few.labels[rows]) for sent in (first, second)]
         differences.append(both[0] - both[1])
         errors += both
-    relative = np.std(differences) / max(float(np.mean(errors)), 1e-12)
-    step = float(relative * np.sqrt(n / len(holdout)))
+    error = float(np.mean(errors))
+    # Where all of such submissions are perfect, nothing tells the size of chance.
+    relative = float(np.std(differences)) / error if error > 0 else RelativeLadder().step
+    step = relative * np.sqrt(n / len(holdout))
     return RelativeLadder(float(f"{min(max(step, _STEPS[0]), _STEPS[1]):.2g}"))
 
 
@@ -102,7 +104,7 @@ def _error(metric: Metric, sent: Values, truth: Values) -> float:
         return 1.0
 
 
-def _drawn(holdout: Holdout, rng: np.random.Generator) -> Holdout:
+def _sample_points(holdout: Holdout, rng: np.random.Generator) -> Holdout:
     if len(holdout) <= _LARGEST:
         return holdout
     labels = holdout.labels[rng.permutation(len(holdout))[:_LARGEST]]
@@ -113,7 +115,7 @@ def _drawn(holdout: Holdout, rng: np.random.Generator) -> Holdout:
 
 @dataclass(frozen=True)
 class GuardCost:
-    """What honest teams pay for a guard, in a made-up contest on these points."""
+    """The cost of a guard for honest teams, in a made-up contest on these points."""
 
     teams: int
     """Number of teams."""
@@ -130,13 +132,13 @@ class GuardCost:
 def guard_cost(
     holdout: Holdout, guard: Guard, *, teams: int = 20, submissions: int = 10
 ) -> GuardCost:
-    """Return what a guard of its own for each team costs in a made-up honest contest.
+    """Return the cost of a guard of its own for each team, in a made-up honest contest.
 
     Teams differ in skill and get better as they go on. The same test set and guard give the same
     numbers.
     """
     rng = stream(0, "holdout", "cost")
-    few = _drawn(holdout, rng)
+    few = _sample_points(holdout, rng)
     difficulty = rng.normal(size=len(few))
     exact = np.zeros(teams)
     shown = np.zeros(teams)

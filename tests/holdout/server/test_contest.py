@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
@@ -10,9 +12,9 @@ from sklearn.metrics import roc_auc_score
 
 from privacygauge.audits.leaderboard.play import audit_leaderboard
 from privacygauge.errors import BudgetError, InputError
-from privacygauge.holdout.guards import default_guard
 from privacygauge.holdout.history.made import attacked_history
 from privacygauge.holdout.history.reading import read_history
+from privacygauge.holdout.honest import default_guard_of
 from privacygauge.holdout.oracle import Budget
 from privacygauge.holdout.server import board as boards
 from privacygauge.holdout.server import contest, open_board
@@ -79,7 +81,7 @@ def test_a_board_of_another_metric(opened, place, metric):
     receipt = board.submit("ann", sent, key="one")
     step = board.guard.step
     exact = board.holdout.metric.score(board.holdout.metric.submission(sent, N, 2), truth)
-    assert board.guard == default_guard(board.holdout.metric.points(truth))
+    assert board.guard == default_guard_of(board.holdout)
     assert abs(receipt.score - exact) <= step / 2 + 1 / N
     assert board.submit("ann", sent, key="one") == receipt
     again = opened(truth)  # the metric is that of the database
@@ -421,10 +423,10 @@ def test_ids_and_classes_are_kept_with_the_board(opened, tmp_path):
     (tmp_path / "labels.csv").write_text(f"id,label\n{rows}")
     hidden = read_hidden(tmp_path / "labels.csv")
     assert hidden.classes == ("ant", "bee", "cat")
-    board = opened(hidden.values, guard="exact", ids=hidden.ids, classes=hidden.classes)
+    board = opened(hidden, guard="exact")
     board.close()
     with pytest.raises(InputError, match="other names of points, or the same in another order"):
-        opened(hidden.values, ids=hidden.ids[::-1])
+        opened(replace(hidden, ids=hidden.ids[::-1]))
     again = opened(hidden.values)
     assert (again.ids, again.classes) == (hidden.ids, hidden.classes)
     token = add_account(again.engine, "ann")

@@ -5,12 +5,12 @@ Needs the extra ``serve``; with PostgreSQL, ``postgresql``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.holdout.oracle import Budget
@@ -18,11 +18,12 @@ from privacygauge.holdout.server.extra import require_extra
 
 if TYPE_CHECKING:
     from privacygauge.holdout.server.board import Board
+    from privacygauge.holdout.server.bodies import HiddenLabels
 
 
 def open_board(
     database: str | Path,
-    labels: ArrayLike,
+    labels: ArrayLike | HiddenLabels,
     *,
     n_classes: int | None = None,
     guard: str | None = None,
@@ -31,8 +32,6 @@ def open_board(
     keep: bool | None = None,
     metric: str | None = None,
     public: float | None = None,
-    ids: Sequence[str] | None = None,
-    classes: Sequence[str] | None = None,
 ) -> Board:
     """Return the board that a database keeps for these labels, begun where there is none.
 
@@ -40,14 +39,16 @@ def open_board(
     ----------
     database : str or pathlib.Path
         An SQLite file, or a URL such as ``postgresql://user@host/name``.
-    labels : array_like of shape (n,)
+    labels : array_like of shape (n,), or HiddenLabels
         The hidden labels, integers from 0; numbers, where the metric compares numbers. They stay
-        in memory: the database keeps a digest.
+        in memory: the database keeps a digest. `bodies.HiddenLabels` has names of the points and
+        the classes too, which are kept: other names, or another order, are refused later.
     n_classes : int, optional
         By default that of the database, or one more than the largest label.
     guard : str, optional
         Guard between accuracy and submitter, as `guards.guard_named` reads it; by default
-        that of the database, or a Ladder of the step 1/sqrt(n). It cannot be changed later.
+        that of the database, or a Ladder with a step of the size of chance. It cannot be changed
+        later.
     scope : {"account", "board"}, optional
         Whether the guard remembers each account's submissions apart, or all of them together; by
         default that of the database, or ``account``. It cannot be changed later.
@@ -62,12 +63,6 @@ def open_board(
     public : float, optional
         The share of the points, in (0, 1), that answers are about; the others are for the end. By
         default all. The points are drawn when the board is begun.
-    ids : sequence of str of length n, optional
-        Names of the points, for submissions in CSV; by default those of the database, or 0, 1, 2
-        and on. They are kept with the board: other ones, or another order, are refused later.
-    classes : sequence of str, optional
-        Names of the classes from 0, which submissions may hold in place of numbers; kept as `ids`
-        are.
 
     Raises
     ------
@@ -76,8 +71,10 @@ def open_board(
         another number of classes or another guard.
     """
     require_extra()
+    from privacygauge.holdout.server.bodies import HiddenLabels
     from privacygauge.holdout.server.opening import BoardOptions, open_or_begin
 
+    hidden = labels if isinstance(labels, HiddenLabels) else HiddenLabels(np.asarray(labels))
     wanted = BoardOptions(
         n_classes=n_classes,
         guard=guard,
@@ -85,10 +82,10 @@ def open_board(
         keep=keep,
         metric_name=metric,
         public=public,
-        ids=None if ids is None else tuple(ids),
-        classes=None if classes is None else tuple(classes),
+        ids=hidden.ids,
+        classes=hidden.classes,
     )
-    return open_or_begin(database, labels, wanted, budget or Budget())
+    return open_or_begin(database, hidden.values, wanted, budget or Budget())
 
 
 def score(

@@ -126,7 +126,7 @@ _ALIKE = str.maketrans(
 
 
 def _skeleton(name: str) -> str:
-    """Return what a name looks like: names that share it cannot be told apart on the page."""
+    """Return the look of a name: names that share it cannot be told apart on the page."""
     plain = unicodedata.normalize("NFKD", name).casefold().translate(_ALIKE)
     letters = [c for c in plain if not unicodedata.combining(c) and c.isprintable()]
     return " ".join("".join(letters).replace("i", "l").replace("rn", "m").split())

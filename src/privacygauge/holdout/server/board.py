@@ -171,10 +171,10 @@ class Board:
             return self._answered(connection, board, holder, asked, time=now())
 
     def check_allowed(self, account: str, key: str | None = None) -> None:
-        """Raise if a submission of this account would be refused whatever it holds.
+        """Raise if any submission of this account would be refused.
 
-        So that nobody has to send, and the server to read, what does not count. A key that was
-        answered before is answered again.
+        So that nobody has to send a file that will not be scored, nor the server to read it. A key
+        that was answered before is answered again.
 
         Raises
         ------

@@ -68,7 +68,9 @@ def largest_body(
 def most_bytes(board: Board) -> int:
     """Return the largest number of bytes of a submission to a board."""
     hidden = board.holdout
-    return largest_body(board.n, hidden.n_classes, hidden.metric, board.ids, board.classes)
+    return largest_body(
+        board.n, hidden.n_classes, metric=hidden.metric, ids=board.ids, classes=board.classes
+    )
 
 
 def check_head(content_type: str | None, length: str | None, most: int) -> str:
@@ -109,7 +111,7 @@ async def read_body(parts: AsyncIterator[bytes], most: int, seconds: float) -> b
 
 @dataclass(frozen=True)
 class Form:
-    """What submissions about a test set look like."""
+    """The form of submissions about a test set."""
 
     columns: int = 1
     """Numbers per point, at most: with more than one an array may have two dimensions."""
@@ -178,15 +180,12 @@ def _table_in(body: bytes, form: Form) -> NDArray[np.float64]:
         raise InputError(f"every line must have {len(head) - 1} numbers behind its id") from error
     values = np.column_stack([_numbers(table[column], form) for column in range(1, len(head))])
     if wrong := np.flatnonzero(np.isnan(values).any(axis=1)).tolist():
-        raise InputError(f"line {wrong[0] + 2} must have {_numbers_wanted(len(head) - 1, form)}")
+        named = form.classes is not None and not form.by_class
+        wanted = "a class of the test set" if named else f"{len(head) - 1} numbers"
+        raise InputError(f"line {wrong[0] + 2} must have {wanted}")
     found = np.empty_like(values)
     found[_places(table[0], form.ids)] = values
     return found[:, 0] if found.shape[1] == 1 else found[:, order]
-
-
-def _numbers_wanted(count: int, form: Form) -> str:
-    named = form.classes is not None and not form.by_class
-    return "a class of the test set" if named else f"{count} numbers"
 
 
 def _class_columns(names: Sequence[str], form: Form) -> list[int]:
@@ -234,7 +233,7 @@ def _index(names: tuple[str, ...]) -> Any:
 
 
 def _numbers(column: Any, form: Form) -> NDArray[np.float64]:
-    """Return a table's column as numbers; NaN for what is none."""
+    """Return a table's column as numbers; NaN for other cells."""
     import pandas as pd
 
     if form.classes is not None and not form.by_class:
@@ -259,15 +258,13 @@ def _list_in(body: bytes, form: Form) -> list[object]:
         value = [codes.get(label, label) if isinstance(label, str) else label for label in value]
     # Each is looked at before numpy turns all of them into texts, or truth values into numbers.
     for row, label in enumerate(value):
-        if form.columns > 1 and isinstance(label, list) and _all_numbers(label):
-            continue
+        if form.columns > 1 and isinstance(label, list):
+            inner = [x for x in label if isinstance(x, bool) or not isinstance(x, int | float)]
+            if not inner:
+                continue
         if isinstance(label, bool) or not isinstance(label, int | float):
             raise InputError(f"labels must be integers, got {_kind(label)} in row {row}")
     return value
-
-
-def _all_numbers(values: Sequence[object]) -> bool:
-    return all(isinstance(x, int | float) and not isinstance(x, bool) for x in values)
 
 
 def _kind(value: object) -> str:

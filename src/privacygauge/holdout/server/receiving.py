@@ -36,10 +36,10 @@ async def receive_submission(
         receipt = await run_in_threadpool(
             partial(board.submit, account, labels, key=key, claimed=claimed)
         )
-    return rounded(board, receipt)
+    return round_score(board, receipt)
 
 
-def rounded(board: Board, receipt: Receipt) -> Receipt:
+def round_score(board: Board, receipt: Receipt) -> Receipt:
     """Return a receipt without digits of the score that only the arithmetic put there."""
     digits = max(_DIGITS, len(str(len(board.holdout))) + 1)
     return replace(receipt, score=round(receipt.score, digits))

@@ -189,7 +189,7 @@ def _copy_contest(old: Connection, new: Connection, board: Board) -> RescoredBoa
     form = board.holdout.metric.form
     for row in old.execute(query).mappings():
         while replayed and replayed[0]["time"] <= row["time"]:
-            _act_again(board, new, replayed.pop(0), by_id, numbers)
+            _act_again(board, new, replayed.pop(0), by_id=by_id, numbers=numbers)
         if row["account_id"] in left_out:
             continue
         sent = unpack_submission(bytes(row["content"]), board.n, board.holdout.n_classes, form)
@@ -197,7 +197,7 @@ def _copy_contest(old: Connection, new: Connection, board: Board) -> RescoredBoa
         numbers[row["number"]] = again.number
         changed += again.score != row["score"]
     for action in replayed:
-        _act_again(board, new, action, by_id, numbers)
+        _act_again(board, new, action, by_id=by_id, numbers=numbers)
     for table in (PHASE, INVITATION):
         _insert(new, table, old.execute(select(table)).mappings().all())
     _insert(new, ACTION, actions)

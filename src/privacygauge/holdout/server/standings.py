@@ -301,7 +301,7 @@ def promise(board: Board, now: Standings) -> str:
 
 
 def cost(board: Board) -> str:
-    """Describe what the guard costs honest teams, in a contest made up for these points."""
+    """Describe the cost of the guard for honest teams, in a contest made up for these points."""
     found = guard_cost(board.holdout, board.guard)
     return (
         f"In a made-up contest of {found.teams} honest teams with {found.submissions} submissions "

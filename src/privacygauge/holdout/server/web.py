@@ -22,7 +22,7 @@ from privacygauge.holdout.server.outside import ANSWERS, Outside, RateError, Rat
 from privacygauge.holdout.server.receiving import (
     SECONDS_FOR_BODY,
     receive_submission,
-    rounded,
+    round_score,
 )
 from privacygauge.holdout.server.standings import Standings, own_submissions, standings
 from privacygauge.holdout.server.team import add_team_page
@@ -43,7 +43,7 @@ class Health:
 
 @dataclass(frozen=True)
 class Invited:
-    """What somebody sends who has an invitation: in the body, since addresses are logged."""
+    """An invitation that is used: in the body of a request, since addresses are logged."""
 
     invitation: Annotated[str, Field(min_length=1, max_length=100)]
     """The code."""
@@ -218,7 +218,9 @@ def receipts(
 ) -> list[Receipt]:
     """Return your own submissions in order, at most 100 at once."""
     board: Board = request.app.state.board
-    return [rounded(board, each) for each in own_submissions(board, account, after, _MOST_RECEIPTS)]
+    return [
+        round_score(board, each) for each in own_submissions(board, account, after, _MOST_RECEIPTS)
+    ]
 
 
 def account(request: Request, account: Account) -> RemainingBudget:
