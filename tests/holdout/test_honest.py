@@ -35,19 +35,19 @@ def holdout_of(name: str) -> Holdout:
 
 
 @pytest.mark.parametrize("name", HIDDEN)
-def test_a_board_ranks_as_exact_scores_do(name):
+def test_a_board_ranks_as_exact_scores_do(name: str) -> None:
     holdout = holdout_of(name)
     found = guard_cost(holdout, default_guard_of(holdout))
     assert found.ranks >= 0.9
     assert found == guard_cost(holdout, default_guard_of(holdout))
 
 
-def test_a_step_of_the_range_shows_nothing_of_a_small_error():
+def test_a_step_of_the_range_shows_nothing_of_a_small_error() -> None:
     holdout = holdout_of("mse:1e4:1e6")
     assert guard_cost(holdout, Ladder(0.032)).ranks < 0.5
 
 
-def test_a_relative_ladder_shows_rungs_of_the_error_alone():
+def test_a_relative_ladder_shows_rungs_of_the_error_alone() -> None:
     guard = guard_named("ladder:7%")
     assert guard == RelativeLadder(0.07)
     assert guard.name == "ladder:7%"

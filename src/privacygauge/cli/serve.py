@@ -438,10 +438,13 @@ def void(
     """
     _connect(database).dispose()
     from privacygauge.holdout.server import open_board
+    from privacygauge.holdout.server.accounts import checked_reason
     from privacygauge.holdout.server.bodies import read_hidden
     from privacygauge.holdout.server.merging import void_submission
 
-    with closing(open_board(database, read_hidden(labels).values)) as board:
+    truth = read_hidden(labels).values
+    checked_reason(reason)
+    with closing(open_board(database, truth)) as board:
         best = void_submission(board, number, reason)
     left = "no score" if best is None else f"the score {best:.6g}"
     print(f"Submission {number} is void; its account has {left}")
