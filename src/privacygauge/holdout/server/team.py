@@ -105,7 +105,9 @@ async def choose(request: Request) -> Response:
     engine = request.app.state.board.engine
     try:
         chosen = [int(x) for x in numbers if len(x) < 10]
-        await run_in_threadpool(partial(contest.choose_submissions, engine, name, chosen, now()))
+        await run_in_threadpool(
+            partial(contest.choose_submissions, engine, name, chosen, now=now())
+        )
     except PrivacyGaugeError as error:
         said = f"Not chosen: {error}."
         return await run_in_threadpool(partial(_page, request, name, said, status=422))
