@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Engine, RowMapping, false, literal, select
+from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, false, literal, select
 
 from privacygauge.errors import InputError
 from privacygauge.evaluate.slices import holm
@@ -143,7 +144,7 @@ def _final_submissions(connection: Connection, judged_by: str) -> list[RowMappin
             of = owned_by(connection, team["id"])
             own = select(SUBMISSION.c.number).where(SUBMISSION.c.account_id.in_(of), counts)
             # A guard that has shown no score leaves no best submission: the last one counts.
-            by = (SUBMISSION.c.number.desc(),)
+            by: tuple[ColumnElement[Any], ...] = (SUBMISSION.c.number.desc(),)
             if not shown:
                 own = own.join(EXACT, EXACT.c.number == SUBMISSION.c.number)
                 by = (EXACT.c.public.desc(), SUBMISSION.c.number)
