@@ -322,7 +322,7 @@ def of_history(folder, form):
 
 def of_labels(folder, form):
     path = saved({"id": NAMES, "label": [0, 1] * 4}, folder, form)
-    return np.unique(read_hidden(path)[1], return_inverse=True)[1]
+    return np.unique(read_hidden(path).ids, return_inverse=True)[1]
 
 
 def of_related(folder, form):

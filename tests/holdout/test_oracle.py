@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.errors import BudgetError, InputError, PrivacyGaugeError
-from privacygauge.holdout.guards import Exact
+from privacygauge.holdout.guards import Exact, guard_named
 from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
+from privacygauge.holdout.metrics import metric_named
 from privacygauge.holdout.oracle import Budget, Holdout, most_submissions
 
 RNG = np.random.default_rng
@@ -156,3 +157,28 @@ def test_a_holdout_keeps_its_own_copy():
     labels[:] = 0
     assert holdout.score([0, 1, 1]) == 1.0
     assert copy.copy(holdout).score([1, 0, 0]) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("metric", "change"),
+    [
+        ("auc", lambda sent: 3 * sent + 1),
+        ("auc", lambda sent: sent + 1e-9),
+        ("mae:0:1", lambda sent: np.clip(sent + 1e-9, 0, 1)),
+        ("brier", lambda sent: np.clip(sent + 1e-9, 0, 1)),
+        ("brier", lambda sent: np.stack([1 - sent, sent], axis=1)),
+    ],
+)
+def test_equivalent_submissions_get_the_same_noise(metric, change):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 200)
+    scored = metric_named(metric)
+    hidden, m = scored.truth(truth.astype(float) if scored.numbers else truth, None)
+    holdout = Holdout(hidden, m, scored)
+    guard = guard_named("noise:0.05")
+    state = guard.start(bytes(16))
+    sent = rng.random(200)
+    answers = [guard.answer(holdout.marked(x), state)[0] for x in (sent, change(sent))]
+    assert answers[0] == answers[1]
+    other = guard.answer(holdout.marked(rng.random(200)), state)[0]
+    assert other != answers[0]

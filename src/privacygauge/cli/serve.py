@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import closing
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,9 +35,9 @@ _PUBLIC = (
     "in the end. Without it all."
 )
 _GUARD = (
-    "ladder:0.01, ladder, calibrated, exact, round:2, noise:0.005, laplace:0.005 or "
-    "thresholdout:0.04; of a new database ladder:STEP, the step 1/sqrt(n). It cannot be "
-    "changed later."
+    "ladder:0.01, ladder:5%, ladder, calibrated, exact, round:2, noise:0.005, laplace:0.005 or "
+    "thresholdout:0.04; of a new database a Ladder with a step of the size of chance. It "
+    "cannot be changed later."
 )
 _SCOPE = (
     "Whose submissions the guard remembers together: those of an account (of a new "
@@ -137,10 +138,10 @@ def serve(
     require_extra()
     from privacygauge.holdout.server import running
     from privacygauge.holdout.server.bodies import read_hidden
-    from privacygauge.holdout.server.standings import introduction
+    from privacygauge.holdout.server.standings import cost, introduction
     from privacygauge.holdout.server.web import Rates, application
 
-    truth, ids = read_hidden(labels)
+    hidden = read_hidden(labels)
     budget = Budget(total, per_account, nats)
     rates = Rates(rate, address_rate)
     # The port first: a server that cannot start should not have changed a limit.
@@ -149,7 +150,7 @@ def serve(
         closing(
             open_board(
                 database,
-                truth,
+                hidden,
                 n_classes=classes,
                 guard=guard,
                 scope=scope,
@@ -162,7 +163,8 @@ def serve(
     ):
         running.log_to_stderr(quiet)
         print(introduction(board, running.address(listener)), flush=True)
-        running.run(application(replace(board, ids=ids), rates), listener, proxy)
+        print(cost(board), flush=True)
+        running.run(application(board, rates), listener, proxy)
 
 
 @app.command()
@@ -211,6 +213,14 @@ def contest(
         int | None,
         options.text_option("--finals", "K", "Submissions that an account may choose for the end."),
     ] = None,
+    judged_by: Annotated[
+        str | None,
+        options.text_option(
+            "--judged-by",
+            "exact|shown",
+            "Judge of teams without a choice: the best exact public score, or the best shown.",
+        ),
+    ] = None,
     database: Database = "leaderboard.sqlite",
 ) -> None:
     """Say what the page says, and set limits; what is not given stays as it was.
@@ -222,14 +232,27 @@ def contest(
 
     require_local(rules or "", "rules are read from a file")
     text = None if rules is None else read_text(rules, "rules")
-    describe(_connect(database), title=title, rules=text, per_day=per_day, finals=finals)
+    describe(
+        _connect(database),
+        title=title,
+        rules=text,
+        per_day=per_day,
+        finals=finals,
+        judged_by=judged_by,
+    )
 
 
 @app.command()
 def phase(
     name: Name,
-    opens: Annotated[str | None, options.text_option("--opens", "TIME", "ISO 8601; UTC.")] = None,
-    closes: Annotated[str | None, options.text_option("--closes", "TIME", "ISO 8601; UTC.")] = None,
+    opens: Annotated[str | None, options.text_option("--opens", "TIME", "ISO 8601.")] = None,
+    closes: Annotated[
+        str | None,
+        options.text_option("--closes", "TIME", "ISO 8601; a day without a time is its end."),
+    ] = None,
+    zone: Annotated[
+        str, options.text_option("--zone", "ZONE", "Of times that name none.", shown=True)
+    ] = "UTC",
     remove: Annotated[bool, options.switch("--remove", "Remove this phase.")] = False,
     database: Database = "leaderboard.sqlite",
 ) -> None:
@@ -246,7 +269,7 @@ def phase(
         return
     if opens is None or closes is None:
         raise InputError("--opens and --closes must both be given, or --remove")
-    set_phase(_connect(database), name, opens, closes)
+    set_phase(_connect(database), name, opens, closes, zone=zone)
 
 
 @app.command()
@@ -368,7 +391,7 @@ def watch(
 
     if not 0 < every < float("inf"):
         raise InputError(f"--every must be a number of seconds above 0, got {every:g}")
-    truth = None if labels is None else read_hidden(labels)[0]
+    truth = None if labels is None else read_hidden(labels).values
     while True:
         for alert in look(engine, labels=truth, throttle=throttle):
             print(f"{alert.account}: {alert.reason} (p = {alert.p_value:.2g})", flush=True)
@@ -394,12 +417,51 @@ def merge(
     from privacygauge.holdout.server.bodies import read_hidden
     from privacygauge.holdout.server.merging import check_merge, merge_accounts
 
-    truth = read_hidden(labels)[0]
+    truth = read_hidden(labels).values
     check_merge(name, other, reason)
     with closing(open_board(database, truth)) as board:
         found = merge_accounts(board, name, other, reason)
     best = "no score" if found.best is None else f"the score {found.best:.6g}"
     print(f"{name}: {found.submissions:,} submissions, {best}")
+
+
+@app.command()
+def void(
+    number: Annotated[int, typer.Argument(metavar="NUMBER", help="As on its receipt.")],
+    labels: Annotated[Path, options.text_option("--labels", "FILE", "The hidden labels.")],
+    reason: Reason,
+    database: Database = "leaderboard.sqlite",
+) -> None:
+    """Void a submission: it stays in the log and in the budgets, and counts for nothing else.
+
+    Example: privacygauge holdout serve void 17 --labels labels.npy --reason "leaked labels"
+    """
+    _connect(database).dispose()
+    from privacygauge.holdout.server import open_board
+    from privacygauge.holdout.server.accounts import checked_reason
+    from privacygauge.holdout.server.bodies import read_hidden
+    from privacygauge.holdout.server.merging import void_submission
+
+    truth = read_hidden(labels).values
+    checked_reason(reason)
+    with closing(open_board(database, truth)) as board:
+        best = void_submission(board, number, reason)
+    left = "no score" if best is None else f"the score {best:.6g}"
+    print(f"Submission {number} is void; its account has {left}")
+
+
+@app.command()
+def publish(
+    undo: Annotated[bool, options.switch("--undo", "Hide the results again.")] = False,
+    database: Database = "leaderboard.sqlite",
+) -> None:
+    """Show every team's result on the points for the end on the board's page.
+
+    Example: privacygauge holdout serve publish
+    """
+    from privacygauge.holdout.server import contest
+
+    contest.publish(_connect(database), shown=not undo)
 
 
 @app.command()
@@ -409,6 +471,15 @@ def rescore(
         Path,
         options.text_option("--labels", "FILE", "The hidden labels, corrected or the same: .npy."),
     ],
+    metric: Annotated[
+        str | None,
+        options.text_option("--metric", "METRIC", "Another metric of the same submissions."),
+    ] = None,
+    guard: Annotated[str | None, options.text_option("--guard", "GUARD", "Another guard.")] = None,
+    public: Annotated[
+        float | None,
+        options.text_option("--public", "SHARE", "Another public part, drawn afresh."),
+    ] = None,
     database: Database = "leaderboard.sqlite",
 ) -> None:
     """Make all submissions again on a new board of the same contest, and say what changed.
@@ -417,14 +488,15 @@ def rescore(
     choices, invitations and actions. It is done at once, or not at all.
 
     Example: privacygauge holdout serve rescore corrected.sqlite --labels corrected.npy
+
+    Example: privacygauge holdout serve rescore new.sqlite --labels labels.npy --metric f1
     """
     source = _connect(database)
     from privacygauge.holdout.server import rescoring
     from privacygauge.holdout.server.bodies import read_hidden
 
-    truth = read_hidden(labels)[0]
-
-    found = rescoring.rescore(source, new, truth)
+    truth = read_hidden(labels).values
+    found = rescoring.rescore(source, new, truth, metric=metric, guard=guard, public=public)
     print(f"{new}: {found.submissions:,} submissions, {found.changed:,} with another answer")
     for team in found.moved:
         before, after = (
@@ -455,7 +527,12 @@ def export(
         raise InputError(f"FILE must end in .csv or .jsonl, or be -, got {file}")
     check_json(file, [database], "FILE")
     form = as_csv if file.endswith(".csv") else as_json_lines
-    emit_text(form(entries(_connect(database), exact=exact)), file, "FILE")
+    # The log shows more than the board does, to its owner alone.
+    earlier = os.umask(0o077)
+    try:
+        emit_text(form(entries(_connect(database), exact=exact)), file, "FILE")
+    finally:
+        os.umask(earlier)
 
 
 def _connect(database: str) -> Engine:

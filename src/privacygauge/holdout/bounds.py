@@ -136,11 +136,22 @@ def bias_for_labels(
     As `kl_bias`: a fixed labelling is right about any example with probability at most `largest`,
     if each label is drawn by the frequencies, so that the tail is that of Bin(n, largest).
     """
-    b = _exponent(transcript_nats(guard, k, n, m), n, m, delta) / n
+    above = frequency_bias(transcript_nats(guard, k, n, m), n, largest, delta=delta)
+    return largest + above - 1 / m
+
+
+def frequency_bias(nats: float, n: int, largest: float, *, delta: float = 0.05) -> float:
+    """Return the bias above the share `largest` that a transcript of `nats` allows.
+
+    That of who knows how frequent each class is, `largest` the share of the most frequent one; see
+    `bias_for_labels`. At most ``1 - largest``.
+    """
+    b = _exponent(nats, n, 2, delta) / n
     if b >= -math.log(largest):
-        return 1 - 1 / m
-    above = brentq(lambda e: _divergence(largest + e, largest) - b, 0.0, 1 - largest, xtol=1e-15)
-    return float(largest + above - 1 / m)
+        return 1 - largest
+    return float(
+        brentq(lambda e: _divergence(largest + e, largest) - b, 0.0, 1 - largest, xtol=1e-15)
+    )
 
 
 def guaranteed_submissions(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privacygauge.errors import InputError
-from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder, Thresholdout
+from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder, RelativeLadder, Thresholdout
 from privacygauge.holdout.mechanism import (
     Guard,
     GuardState,
@@ -232,6 +232,9 @@ def guard_named(text: str) -> Guard:
     """
     word, _, number = text.partition(":")
     try:
+        if word == "ladder" and number.endswith("%"):
+            # Rounded, as 7% over 100 is not 0.07.
+            return RelativeLadder(round(float(number[:-1]) / 100, 9))
         if word in _PLAIN and not number:
             return _PLAIN[word]
         if word in _COUNTED:

@@ -26,6 +26,8 @@ from privacygauge.holdout.transcripts import (
 
 # A gain of the step itself is not enough, however the subtraction rounds.
 _ROUNDING = 1e-12
+_LEAST = 1e-6
+"""Smallest error that is told from 0."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,52 @@ class Ladder(Memoryless):
     def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
         """Return ln C(k + G, k): shown scores only rise, over the G + 1 multiples of the step."""
         return over_accounts(log_rising, k, min(n, math.floor(1 / self.step + 0.5)), accounts)
+
+
+@dataclass(frozen=True)
+class RelativeLadder(Memoryless):
+    """Shows a new value only when the error falls by more than a share of the one on display.
+
+    For scores of any metric: the chance in an error, 1 less the score, is about proportional to
+    the error itself. Values shown are 1 - (1 - step)^j for whole numbers j, so that few different
+    ones exist, whatever range a metric has. An error below 10^-6 is shown as 0.
+    """
+
+    step: float = 0.05
+    """Share of the error, in (0, 0.5]."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.step <= 0.5:
+            raise InputError(f"step must be above 0% and at most 50%, got {100 * self.step:g}%")
+
+    @property
+    def name(self) -> str:
+        """``ladder:STEP%``."""
+        return f"ladder:{100 * self.step:g}%"
+
+    @property
+    def _rungs(self) -> int:
+        return math.ceil(math.log(_LEAST) / math.log1p(-self.step))
+
+    def answer(self, marked: MarkedSubmission, state: GuardState) -> tuple[float, GuardState]:
+        """Return the value on display after this submission."""
+        error = 1.0 - (marked.accuracy if marked.score is None else marked.score)
+        rung = math.log(max(error, _LEAST / 2)) / math.log1p(-self.step)
+        reached = 1.0
+        if rung < self._rungs:
+            reached = 1.0 - (1.0 - self.step) ** math.floor(rung + 0.5)
+        before = -math.inf if state.shown is None else state.shown
+        rises = state.shown is None or error < (1.0 - before) * (1.0 - self.step) - _ROUNDING
+        shown = reached if rises else before
+        return shown, replace(state, shown=shown, spent=state.spent + rises)
+
+    def error(self, n: int) -> float:
+        """Return step / sqrt(12) of an error of 1/2."""
+        return self.step / 2 / math.sqrt(12)
+
+    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
+        """Return ln C(k + G, k): shown scores only rise, over the G + 1 values that exist."""
+        return over_accounts(log_rising, k, self._rungs, accounts)
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,10 @@ class MarkedSubmission:
     """(n,) Submitted labels; with some metrics (n, columns)."""
     truth: NDArray[np.number] = field(repr=False, default_factory=lambda: np.empty(0, np.int64))
     """(n,) The hidden labels."""
+    score: float | None = None
+    """The score with all of its digits, for guards that show few values; None for an accuracy."""
+    same: NDArray[np.number] | None = field(repr=False, default=None)
+    """Values that equivalent submissions share; None for the labels themselves."""
 
     @property
     def accuracy(self) -> float:
@@ -50,9 +54,11 @@ class MarkedSubmission:
     def generator(self, key: bytes) -> np.random.Generator:
         """Return the generator seeded by the submission's content and `key`.
 
-        The type and the layout of the labels do not matter, only their values.
+        The type and the layout of the labels do not matter, only their values; of other metrics
+        only what `Metric.score` could tell apart: see `oracle.equivalent`.
         """
-        digest = hashlib.blake2b(content(self.labels), key=key, digest_size=16).digest()
+        same = self.labels if self.same is None else self.same
+        digest = hashlib.blake2b(content(same), key=key, digest_size=16).digest()
         return np.random.default_rng(int.from_bytes(digest, "little"))
 
 

@@ -8,6 +8,7 @@ GUARDS = (
     "laplace:0.005",
     "ladder",
     "ladder:0.01",
+    "ladder:5%",
     "thresholdout:0.04",
 )
 """Every kind of guard, with a usual value of its parameter."""

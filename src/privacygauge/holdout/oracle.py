@@ -58,6 +58,30 @@ class Budget:
         return affordable if self.total is None else min(self.total, affordable)
 
 
+_CELLS = 1_024
+"""Number of cells of a range within which submitted numbers count as the same."""
+
+
+def equivalent(submitted: Values, metric: Metric) -> Values:
+    """Return values that are the same for submissions that say the same.
+
+    Ranks, where only the order counts; the classes of each example in order, where that does not
+    count; and numbers to a thousandth of their range. Noise that belongs to them cannot be averaged
+    over copies that were scaled, reordered, or moved by next to nothing.
+    """
+    if metric.form == "i":
+        return np.sort(submitted, axis=1) if submitted.ndim == 2 else submitted
+    if metric.numbers:
+        ends = metric.moves(0)
+        low = float(ends.min())
+        return np.asarray(np.rint((submitted - low) / (float(ends.max()) - low) * _CELLS))
+    if metric.width(2) == 1:
+        return np.unique(submitted, return_inverse=True)[1].reshape(submitted.shape)
+    # Of two classes one probability says as much as both.
+    both = submitted if submitted.ndim == 2 else np.stack([1 - submitted, submitted], axis=1)
+    return np.asarray(np.rint(both * _CELLS))
+
+
 @dataclass(frozen=True, eq=False)
 class Holdout:
     """A test set: labels that are never shown, and the number of classes, which is known."""
@@ -83,7 +107,8 @@ class Holdout:
         n = len(self)
         row = self.metric.submission(submitted, n, self.n_classes)
         # As a multiple of 1/n, so that every guard's transcripts are as many as are counted.
-        n_correct = round(self.metric.score(row, self.labels) * n)
+        score = self.metric.score(row, self.labels)
+        n_correct = round(score * n)
         return MarkedSubmission(
             n_correct=n_correct,
             n=n,
@@ -91,6 +116,8 @@ class Holdout:
             claimed=claimed,
             labels=row,
             truth=self.labels,
+            score=None if self.metric == ACCURACY else score,
+            same=None if self.metric == ACCURACY else equivalent(row, self.metric),
         )
 
     def score(self, answer: ArrayLike) -> float:

@@ -208,3 +208,27 @@ def test_without_times_rows_are_in_the_order_of_submissions(tmp_path, blank):
     found = read_history(path, n=8)
     assert found.accounts == ("a", "b", "a")
     assert found.times is None
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "Rank,TeamId,TeamName,LastSubmissionDate,Score,SubmissionCount\n"
+        "1,7,ann,2026-01-02 10:00:00,0.9,3\n2,8,bea,2026-01-01 10:00:00,0.8,2\n",
+        "teamName,date,status,publicScore,privateScore\n"
+        "ann,2026-01-02,complete,0.9,0.88\nbea,2026-01-01,complete,0.8,0.81\ncat,2026-01-03,error,,\n",
+        "Team Name,Submitted At,Status,Accuracy\n"
+        "ann,2026-01-02T10:00:00Z,finished,90%\nbea,2026-01-01T10:00:00Z,finished,80%\n",
+        "ID,Owner,Created When,Status,Score\n"
+        "2,ann,2026-01-02 10:00:00+00:00,Finished,0.9\n"
+        "1,bea,2026-01-01 10:00:00+00:00,Finished,0.8\n",
+        "Timestamp;User or team;Public score\n2026-01-02;ann;0,9\n2026-01-01;bea;0,8\n",
+    ],
+    ids=["kaggle-board", "kaggle-submissions", "evalai", "codabench", "drivendata"],
+)
+def test_exports_of_platforms_are_read_as_they_are(tmp_path, table):
+    file = tmp_path / "export.csv"
+    file.write_text(table, encoding="utf-8")
+    history = read_history(file, n=100)
+    assert history.accounts == ("bea", "ann")
+    np.testing.assert_allclose(history.scores, [0.8, 0.9])

@@ -238,7 +238,7 @@ def test_the_log_takes_additions_only(board, statement):
 def test_another_version_of_the_schema_is_refused(file, board):
     with board.engine.begin() as connection:
         connection.execute(text("UPDATE privacygauge_schema SET version = 1"))
-    with pytest.raises(InputError, match=r"schema 1, .* reads 2 and 3: finish the contest"):
+    with pytest.raises(InputError, match=r"schema 1, .* reads 2 to 4: finish the contest"):
         open_board(file, TRUTH)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
@@ -9,10 +11,10 @@ from scipy.stats import binom
 from sklearn.metrics import roc_auc_score
 
 from privacygauge.audits.leaderboard.play import audit_leaderboard
-from privacygauge.errors import InputError
-from privacygauge.holdout.guards import default_guard
+from privacygauge.errors import BudgetError, InputError
 from privacygauge.holdout.history.made import attacked_history
 from privacygauge.holdout.history.reading import read_history
+from privacygauge.holdout.honest import default_guard_of
 from privacygauge.holdout.oracle import Budget
 from privacygauge.holdout.server import board as boards
 from privacygauge.holdout.server import contest, open_board
@@ -49,7 +51,7 @@ def opened(place):
 def clock(monkeypatch):
     def at(time: str) -> None:
         moment = f"{time}:00.000000+00:00"
-        for module in ("board", "web", "standings"):
+        for module in ("board", "web"):
             monkeypatch.setattr(f"privacygauge.holdout.server.{module}.now", lambda: moment)
 
     return at
@@ -79,7 +81,7 @@ def test_a_board_of_another_metric(opened, place, metric):
     receipt = board.submit("ann", sent, key="one")
     step = board.guard.step
     exact = board.holdout.metric.score(board.holdout.metric.submission(sent, N, 2), truth)
-    assert board.guard == default_guard(board.holdout.metric.points(truth))
+    assert board.guard == default_guard_of(board.holdout)
     assert abs(receipt.score - exact) <= step / 2 + 1 / N
     assert board.submit("ann", sent, key="one") == receipt
     again = opened(truth)  # the metric is that of the database
@@ -116,7 +118,9 @@ def test_csv_in_any_order_of_ids(opened, tmp_path):
     names = [f"p{i:03}" for i in range(N)]
     rows = "".join(f"{name},{label}\n" for name, label in zip(names, TRUTH, strict=True))
     (tmp_path / "labels.csv").write_text(f"id,label\n{rows}")
-    values, ids = read_hidden(tmp_path / "labels.csv")
+    hidden = read_hidden(tmp_path / "labels.csv")
+    values = hidden.values
+    ids = hidden.ids
     assert values.tolist() == TRUTH.tolist()
     assert ids == tuple(names)
     board = opened(guard="exact")
@@ -273,7 +277,7 @@ def test_phases_and_a_limit_a_day(opened, clock):
     board = opened(public=0.5, guard="exact", budget=Budget(per_account=100))
     token = add_account(board.engine, "ann")
     contest.set_phase(board.engine, "first", "2026-03-01", "2026-03-10T12:00")
-    contest.set_phase(board.engine, "second", "2026-03-20T01:00+01:00", "2026-03-25")
+    contest.set_phase(board.engine, "second", "2026-03-20", "2026-03-25", zone="Europe/Berlin")
     contest.describe(
         board.engine, title="Autumn <contest>", rules="Be fair.\nOne team, one account.", per_day=2
     )
@@ -292,12 +296,15 @@ def test_phases_and_a_limit_a_day(opened, clock):
         clock("2026-03-02T00:00")
         assert send()[0] == 200
         clock("2026-03-15T00:00")
-        assert "second opens at 2026-03-20T00:00" in send()[1]
-        assert client.get("/board").json()["ending"] is None
-        clock("2026-03-25T00:00")
+        assert "second opens at 2026-03-19T23:00" in send()[1]
+        clock("2026-03-25T22:59")
+        assert send()[0] == 200
+        clock("2026-03-25T23:00")
         assert "the last phase, second, closed at" in send()[1]
         closed = client.put("/account/finals?number=1", headers=bearer(token))
         assert (closed.status_code, "has ended" in closed.json()["detail"]) == (403, True)
+        assert client.get("/board").json()["ending"] is None
+        contest.publish(board.engine)
         seen = client.get("/board").json()
         assert [each["account"] for each in seen["ending"]["results"]] == ["ann"]
         page = client.get("/").text
@@ -312,7 +319,7 @@ def test_who_has_an_invitation_makes_one_account(opened):
     with TestClient(application(board)) as client:
 
         def sign_up(code, name):
-            return client.post("/accounts", params={"invitation": code, "name": name})
+            return client.post("/accounts", json={"invitation": code, "name": name})
 
         made = sign_up(codes[0], "ann")
         assert made.status_code == 200
@@ -350,10 +357,10 @@ def test_a_database_of_the_version_before_goes_on(opened):
     board.admit("ann")
     first = board.submit("ann", TRUTH)
     with board.engine.begin() as old:
-        for name in ("exact", "final", "phase", "invitation"):
+        for name in ("exact", "final", "phase", "invitation", "voided", "names"):
             old.exec_driver_sql(f"DROP TABLE {name}")
         added = ("metric", "public", "points", "private_points", "per_day", "finals", "title")
-        for name in (*added, "rules", "looks", "looked_at"):
+        for name in (*added, "rules", "looks", "looked_at", "published", "judged_by"):
             old.exec_driver_sql(f"ALTER TABLE board DROP COLUMN {name}")
         for name in ("per_day", "merged_into"):
             old.exec_driver_sql(f"ALTER TABLE account DROP COLUMN {name}")
@@ -363,6 +370,95 @@ def test_a_database_of_the_version_before_goes_on(opened):
     assert again.submit("ann", TRUTH).number == first.number + 1
     assert standings(again).metric == "accuracy"
     assert [row["exact"] for row in entries(again.engine, exact=True)] == [None, 1.0]
+
+
+def test_a_database_of_schema_3_goes_on_by_its_rule(opened):
+    board = opened(guard="exact", public=0.5)
+    board.admit("ann")
+    first = board.submit("ann", TRUTH)
+    with board.engine.begin() as old:
+        for name in ("voided", "names"):
+            old.exec_driver_sql(f"DROP TABLE {name}")
+        for name in ("published", "judged_by"):
+            old.exec_driver_sql(f"ALTER TABLE board DROP COLUMN {name}")
+        old.exec_driver_sql("UPDATE privacygauge_schema SET version = 3")
+    board.close()
+    again = opened()
+    assert again.submit("ann", TRUTH).number == first.number + 1
+    with again.engine.connect() as connection:
+        assert connection.exec_driver_sql("SELECT judged_by FROM board").scalar() == "shown"
+
+
+def test_teams_are_judged_by_their_best_exact_public_score(opened):
+    """Behind a Ladder that shows hardly anything after the first submission."""
+    board = opened(public=0.5, guard="ladder:0.5")
+    board.admit("ann")
+    rng = RNG(11)
+    scores = []
+    for skill in (0.6, 0.8, 0.7):
+        sent = np.where(rng.random(N) < skill, TRUTH, rng.integers(0, M, N))
+        board.submit("ann", sent)
+        scores.append(float((sent == TRUTH)[board.public].mean()))
+    assert ending(board.engine).results[0].submission == int(np.argmax(scores)) + 1
+    contest.describe(board.engine, judged_by="shown")
+    assert ending(board.engine).results[0].submission == 1
+
+
+def test_a_clock_that_was_ahead_locks_nobody(opened, clock):
+    board = opened(guard="exact")
+    board.admit("ann")
+    contest.describe(board.engine, per_day=1)
+    clock("2026-04-01T00:00")
+    board.submit("ann", TRUTH)
+    clock("2026-03-02T00:00")
+    board.submit("ann", TRUTH)
+    with pytest.raises(BudgetError, match="a day"):
+        board.submit("ann", TRUTH)
+
+
+def test_ids_and_classes_are_kept_with_the_board(opened, tmp_path):
+    truth = TRUTH % 3
+    names = np.array(["ant", "bee", "cat"])[truth]
+    rows = "".join(f"p{i},{name}\n" for i, name in enumerate(names))
+    (tmp_path / "labels.csv").write_text(f"id,label\n{rows}")
+    hidden = read_hidden(tmp_path / "labels.csv")
+    assert hidden.classes == ("ant", "bee", "cat")
+    board = opened(hidden, guard="exact")
+    board.close()
+    with pytest.raises(InputError, match="other names of points, or the same in another order"):
+        opened(replace(hidden, ids=hidden.ids[::-1]))
+    again = opened(hidden.values)
+    assert (again.ids, again.classes) == (hidden.ids, hidden.classes)
+    token = add_account(again.engine, "ann")
+    with TestClient(application(again)) as client:
+        head = bearer(token) | CSV
+        sent = client.post("/submissions", content=f"id,label\n{rows}", headers=head)
+        assert sent.json()["score"] == 1.0
+        assert (
+            client.post("/submissions", json=names.tolist(), headers=bearer(token)).json()["score"]
+            == 1.0
+        )
+        wrong = client.post(
+            "/submissions", content=f"id,label\n{rows.replace('ant', 'asp')}", headers=head
+        )
+        assert "must have a class of the test set" in wrong.json()["detail"]
+
+
+def test_columns_of_probabilities_are_matched_by_name(opened):
+    board = opened(TRUTH % 3, guard="exact", metric="brier")
+    token = add_account(board.engine, "ann")
+    truth = TRUTH % 3
+    told = np.eye(3)[truth]
+    with TestClient(application(board)) as client:
+
+        def send(columns, names):
+            rows = "\n".join(f"{i}," + ",".join(map(str, told[i, columns])) for i in range(N))
+            body = f"id,{','.join(names)}\n{rows}"
+            return client.post("/submissions", content=body, headers=bearer(token) | CSV).json()
+
+        assert send([2, 0, 1], ["p_2", "p_0", "p_1"])["score"] == 1.0
+        assert send([0, 1, 2], ["0", "1", "2"])["score"] == 1.0
+        assert "called as the classes are" in send([0, 1, 2], ["a", "b", "c"])["detail"]
 
 
 def attacked_board(opened, tmp_path, guard):

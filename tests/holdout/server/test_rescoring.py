@@ -22,7 +22,7 @@ from privacygauge.holdout.server.accounts import (
 from privacygauge.holdout.server.board import now, pack_submission, unpack_submission
 from privacygauge.holdout.server.database import connect, reading, writing
 from privacygauge.holdout.server.ending import ending
-from privacygauge.holdout.server.merging import merge_accounts
+from privacygauge.holdout.server.merging import merge_accounts, void_submission
 from privacygauge.holdout.server.rescoring import rescore
 from privacygauge.holdout.server.schema import ACCOUNT, METADATA
 from privacygauge.holdout.server.standings import log, standings
@@ -119,6 +119,9 @@ def contest_of(place, guard="ladder", scope="account"):
     submit("cat", "dan")
     hide_account(board.engine, "dan", "a mistake")
     show_account(board.engine, "dan", "of ours")
+    void_submission(board, 3, "leaked labels")
+    submit("cat", "ann")
+    contest.publish(board.engine)
     contest.describe(board.engine, title="Autumn", rules="Be fair", per_day=30, finals=2)
     codes = contest.invite(board.engine, 3)
     contest.sign_up(board.engine, codes[0], "new")
@@ -154,6 +157,49 @@ def test_a_correction_loses_nothing(place, guard, scope):
         again.submit("ann", TRUTH)
     contest.sign_up(again.engine, codes[1], "newer")
     again.close()
+    board.close()
+
+
+def test_another_guard_metric_and_public_part(place):
+    board, tokens, _ = contest_of(place, "ladder")
+    done = rescore(
+        board.engine, place("new.sqlite"), TRUTH,
+        metric="balanced-accuracy", guard="exact", public=0.3,
+    )  # fmt: skip
+    again = open_board(place("new.sqlite"), TRUTH)
+    assert (again.holdout.metric.name, again.guard.name) == ("balanced-accuracy", "exact")
+    assert len(again.holdout) == pytest.approx(0.3 * N, abs=2)
+    assert done.submissions == len(list(log(board.engine)))
+    assert standings(again).phases == standings(board).phases
+    assert account_of_token(again.engine, tokens["cat"]) == "cat"
+    with pytest.raises(InputError, match="asks for other submissions than accuracy"):
+        rescore(board.engine, place("third.sqlite"), TRUTH, metric="top:2")
+    again.close()
+    board.close()
+
+
+@pytest.mark.parametrize("guard", ["exact", "ladder:0.05"])
+def test_a_void_submission_counts_for_nothing(place, guard):
+    board = open_board(place("old.sqlite"), TRUTH, n_classes=M, guard=guard, public=0.5)
+    for name in ("ann", "bea"):
+        board.admit(name)
+    weak = np.where(np.arange(N) % 3, TRUTH, (TRUTH + 1) % M)
+    board.submit("ann", weak)
+    perfect = board.submit("ann", TRUTH)
+    board.submit("bea", weak)
+    contest.choose_submissions(board.engine, "ann", [perfect.number], now())
+    before = standings(board).places[0]
+    best = void_submission(board, perfect.number, "leaked labels")
+    assert best is not None
+    assert best < before.score
+    assert [each.score for each in standings(board).places] == [best, best]
+    results = {each.account: each for each in ending(board.engine).results}
+    assert results["ann"].submission == 1
+    assert results["ann"].private == results["bea"].private
+    assert len(list(log(board.engine))) == 3
+    for number, says in ((perfect.number, "is void already"), (9, "there is no submission 9")):
+        with pytest.raises(InputError, match=says):
+            void_submission(board, number, "again")
     board.close()
 
 

@@ -47,6 +47,36 @@ NAMES = {
 Its day comes before its number, which orders the submissions of one day.
 """
 
+PLATFORMS = {
+    "account": (
+        "teamname",
+        "participantteamname",
+        "participantteam",
+        "team",
+        "teamid",
+        "userorteam",
+        "username",
+        "user",
+        "owner",
+        "participant",
+    ),
+    "time": (
+        "submissiondate",
+        "submittedat",
+        "submissiontime",
+        "createdwhen",
+        "createdat",
+        "timestamp",
+        "lastsubmissiondate",
+        "date",
+    ),
+    "score": ("publicscore", "accuracy"),
+    "private": ("privatescore",),
+}
+"""Our columns, and their names in exports of platforms (Kaggle, EvalAI, Codabench, DrivenData), in
+small letters alone: the first that exists counts.
+"""
+
 _MORNINGS = "%m/%d/%Y %I:%M %p", "%m/%d/%Y %I:%M:%S %p"
 _DAYS = "%m/%d/%Y", "%m/%d/%Y %H:%M:%S", *_MORNINGS
 _TRUE = ("true", "1", "yes")
@@ -238,7 +268,7 @@ def read_history(
 
 
 def _rename_columns(rows: Sequence[Row]) -> list[Row]:
-    """Rename known columns to our names, ignoring case."""
+    """Rename known columns, and those of `PLATFORMS`, to our names, ignoring case."""
     if not rows:
         return []
     ours = {name: str(name).strip().lower() for name in rows[0] if name not in _KNOWN}
@@ -247,6 +277,11 @@ def _rename_columns(rows: Sequence[Row]) -> list[Row]:
         for name, known in ours.items()
         if known in _KNOWN and known not in rows[0] and list(ours.values()).count(known) == 1
     }
+    plain = {re.sub(r"[^a-z]", "", name): theirs for theirs, name in ours.items()}
+    for known, others in PLATFORMS.items():
+        theirs = next((plain[other] for other in others if other in plain), None)
+        if theirs is not None and known not in rows[0] and known not in changed.values():
+            changed[theirs] = known
     return [{changed.get(name, name): value for name, value in row.items()} for row in rows]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.holdout.oracle import Budget
@@ -17,11 +18,12 @@ from privacygauge.holdout.server.extra import require_extra
 
 if TYPE_CHECKING:
     from privacygauge.holdout.server.board import Board
+    from privacygauge.holdout.server.bodies import HiddenLabels
 
 
 def open_board(
     database: str | Path,
-    labels: ArrayLike,
+    labels: ArrayLike | HiddenLabels,
     *,
     n_classes: int | None = None,
     guard: str | None = None,
@@ -37,14 +39,16 @@ def open_board(
     ----------
     database : str or pathlib.Path
         An SQLite file, or a URL such as ``postgresql://user@host/name``.
-    labels : array_like of shape (n,)
+    labels : array_like of shape (n,), or HiddenLabels
         The hidden labels, integers from 0; numbers, where the metric compares numbers. They stay
-        in memory: the database keeps a digest.
+        in memory: the database keeps a digest. `bodies.HiddenLabels` has names of the points and
+        the classes too, which are kept: other names, or another order, are refused later.
     n_classes : int, optional
         By default that of the database, or one more than the largest label.
     guard : str, optional
         Guard between accuracy and submitter, as `guards.guard_named` reads it; by default
-        that of the database, or a Ladder of the step 1/sqrt(n). It cannot be changed later.
+        that of the database, or a Ladder with a step of the size of chance. It cannot be changed
+        later.
     scope : {"account", "board"}, optional
         Whether the guard remembers each account's submissions apart, or all of them together; by
         default that of the database, or ``account``. It cannot be changed later.
@@ -67,12 +71,21 @@ def open_board(
         another number of classes or another guard.
     """
     require_extra()
+    from privacygauge.holdout.server.bodies import HiddenLabels
     from privacygauge.holdout.server.opening import BoardOptions, open_or_begin
 
+    hidden = labels if isinstance(labels, HiddenLabels) else HiddenLabels(np.asarray(labels))
     wanted = BoardOptions(
-        n_classes=n_classes, guard=guard, scope=scope, keep=keep, metric_name=metric, public=public
+        n_classes=n_classes,
+        guard=guard,
+        scope=scope,
+        keep=keep,
+        metric_name=metric,
+        public=public,
+        ids=hidden.ids,
+        classes=hidden.classes,
     )
-    return open_or_begin(database, labels, wanted, budget or Budget())
+    return open_or_begin(database, hidden.values, wanted, budget or Budget())
 
 
 def score(

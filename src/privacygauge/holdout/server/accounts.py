@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+import unicodedata
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -36,6 +37,7 @@ def add_account(engine: Engine, name: str) -> str:
     checked_name(name)
     try:
         with writing(engine) as connection:
+            _refuse_lookalike(connection, name)
             connection.execute(insert(ACCOUNT).values(name=name, used=0))
             return _give_token(connection, name)
     except IntegrityError as error:
@@ -113,6 +115,29 @@ def checked_name(name: str) -> str:
             f"digit, got {name[:_LONGEST]!a}"
         )
     return name
+
+
+# Letters of other scripts, and digits, that most fonts draw like a Latin one.
+_ALIKE = str.maketrans(
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0501\u04bb"
+    "\u0432\u043a\u043c\u043d\u0442\u0261\u0251\u03b1\u03b5\u03bd\u03bf\u03c1\u03c4\u03c5\u03b9\u03ba01|",
+    "aeopcyxljsdhbkmhtgaaevoptulkoll",
+)
+
+
+def _skeleton(name: str) -> str:
+    """Return the look of a name: names that share it cannot be told apart on the page."""
+    plain = unicodedata.normalize("NFKD", name).casefold().translate(_ALIKE)
+    letters = [c for c in plain if not unicodedata.combining(c) and c.isprintable()]
+    return " ".join("".join(letters).replace("i", "l").replace("rn", "m").split())
+
+
+def _refuse_lookalike(connection: Connection, name: str) -> None:
+    """Raise if another account's name looks like this one."""
+    alike = _skeleton(name)
+    for other in connection.execute(select(ACCOUNT.c.name)).scalars():
+        if other != name and _skeleton(other) == alike:
+            raise InputError(f"the name {name!a} looks like that of the account {other!a}")
 
 
 def _give_token(connection: Connection, name: str) -> str:

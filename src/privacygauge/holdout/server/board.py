@@ -113,6 +113,8 @@ class Board:
     """(n,) Mask of the labels that are in `holdout`; None for all."""
     ids: tuple[str, ...] | None = field(default=None, repr=False)
     """(n,) Names of the points, for submissions in CSV; None for 0, 1, 2 and on."""
+    classes: tuple[str, ...] | None = field(default=None, repr=False)
+    """Names of the classes from 0, as submissions may write them; None for the numbers."""
     turn: Lock = field(default_factory=Lock, repr=False)
     """Threads wait here for their turn, which is fairer and quicker than SQLite's waiting."""
 
@@ -165,10 +167,34 @@ class Board:
             earlier = _of_key(connection, holder, key=key, digest=asked.digest, claimed=claimed)
             if earlier is not None:
                 return earlier
-            contest.check_open(connection, now())
-            _charge(self._left(board, holder), board, holder)
-            contest.check_day(connection, board, holder, now())
+            self._check_limits(connection, board, holder)
             return self._answered(connection, board, holder, asked, time=now())
+
+    def check_allowed(self, account: str, key: str | None = None) -> None:
+        """Raise if any submission of this account would be refused.
+
+        So that nobody has to send a file that will not be scored, nor the server to read it. A key
+        that was answered before is answered again.
+
+        Raises
+        ------
+        BudgetError
+            If nothing is left, the contest is closed, or the account is hidden.
+        """
+        with reading(self.engine) as connection:
+            board = connection.execute(select(BOARD)).mappings().one()
+            holder = accounts.known_account(connection, account)
+            if key is not None:
+                own = SUBMISSION.c.account_id == holder["id"], SUBMISSION.c.key == key
+                if connection.execute(select(SUBMISSION.c.number).where(*own)).first() is not None:
+                    return
+            self._check_limits(connection, board, holder)
+
+    def _check_limits(self, connection: Connection, board: RowMapping, holder: RowMapping) -> None:
+        time = now()
+        contest.check_open(connection, time)
+        _charge(self._left(board, holder), board, holder)
+        contest.check_day(connection, board, holder, time)
 
     def again(
         self, connection: Connection, account: str, labels: Values, row: RowMapping

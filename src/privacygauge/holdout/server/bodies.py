@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import csv
 import io
 import json
+import re
+import warnings
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +23,9 @@ from privacygauge.datasets.reading import read_array, read_content
 from privacygauge.errors import InputError, PrivacyGaugeError
 from privacygauge.holdout.metrics import ACCURACY, Metric
 from privacygauge.runs.folder import require_local
+
+if TYPE_CHECKING:
+    from privacygauge.holdout.server.board import Board
 
 JSON = "application/json"
 NPY = "application/octet-stream"
@@ -28,6 +37,8 @@ _FEWEST_BYTES = 16
 # The digits of a float with a comma and an indented new line.
 _FLOAT_BYTES = 32
 _ID = "id"
+_BEFORE_CLASS = re.compile(r"^(p|prob|proba|probability|class)[_ ]", re.IGNORECASE)
+"""What probability columns are often called before the class."""
 
 
 class BodyError(PrivacyGaugeError):
@@ -39,13 +50,26 @@ class BodyError(PrivacyGaugeError):
 
 
 def largest_body(
-    n: int, n_classes: int, metric: Metric = ACCURACY, ids: Sequence[str] | None = None
+    n: int,
+    n_classes: int,
+    metric: Metric = ACCURACY,
+    ids: Sequence[str] | None = None,
+    classes: Sequence[str] | None = None,
 ) -> int:
     """Return the largest number of bytes of a submission about n points."""
-    each = max(_FEWEST_BYTES, len(str(n_classes - 1)) + 8)
+    longest = max(len(name.encode()) for name in classes or (str(n_classes - 1),))
+    each = max(_FEWEST_BYTES, longest + 8)
     name = 0 if ids is None else 8 + max(len(each.encode()) for each in ids)
     return _HEAD + n * (
         name + metric.width(n_classes) * (_FLOAT_BYTES if metric.form == "f" else each)
+    )
+
+
+def most_bytes(board: Board) -> int:
+    """Return the largest number of bytes of a submission to a board."""
+    hidden = board.holdout
+    return largest_body(
+        board.n, hidden.n_classes, metric=hidden.metric, ids=board.ids, classes=board.classes
     )
 
 
@@ -85,20 +109,35 @@ async def read_body(parts: AsyncIterator[bytes], most: int, seconds: float) -> b
     return bytes(body)
 
 
-def labels_in(
-    body: bytes, kind: str, *, columns: int = 1, ids: Sequence[str] | None = None
-) -> object:
-    """Parse a body of type `kind`; the values are not yet checked to be labels.
+@dataclass(frozen=True)
+class Form:
+    """The form of submissions about a test set."""
 
-    Parameters
-    ----------
-    body : bytes
-    kind : str
-        JSON, NPY or CSV.
-    columns : int
-        Numbers per point, at most: with more than one the array may have two dimensions.
-    ids : sequence of str, optional
-        The points' names in the order of the hidden labels, for CSV; 0, 1, 2 and on by default.
+    columns: int = 1
+    """Numbers per point, at most: with more than one an array may have two dimensions."""
+    ids: tuple[str, ...] | None = field(default=None, repr=False)
+    """(n,) Names of the points in the order of the hidden labels, for CSV; None for 0, 1, 2, ..."""
+    classes: tuple[str, ...] | None = None
+    """Names of the classes, which may stand in place of their numbers; None for numbers alone."""
+    by_class: bool = False
+    """Whether the columns of a table are classes, and are matched by their names."""
+
+
+PLAIN = Form()
+"""One number per point."""
+
+
+def form_of(board: Board) -> Form:
+    """Return the form of a board's submissions."""
+    metric = board.holdout.metric
+    m = board.holdout.n_classes
+    by_class = metric.form == "f" and not metric.numbers and metric.width(m) > 1
+    numbers = tuple(map(str, range(m))) if by_class else None
+    return Form(metric.width(m), board.ids, board.classes or numbers, by_class)
+
+
+def labels_in(body: bytes, kind: str, form: Form = PLAIN) -> object:
+    """Parse a body of type `kind`; the values are not yet checked to be labels.
 
     Raises
     ------
@@ -106,43 +145,123 @@ def labels_in(
         If it is not a JSON list, no array in the npy format, or no table with every id once.
     """
     if kind == CSV:
-        return _table_in(body, ids)
-    return _array_in(body, columns) if kind == NPY else _list_in(body)
+        return _table_in(body, form)
+    return _array_in(body, form.columns) if kind == NPY else _list_in(body, form)
 
 
-def _table_in(body: bytes, ids: Sequence[str] | None) -> NDArray[np.float64]:
+def _table_in(body: bytes, form: Form) -> NDArray[np.float64]:
+    import pandas as pd
+
+    first, _, rows = body.removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n").partition(b"\n")
     try:
-        rows = [row for row in csv.reader(io.StringIO(body.decode("utf-8-sig"), newline="")) if row]
+        head = next(csv.reader([first.decode("utf-8")]), [])
+        rows.decode("utf-8")
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError("the body must be CSV in UTF-8") from error
-    head = [name.strip().lower() for name in rows[0]] if rows else []
-    if head[:1] != [_ID] or len(head) < 2:
+    if [name.strip().lower() for name in head[:1]] != [_ID] or len(head) < 2:
         raise InputError("the body must begin with the line id,label")
-    names = [str(i) for i in range(len(rows) - 1)] if ids is None else ids
-    place = {name: i for i, name in enumerate(names)}
-    found = np.full((len(names), len(head) - 1), np.nan)
-    for line, row in enumerate(rows[1:], 2):
-        where = place.pop(row[0].strip(), None)
-        if where is None:
-            raise InputError(f"line {line}: the id {row[0][:64]!a} is unknown, or given twice")
-        try:
-            found[where] = [float(value) for value in row[1:]]
-        except ValueError as error:
-            raise InputError(f"line {line} must have {len(head) - 1} numbers") from error
-    if place:
-        raise InputError(f"{len(place)} ids are missing, the first is {next(iter(place))!a}")
-    return found[:, 0] if found.shape[1] == 1 else found
+    order = _class_columns([name.strip() for name in head[1:]], form)
+    if not rows.strip():
+        raise InputError("the body must have a line for every id below the first")
+    try:
+        with warnings.catch_warnings():
+            # More columns than the head has, in every line.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            table = pd.read_csv(
+                io.BytesIO(rows),
+                header=None,
+                names=range(len(head)),
+                index_col=False,
+                dtype={0: str},
+                keep_default_na=False,
+                low_memory=False,
+            )
+    except (pd.errors.ParserError, pd.errors.ParserWarning, ValueError) as error:
+        raise InputError(f"every line must have {len(head) - 1} numbers behind its id") from error
+    values = np.column_stack([_numbers(table[column], form) for column in range(1, len(head))])
+    if wrong := np.flatnonzero(np.isnan(values).any(axis=1)).tolist():
+        named = form.classes is not None and not form.by_class
+        wanted = "a class of the test set" if named else f"{len(head) - 1} numbers"
+        raise InputError(f"line {wrong[0] + 2} must have {wanted}")
+    found = np.empty_like(values)
+    found[_places(table[0], form.ids)] = values
+    return found[:, 0] if found.shape[1] == 1 else found[:, order]
 
 
-def _list_in(body: bytes) -> list[object]:
+def _class_columns(names: Sequence[str], form: Form) -> list[int]:
+    """Return the place of each class among a table's columns; all in order where none is one."""
+    places = list(range(len(names)))
+    if not form.by_class or form.classes is None or len(names) == 1:
+        return places
+    plain = [_BEFORE_CLASS.sub("", name) for name in names]
+    if sorted(plain) != sorted(form.classes):
+        plain = list(names)
+    if sorted(plain) != sorted(form.classes):
+        classes = ",".join(form.classes[:5]) + ",..." * (len(form.classes) > 5)
+        raise InputError(f"the columns must be called as the classes are: id,{classes}")
+    return [plain.index(name) for name in form.classes]
+
+
+def _places(ids: Any, names: tuple[str, ...] | None) -> NDArray[np.int64]:
+    """Return the place of each line's id, every one once."""
+    import pandas as pd
+
+    stripped = ids.str.strip()
+    if names is None:
+        numbers = pd.to_numeric(stripped, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+        known = (numbers >= 0) & (numbers < len(ids)) & (numbers == np.floor(numbers))
+        places = np.where(known, numbers, -1).astype(np.int64)
+    else:
+        places = np.asarray(_index(names).get_indexer(stripped), np.int64)
+    wrong = (places < 0) | pd.Series(places).duplicated().to_numpy()
+    if wrong.any():
+        line = int(np.flatnonzero(wrong)[0])
+        raise InputError(
+            f"line {line + 2}: the id {str(ids.iloc[line])[:64]!a} is unknown, or given twice"
+        )
+    if names is not None and len(places) < len(names):
+        missing = np.setdiff1d(np.arange(len(names)), places)
+        raise InputError(f"{len(missing)} ids are missing, the first is {names[missing[0]]!a}")
+    return places
+
+
+@lru_cache(maxsize=2)
+def _index(names: tuple[str, ...]) -> Any:
+    import pandas as pd
+
+    return pd.Index(names)
+
+
+def _numbers(column: Any, form: Form) -> NDArray[np.float64]:
+    """Return a table's column as numbers; NaN for other cells."""
+    import pandas as pd
+
+    if form.classes is not None and not form.by_class:
+        codes = _index(form.classes).get_indexer(column.astype(str).str.strip())
+        return np.where(codes < 0, np.nan, codes)
+    found: NDArray[np.float64] = pd.to_numeric(column, errors="coerce").to_numpy(
+        np.float64, na_value=np.nan
+    )
+    return found
+
+
+def _list_in(body: bytes, form: Form) -> list[object]:
     try:
         value = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise InputError("the body must be JSON: a list of integers, such as [0, 2, 1]") from error
     if not isinstance(value, list):
         raise InputError(f"the body must be a JSON list of integers, got {_kind(value)}")
+    codes: dict[object, object] = {}
+    if form.classes is not None and not form.by_class:
+        codes = {name: code for code, name in enumerate(form.classes)}
+        value = [codes.get(label, label) if isinstance(label, str) else label for label in value]
     # Each is looked at before numpy turns all of them into texts, or truth values into numbers.
     for row, label in enumerate(value):
+        if form.columns > 1 and isinstance(label, list):
+            inner = [x for x in label if isinstance(x, bool) or not isinstance(x, int | float)]
+            if not inner:
+                continue
         if isinstance(label, bool) or not isinstance(label, int | float):
             raise InputError(f"labels must be integers, got {_kind(label)} in row {row}")
     return value
@@ -181,14 +300,26 @@ def _too_long(most: int) -> BodyError:
     return BodyError(413, f"the body must have at most {most} bytes")
 
 
-def read_hidden(path: Path) -> tuple[NDArray[np.generic], tuple[str, ...] | None]:
-    """Return hidden values, (n,), and the names of the points; None where they have none.
+@dataclass(frozen=True, eq=False)
+class HiddenLabels:
+    """The owner's file of hidden values."""
+
+    values: NDArray[np.generic] = field(repr=False)
+    """(n,) Labels, integers from 0, or numbers."""
+    ids: tuple[str, ...] | None = None
+    """(n,) Names of the points; None where the file has none."""
+    classes: tuple[str, ...] | None = None
+    """Names of the classes from 0, where the labels are texts; in alphabetical order."""
+
+
+def read_hidden(path: Path) -> HiddenLabels:
+    """Return hidden values with the names of points and classes.
 
     Parameters
     ----------
     path : pathlib.Path
         .npy; .npz with one array; or .csv (or .tsv, also with .gz), .parquet or .jsonl with a
-        column of labels and perhaps one ``id``.
+        column of labels, integers from 0 or texts, and perhaps one ``id``.
 
     Raises
     ------
@@ -197,19 +328,24 @@ def read_hidden(path: Path) -> tuple[NDArray[np.generic], tuple[str, ...] | None
     """
     require_local(path, "labels are read from a file")
     if path.suffix.lower() == ".npy":
-        return read_array(path, "labels"), None
+        return HiddenLabels(read_array(path, "labels"))
     content = read_content(path, "labels", names=(_ID,))
     if isinstance(content, Mapping):
         if len(content) != 1:
             raise InputError(f"{path} must hold one array of labels, got {len(content)}")
-        return next(iter(content.values())), None
+        return HiddenLabels(next(iter(content.values())))
     others = [name for name in content.columns if name != _ID]
     if len(others) != 1:
         raise InputError(f"{path} must have one column of labels beside id, got {len(others)}")
     values = np.asarray(content[others[0]])
+    classes = None
+    if values.dtype.kind in "OUT" and all(isinstance(value, str) for value in values):
+        texts, codes = np.unique(np.array([value.strip() for value in values]), return_inverse=True)
+        classes = tuple(str(text) for text in texts)
+        values = codes.ravel()
     if _ID not in content.columns:
-        return values, None
+        return HiddenLabels(values, None, classes)
     names = tuple(str(name).strip() for name in content[_ID])
     if len(set(names)) < len(names):
         raise InputError(f"{path}: every id must differ from the others")
-    return values, names
+    return HiddenLabels(values, names, classes)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sqlalchemy import Connection, Engine, RowMapping, delete, func, insert, select, update
 
@@ -26,6 +28,8 @@ from privacygauge.holdout.server.schema import (
     SUBMISSION,
 )
 
+JUDGES = "exact", "shown"
+"""Scores that decide for teams without a choice; the first is the default."""
 _MOST_INVITED = 10_000
 _LONGEST = {"title": 200, "rules": 20_000}
 
@@ -41,6 +45,7 @@ def describe(
     rules: str | None = None,
     per_day: int | None = None,
     finals: int | None = None,
+    judged_by: str | None = None,
 ) -> None:
     """Set the given fields; the others stay unchanged.
 
@@ -54,6 +59,9 @@ def describe(
         Submissions of one account on one day in UTC, at least 1.
     finals : int, optional
         Number of final submissions that an account may choose, at least 1.
+    judged_by : {"exact", "shown"}, optional
+        Judge of teams without a choice: the best exact public score, or the best that the guard
+        showed.
     """
     for name, text in (("title", title), ("rules", rules)):
         if text is not None and not 1 <= len(text) <= _LONGEST[name]:
@@ -61,20 +69,42 @@ def describe(
     for name, number in (("per_day", per_day), ("finals", finals)):
         if number is not None and number < 1:
             raise InputError(f"{name} must be at least 1, got {number}")
-    given = {"title": title, "rules": rules, "per_day": per_day, "finals": finals}
-    given = {name: value for name, value in given.items() if value is not None}
+    if judged_by not in (None, *JUDGES):
+        raise InputError(f"judged_by must be one of {', '.join(JUDGES)}, got {judged_by!r}")
+    options = {
+        "title": title,
+        "rules": rules,
+        "per_day": per_day,
+        "finals": finals,
+        "judged_by": judged_by,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
     with writing(engine) as connection:
         begun_board(connection)
         if given:
             connection.execute(update(BOARD).values(given))
 
 
-def set_phase(engine: Engine, name: str, opens: str, closes: str) -> None:
-    """Take submissions between two moments in ISO 8601, UTC where no zone is given.
+def publish(engine: Engine, *, shown: bool = True) -> None:
+    """Show every team's final result on the board's page, or hide the results again."""
+    with writing(engine) as connection:
+        row = begun_board(connection)
+        if row["public"] is None:
+            raise InputError("the board keeps no points for the end: it has no results to publish")
+        connection.execute(update(BOARD).values(published=shown))
 
-    A phase of this name is replaced. With one phase or more nothing is taken outside of them.
+
+def set_phase(engine: Engine, name: str, opens: str, closes: str, *, zone: str = "UTC") -> None:
+    """Take submissions between two moments in ISO 8601, in `zone` where they name none.
+
+    A phase of this name is replaced. With one phase or more nothing is taken outside of them. A
+    day without a time is open as a whole: a phase opens at its beginning, and closes at its end.
     """
-    moments = [_moment(opens, "opens"), _moment(closes, "closes")]
+    try:
+        local = ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise InputError(f"zone must be one such as Europe/Berlin, got {zone!r}") from error
+    moments = [_moment(opens, "opens", local), _moment(closes, "closes", local)]
     if moments[0] >= moments[1]:
         raise InputError(f"closes must be after opens, got {opens} and {closes}")
     row = {"name": checked_name(name), "opens": moments[0], "closes": moments[1]}
@@ -122,7 +152,9 @@ def check_day(connection: Connection, board: RowMapping, holder: RowMapping, now
         return
     most = min(limits)
     own = SUBMISSION.c.account_id.in_(owned_by(connection, holder["id"]))
-    today = own, SUBMISSION.c.time >= now[:10]
+    # A submission of a clock that was a month ahead counts on that day, not until then.
+    tomorrow = (date.fromisoformat(now[:10]) + timedelta(days=1)).isoformat()
+    today = own, SUBMISSION.c.time >= now[:10], SUBMISSION.c.time < tomorrow
     made = connection.execute(select(func.count()).select_from(SUBMISSION).where(*today)).scalar()
     if made is not None and made >= most:
         raise ClosedError(
@@ -198,13 +230,17 @@ def choose_submissions(engine: Engine, account: str, numbers: Sequence[int], now
     return chosen
 
 
-def _moment(text: str, name: str) -> str:
+def _moment(text: str, name: str, zone: tzinfo) -> str:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise InputError(f"{name} must be ISO 8601 (2026-01-31T12:00), got {text!r}") from error
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    return moment.isoformat(timespec="microseconds")
+    with suppress(ValueError):
+        day = date.fromisoformat(text)
+        if name == "closes":
+            moment = datetime.combine(day + timedelta(days=1), moment.time())
+    local = moment.replace(tzinfo=zone) if moment.tzinfo is None else moment
+    return local.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 def _digest(code: str) -> bytes:

@@ -224,23 +224,32 @@ def _make_tables(connection: Connection) -> None:
             connection.exec_driver_sql(statement)
         connection.execute(insert(schema.SCHEMA).values(version=schema.VERSION))
     versions = connection.execute(select(schema.SCHEMA.c.version)).scalars().all()
-    if versions == [2]:
-        _bring_up(connection, 2)
+    if len(versions) == 1 and versions[0] in schema.ADDED:
+        _bring_up(connection, versions[0])
     elif versions != [schema.VERSION]:
         raise InputError(
             f"the database has schema {', '.join(map(str, versions)) or 'none'}, this PrivacyGauge "
-            f"reads 2 and {schema.VERSION}: finish the contest with the version that began it, or "
-            "name a new database with --database"
+            f"reads {min(schema.ADDED)} to {schema.VERSION}: finish the contest with the version "
+            "that began it, or name a new database with --database"
         )
 
 
 def _bring_up(connection: Connection, version: int) -> None:
     """Add the tables and columns that a database of an older version lacks."""
     schema.METADATA.create_all(connection)
-    board = (schema.BOARD.c[name] for name in schema.ADDED[version])
-    for added in (schema.ACCOUNT.c.per_day, schema.ACCOUNT.c.merged_into, *board):
+    lacking = [
+        schema.BOARD.c[name]
+        for older, names in schema.ADDED.items()
+        if older >= version
+        for name in names
+    ]
+    if version == min(schema.ADDED):
+        lacking += [schema.ACCOUNT.c.per_day, schema.ACCOUNT.c.merged_into]
+    for added in lacking:
         column = CreateColumn(added).compile(dialect=connection.dialect)
         connection.exec_driver_sql(f"ALTER TABLE {added.table.name} ADD COLUMN {column}")
+    # A contest that has begun goes on by the rule that its teams know.
+    connection.execute(update(schema.BOARD).values(judged_by="shown"))
     connection.execute(update(schema.SCHEMA).values(version=schema.VERSION))
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Engine, RowMapping, false, literal, select
+from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, false, literal, select
 
 from privacygauge.errors import InputError
 from privacygauge.evaluate.slices import holm
@@ -13,7 +14,7 @@ from privacygauge.holdout.history.overfitting import gap, rank_correlation
 from privacygauge.holdout.metrics import metric_named
 from privacygauge.holdout.server.accounts import owned_by
 from privacygauge.holdout.server.database import reading
-from privacygauge.holdout.server.schema import ACCOUNT, BOARD, EXACT, FINAL, SUBMISSION
+from privacygauge.holdout.server.schema import ACCOUNT, BOARD, EXACT, FINAL, SUBMISSION, VOIDED
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class TeamResult:
     """The team."""
     submission: int
     """Which one it is judged by: of those it chose the best on the private points; without a
-    choice the one that the board showed as its best, or its last."""
+    choice the one with the best exact public score, or the one that the guard showed as its best,
+    or its last, where the owner judges by what was shown."""
     private: float
     """Its exact score on the points that no answer was about."""
     public: float
@@ -99,7 +101,7 @@ def ending_of(connection: Connection, level: float = 0.95) -> Ending:
         raise InputError(
             "the board keeps no points for the end: begin one with --public, such as --public 0.3"
         )
-    rows = _final_submissions(connection)
+    rows = _final_submissions(connection, board["judged_by"])
     # Ties go to the earlier: sorting is stable, and rows are in the order of submissions.
     private = sorted(rows, key=lambda row: -row["private"])
     public = sorted(rows, key=lambda row: -row["public"])
@@ -125,23 +127,28 @@ def ending_of(connection: Connection, level: float = 0.95) -> Ending:
     return Ending(tuple(results), level)
 
 
-def _final_submissions(connection: Connection) -> list[RowMapping]:
+def _final_submissions(connection: Connection, judged_by: str) -> list[RowMapping]:
     """Return the submission by which each team is judged, in the order of submissions."""
     teams = select(ACCOUNT).where(ACCOUNT.c.used > 0, ACCOUNT.c.hidden == false())
+    counts = SUBMISSION.c.number.not_in(select(VOIDED.c.number))
     chosen: dict[int, list[int]] = {}
-    for row in connection.execute(select(FINAL)):
+    for row in connection.execute(select(FINAL).where(FINAL.c.number.not_in(select(VOIDED)))):
         chosen.setdefault(row.account_id, []).append(row.number)
     rows: list[RowMapping] = []
     for team in connection.execute(teams).mappings().all():
         numbers = chosen.get(team["id"])
-        if not numbers and team["best_number"] is not None:
+        shown = judged_by == "shown"
+        if not numbers and shown and team["best_number"] is not None:
             numbers = [int(team["best_number"])]
         elif not numbers:
-            # A guard that has shown no score leaves no best submission: the last one counts.
             of = owned_by(connection, team["id"])
-            last = select(SUBMISSION.c.number).where(SUBMISSION.c.account_id.in_(of))
-            last = last.order_by(SUBMISSION.c.number.desc())
-            numbers = [int(connection.execute(last).scalars().first() or 0)]
+            own = select(SUBMISSION.c.number).where(SUBMISSION.c.account_id.in_(of), counts)
+            # A guard that has shown no score leaves no best submission: the last one counts.
+            by: tuple[ColumnElement[Any], ...] = (SUBMISSION.c.number.desc(),)
+            if not shown:
+                own = own.join(EXACT, EXACT.c.number == SUBMISSION.c.number)
+                by = (EXACT.c.public.desc(), SUBMISSION.c.number)
+            numbers = [int(connection.execute(own.order_by(*by)).scalars().first() or 0)]
         query = (
             select(EXACT, literal(team["name"]).label("name"))
             .where(EXACT.c.number.in_(numbers))

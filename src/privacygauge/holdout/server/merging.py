@@ -1,15 +1,15 @@
-"""Two accounts that turn out to be one team: their submissions replayed as those of one account."""
+"""Accounts that are one team, and submissions that do not count: the guard is replayed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, RowMapping, select, update
+from sqlalchemy import Connection, RowMapping, delete, insert, select, update
 
 from privacygauge.errors import InputError
 from privacygauge.holdout.guards import Calibrated, Exact, Rounded
-from privacygauge.holdout.ladder import Ladder
+from privacygauge.holdout.ladder import Ladder, RelativeLadder
 from privacygauge.holdout.mechanism import GuardState, MarkedSubmission
 from privacygauge.holdout.server.accounts import (
     checked_name,
@@ -23,13 +23,16 @@ from privacygauge.holdout.server.database import begun_board, writing
 from privacygauge.holdout.server.schema import (
     ACCOUNT,
     EXACT,
+    FINAL,
     KEPT,
     STATE,
     SUBMISSION,
+    VOIDED,
     state_columns,
 )
 
 MERGE = "merge"
+VOID = "void"
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,55 @@ def absorb_account(
     return best
 
 
+def void_submission(board: Board, number: int, reason: str) -> float | None:
+    """Void one submission; return the best score that its account has without it.
+
+    It stays in the log, and the budget that it took is not given back. The guard's state, the
+    account's best score and its choice for the end are as if it had never been made; answers to
+    later submissions stay as they were given.
+
+    Parameters
+    ----------
+    board : Board
+        A board of `server.open_board`.
+    number : int
+        Which submission, as on its receipt.
+    reason : str
+        For the log of actions.
+
+    Raises
+    ------
+    InputError
+        If there is no such submission, it is void already, or an answer depends on labels that
+        were not kept.
+    """
+    checked_reason(reason)
+    with board.turn, writing(board.engine) as connection:
+        begun_board(connection)
+        own = select(SUBMISSION.c.account_id).where(SUBMISSION.c.number == number)
+        account = connection.execute(own).scalar_one_or_none()
+        if account is None:
+            raise InputError(f"there is no submission {number}")
+        if connection.execute(select(VOIDED).where(VOIDED.c.number == number)).first() is not None:
+            raise InputError(f"submission {number} is void already")
+        best = leave_out(board, connection, number, account)
+        write_action(connection, VOID, account, f"{number}: {reason}")
+    return best
+
+
+def leave_out(board: Board, connection: Connection, number: int, account: int) -> float | None:
+    """Void a submission of an account in a transaction; return its best score after that."""
+    connection.execute(insert(VOIDED).values(number=number))
+    connection.execute(delete(FINAL).where(FINAL.c.number == number))
+    row = connection.execute(select(ACCOUNT).where(ACCOUNT.c.id == account)).mappings().one()
+    held = row["merged_into"] or account
+    holder = connection.execute(select(ACCOUNT).where(ACCOUNT.c.id == held)).mappings().one()
+    best, best_number = _replay_account(board, connection, holder)
+    values = {"best": best, "best_number": best_number}
+    connection.execute(update(ACCOUNT).where(ACCOUNT.c.id == held).values(values))
+    return best
+
+
 def check_merge(name: str, other: str, reason: str) -> None:
     """Raise if two names and a reason cannot be a merger, whatever the database holds."""
     if checked_name(name) == checked_name(other):
@@ -137,12 +189,13 @@ def _submissions(
     board: Board, connection: Connection, held: int, replayed: bool
 ) -> Iterator[tuple[RowMapping, MarkedSubmission]]:
     """Return an account's submissions in order, with the true labels if they are replayed."""
-    by_score = isinstance(board.guard, Exact | Rounded | Calibrated | Ladder)
+    by_score = isinstance(board.guard, Exact | Rounded | Calibrated | Ladder | RelativeLadder)
     query = (
         select(SUBMISSION, EXACT.c.public, KEPT.c.content)
         .outerjoin(EXACT, EXACT.c.number == SUBMISSION.c.number)
         .outerjoin(KEPT, KEPT.c.number == SUBMISSION.c.number)
         .where(SUBMISSION.c.account_id.in_(owned_by(connection, held)))
+        .where(SUBMISSION.c.number.not_in(select(VOIDED.c.number)))
         .order_by(SUBMISSION.c.number)
     )
     hidden = board.holdout
@@ -155,7 +208,8 @@ def _submissions(
         elif not replayed:
             yield row, MarkedSubmission(0, n, m)
         elif by_score and row["public"] is not None:
-            yield row, MarkedSubmission(round(row["public"] * n), n, m, row["claimed"])
+            score = row["public"]
+            yield row, MarkedSubmission(round(score * n), n, m, row["claimed"], score=score)
         else:
             raise InputError(
                 f"submission {row['number']} was not kept, and the guard {board.guard.name} "

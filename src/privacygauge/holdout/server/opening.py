@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import secrets
-from dataclasses import dataclass, field, fields
+import zlib
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sqlalchemy import Connection, Engine, RowMapping, insert, update
+from sqlalchemy import Connection, Engine, RowMapping, insert, select, update
 
 from privacygauge.core.checks import Bools
 from privacygauge.errors import InputError
-from privacygauge.holdout.guards import default_guard, guard_for, guard_named
+from privacygauge.holdout.guards import guard_for, guard_named
+from privacygauge.holdout.honest import default_guard_of
 from privacygauge.holdout.mechanism import content
 from privacygauge.holdout.metrics import Metric, Values, metric_named
 from privacygauge.holdout.oracle import Budget, Holdout
@@ -27,7 +30,7 @@ from privacygauge.holdout.server.database import (
     wait_for_makers,
     writing,
 )
-from privacygauge.holdout.server.schema import BOARD
+from privacygauge.holdout.server.schema import BOARD, NAMES
 
 
 def open_or_begin(
@@ -52,6 +55,8 @@ def open_or_begin(
                 row = _begun(connection, first or first_row(labels, wanted))
             truth = metric_named(row["metric"]).truth(labels, None)[0]
             _check_same(row, truth, wanted, database_name(engine))
+            ids = _same_names(connection, "points", wanted.ids, database_name(engine))
+            classes = _same_names(connection, "classes", wanted.classes, database_name(engine))
             limits = {field.name: getattr(budget, field.name) for field in fields(budget)}
             given = {name: value for name, value in limits.items() if value is not None}
             if given:
@@ -59,7 +64,7 @@ def open_or_begin(
     except InputError:
         engine.dispose()
         raise
-    return board_of(row, truth, engine)
+    return replace(board_of(row, truth, engine), ids=ids, classes=classes)
 
 
 def board_of(row: RowMapping, truth: Values, engine: Engine) -> Board:
@@ -74,6 +79,28 @@ def board_of(row: RowMapping, truth: Values, engine: Engine) -> Board:
         private=private,
         public=public_of(row),
     )
+
+
+def _names(connection: Connection, of: str) -> tuple[str, ...] | None:
+    packed = connection.execute(select(NAMES.c.names).where(NAMES.c.of == of)).scalar_one_or_none()
+    return None if packed is None else tuple(json.loads(zlib.decompress(bytes(packed))))
+
+
+def _same_names(
+    connection: Connection, of: str, given: tuple[str, ...] | None, name: str
+) -> tuple[str, ...] | None:
+    """Return the names of points or classes, kept with the board once they are given."""
+    kept = _names(connection, of)
+    if kept is None and given is not None:
+        packed = zlib.compress(json.dumps(given).encode(), 1)
+        connection.execute(insert(NAMES).values(of=of, names=packed))
+        return given
+    if given is not None and given != kept:
+        raise InputError(
+            f"{name} belongs to other names of {of}, or the same in another order: name the file "
+            "of labels that the board was begun with"
+        )
+    return kept
 
 
 @dataclass(frozen=True)
@@ -94,6 +121,10 @@ class BoardOptions:
     """The share of the points that the guard answers about."""
     mask: Bools | None = field(default=None, repr=False)
     """(n,) Those points themselves, where they are known."""
+    ids: tuple[str, ...] | None = field(default=None, repr=False)
+    """(n,) Names of the points."""
+    classes: tuple[str, ...] | None = field(default=None, repr=False)
+    """Names of the classes from 0."""
 
     def __post_init__(self) -> None:
         if self.scope not in (None, *SCOPES):
@@ -121,8 +152,9 @@ def first_row(labels: ArrayLike, wanted: BoardOptions) -> dict[str, object]:
     if wanted.public is not None:
         mask = _draw_public(truth, metric, wanted.public)
     seen = truth if mask is None else truth[mask]
-    guard = default_guard(metric.points(seen))
-    if wanted.guard is not None:
+    if wanted.guard is None:
+        guard = default_guard_of(Holdout(seen, n_classes, metric))
+    else:
         guard = guard_for(guard_named(wanted.guard), metric, seen)
     key = secrets.token_bytes(32)
     return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -16,7 +17,12 @@ _TEMPLATES = files("privacygauge.holdout.server") / "templates"
 
 def render_page(standings: Standings) -> str:
     """Return the page; all user input is escaped."""
-    return _template().render(board=standings)
+    return _template("board.html.j2").render(board=standings)
+
+
+def render_team(told: Mapping[str, object]) -> str:
+    """Return the page of a team, or the form to sign in; all user input is escaped."""
+    return _template("team.html.j2").render(**told)
 
 
 @cache
@@ -26,12 +32,12 @@ def style() -> str:
 
 
 @cache
-def _template() -> Template:
+def _template(name: str) -> Template:
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters |= {"whole": "{:,}".format, "share": _share, "minute": _minute}
-    text = (_TEMPLATES / "board.html.j2").read_text(encoding="utf-8")
+    text = (_TEMPLATES / name).read_text(encoding="utf-8")
     return environment.from_string(text)
 
 

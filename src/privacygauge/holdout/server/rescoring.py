@@ -1,4 +1,4 @@
-"""A board's submissions scored again, in order: after labels were corrected or accounts hidden.
+"""A board's submissions scored again, in order: with corrected labels, or by another rule.
 
 Only where they were kept, which the owner asks for when a board is begun. The whole contest goes
 along, in one transaction.
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from sqlalchemy import Connection, Engine, RowMapping, Table, func, insert, select, text, update
 
 from privacygauge.errors import InputError
-from privacygauge.holdout.metrics import metric_named
+from privacygauge.holdout.metrics import Metric, metric_named
 from privacygauge.holdout.server.accounts import known_account
 from privacygauge.holdout.server.board import Board, unpack_submission
 from privacygauge.holdout.server.database import (
@@ -27,7 +27,7 @@ from privacygauge.holdout.server.database import (
     wait_for_makers,
     writing,
 )
-from privacygauge.holdout.server.merging import MERGE, absorb_account
+from privacygauge.holdout.server.merging import MERGE, VOID, absorb_account, leave_out
 from privacygauge.holdout.server.opening import BoardOptions, board_of, first_row, public_of
 from privacygauge.holdout.server.schema import (
     ACCOUNT,
@@ -36,12 +36,21 @@ from privacygauge.holdout.server.schema import (
     FINAL,
     INVITATION,
     KEPT,
+    NAMES,
     PHASE,
     SUBMISSION,
 )
 
-_OF_LABELS = ("label_key", "label_digest", "points", "private_points")
-"""Columns of `BOARD` that depend on the labels; all others are kept."""
+_OF_LABELS = (
+    "label_key",
+    "label_digest",
+    "points",
+    "private_points",
+    "metric",
+    "guard",
+    "public",
+)
+"""Columns of `BOARD` that depend on labels, metric, guard and public part; all others are kept."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +83,15 @@ class RescoredBoard:
     """Teams whose place or score changed, by their new place."""
 
 
-def rescore(source: Engine, database: str | Path, labels: ArrayLike) -> RescoredBoard:
+def rescore(
+    source: Engine,
+    database: str | Path,
+    labels: ArrayLike,
+    *,
+    metric: str | None = None,
+    guard: str | None = None,
+    public: float | None = None,
+) -> RescoredBoard:
     """Score a board's submissions again on a new one, made in `database`; return the changes.
 
     The new board is the same contest: guard, scope, key, limits, phases, title, rules, accounts
@@ -94,11 +111,18 @@ def rescore(source: Engine, database: str | Path, labels: ArrayLike) -> Rescored
         A new database: SQLite or PostgreSQL, whatever the old one is.
     labels : array_like of shape (n,)
         The hidden labels, corrected or the same.
+    metric, guard : str, optional
+        Another metric of the same submissions, and another guard; by default as they are. With
+        another metric the default guard is that of a new board.
+    public : float, optional
+        Share of the points, in (0, 1), that answers are about on the new board: drawn afresh. By
+        default the same points.
 
     Raises
     ------
     InputError
-        If submissions were not kept, or the new database has a board already.
+        If submissions were not kept, the new database has a board already, or the metric asks for
+        other submissions.
     """
     with reading(source) as old:
         row = old.execute(select(BOARD)).mappings().one_or_none()
@@ -110,9 +134,14 @@ def rescore(source: Engine, database: str | Path, labels: ArrayLike) -> Rescored
             )
         if len(labels) != row["n"]:  # type: ignore[arg-type]
             raise InputError(_not_empty(row["n"]))
-        truth, _ = metric_named(row["metric"]).truth(labels, row["n_classes"] or None)
+        measure = _same_form(metric_named(row["metric"]), metric, row["n_classes"])
+        truth, _ = measure.truth(labels, row["n_classes"] or None)
         wanted = BoardOptions(
-            row["n_classes"] or None, metric_name=row["metric"], mask=public_of(row)
+            row["n_classes"] or None,
+            guard=guard or (row["guard"] if measure.name == row["metric"] else None),
+            metric_name=measure.name,
+            public=public,
+            mask=public_of(row),
         )
         of_labels = first_row(labels, wanted)
         begun = {**row, **{name: of_labels[name] for name in _OF_LABELS}, "used": 0, "asking": 0}
@@ -123,9 +152,19 @@ def rescore(source: Engine, database: str | Path, labels: ArrayLike) -> Rescored
                 if board_row(new) is not None:
                     raise InputError(_not_empty(row["n"]))
                 new.execute(insert(BOARD).values(begun))
+                _insert(new, NAMES, old.execute(select(NAMES)).mappings().all())
                 return _copy_contest(old, new, board_of(begun_board(new), truth, engine))
         finally:
             engine.dispose()
+
+
+def _same_form(old: Metric, asked: str | None, n_classes: int) -> Metric:
+    """Return the new board's metric, which must score the submissions that the old one did."""
+    new = old if asked is None else metric_named(asked)
+    same = new.form == old.form and new.numbers == old.numbers
+    if not same or new.width(n_classes) != old.width(n_classes):
+        raise InputError(f"the metric {new.name} asks for other submissions than {old.name}")
+    return new
 
 
 def _not_empty(n: int) -> str:
@@ -142,23 +181,23 @@ def _copy_contest(old: Connection, new: Connection, board: Board) -> RescoredBoa
     # The state before the first submission; mergers are repeated at their time.
     fresh = {"used": 0, "best": None, "best_number": None, "merged_into": None}
     _insert(new, ACCOUNT, [{**row, **fresh} for row in accounts])
-    mergers = [row for row in actions if row["kind"] == MERGE]
+    replayed = [row for row in actions if row["kind"] in (MERGE, VOID)]
     numbers: dict[int, int] = {}
     changed = 0
     query = select(SUBMISSION, KEPT.c.content).join(KEPT, KEPT.c.number == SUBMISSION.c.number)
     query = query.order_by(SUBMISSION.c.number).execution_options(yield_per=100)
     form = board.holdout.metric.form
     for row in old.execute(query).mappings():
-        while mergers and mergers[0]["time"] <= row["time"]:
-            _merge(board, new, mergers.pop(0), by_id)
+        while replayed and replayed[0]["time"] <= row["time"]:
+            _act_again(board, new, replayed.pop(0), by_id=by_id, numbers=numbers)
         if row["account_id"] in left_out:
             continue
         sent = unpack_submission(bytes(row["content"]), board.n, board.holdout.n_classes, form)
         again = board.again(new, by_id[row["account_id"]]["name"], sent, row)
         numbers[row["number"]] = again.number
         changed += again.score != row["score"]
-    for action in mergers:
-        _merge(board, new, action, by_id)
+    for action in replayed:
+        _act_again(board, new, action, by_id=by_id, numbers=numbers)
     for table in (PHASE, INVITATION):
         _insert(new, table, old.execute(select(table)).mappings().all())
     _insert(new, ACTION, actions)
@@ -180,10 +219,19 @@ def _insert(connection: Connection, table: Table, rows: Sequence[Mapping[Any, An
         connection.execute(insert(table), [dict(row) for row in rows])
 
 
-def _merge(
-    board: Board, connection: Connection, action: RowMapping, by_id: Mapping[int, RowMapping]
+def _act_again(
+    board: Board,
+    connection: Connection,
+    action: RowMapping,
+    by_id: Mapping[int, RowMapping],
+    numbers: Mapping[int, int],
 ) -> None:
-    """Make a merger again: the account that stays is the first word of its reason."""
+    """Repeat a merger or a voided submission, which its reason begins with."""
+    if action["kind"] == VOID:
+        number = int(action["reason"].partition(":")[0])
+        if number in numbers:
+            leave_out(board, connection, numbers[number], action["account_id"])
+        return
     goes = by_id[action["account_id"]]["name"]
     named = [
         row["name"]

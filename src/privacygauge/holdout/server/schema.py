@@ -18,12 +18,13 @@ from sqlalchemy import (
     String,
     Table,
     UniqueConstraint,
+    false,
 )
 
 from privacygauge.holdout.mechanism import GuardState
 
-VERSION = 3
-"""Version of this schema. A database of version 2 is migrated to it, any other refused."""
+VERSION = 4
+"""Version of this schema. Databases of versions 2 and 3 are migrated to it, others refused."""
 
 METADATA = MetaData()
 
@@ -57,9 +58,12 @@ BOARD = Table(
     Column("looks", Integer, nullable=False, server_default="0"),
     Column("looked_at", Integer, nullable=False, server_default="0"),
     Column("state_key", LargeBinary, nullable=False),
+    Column("published", Boolean, nullable=False, server_default=false()),
+    Column("judged_by", String, nullable=False, server_default="exact"),
 )
 """One row: labels, metric, guard and limits, the page's texts, and the number of accounts that have
 submitted. `public` has a bit for each point that the guard sees; without it the guard sees all.
+`judged_by` is the score that decides for teams without a choice: ``exact`` or ``shown``.
 `points` and `private_points` are the metric's for either part.
 """
 
@@ -127,6 +131,21 @@ EXACT = Table(
 )
 """For the owner: each submission's score on the points behind the guard, and on the others."""
 
+VOIDED = Table(
+    "voided",
+    METADATA,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+)
+"""Submissions that the owner has voided: they stay in the log and count for nothing else."""
+
+NAMES = Table(
+    "names",
+    METADATA,
+    Column("of", String, primary_key=True),
+    Column("names", LargeBinary, nullable=False),
+)
+"""Names of the ``points`` in the order of the labels, and of the ``classes`` from 0, packed."""
+
 FINAL = Table(
     "final",
     METADATA,
@@ -176,9 +195,12 @@ ADDED = {
         "rules",
         "looks",
         "looked_at",
-    )
+    ),
+    3: ("published", "judged_by"),
 }
-"""Columns of `BOARD` that a database of an older version lacks; `ACCOUNT` lacks its last two."""
+"""Columns of `BOARD` that each version lacks and the next has; with version 3 `ACCOUNT` got its
+last two.
+"""
 
 
 def _triggers(table: str, same: str) -> dict[str, tuple[str, ...]]:

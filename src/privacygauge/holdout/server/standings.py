@@ -11,16 +11,18 @@ from dataclasses import asdict, dataclass, fields
 from sqlalchemy import Connection, Engine, RowMapping, false, func, select
 
 from privacygauge.errors import InputError
-from privacygauge.holdout.bounds import kl_bias, transcript_nats
+from privacygauge.holdout.bounds import frequency_bias, transcript_nats
+from privacygauge.holdout.honest import guard_cost
 from privacygauge.holdout.metrics import ACCURACY, metric_bias
 from privacygauge.holdout.server import contest
-from privacygauge.holdout.server.accounts import known_account
-from privacygauge.holdout.server.board import Board, Receipt, now, receipt_of
+from privacygauge.holdout.server.accounts import known_account, owned_by
+from privacygauge.holdout.server.board import Board, Receipt, receipt_of
 from privacygauge.holdout.server.database import database_name, reading
 from privacygauge.holdout.server.ending import Ending, ending_of
-from privacygauge.holdout.server.schema import ACCOUNT, BOARD, EXACT, SUBMISSION
+from privacygauge.holdout.server.schema import ACCOUNT, BOARD, EXACT, FINAL, SUBMISSION
 
 _ROWS = 1_000
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ class Standings:
     places: tuple[Place, ...]
     """The first 1,000 accounts, best first; of equal ones the earlier first."""
     ending: Ending | None
-    """Every team's private score, once all phases are over and where points were kept for it."""
+    """Every team's private score, once the owner has published it."""
 
 
 def standings(board: Board) -> Standings:
@@ -108,8 +110,7 @@ def standings(board: Board) -> Standings:
         rows = connection.execute(places).mappings().all()
         accounts = connection.execute(select(func.count()).select_from(ACCOUNT)).scalar_one()
         phases = tuple(Phase(**phase) for phase in contest.phases(connection))
-        over = row["public"] is not None and contest.has_ended(connection, now())
-        result = ending_of(connection) if over else None
+        result = ending_of(connection) if row["published"] else None
     same = ("rules", "metric", "n_classes", "guard", "scope", "used", "nats", "per_account",
             "per_day", "finals")  # fmt: skip
     return Standings(
@@ -138,6 +139,28 @@ def own_submissions(board: Board, account: str, after: int, most: int) -> list[R
     with reading(board.engine) as connection:
         known_account(connection, account)
         return [receipt_of(row) for row in connection.execute(query).mappings()]
+
+
+def latest_submissions(board: Board, account: str, most: int) -> list[Receipt]:
+    """Return an account's latest receipts, the last first."""
+    with reading(board.engine) as connection:
+        holder = known_account(connection, account)
+        query = (
+            select(SUBMISSION, ACCOUNT.c.name)
+            .join(ACCOUNT)
+            .where(SUBMISSION.c.account_id.in_(owned_by(connection, holder["id"])))
+            .order_by(SUBMISSION.c.number.desc())
+            .limit(most)
+        )
+        return [receipt_of(row) for row in connection.execute(query).mappings()]
+
+
+def chosen_submissions(board: Board, account: str) -> set[int]:
+    """Return the numbers of the submissions that an account chose for the end."""
+    with reading(board.engine) as connection:
+        holder = known_account(connection, account)
+        own = select(FINAL.c.number).where(FINAL.c.account_id == holder["id"])
+        return set(connection.execute(own).scalars())
 
 
 def exact_scores(engine: Engine) -> dict[int, float]:
@@ -244,9 +267,10 @@ def promise(board: Board, now: Standings) -> str:
 
     def most_gained(nats: float) -> float:
         if metric == ACCURACY:
-            return kl_bias(nats, now.n, now.n_classes)
+            return frequency_bias(nats, now.n, largest)
         return metric_bias(metric, hidden.labels, nats)
 
+    largest = metric.chance(hidden.labels)
     accounts = max(1, now.accounts)
     most = None if now.left is None else now.used + now.left
     each = None if now.per_account is None else accounts * now.per_account
@@ -263,8 +287,24 @@ def promise(board: Board, now: Standings) -> str:
     elif now.nats is not None and (by_nats := most_gained(now.nats)) <= bias:
         bias = by_nats
         whose = "any number of accounts"
+    points = f"{100 * bias:.2g} points {'of accuracy' if metric == ACCURACY else 'in a hundred'}"
+    guess = f"the best guess of who knows how frequent each value is ({largest:.4g})"
+    if bias >= 1 - largest - _ROUNDING:
+        return (
+            f": together they promise nothing, since {points} over {guess} is all there is to "
+            "gain: lower --total, or set --nats"
+        )
     return (
-        f": in all they let no attack from {whose} without knowledge of the points gain more than "
-        f"{100 * bias:.2g} points {'of accuracy' if metric == ACCURACY else 'in a hundred'} over "
-        "guessing (probability 0.95)"
+        f": in all they let no attack from {whose} without further knowledge of the points gain "
+        f"more than {points} over {guess} (probability 0.95)"
+    )
+
+
+def cost(board: Board) -> str:
+    """Describe the cost of the guard for honest teams, in a contest made up for these points."""
+    found = guard_cost(board.holdout, board.guard)
+    return (
+        f"In a made-up contest of {found.teams} honest teams with {found.submissions} submissions "
+        f"each the guard hides {100 * found.hidden:.2g} points, moves a team by "
+        f"{found.places:.1f} places (rank correlation with exact scores {found.ranks:.2f})"
     )

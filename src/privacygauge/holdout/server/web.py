@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import Depends, FastAPI, Header, HTTPException, Query, Request
 from fastapi.responses import HTMLResponse, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from privacygauge.core.versions import own_version
@@ -18,11 +19,18 @@ from privacygauge.holdout.server.accounts import account_of_token
 from privacygauge.holdout.server.board import Board, Receipt, RemainingBudget, now
 from privacygauge.holdout.server.database import reading
 from privacygauge.holdout.server.outside import ANSWERS, Outside, RateError, RateLimit, problems
+from privacygauge.holdout.server.receiving import (
+    SECONDS_FOR_BODY,
+    receive_submission,
+    round_score,
+)
 from privacygauge.holdout.server.standings import Standings, own_submissions, standings
+from privacygauge.holdout.server.team import add_team_page
 
-_SECONDS_FOR_BODY = 60.0
 _MOST_RECEIPTS = 100
 _LAST = 2**31 - 1
+_PARSERS = 2
+"""Number of bodies that are parsed at the same time."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +39,16 @@ class Health:
 
     status: str
     """``ok``."""
+
+
+@dataclass(frozen=True)
+class Invited:
+    """An invitation that is used: in the body of a request, since addresses are logged."""
+
+    invitation: Annotated[str, Field(min_length=1, max_length=100)]
+    """The code."""
+    name: Annotated[str, Field(min_length=1, max_length=64)]
+    """Name of the account."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +101,7 @@ def application(board: Board, rates: Rates | None = None) -> FastAPI:
     app.state.rate = RateLimit(rates.account)
     # First come, first served: those who wait for a lock of threads, or of SQLite, have no order.
     app.state.turn = asyncio.Lock()
+    app.state.parsing = asyncio.Semaphore(_PARSERS)
     app.add_middleware(Outside, rate=RateLimit(rates.address))
     _add_routes(app, board)
     for kind, answer in ANSWERS.items():
@@ -107,6 +126,10 @@ def _add_routes(app: FastAPI, board: Board) -> None:
     app.add_api_route("/health", health, methods=["GET"], responses=problems())
     app.add_api_route("/", front, methods=["GET"], response_class=HTMLResponse)
     app.add_api_route("/style.css", style, methods=["GET"], include_in_schema=False)
+    for path, answer in (("/board", show_standings), ("/health", health), ("/", front),
+                         ("/style.css", style)):  # fmt: skip
+        app.add_api_route(path, answer, methods=["HEAD"], include_in_schema=False)
+    add_team_page(app)
 
 
 def _request_body(board: Board) -> dict[str, Any]:
@@ -177,20 +200,15 @@ async def submit(
     wait = request.app.state.rate.wait(account)
     if wait:
         raise RateError(wait)
-    metric = board.holdout.metric
-    m = board.holdout.n_classes
-    most = bodies.largest_body(board.n, m, metric, board.ids)
+    most = bodies.most_bytes(board)
     headers = request.headers
     kind = bodies.check_head(headers.get("content-type"), headers.get("content-length"), most)
-    body = await bodies.read_body(request.stream(), most, _SECONDS_FOR_BODY)
-
-    labels: Any = await run_in_threadpool(
-        bodies.labels_in, body, kind, columns=metric.width(m), ids=board.ids
+    # What would not be scored is not read.
+    await run_in_threadpool(board.check_allowed, account, idempotency_key)
+    body = await bodies.read_body(request.stream(), most, SECONDS_FOR_BODY)
+    return await receive_submission(
+        request, account, body, kind, key=idempotency_key, claimed=claimed
     )
-    async with request.app.state.turn:
-        return await run_in_threadpool(
-            board.submit, account, labels, key=idempotency_key, claimed=claimed
-        )
 
 
 def receipts(
@@ -199,7 +217,10 @@ def receipts(
     after: Annotated[int, Query(description="Only those with higher numbers.", ge=0, le=_LAST)] = 0,
 ) -> list[Receipt]:
     """Return your own submissions in order, at most 100 at once."""
-    return own_submissions(request.app.state.board, account, after, _MOST_RECEIPTS)
+    board: Board = request.app.state.board
+    return [
+        round_score(board, each) for each in own_submissions(board, account, after, _MOST_RECEIPTS)
+    ]
 
 
 def account(request: Request, account: Account) -> RemainingBudget:
@@ -217,13 +238,10 @@ def finals(
     return contest.choose_submissions(request.app.state.board.engine, account, number, now())
 
 
-def sign_up(
-    request: Request,
-    invitation: Annotated[str, Query(description="Yours.", min_length=1, max_length=100)],
-    name: Annotated[str, Query(description="Of the account.", min_length=1, max_length=64)],
-) -> SignedUp:
+def sign_up(request: Request, invited: Invited) -> SignedUp:
     """Make an account with an invitation, and get its token: once."""
-    return SignedUp(contest.sign_up(request.app.state.board.engine, invitation, name))
+    engine = request.app.state.board.engine
+    return SignedUp(contest.sign_up(engine, invited.invitation, invited.name))
 
 
 def show_standings(request: Request) -> Standings:
