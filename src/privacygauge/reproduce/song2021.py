@@ -64,7 +64,7 @@ def song_table4(effort: Effort) -> Table:
             x, y, np.repeat([side.inside(len(y)) for side in sides], n, axis=0), EPOCHS
         )
         # Of Texas100 no shadow model is published.
-        weak = (
+        weak: Any = (
             []
             if own
             else parts[1].train(x, y, np.repeat([PUBLISHED.inside(len(y))], n, axis=0), FEWER)

@@ -124,7 +124,8 @@ def trained_sides(
     chosen = setting(data, effort.seed)
     networks = NETWORKS
     if data != LOCATION:
-        networks = replace(networks, make=replace(networks.make, activation=chosen.activation))
+        make = replace(SONG_MITTAL_2021_RELU, activation=chosen.activation)
+        networks = replace(networks, make=make)
     asked = np.arange(chosen.n_asked)
     return seen_inside(
         networks,
