@@ -241,3 +241,16 @@ def test_two_frequent_classes_keep_the_promise():
         gained = float(((votes > 0) == labels).mean()) - 1 / m
         broken += gained > b.bias_for_labels(Exact(), n, m, k, largest)
     assert broken <= 0.05 * games + 2
+
+
+@pytest.mark.parametrize(("n", "m"), [(10_000, 3), (10_000, 10), (2_000, 40)])
+def test_the_points_of_algorithm_2_follow_from_the_queries(n, m):
+    """The largest example budget that the queries determine: one point more would need more."""
+    for k in (b.reconstruction_queries(n, m), 3 * b.reconstruction_queries(12 * m, m)):
+        t = b.reconstruction_size(n, m, k)
+        assert b.reconstruction_queries(t, m) <= k
+        assert t == n or b.reconstruction_queries(t + 1, m) > k
+    with pytest.raises(InputError, match=f"got m {m}, n {n}, k 5"):
+        b.reconstruction_size(n, m, 5)
+    with pytest.raises(InputError, match="needs m of at least 3"):
+        b.reconstruction_size(n, 2, 10_000)

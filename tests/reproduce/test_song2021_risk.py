@@ -11,6 +11,7 @@ from privacygauge.reproduce.song2021_risk import (
     song_fig11,
     song_table6,
 )
+from privacygauge.reproduce.song2021_settings import LOCATION
 from tests.classifier.made import made_up
 
 CUTS = song2021_risk.CUTS
@@ -33,9 +34,9 @@ def views():
     pairs = [(Side(4, 2.5), Side(5, 2.5)), (Side(6, 2.5), Side(7, 2.5))]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(song2021_white_box, "authors_predictions", given.get)
-        patch.setattr(song2021_white_box, "trained_sides", lambda effort, n: pairs)
-        made = song2021_risk._views(Effort())
-        patch.setattr(song2021_risk, "_views", lambda effort: made)
+        patch.setattr(song2021_white_box, "trained_sides", lambda *_: pairs)
+        made = song2021_risk._views(Effort(), LOCATION)
+        patch.setattr(song2021_risk, "_views", lambda *_: made)
         yield {view.name: view for view in made}
 
 

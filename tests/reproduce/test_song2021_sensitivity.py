@@ -5,13 +5,14 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.reproduce import Effort, song2021_sensitivity
 from privacygauge.reproduce.song2021 import TARGET
 from privacygauge.reproduce.song2021_sensitivity import _folds, song_fig7
+from privacygauge.reproduce.song2021_settings import LOCATION, DataSetting, Side
 
 
 def test_every_member_is_removed_once():
-    folds = _folds(4, 0)
+    folds = _folds(4, TARGET, 0)
     assert [len(fold) for fold in folds] == [250] * 4
     np.testing.assert_array_equal(np.sort(np.concatenate(folds)), np.arange(TARGET.n_train))
-    assert not np.array_equal(_folds(4, 1)[0], folds[0])
+    assert not np.array_equal(_folds(4, TARGET, 1)[0], folds[0])
 
 
 def test_only_the_members_own_removal_counts_for_its_net_influence(monkeypatch):
@@ -30,7 +31,9 @@ def test_only_the_members_own_removal_counts_for_its_net_influence(monkeypatch):
         logits[:, np.arange(len(y)), y] = noise + inside * by_heart
         return logits
 
-    monkeypatch.setattr(song2021_sensitivity, "location30", lambda: (np.zeros((4000, 1)), y))
+    sides = Side(0, 1000), Side(2000, 1000)
+    data = DataSetting(LOCATION, np.zeros((4000, 1)), y, sides, "relu")
+    monkeypatch.setattr(song2021_sensitivity, "setting", lambda *_: data)
     monkeypatch.setattr(song2021_sensitivity, "train_all", remembered)
     rows = {row.label: row.cells for row in song_fig7(Effort(quick=True)).rows}
     assert len(set(states[0])) == 1

@@ -21,7 +21,7 @@ def table(monkeypatch):
     }
     pairs = [(Side(4, 2.5), Side(5, 2.5)), (Side(6, 2.5), Side(7, 2.5))]
     monkeypatch.setattr(song2021_white_box, "authors_predictions", given.get)
-    monkeypatch.setattr(song2021_white_box, "trained_sides", lambda effort, n: pairs)
+    monkeypatch.setattr(song2021_white_box, "trained_sides", lambda *_: pairs)
     return song_table3(Effort())
 
 

@@ -39,9 +39,13 @@ def own_file(name: str) -> Path | None:
 
     It is looked for in the folder of `data_in`, then in that of PRIVACYGAUGE_DATA.
     """
-    folders = (_NAMED.get(), os.environ.get(VARIABLE))
-    found = (file_in(Path(folder), name) for folder in folders if folder)
+    found = (file_in(folder, name) for folder in data_folders())
     return next((path for path in found if path is not None), None)
+
+
+def data_folders() -> list[Path]:
+    """Return the folders of the user's files, in the order in which they are looked through."""
+    return [Path(folder) for folder in (_NAMED.get(), os.environ.get(VARIABLE)) if folder]
 
 
 def file_in(folder: Path, name: str) -> Path | None:

@@ -230,6 +230,40 @@ def reconstruction_queries(n: int, m: int) -> int:
     return math.ceil(max(5 * n * math.log(m) / math.log(n / (4 * m)), 20 * m * math.log(n * m)))
 
 
+def reconstruction_size(n: int, m: int, k: int) -> int:
+    """Return how many of n labels k random queries determine with probability at least 1/2.
+
+    The largest t <= n for which `reconstruction_queries` asks for k or fewer: the example budget
+    of Algorithm 2. To find the labels takes a search that grows without bound in t.
+
+    Sources
+    -------
+    Feldman, Frostig and Hardt (2019), Theorem 4.5, for m >= 3. Below t = 4em its bound falls in
+    t; such t are not looked at.
+
+    Raises
+    ------
+    InputError
+        If m, n or k are too few for the theorem.
+    """
+    few = math.ceil(4 * math.e * m)
+    if m < 3 or n < few or reconstruction_queries(few, m) > k:
+        raise InputError(
+            f"Theorem 4.5 needs m of at least 3, n of at least {few} and enough queries for as "
+            f"many points, got m {m}, n {n}, k {k}"
+        )
+    # From 4em on more points never need fewer queries.
+    low = few
+    high = n
+    while low < high:
+        middle = (low + high + 1) // 2
+        if reconstruction_queries(middle, m) <= k:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
 def pointwise_rate(n: int, m: int, k: int) -> float:
     """Return sqrt(k/n)/m: the rate of Theorem 4.4. No constant is known: not a bias."""
     return math.sqrt(k / n) / m

@@ -47,7 +47,9 @@ class Reconstruction(Decoder):
     Whether the labels found are the only ones that give the answers is searched for too, and said
     in `DecodedLabels`: `converged` is true if they are, and then they are right. By Theorem 4.5
     `bounds.reconstruction_queries` random queries suffice with probability 1/2; a small fraction
-    of it does in practice (t = 40, m = 3: the theorem says 288, 30 do). The search may take time
+    of it does in practice (t = 40, m = 3: the theorem says 288, 30 do). How many points t the
+    budget determines by it is `bounds.reconstruction_size`; the default stays where a full search
+    is quick. The search may take time
     that grows without bound in t; where it ends without a labeling the t points are guessed. It
     needs exact answers: behind a guard that changes them `MessagePassing` stands in. All other
     points are guessed. It spends all of the oracle's budget and needs OR-Tools (the extra

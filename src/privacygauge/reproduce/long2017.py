@@ -189,7 +189,7 @@ ATTACKS: tuple[Attack, ...] = (
 
 def long_table1(effort: Effort) -> Table:
     """Return Table 1: the three attacks on a neural network."""
-    found = _three(effort)
+    found = play_three_attacks(effort)
     rows = tuple(
         Row(
             evaluation.name,
@@ -202,7 +202,7 @@ def long_table1(effort: Effort) -> Table:
         )
         for evaluation in found.evaluations
     )
-    return Table("long-table1", "Long et al. (2017), Table 1", rows, _notes(effort, QUICK_1))
+    return Table("long-table1", "Long et al. (2017), Table 1", rows, notes_of(effort, QUICK_1))
 
 
 def long_fig2(effort: Effort) -> Table:
@@ -211,7 +211,7 @@ def long_fig2(effort: Effort) -> Table:
     The best attack on a record is the one that is right most often about it: the largest of
     three noisy shares, as in the paper.
     """
-    found = _three(effort)
+    found = play_three_attacks(effort)
     assert found.measured is not None
     pdtp = found.measured.mean(axis=0)
     best = np.max([one.accuracy for one in found.per_target.values()], axis=0)
@@ -226,18 +226,15 @@ def long_fig2(effort: Effort) -> Table:
         )
     cells = {name: Cell(paper, reached[name]) for name, paper in BEST.items()}
     row = Row("best of three attacks", cells)
-    notes = (*_notes(effort, QUICK_1), _BEST)
+    notes = (*notes_of(effort, QUICK_1), _BEST)
     return Table("long-fig2", "Long et al. (2017), Figure 2", (row,), notes)
 
 
 def long_table2(effort: Effort) -> Table:
     """Return Table 2: the distance-based attack on three models of two data sets."""
-    attacks = (Distance(design="per-target"),)
     rows = []
     for number, (label, paper) in enumerate(TABLE_2.items()):
-        run = None if effort.run is None else effort.run / label
-        told = part_of(effort, number, len(TABLE_2))
-        found = _play(label, effort, attacks=attacks, progress=told, run=run, quick=QUICK_2)
+        found = play_distance_attack(label, effort, part_of(effort, number, len(TABLE_2)))
         evaluation = found.evaluations[0]
         published = (paper.accuracy, paper.precision, paper.recall)
         cells = {
@@ -248,7 +245,7 @@ def long_table2(effort: Effort) -> Table:
             "correlation": Cell(paper.correlation, _correlation(found, evaluation.title)),
         }
         rows.append(Row(label, cells))
-    notes = (*_notes(effort, QUICK_2), _ADULT)
+    notes = (*notes_of(effort, QUICK_2), _ADULT)
     return Table("long-table2", "Long et al. (2017), Table 2", tuple(rows), notes)
 
 
@@ -277,8 +274,32 @@ def _correlation(found: CandidateAudit, title: str) -> Estimate | Skipped:
     return replace(correlation.estimate, method=method)
 
 
-def _three(effort: Effort) -> CandidateAudit:
-    """Return the three attacks on a network; Table 1 and Figure 2 share the models."""
+def play_distance_attack(
+    label: str, effort: Effort, progress: Callable[[int, int], None] | None
+) -> CandidateAudit:
+    """Return the attack on a model of Table 2; the table and Figures 4 and 5 share the models.
+
+    Parameters
+    ----------
+    label : str
+        The model and its data, such as `NN-Adult`.
+    effort : Effort
+    progress : callable or None
+        Called with what is done and all there is to do for this model.
+    """
+    kept = effort.shared(f"long-table2-models-seed-{effort.seed}")
+    return _play(
+        label,
+        effort,
+        attacks=(Distance(design="per-target"),),
+        progress=progress,
+        run=None if kept is None else kept / label,
+        quick=QUICK_2,
+    )
+
+
+def play_three_attacks(effort: Effort) -> CandidateAudit:
+    """Return the three attacks on a network; Table 1 and Figures 1 and 2 share the models."""
     run = effort.shared(f"long-table1-models-seed-{effort.seed}")
     return _play(
         "NN-Purchase", effort, attacks=ATTACKS, progress=effort.progress, run=run, quick=QUICK_1
@@ -376,13 +397,26 @@ def _candidates(n: int, seed: int) -> Ints:
     return seeds.stream(seed, "reproduce", "candidates").choice(n, CANDIDATES, replace=False)
 
 
-def _notes(effort: Effort, quick: tuple[int, int, int]) -> tuple[str, ...]:
-    data = _STAND_IN if own_file(PURCHASES) is None else _OWN
+def notes_of(
+    effort: Effort, quick: tuple[int, int, int], data: str = "Purchase"
+) -> tuple[str, ...]:
+    """Return notes on the data, and on the size where that is not the paper's.
+
+    Parameters
+    ----------
+    effort : Effort
+    quick : tuple of int
+        Iterations, targets and measurements of the quick form.
+    data : str, default "Purchase"
+        `Adult` where no row is about purchases.
+    """
+    stand_in = _STAND_IN if own_file(PURCHASES) is None else _OWN
+    about = _ADULT if data == "Adult" else stand_in
     if effort.form == "full":
-        return (data,)
+        return (about,)
     iterations, n_targets, measurements = sizes(effort, quick)
     size = (
         f"{iterations} iterations, {n_targets} targets, PDTP from {measurements} of them; the "
         f"paper has {ITERATIONS}, {TARGETS} and {MEASUREMENTS}."
     )
-    return (data, f"Quick form: {size}" if effort.quick else size)
+    return (about, f"Quick form: {size}" if effort.quick else size)

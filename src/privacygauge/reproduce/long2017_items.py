@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from privacygauge.reproduce.item import Status, items
+from privacygauge.reproduce.long2017_points import (
+    FOUND,
+    HIGHEST,
+    LOWEST,
+    NEARLY_ALWAYS,
+    RARELY,
+    RIGHT,
+)
 from privacygauge.reproduce.verdict import (
+    Claim,
     Judgement,
     above,
     below,
@@ -29,15 +38,14 @@ ITEMS = items(
     ("table2", "models and data", Status.PARTLY,
      f"the three rows of Adult are on the paper's data; for the other three {_PURCHASE}"),
     ("table3", "training stability of classifiers", Status.DONE),
-    ("fig1", "three attacks against PDTP, record by record", Status.PARTLY,
-     f"its correlations are those of Table 1, without the points; {_PURCHASE}", "long-table1"),
+    ("fig1", "three attacks against PDTP, record by record", Status.STAND_IN, _PURCHASE),
     ("fig2", "the best of three attacks against PDTP", Status.STAND_IN,
      f"its correlation and shares, without the points; {_PURCHASE}"),
     ("fig3", "averages of PDTP", Status.STAND_IN, _PURCHASE),
-    ("fig4", "purchases: attack against PDTP, record by record", Status.PARTLY,
-     f"its correlations are those of Table 2, without the points; {_PURCHASE}", "long-table2"),
+    ("fig4", "purchases: attack against PDTP, record by record", Status.STAND_IN,
+     f"kept in its quick form; {_PURCHASE}"),
     ("fig5", "Adult: attack against PDTP, record by record", Status.PARTLY,
-     "its correlations are those of Table 2, without the points", "long-table2"),
+     "kept in its quick form"),
     ("fig6", "removing records", Status.STAND_IN,
      "the survey of 1.6 million people is not available; Adult, and as many records drawn from "
      "it, stand in"),
@@ -47,6 +55,7 @@ ITEMS = items(
 """All that the paper prints."""
 
 _ATTACKS = ("untargeted", "frequency", "distance")
+_MODELS_OF_PURCHASES = ("NN-Purchase", "NB-Purchase", "LR-Purchase")
 _BOUNDED = (
     "Bayes inference",
     "naive Bayes",
@@ -56,6 +65,36 @@ _BOUNDED = (
 )
 _OWN = {"purchases": lambda judgement: replace(judgement, same_data=("*",))}
 """With purchases of the reader's own all rows are about the paper's data."""
+
+
+def _rarely_found(names: tuple[str, ...]) -> tuple[Claim, ...]:
+    """Return the abstract's claim about a DTP below 0.5, of each attack or model."""
+    return tuple(
+        below(
+            f"{name}: right in {100 * RARELY:g}% at most, {LOWEST}",
+            (f"{name}, {LOWEST}", RIGHT),
+            RARELY,
+        )
+        for name in names
+    )
+
+
+def _nearly_always_found(names: tuple[str, ...]) -> tuple[Claim, ...]:
+    """Return the abstract's claims about a DTP above 4."""
+    share = f"{100 * NEARLY_ALWAYS:g}%"
+    return tuple(
+        claim
+        for name in names
+        for claim in (
+            above(
+                f"{name}: right in more than {share}, {HIGHEST}",
+                (f"{name}, {HIGHEST}", RIGHT),
+                NEARLY_ALWAYS,
+            ),
+            above(f"{name}: so for most records, {HIGHEST}", (f"{name}, {HIGHEST}", FOUND), 0.5),
+        )
+    )
+
 
 _MADE_UP = "made up, alpha 0.05, initial order"
 _ADULT = "Adult, alpha 0.05, initial order"
@@ -85,6 +124,44 @@ JUDGEMENTS: Mapping[str, Judgement] = {
                 ("distance", "correlation"),
                 ("frequency", "correlation"),
             ),
+        ),
+    ),
+    "long-fig1": Judgement(
+        margin=0.1,
+        on=_OWN,
+        claims=(
+            *(
+                above(f"{name}: accuracy and PDTP go together", (name, "correlation"))
+                for name in _ATTACKS
+            ),
+            *_rarely_found(_ATTACKS),
+            *_nearly_always_found(_ATTACKS),
+        ),
+    ),
+    "long-fig4": Judgement(
+        margin=0.1,
+        on=_OWN,
+        claims=(
+            *(
+                above(
+                    f"{name}: some records have a PDTP above 1",
+                    (f"{name}, PDTP above 1", "share of the records"),
+                )
+                for name in _MODELS_OF_PURCHASES
+            ),
+            *_rarely_found(_MODELS_OF_PURCHASES),
+            *_nearly_always_found(_MODELS_OF_PURCHASES),
+        ),
+    ),
+    "long-fig5": Judgement(
+        same_data=("*",),
+        margin=0.1,
+        claims=(
+            above(
+                "NN-Adult: some records have a PDTP above 1",
+                ("NN-Adult, PDTP above 1", "share of the records"),
+            ),
+            *_rarely_found(("NN-Adult", "NB-Adult", "LR-Adult")),
         ),
     ),
     "long-fig2": Judgement(

@@ -22,9 +22,9 @@ from privacygauge.reproduce.long2017_dtp import NETWORKS, PEOPLE, STEPS
 from privacygauge.reproduce.long2017_removal import ALPHA, ATTRIBUTES, MADE_UP
 from privacygauge.reproduce.protocol import Entry
 
-_GAME = "long-table1 long-table2 long-fig2 long-fig3"
-_ADULT = "long-table2 long-fig7 long-fig8"
-_PURCHASES = "long-table1 long-table2 long-fig2 long-fig3"
+_GAME = "long-table1 long-table2 long-fig[1-5]"
+_ADULT = "long-table2 long-fig5 long-fig7 long-fig8"
+_PURCHASES = "long-table1 long-table2 long-fig[1-4]"
 _NOT_PASSED_ON = "the purchases may not be passed on"
 _FITS = (
     "ten records at this rate train as far as single ones at the paper's, ten times faster: the "
@@ -76,17 +76,21 @@ ENTRIES = (
     Entry(_GAME, "5.2", "network, hidden units", paper=(64,), ours=LONG_2017.hidden),
     Entry(_GAME, "5.2", "network, activation", paper="tanh", ours=LONG_2017.activation),
     Entry(
-        "long-table2", "5.2", "network on Adult, epochs", paper=100, ours=TRAINING["Adult"].epochs
+        "long-table2 long-fig5",
+        "5.2",
+        "network on Adult, epochs",
+        paper=100,
+        ours=TRAINING["Adult"].epochs,
     ),
     Entry(
-        "long-table2",
+        "long-table2 long-fig5",
         "5.2",
         "network on Adult, learning rate",
         paper=0.01,
         ours=TRAINING["Adult"].rate,
     ),
     Entry(
-        "long-table2",
+        "long-table2 long-fig5",
         "5.2",
         "network on Adult, records a step",
         paper=None,
@@ -120,7 +124,7 @@ ENTRIES = (
         why=_FITS,
     ),
     Entry(
-        "long-table2 long-fig3",
+        "long-table2 long-fig3 long-fig4 long-fig5",
         "5.2",
         "naive Bayes, smoothing of categories",
         paper=None,
@@ -128,7 +132,7 @@ ENTRIES = (
         why="Laplace smoothing, by an amount that the paper does not name: the usual one",
     ),
     Entry(
-        "long-table2",
+        "long-table2 long-fig5",
         "5.2",
         "naive Bayes, numbers",
         paper=None,
@@ -136,7 +140,7 @@ ENTRIES = (
         why=_LEFT_OPEN,
     ),
     Entry(
-        "long-table2",
+        "long-table2 long-fig4 long-fig5",
         "5.2",
         "logistic regression",
         paper="Weka's logistic model trees",
@@ -145,28 +149,28 @@ ENTRIES = (
     ),
     Entry(_GAME, "5.2", "width of a bin of the predictions", paper=0.01, ours=BIN),
     Entry(
-        "long-table1 long-fig2",
+        "long-table1 long-fig1 long-fig2",
         "5.3",
         "untargeted attack, shadow models",
         paper=20,
         ours=Untargeted().models,
     ),
     Entry(
-        "long-table1 long-fig2",
+        "long-table1 long-fig1 long-fig2",
         "5.3",
         "untargeted attack, hidden units",
         paper=32,
         ours=Untargeted().network.hidden,
     ),
     Entry(
-        "long-table1 long-fig2",
+        "long-table1 long-fig1 long-fig2",
         "5.3",
         "untargeted attack, learning rate",
         paper=0.01,
         ours=Untargeted().network.learning_rate,
     ),
     Entry(
-        "long-table1 long-fig2",
+        "long-table1 long-fig1 long-fig2",
         "5.3",
         "untargeted attack, epochs",
         paper=30,
@@ -190,7 +194,7 @@ ENTRIES = (
     Entry(_GAME, "5.4", "iterations, each with two targets", paper=100, ours=ITERATIONS),
     Entry(_GAME, "5.4", "attacked records", paper=100, ours=TARGETS),
     Entry(
-        "long-table1 long-table2 long-fig2",
+        "long-table1 long-table2 long-fig1 long-fig2 long-fig4 long-fig5",
         "5.4",
         "iterations in which PDTP is measured",
         paper=(10),

@@ -55,7 +55,10 @@ class Outcome:
 IN_PARTS = frozenset(
     {
         "long-table1",
+        "long-fig1",
         "long-fig2",
+        "long-fig4",
+        "long-fig5",
         "long-table2",
         "meeus-table2",
         "meeus-table3",

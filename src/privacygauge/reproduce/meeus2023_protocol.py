@@ -21,6 +21,7 @@ from privacygauge.synthetic.attacks.attention_network import ATTENTION, EMBEDDIN
 from privacygauge.synthetic.attacks.meta import Forest
 from privacygauge.synthetic.attacks.query_based import QueryBased
 from privacygauge.synthetic.games.setting import Sizes
+from privacygauge.synthetic.generators.generator import BayNet, SynthPop
 from privacygauge.synthetic.selection import LogLikelihood, RareValue, Vulnerable
 
 _ALL = "meeus-*"
@@ -140,6 +141,38 @@ ENTRIES = (
     Entry(_QUERIES, "5.5", "random forest, trees", paper=100, ours=Forest().trees),
     Entry(_QUERIES, "5.5", "random forest, depth", paper=10, ours=Forest().depth),
     Entry(_ALL, "5.3", "generators", paper="reprosyn's", ours="PrivacyGauge's", why=_GENERATOR),
+    Entry(
+        "meeus-table2 meeus-table3 meeus-fig4",
+        "5.3",
+        "BayNet and PrivBayes, parents of a column, at most",
+        paper=None,
+        ours=BayNet().degree,
+        why=_LEFT_OPEN,
+    ),
+    Entry(
+        "meeus-table2 meeus-table3 meeus-fig4",
+        "5.3",
+        "BayNet and PrivBayes, intervals of a number",
+        paper=None,
+        ours=BayNet().bins,
+        why=_LEFT_OPEN,
+    ),
+    Entry(
+        "meeus-table2 meeus-table3 meeus-fig3a meeus-fig3b",
+        "5.3",
+        "SynthPop, records of a leaf, at least",
+        paper=None,
+        ours=SynthPop().least,
+        why=_LEFT_OPEN,
+    ),
+    Entry(
+        "meeus-fig4",
+        "5.3",
+        "PrivBayes, epsilon of the network and of the counts",
+        paper=None,
+        ours="half of it each",
+        why="the paper says that it is cut in two, and not how",
+    ),
     Entry("meeus-table3", "A", "embedding", paper=20, ours=EMBEDDING),
     Entry("meeus-table3", "A", "hidden units of the embedding", paper=20, ours=HIDDEN),
     Entry("meeus-table3", "A", "attention", paper=15, ours=ATTENTION),

@@ -18,11 +18,17 @@ from privacygauge.core import seeds
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.datasets.local_copies import location30
 from privacygauge.evaluate.playing import audit
 from privacygauge.evaluate.rates import mean
 from privacygauge.reproduce import song2021_printed
-from privacygauge.reproduce.song2021_settings import Side
+from privacygauge.reproduce.song2021_settings import (
+    LOCATION,
+    TEXAS,
+    Side,
+    available,
+    own_note,
+    setting,
+)
 from privacygauge.reproduce.table import Cell, Effort, Row, Table, part_of
 from privacygauge.runs.folder import kept_or_scratch
 
@@ -46,29 +52,42 @@ def song_table4(effort: Effort) -> Table:
     several times. Thresholds are learnt on a shadow model like the published one, and on one
     that is trained as the target is.
     """
-    x, y = location30()
+    data = setting(available(TEXAS), effort.seed)
+    own = data.name != LOCATION
+    sides = data.sides if own else (TARGET, ALIKE)
+    x = data.x
+    y = data.y
     n = 2 if effort.quick else PAIRS
     with kept_or_scratch(effort.run) as folder:
         parts = [_Part(Path(folder) / name, number, effort) for number, name in enumerate(_PARTS)]
-        inside = np.repeat([TARGET.inside(len(y)), ALIKE.inside(len(y))], n, axis=0)
-        values = parts[0].train(x, y, inside, EPOCHS)
-        weak = parts[1].train(x, y, np.repeat([PUBLISHED.inside(len(y))], n, axis=0), FEWER)
-    found: dict[str, list[dict[str, float]]] = {"published": [], "alike": []}
+        values = parts[0].train(
+            x, y, np.repeat([side.inside(len(y)) for side in sides], n, axis=0), EPOCHS
+        )
+        # Of Texas100 no shadow model is published.
+        weak: Any = (
+            []
+            if own
+            else parts[1].train(x, y, np.repeat([PUBLISHED.inside(len(y))], n, axis=0), FEWER)
+        )
+    found: dict[str, list[dict[str, float]]] = {} if own else {"published": []}
+    found["alike"] = []
     for i in range(n):
-        target = TARGET.predictions(values[i], y)
-        for name, shadow in (
-            ("published", PUBLISHED.predictions(weak[i], y)),
-            ("alike", ALIKE.predictions(values[n + i], y)),
-        ):
+        target = sides[0].predictions(values[i], y)
+        shadows = {"alike": sides[1].predictions(values[n + i], y)}
+        if not own:
+            shadows["published"] = PUBLISHED.predictions(weak[i], y)
+        for name, shadow in shadows.items():
             found[name].append(_measure_accuracies(target, shadow, effort.seed))
+    columns, printed = song2021_printed.TABLE_4
+    texas = dict(zip(columns, printed[f"{TEXAS}, no defence"], strict=True))
     return Table(
         "song-table4",
-        "Song & Mittal (2021), Table 4, Location30",
+        f"Song & Mittal (2021), Table 4, {data.name}",
         (
-            *(_row(name, paper, found) for name, paper in TABLE_4.items()),
+            *(_row(name, texas[name] if own else TABLE_4[name], found) for name in TABLE_4),
             *song2021_printed.printed_rows(song2021_printed.TABLE_4),
         ),
-        _NOTES,
+        (*own_note(data.name), *_NOTES),
     )
 
 
@@ -131,11 +150,11 @@ class _Part:
         )
 
 
-def _row(name: str, paper: float, found: Mapping[str, list[dict[str, float]]]) -> Row:
+def _row(name: str, paper: float | None, found: Mapping[str, list[dict[str, float]]]) -> Row:
     """Return a row; what concerns the target alone has one cell."""
     cells = {
         f"{column} shadow": Cell(
-            paper if column == "published" else None,
+            paper if column == next(iter(found)) else None,
             _mean_over_pairs([one[name] for one in measured]),
         )
         for column, measured in found.items()

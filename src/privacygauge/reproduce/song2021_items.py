@@ -57,20 +57,22 @@ def _defence_claims(by: str) -> tuple[Claim, ...]:
 
 JUDGEMENTS: Mapping[str, Judgement] = {
     "song-table2": Judgement(
+        on={"Purchase100": _on_same_data, "Texas100": _on_same_data},
         claims=tuple(
             above(
                 f"weight {weight}: attacked no less than the model that stopped early",
                 (f"{_REGULARISED} {weight} less first", "highest"),
             )
             for weight in _WEIGHTS
-        )
+        ),
     ),
     "song-table3": Judgement(
+        on={"Texas100": _on_same_data},
         claims=tuple(
             above(f"{view}: classes' own thresholds gain, {signal}", (f"{signal}, gain", view))
             for view in _VIEWS
             for signal in _SIGNALS
-        )
+        ),
     ),
     "song-table4": Judgement(
         same_data=("*",),
@@ -103,6 +105,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         )
     ),
     "song-table6": Judgement(
+        on={"Texas100": _on_same_data},
         claims=tuple(
             grows(
                 f"{view}: precision grows with the threshold",
@@ -112,7 +115,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
                 ],
             )
             for view in _VIEWS
-        )
+        ),
     ),
     "song-fig2": Judgement(
         claims=(
@@ -187,6 +190,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         ),
     ),
     "song-fig6": Judgement(
+        on={"Texas100": _on_same_data},
         claims=(
             larger("MemGuard lowers the scores", ("mean", "authors"), ("mean", "MemGuard")),
             below(
@@ -194,7 +198,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
                 ("at most 0.6", "MemGuard"),
                 0.5,
             ),
-        )
+        ),
     ),
     "song-fig7": Judgement(
         claims=(
@@ -205,6 +209,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         )
     ),
     "song-fig8": Judgement(
+        on={"Texas100": _on_same_data},
         claims=tuple(
             above(f"{view}: {what}", ("Pearson's correlation, histogram", view), value)
             for view in ("authors", "alike")
@@ -212,9 +217,10 @@ JUDGEMENTS: Mapping[str, Judgement] = {
                 ("classes with a larger error have higher scores", 0.0),
                 ("they do so closely, with a correlation above 0.7", 0.7),
             )
-        )
+        ),
     ),
     "song-fig10": Judgement(
+        on={"Purchase100": _on_same_data},
         claims=(
             *(
                 above(f"{view}: scores are above a prior of {prior}", (f"prior {prior}", view))
@@ -229,10 +235,11 @@ JUDGEMENTS: Mapping[str, Judgement] = {
                 )
                 for prior in ("0.1", "0.9")
             ),
-        )
+        ),
     ),
     "song-fig11": Judgement(
-        claims=tuple(one for view in _VIEWS for one in _calibration_claims(view))
+        on={"Texas100": _on_same_data},
+        claims=tuple(one for view in _VIEWS for one in _calibration_claims(view)),
     ),
 }
 """Reproduction to how it is judged."""

@@ -9,7 +9,12 @@ from privacygauge.classifier.white_box import WhiteBox
 from privacygauge.core.attacks.posterior import Histogram
 from privacygauge.datasets.local_copies import LOCATION30
 from privacygauge.evaluate.risk import CUTS, PRIORS
-from privacygauge.reproduce import song2021_architectures
+from privacygauge.reproduce import (
+    song2021_architectures,
+    song2021_embedding,
+    song2021_training,
+    song2021_white_box,
+)
 from privacygauge.reproduce.protocol import Entry
 from privacygauge.reproduce.song2021 import BATCH, EPOCHS, FEWER, PAIRS, PUBLISHED, RATE, TARGET
 from privacygauge.reproduce.song2021_bins import BINS
@@ -21,10 +26,9 @@ from privacygauge.reproduce.song2021_sensitivity import PARTS
 from privacygauge.reproduce.song2021_settings import LOCATION, MEMBERS, PURCHASE, TEXAS
 from privacygauge.reproduce.song2021_training import NETWORKS, SMALL, WEIGHTS
 
-_COPY = "song-fig3 song-fig4 song-fig5 song-fig9 song-fig12"
-_LOCATION = (
-    "song-table2 song-table3 song-table5 song-table6 song-fig2 song-fig6 song-fig7 song-fig8 "
-    "song-fig10 song-fig11"
+_COPY = (
+    "song-table2 song-table3 song-table5 song-table6 song-fig2 song-fig3 song-fig4 song-fig5 "
+    "song-fig6 song-fig7 song-fig8 song-fig9 song-fig10 song-fig11 song-fig12"
 )
 _TABLE_4 = "song-table4 song-table4-defences"
 _NO_DATA = f"they may not be passed on; {LOCATION} stands in"
@@ -34,13 +38,13 @@ _NASR = (
     "of their records"
 )
 _JIA = "Jia et al. (2019), whom the paper follows, give it; the paper itself does not"
+_PAIRS = "more than one shows how much initial weights and order of batches matter"
 _OWN = "the paper names none; PrivacyGauge's own"
 
 SHAPES = song2021_architectures.architectures("tanh")
 """Of Figure 4."""
 
 ENTRIES = (
-    Entry(_LOCATION, "3.3.1", "data", paper="Purchase100, Texas100", ours=LOCATION, why=_NO_DATA),
     Entry(
         _COPY,
         "3.3.1",
@@ -52,28 +56,28 @@ ENTRIES = (
     Entry(_COPY, "3.3.1", "Purchase100, members", paper=19_732, ours=MEMBERS[PURCHASE]),
     Entry(_COPY, "3.3.1", "Texas100, members", paper=10_000, ours=MEMBERS[TEXAS]),
     Entry(
-        f"{_TABLE_4} {_LOCATION} {_COPY}",
+        f"{_TABLE_4} {_COPY}",
         "3.3.1",
         "Location30, records",
         paper=5_010,
         ours=LOCATION30[0],
     ),
     Entry(
-        f"{_TABLE_4} {_LOCATION} {_COPY}",
+        f"{_TABLE_4} {_COPY}",
         "3.3.1",
         "Location30, binary features",
         paper=446,
         ours=LOCATION30[1],
     ),
     Entry(
-        f"{_TABLE_4} {_LOCATION} {_COPY}",
+        f"{_TABLE_4} {_COPY}",
         "3.3.1",
         "Location30, classes",
         paper=30,
         ours=LOCATION30[2],
     ),
     Entry(
-        f"{_TABLE_4} {_LOCATION} {_COPY}",
+        f"{_TABLE_4} {_COPY}",
         "3.3.1",
         "Location30, members",
         paper=1_000,
@@ -164,7 +168,7 @@ ENTRIES = (
         "pairs of a target and a shadow model",
         paper=1,
         ours=PAIRS,
-        why="more than one shows how much initial weights and order of batches matter",
+        why=_PAIRS,
     ),
     Entry(
         "song-table4",
@@ -359,14 +363,53 @@ ENTRIES = (
         ours="none",
         why="image networks on CIFAR-100 are not made",
     ),
-    Entry("song-fig10", "B", "data", paper=PURCHASE, ours=LOCATION, why=_NO_DATA),
+    Entry(
+        "song-table5",
+        "3.3.4",
+        "activation where Texas100 is given",
+        paper="tanh",
+        ours=SONG_MITTAL_2021_RELU.activation,
+        why="one model of Texas100 serves Tables 3 to 6 and Figures 6 to 11, whose network has it",
+    ),
     Entry(
         "song-fig3 song-fig5",
         "4.2.1",
         "pairs of a target and a shadow model",
         paper=1,
         ours=FIGURE_PAIRS,
-        why="more than one shows how much initial weights and order of batches matter",
+        why=_PAIRS,
+    ),
+    Entry(
+        "song-fig4 song-fig12",
+        "4.2.1",
+        "pairs of a target and a shadow model",
+        paper=1,
+        ours=song2021_architectures.PAIRS,
+        why=_PAIRS,
+    ),
+    Entry(
+        "song-table2 song-fig2",
+        "3.3.2",
+        "pairs of a target and a shadow model",
+        paper=1,
+        ours=song2021_training.PAIRS,
+        why=_PAIRS,
+    ),
+    Entry(
+        "song-table3 song-table5 song-table6 song-fig6 song-fig8 song-fig10 song-fig11",
+        "3.3",
+        "pairs of a target and a shadow model",
+        paper=1,
+        ours=song2021_white_box.PAIRS,
+        why=_PAIRS,
+    ),
+    Entry(
+        "song-fig9",
+        "4.2.4",
+        "pairs of a target and a shadow model",
+        paper=1,
+        ours=song2021_embedding.PAIRS,
+        why=_PAIRS,
     ),
 )
 """All that the paper states of its experiments."""

@@ -21,6 +21,7 @@ from privacygauge.evaluate.calibration import reliability
 from privacygauge.evaluate.rates import mean, proportion
 from privacygauge.evaluate.risk import CUTS, PRIORS, Risk, assess_risk
 from privacygauge.reproduce.song2021 import LEVEL
+from privacygauge.reproduce.song2021_settings import PURCHASE, TEXAS, available, own_note
 from privacygauge.reproduce.song2021_white_box import over_pairs, white_box_pairs
 from privacygauge.reproduce.table import Cell, Effort, Row, Table
 
@@ -80,34 +81,37 @@ _NOTES = (
 
 def song_table6(effort: Effort) -> Table:
     """Return Table 6: precision and recall of guessing "member" from a risk score on."""
+    data = available(TEXAS)
     rows = []
-    for view in _views(effort):
+    for view in _views(effort, data):
         for number, cut in enumerate(CUTS):
             cells = {}
-            printed = _TABLE6[view.name][number] if view.name in _TABLE6 else (None, None)
+            printed = _TABLE6[view.paper][number] if view.paper in _TABLE6 else (None, None)
             for name in ESTIMATORS:
                 found = [fit.risk[name].cuts[number] for fit in view.fits]
                 paper = printed if name == "histogram" else (None, None)
                 cells[f"{name}: precision"] = _cell([row.precision for row in found], paper[0])
                 cells[f"{name}: recall"] = _cell([row.recall for row in found], paper[1])
             rows.append(Row(f"{view.name}: score of at least {cut:g}", cells))
-    return _table("song-table6", "Table 6", rows)
+    return _table("song-table6", "Table 6", rows, data)
 
 
 def song_fig6(effort: Effort) -> Table:
     """Return Figure 6: the share of the members whose risk score is at most a number."""
-    views = _views(effort)
+    data = available(TEXAS)
+    views = _views(effort, data)
     rows = []
     for most in GRID:
         label = f"at most {most:g}"
         rows.append(_row(label, views, partial(_share, most), _FIG6.get(label)))
     rows.append(_row("mean", views, lambda fit: fit.risk["histogram"].mean))
-    return _table("song-fig6", "Figure 6", rows)
+    return _table("song-fig6", "Figure 6", rows, data)
 
 
 def song_fig8(effort: Effort) -> Table:
     """Return Figure 8: members' mean risk by generalisation error of their class."""
-    views = _views(effort)
+    data = available(TEXAS)
+    views = _views(effort, data)
     rows = []
     for name in ESTIMATORS:
         printed = {"authors": _FIG8} if name == "histogram" else None
@@ -117,28 +121,30 @@ def song_fig8(effort: Effort) -> Table:
     for third, label in enumerate(("smallest", "middle", "largest")):
         title = f"mean score, third of the classes with the {label} error"
         rows.append(_row(title, views, partial(_mean_of_third, third)))
-    return _table("song-fig8", "Figure 8", rows)
+    return _table("song-fig8", "Figure 8", rows, data)
 
 
 def song_fig10(effort: Effort) -> Table:
     """Return Figure 10: the members' mean risk score above the prior, for several priors."""
-    views = _views(effort)
+    data = available(PURCHASE)
+    views = _views(effort, data)
     rows = [
         _row(f"prior {prior:g}", views, partial(_excess, number), {"authors": _FIG10[number]})
         for number, prior in enumerate(PRIORS)
     ]
-    return _table("song-fig10", "Figure 10", rows)
+    return _table("song-fig10", "Figure 10", rows, data)
 
 
 def song_fig11(effort: Effort) -> Table:
     """Return Figure 11: how far scores are from the real share of members (RMSE)."""
-    views = _views(effort)
+    data = available(TEXAS)
+    views = _views(effort, data)
     rows = []
     for name in ESTIMATORS:
         printed = _FIG11["score"] if name == "histogram" else None
         rows.append(_row(f"risk score, {name}", views, partial(_rmse, name), printed))
     rows.append(_row("network's output", views, lambda fit: fit.network, _FIG11["network"]))
-    return _table("song-fig11", "Figure 11", rows)
+    return _table("song-fig11", "Figure 11", rows, data)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,13 +173,22 @@ class _View:
 
     name: str
     fits: tuple[_Fit, ...]
+    paper: str
+    """The model of the paper's whose numbers stand beside it."""
 
 
-def _views(effort: Effort) -> tuple[_View, ...]:
+def _views(effort: Effort, data: str) -> tuple[_View, ...]:
     """Return the fits on the authors' predictions, and on models trained here."""
+    found = white_box_pairs(effort, data)
+    # On the paper's own data the model trained here stands for the undefended one.
+    undefended = "authors" if "authors" in found else "alike"
     return tuple(
-        _View(name, tuple(_fit(*pair, effort.seed) for pair in pairs))
-        for name, pairs in white_box_pairs(effort).items()
+        _View(
+            name,
+            tuple(_fit(*pair, effort.seed) for pair in pairs),
+            "authors" if name == undefended else name,
+        )
+        for name, pairs in found.items()
     )
 
 
@@ -229,7 +244,7 @@ def _row(
 ) -> Row:
     printed = published or {}
     cells = {
-        view.name: _cell([measured(fit) for fit in view.fits], printed.get(view.name))
+        view.name: _cell([measured(fit) for fit in view.fits], printed.get(view.paper))
         for view in views
     }
     return Row(label, cells)
@@ -242,5 +257,6 @@ def _cell(found: Sequence[Estimate | Skipped], published: float | None = None) -
     return Cell(published, over_pairs([one for one in found if isinstance(one, Estimate)]))
 
 
-def _table(name: str, number: str, rows: Sequence[Row]) -> Table:
-    return Table(name, f"Song & Mittal (2021), {number}, on Location30", tuple(rows), _NOTES)
+def _table(name: str, number: str, rows: Sequence[Row], data: str) -> Table:
+    title = f"Song & Mittal (2021), {number}, on {data}"
+    return Table(name, title, tuple(rows), (*own_note(data), *_NOTES))

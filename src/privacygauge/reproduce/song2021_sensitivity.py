@@ -20,11 +20,18 @@ from privacygauge.core.attacks.posterior import Histogram, RiskScore
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Scores
-from privacygauge.datasets.local_copies import location30
 from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.evaluate.defences import quantile
 from privacygauge.evaluate.rates import mean
-from privacygauge.reproduce.song2021 import ALIKE, LEVEL, TARGET
+from privacygauge.reproduce.song2021 import LEVEL
+from privacygauge.reproduce.song2021_settings import (
+    TEXAS,
+    DataSetting,
+    Side,
+    available,
+    own_note,
+    setting,
+)
 from privacygauge.reproduce.song2021_white_box import NETWORKS
 from privacygauge.reproduce.table import Cell, Effort, Row, Table
 from privacygauge.runs.folder import kept_or_scratch
@@ -63,12 +70,13 @@ def song_fig7(effort: Effort) -> Table:
     The quick form removes four parts of the members from networks of 60 epochs, the full one ten
     from networks of 200.
     """
-    x, y = location30()
-    folds = _folds(4 if effort.quick else PARTS, effort.seed)
-    found = _measure_sensitivity(_train_logits(effort, x, y, folds), y, folds, effort.seed)
+    data = setting(available(TEXAS), effort.seed)
+    folds = _folds(4 if effort.quick else PARTS, data.sides[0], effort.seed)
+    found = _measure_sensitivity(_train_logits(effort, data, folds), data, folds, effort.seed)
     rows = [_bin(found, low, high) for low, high in pairwise(EDGES)]
     rows.append(Row("rank correlation with the score", _correlations(found)))
-    return Table("song-fig7", "Song & Mittal (2021), Figure 7, on Location30", tuple(rows), _NOTES)
+    title = f"Song & Mittal (2021), Figure 7, on {data.name}"
+    return Table("song-fig7", title, tuple(rows), (*own_note(data.name), *_NOTES))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,15 +97,16 @@ class _Sensitivity:
         return {"removed": self.removed, "another removed": self.another, "net": net}
 
 
-def _folds(n: int, seed: int) -> list[Ints]:
-    members = np.flatnonzero(TARGET.inside(TARGET.first + TARGET.n_train))
+def _folds(n: int, target: Side, seed: int) -> list[Ints]:
+    members = np.flatnonzero(target.inside(target.first + target.n_train))
     return np.array_split(seeds.stream(seed, "folds").permutation(members), n)
 
 
-def _train_logits(effort: Effort, x: Floats, y: Ints, folds: list[Ints]) -> NDArray[Any]:
+def _train_logits(effort: Effort, data: DataSetting, folds: list[Ints]) -> NDArray[Any]:
     """Return the logits of the target, of a shadow model, and of the target without each part."""
-    inside = np.repeat([TARGET.inside(len(y))], 2 + len(folds), axis=0)
-    inside[1] = ALIKE.inside(len(y))
+    target, shadow = data.sides
+    inside = np.repeat([target.inside(len(data.y))], 2 + len(folds), axis=0)
+    inside[1] = shadow.inside(len(data.y))
     for number, fold in enumerate(folds, start=2):
         inside[number, fold] = False
     state = int(seeds.stream(effort.seed, "model", 0).integers(2**31))
@@ -105,7 +114,14 @@ def _train_logits(effort: Effort, x: Floats, y: Ints, folds: list[Ints]) -> NDAr
     with kept_or_scratch(effort.run) as folder:
         return train_all(
             networks,
-            cohort_of(x, y, inside, effort.seed, states=(state,) * len(inside)),
+            cohort_of(
+                data.x,
+                data.y,
+                inside,
+                effort.seed,
+                asked=np.arange(data.n_asked),
+                states=(state,) * len(inside),
+            ),
             seed=effort.seed,
             run=Path(folder),
             n_jobs=effort.n_jobs,
@@ -114,16 +130,17 @@ def _train_logits(effort: Effort, x: Floats, y: Ints, folds: list[Ints]) -> NDAr
 
 
 def _measure_sensitivity(
-    values: NDArray[Any], y: Ints, folds: list[Ints], seed: int
+    values: NDArray[Any], data: DataSetting, folds: list[Ints], seed: int
 ) -> _Sensitivity:
-    target = TARGET.predictions(values[0], y)
-    shadow = ALIKE.predictions(values[1], y)
+    side, other = data.sides
+    target = side.predictions(values[0], data.y)
+    shadow = other.predictions(values[1], data.y)
     changes = np.array(
-        [_log_entropy(TARGET.predictions(v, y)) - _log_entropy(target) for v in values[2:]]
+        [_log_entropy(side.predictions(v, data.y)) - _log_entropy(target) for v in values[2:]]
     )
-    fold = np.empty(TARGET.n_train, np.int64)
+    fold = np.empty(side.n_train, np.int64)
     for number, members in enumerate(folds):
-        fold[members - TARGET.first] = number
+        fold[members - side.first] = number
     own = changes[fold, np.arange(len(fold))]
     others = (changes.sum(axis=0) - own) / (len(folds) - 1)
     (dealt,) = PredictionGame(target, shadow).deal(1, seeds.stream(seed, "deal"))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Ints
-from privacygauge.datasets.files import own_file
+from privacygauge.datasets.files import data_folders, file_in, own_file
 from privacygauge.datasets.local_copies import location30, purchase100, texas100
 from privacygauge.errors import InputError
 
@@ -85,6 +85,25 @@ def states(seed: int, role: int, n: int) -> tuple[int, ...]:
     return tuple(int(seeds.stream(seed, "model", role, i).integers(2**31)) for i in range(n))
 
 
+def available(*wanted: str) -> str:
+    """Return the first of these data that the reader has a copy of; without one Location30."""
+    for folder in data_folders():
+        for name in wanted:
+            if all(file_in(folder, file) is not None for file in FILES[name]):
+                return name
+    return LOCATION
+
+
+def own_note(name: str) -> tuple[str, ...]:
+    """Return the note on data that are the reader's own; none on the stand-in."""
+    if name == LOCATION:
+        return ()
+    return (
+        f"Made on the reader's copy of {name}: what the notes below say of Location30, and of the "
+        "authors' predictions, is about the results without a copy.",
+    )
+
+
 def setting(wanted: str, seed: int) -> DataSetting:
     """Return the user's copy of these data, in random order; without one Location30.
 
@@ -94,13 +113,13 @@ def setting(wanted: str, seed: int) -> DataSetting:
     Parameters
     ----------
     wanted : str
-        Purchase100 or Texas100.
+        Purchase100, Texas100 or Location30.
     seed : int
         Of the order.
     """
-    paths = [own_file(name) for name in FILES[wanted]]
+    paths = [own_file(name) for name in FILES.get(wanted, ())]
     there = [path for path in paths if path is not None]
-    if len(there) < len(paths):
+    if not there or len(there) < len(paths):
         # Location30 comes in the order of those who published it.
         return _cut(LOCATION, *location30())
     x, y = _read_data(wanted, there)

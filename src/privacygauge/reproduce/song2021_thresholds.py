@@ -17,6 +17,7 @@ from privacygauge.evaluate.playing import audit
 from privacygauge.reproduce.song2021 import LEVEL
 from privacygauge.reproduce.song2021_defences import over_fits
 from privacygauge.reproduce.song2021_printed import TABLE_3, printed_rows
+from privacygauge.reproduce.song2021_settings import TEXAS, available, own_note
 from privacygauge.reproduce.song2021_white_box import over_pairs, white_box_pairs
 from privacygauge.reproduce.table import Cell, Effort, Row, Table
 
@@ -38,13 +39,15 @@ _Played = Mapping[tuple[str, bool], tuple[Play, Evaluation]]
 
 def song_table3(effort: Effort) -> Table:
     """Return Table 3: accuracy with one threshold, with one for each class, and the difference."""
+    data = available(TEXAS)
     found = {
         name: [_play_thresholds(target, shadow, effort.seed) for target, shadow in sides]
-        for name, sides in white_box_pairs(effort).items()
+        for name, sides in white_box_pairs(effort, data).items()
     }
-    rows = [row for signal in SIGNALS for row in _rows(signal, found)]
+    rows = [row for signal in SIGNALS for row in _rows(signal, found, data)]
     rows += printed_rows(TABLE_3)
-    return Table("song-table3", "Song & Mittal (2021), Table 3, on Location30", tuple(rows), _NOTES)
+    title = f"Song & Mittal (2021), Table 3, on {data}"
+    return Table("song-table3", title, tuple(rows), (*own_note(data), *_NOTES))
 
 
 def _play_thresholds(target: Predictions, shadow: Predictions, seed: int) -> _Played:
@@ -63,10 +66,18 @@ def _play_thresholds(target: Predictions, shadow: Predictions, seed: int) -> _Pl
     return played
 
 
-def _rows(signal: str, found: Mapping[str, Sequence[_Played]]) -> list[Row]:
-    def accuracies(per_class: bool) -> dict[str, Cell]:
+def _rows(signal: str, found: Mapping[str, Sequence[_Played]], data: str) -> list[Row]:
+    one = f"{signal}, one threshold"
+    several = f"{signal}, one for each class"
+
+    def accuracies(label: str, per_class: bool) -> dict[str, Cell]:
+        # The first column of the paper is its undefended model, as ours is.
+        printed = TABLE_3[1].get(f"{data}: {label}", (None,))[0]
         return {
-            name: Cell(None, over_fits([fit[signal, per_class][1].accuracy for fit in fits]))
+            name: Cell(
+                printed if name == "alike" else None,
+                over_fits([fit[signal, per_class][1].accuracy for fit in fits]),
+            )
             for name, fits in found.items()
         }
 
@@ -75,8 +86,8 @@ def _rows(signal: str, found: Mapping[str, Sequence[_Played]]) -> list[Row]:
         for name, fits in found.items()
     }
     return [
-        Row(f"{signal}, one threshold", accuracies(False)),
-        Row(f"{signal}, one for each class", accuracies(True)),
+        Row(one, accuracies(one, False)),
+        Row(several, accuracies(several, True)),
         Row(f"{signal}, gain", gains),
     ]
 

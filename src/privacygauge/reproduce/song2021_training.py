@@ -25,14 +25,21 @@ from privacygauge.classifier.networks.layers import Dropout
 from privacygauge.classifier.shadows import cohort_of, random_states
 from privacygauge.classifier.suite import METRICS
 from privacygauge.classifier.trainer import Cohort
-from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.datasets.local_copies import location30
 from privacygauge.evaluate.rates import mean
-from privacygauge.reproduce.song2021 import ALIKE, LEVEL, TARGET
+from privacygauge.reproduce.song2021 import LEVEL
 from privacygauge.reproduce.song2021_defences import over_fits
 from privacygauge.reproduce.song2021_epochs import EpochWork, Trained, models_by_epoch
 from privacygauge.reproduce.song2021_printed import TABLE_2, printed_rows
+from privacygauge.reproduce.song2021_settings import (
+    PURCHASE,
+    TEXAS,
+    DataSetting,
+    available,
+    own_note,
+    setting,
+)
 from privacygauge.reproduce.table import Cell, Effort, Row, Table, part_of
 from privacygauge.runs.folder import kept_or_scratch
 
@@ -50,11 +57,12 @@ WEIGHTS = (0.1, 0.3, 1.0)
 SHOWN = 1.0
 """The weight of the figure and of the quick forms."""
 
+PAIRS = 4
+"""Pairs of a target and a shadow model in the full form; the quick form has two."""
+
 SMALL = AttackNetworkSizes((256, 64), (64,), (64,))
 """Layers of the attack network in adversarial regularisation, for so few records."""
 
-_REFERENCES = range(4_000, 4_505), range(4_505, 5_010)
-_JUDGED = 4_000
 _NONE = "no defence"
 
 _NOTES = (
@@ -83,23 +91,31 @@ def song_table2(effort: Effort) -> Table:
     The quick form takes adversarial regularisation of one weight and two pairs of models, the
     full one three weights, dropout and weight decay with four.
     """
-    found = _train_by_epoch(effort, (_adversarial(SHOWN),) if effort.quick else _defences())
+    data = setting(available(PURCHASE, TEXAS), effort.seed)
+    weights = (SHOWN,) if effort.quick else WEIGHTS
+    defences = [_adversarial(weight, data) for weight in weights]
+    if not effort.quick:
+        defences += _other_defences()
+    found = _train_by_epoch(effort, data, defences)
     undefended = found[_NONE]
-    rows = [_row(_NONE, [pair.curve.points[-1] for pair in undefended])]
+    columns, printed = TABLE_2
+    paper = dict(zip(columns, printed.get(f"{data.name}, {_NONE}", ()), strict=False))
+    rows = [_row(_NONE, [pair.curve.points[-1] for pair in undefended], paper)]
     for name, pairs in found.items():
         if name != _NONE:
             rows += _comparison_rows(name, pairs, undefended)
     return Table(
         "song-table2",
-        "Song & Mittal (2021), Table 2, on Location30",
+        f"Song & Mittal (2021), Table 2, on {data.name}",
         (*rows, *printed_rows(TABLE_2)),
-        _NOTES,
+        (*own_note(data.name), *_NOTES),
     )
 
 
 def song_fig2(effort: Effort) -> Table:
     """Return Figure 2: test accuracy after each epoch, without and with a defence, and the risk."""
-    found = _train_by_epoch(effort, (_adversarial(SHOWN),))
+    data = setting(available(PURCHASE), effort.seed)
+    found = _train_by_epoch(effort, data, (_adversarial(SHOWN, data),))
     rows = []
     for number, epoch in enumerate(RECORDED):
         cells = {}
@@ -108,7 +124,8 @@ def song_fig2(effort: Effort) -> Table:
             cells[f"{name}: test accuracy"] = _cell([p.test_accuracy for p in points])
             cells[f"{name}: highest attack"] = _cell([p.highest for p in points])
         rows.append(Row(f"epoch {epoch}", cells))
-    return Table("song-fig2", "Song & Mittal (2021), Figure 2, on Location30", tuple(rows), _NOTES)
+    title = f"Song & Mittal (2021), Figure 2, on {data.name}"
+    return Table("song-fig2", title, tuple(rows), (*own_note(data.name), *_NOTES))
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,37 +147,40 @@ class _Defended:
     shadow: Trained
 
 
-def _defences() -> tuple[_Defended, ...]:
-    """Return the defences of the full form."""
+def _other_defences() -> tuple[_Defended, ...]:
+    """Return the defences of the full form beside the paper's."""
     dropout = EarlyStopping(replace(NETWORKS, make=Dropout(SONG_MITTAL_2021, 0.5)))
     decay = EarlyStopping(replace(NETWORKS, weight_decay=3e-3))
     return (
-        *(_adversarial(weight) for weight in WEIGHTS),
         _Defended("dropout 0.5", dropout, dropout),
         _Defended("weight decay 0.003", decay, decay),
     )
 
 
-def _adversarial(weight: float) -> _Defended:
+def _adversarial(weight: float, data: DataSetting) -> _Defended:
     target, shadow = (
-        AdversarialRegularisation(NETWORKS, weight, ReferenceRows(tuple(rows)), SMALL)
-        for rows in _REFERENCES
+        AdversarialRegularisation(NETWORKS, weight, ReferenceRows(tuple(side.reference)), SMALL)
+        for side in data.sides
     )
     return _Defended(f"adversarial regularisation, weight {weight:g}", target, shadow)
 
 
-def _train_by_epoch(effort: Effort, defences: Sequence[_Defended]) -> Mapping[str, list[_Pair]]:
-    x, y = location30()
-    n = 2 if effort.quick else 4
+def _train_by_epoch(
+    effort: Effort, data: DataSetting, defences: Sequence[_Defended]
+) -> Mapping[str, list[_Pair]]:
+    n = 2 if effort.quick else PAIRS
     plain = EarlyStopping(NETWORKS)
     asked = [_Defended(_NONE, plain, plain), *defences]
     found = {}
     # Table 2 and Figure 2 share the models.
-    with kept_or_scratch(effort.shared(f"song-epochs-{n}-seed-{effort.seed}")) as folder:
+    with kept_or_scratch(
+        effort.shared(f"song-epochs-{data.name}-{n}-seed-{effort.seed}")
+    ) as folder:
         for number, defended in enumerate(asked):
             sides = []
             for role, trainer in enumerate((defended.target, defended.shadow)):
-                work = EpochWork(trainer, _cohort(x, y, role=role, n=n, seed=effort.seed), RECORDED)
+                cohort = _cohort(data, role=role, n=n, seed=effort.seed)
+                work = EpochWork(trainer, cohort, RECORDED)
                 run = Path(folder) / f"{defended.name}-{role}".replace(" ", "-").replace(",", "")
                 told = part_of(effort, 2 * number + role, 2 * len(asked))
                 sides.append(
@@ -169,28 +189,29 @@ def _train_by_epoch(effort: Effort, defences: Sequence[_Defended]) -> Mapping[st
                     )
                 )
             found[defended.name] = [
-                _pair(target, shadow, y, effort.seed)
+                _pair(target, shadow, data, effort.seed)
                 for target, shadow in zip(sides[0], sides[1], strict=True)
             ]
     return found
 
 
-def _cohort(x: Floats, y: Ints, role: int, n: int, seed: int) -> Cohort:
-    inside = np.repeat([(TARGET, ALIKE)[role].inside(len(y))], n, axis=0)
+def _cohort(data: DataSetting, role: int, n: int, seed: int) -> Cohort:
+    inside = np.repeat([data.sides[role].inside(len(data.y))], n, axis=0)
     states = random_states(seed, 2 * n)[role * n : (role + 1) * n]
-    return cohort_of(x, y, inside, seed, asked=np.arange(_JUDGED), states=states)
+    asked = np.arange(data.n_asked)
+    return cohort_of(data.x, data.y, inside, seed, asked=asked, states=states)
 
 
-def _pair(target: Trajectories, shadow: Trajectories, y: Ints, seed: int) -> _Pair:
+def _pair(target: Trajectories, shadow: Trajectories, data: DataSetting, seed: int) -> _Pair:
+    own, other = data.sides
     curve = risk_by_epoch(
-        {epoch: TARGET.predictions(target.at(epoch)[0], y) for epoch in RECORDED},
-        {epoch: ALIKE.predictions(shadow.at(epoch)[0], y) for epoch in RECORDED},
+        {epoch: own.predictions(target.at(epoch)[0], data.y) for epoch in RECORDED},
+        {epoch: other.predictions(shadow.at(epoch)[0], data.y) for epoch in RECORDED},
         seed=seed,
         level=LEVEL,
     )
     # The shadow model's records, which the target never saw and no attack is judged on.
-    other = slice(2 * TARGET.n_train, _JUDGED)
-    right = target.logits[0, :, other].argmax(axis=2) == y[other]
+    right = target.logits[0][:, other.rows].argmax(axis=2) == data.y[other.rows]
     return _Pair(curve, right.mean(axis=1))
 
 
@@ -218,7 +239,11 @@ def _comparison_rows(name: str, pairs: Sequence[_Pair], undefended: Sequence[_Pa
     return rows
 
 
-def _row(label: str, points: Sequence[EpochRisk]) -> Row:
+def _row(
+    label: str, points: Sequence[EpochRisk], paper: Mapping[str, float | None] | None = None
+) -> Row:
+    """Return a row, with the paper's numbers where they are of the same model and data."""
+    printed = paper or {}
     cells = {
         "epoch": Cell(None, mean(np.array([float(p.epoch) for p in points]), LEVEL, unit="pairs")),
         "train accuracy": _cell([point.train_accuracy for point in points]),
@@ -226,6 +251,9 @@ def _row(label: str, points: Sequence[EpochRisk]) -> Row:
     }
     for number, name in enumerate(METRICS):
         cells[name] = _cell([point.attacks[number].accuracy for point in points])
+    for name, value in printed.items():
+        if name in cells:
+            cells[name] = replace(cells[name], published=value)
     cells["highest"] = _cell([point.highest for point in points])
     return Row(label, cells)
 

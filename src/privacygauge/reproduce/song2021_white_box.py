@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.classifier.defences.defence import defend_predictions
+from privacygauge.classifier.defences.memguard import MemGuard
 from privacygauge.classifier.gradients import white_box_signals
 from privacygauge.classifier.networks import SONG_MITTAL_2021_RELU, Networks
 from privacygauge.classifier.neural import NeuralNasr
@@ -27,16 +30,23 @@ from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack, Play
-from privacygauge.datasets.local_copies import location30
 from privacygauge.errors import InputError
 from privacygauge.evaluate.defences import accuracy_lost
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.playing import audit
 from privacygauge.evaluate.rates import mean, proportion
-from privacygauge.reproduce.song2021 import ALIKE, EPOCHS, LEVEL, TARGET
+from privacygauge.reproduce.song2021 import EPOCHS, LEVEL
 from privacygauge.reproduce.song2021_defences import authors_predictions, over_fits
 from privacygauge.reproduce.song2021_printed import TABLE_5, printed_rows
-from privacygauge.reproduce.song2021_settings import Side
+from privacygauge.reproduce.song2021_settings import (
+    LOCATION,
+    PURCHASE,
+    TEXAS,
+    Side,
+    available,
+    own_note,
+    setting,
+)
 from privacygauge.reproduce.table import Cell, Effort, Row, Table
 from privacygauge.runs.folder import kept_or_scratch
 
@@ -57,6 +67,9 @@ ATTACKS: tuple[Attack, ...] = (
     WhiteBox(PARTS),
 )
 """From outside, then from inside."""
+
+PAIRS = 5
+"""Pairs of a target and a shadow model in the full form; the quick form has one."""
 
 COMPARED = ("modified-entropy", "neural-nasr", GRADIENT_NORM)
 """What the white-box attack is set against."""
@@ -87,34 +100,68 @@ def song_table5(effort: Effort) -> Table:
 
     The quick form has one pair of a target and a shadow model, the full one five.
     """
-    pairs = trained_sides(effort, 1 if effort.quick else 5)
+    data = available(PURCHASE, TEXAS)
+    pairs = trained_sides(effort, 1 if effort.quick else PAIRS, data)
     found = {name: [_play_white_box(*pair, name, effort.seed) for pair in pairs] for name in _GAMES}
     rows = [_accuracy("train accuracy", pairs, inside=True)]
     rows.append(_accuracy("test accuracy", pairs, inside=False))
     rows += [_attack(title, found) for title in found[_GAMES[0]][0]]
     rows += [_difference(WhiteBox().name, other, found) for other in COMPARED]
     rows += printed_rows(TABLE_5)
-    return Table("song-table5", "Song & Mittal (2021), Table 5, on Location30", tuple(rows), _NOTES)
+    title = f"Song & Mittal (2021), Table 5, on {data}"
+    return Table("song-table5", title, tuple(rows), (*own_note(data), *_NOTES))
 
 
-def trained_sides(effort: Effort, n: int) -> list[tuple[WhiteBoxSide, WhiteBoxSide]]:
+def trained_sides(
+    effort: Effort, n: int, data: str = LOCATION
+) -> list[tuple[WhiteBoxSide, WhiteBoxSide]]:
     """Return n targets seen from inside, each with a shadow model that is trained like it.
 
     The models of ``DIR/runs/full/song-table3`` lie beside it and serve every table that asks for as
     many.
     """
-    kept = effort.shared(f"song-models-{n}-seed-{effort.seed}")
-    return seen_inside(NETWORKS, (TARGET, ALIKE), *location30(), n, effort, kept)
+    kept = effort.shared(f"song-models-{data}-{n}-seed-{effort.seed}")
+    chosen = setting(data, effort.seed)
+    networks = NETWORKS
+    if data != LOCATION:
+        make = replace(SONG_MITTAL_2021_RELU, activation=chosen.activation)
+        networks = replace(networks, make=make)
+    asked = np.arange(chosen.n_asked)
+    return seen_inside(
+        networks,
+        chosen.sides,
+        x=chosen.x,
+        y=chosen.y,
+        n=n,
+        effort=effort,
+        kept=kept,
+        asked=asked,
+    )
 
 
-def white_box_pairs(effort: Effort) -> dict[str, list[tuple[Predictions, Predictions]]]:
-    """Return pairs of a target's and a shadow model's predictions: the authors', and ours."""
-    trained = trained_sides(effort, 1 if effort.quick else 5)
-    return {
-        "authors": [authors_predictions("tc_output")],
-        "MemGuard": [authors_predictions("defense_output")],
-        "alike": [(target.predictions, shadow.predictions) for target, shadow in trained],
-    }
+def white_box_pairs(
+    effort: Effort, data: str = LOCATION
+) -> dict[str, list[tuple[Predictions, Predictions]]]:
+    """Return pairs of a target's and a shadow model's predictions: the authors', and ours.
+
+    On the reader's own data there are none of the authors, and MemGuard is PrivacyGauge's.
+    """
+    trained = trained_sides(effort, 1 if effort.quick else PAIRS, data)
+    alike = [(target.predictions, shadow.predictions) for target, shadow in trained]
+    if data == LOCATION:
+        return {
+            "authors": [authors_predictions("tc_output")],
+            "MemGuard": [authors_predictions("defense_output")],
+            "alike": alike,
+        }
+    defended = [
+        (
+            defend_predictions(MemGuard(), target, seeds.stream(effort.seed, "memguard", i, 0)),
+            defend_predictions(MemGuard(), shadow, seeds.stream(effort.seed, "memguard", i, 1)),
+        )
+        for i, (target, shadow) in enumerate(alike)
+    ]
+    return {"MemGuard": defended, "alike": alike}
 
 
 def seen_inside(
