@@ -170,10 +170,12 @@ def _make_importable(files: Mapping[str, _File]) -> None:
         If it has imported another file by the same name.
     """
     with _IMPORTING:
-        old = {name for name in files if _CARRIED.files.get(name, files[name]) != files[name]}
+        if any(_CARRIED.files.get(name, files[name]) != files[name] for name in files):
+            # A worker that goes on has modules of an earlier run: each may hold what has changed.
+            for name in _CARRIED.files:
+                if getattr(sys.modules.get(name), "__loader__", None) is _CARRIED:
+                    del sys.modules[name]
         _CARRIED.files.update(files)
-        for name in old:  # of an earlier run, in a worker that goes on
-            sys.modules.pop(name, None)
         for name, file in files.items():
             module = sys.modules.get(name)
             at = Path(getattr(module, "__file__", None) or "")
