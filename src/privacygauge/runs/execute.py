@@ -255,8 +255,8 @@ def _finished_on_dask(tally: _Tally, work: Work, client: Any) -> Generator[int, 
     except (distributed.client.FutureCancelledError, distributed.comm.CommClosedError) as error:
         run = tally.run
         raise PrivacyGaugeError(
-            f"the Dask scheduler was lost: start it again, then privacygauge resume {run.path}; the "
-            f"{run.n_done()} {run.plan.unit}s done there are kept"
+            "the Dask scheduler was lost: start it again, then privacygauge resume "
+            f"{run.path}; the {run.n_done()} {run.plan.unit}s done there are kept"
         ) from error
     finally:
         if client.status == "running":
