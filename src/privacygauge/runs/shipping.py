@@ -59,7 +59,7 @@ class Shipped:
     """The bytes of its arrays."""
 
     def __call__(self, asked: Any) -> Any:
-        """Return what the function gives.
+        """Return the result of the function.
 
         Raises
         ------
@@ -184,7 +184,7 @@ def _make_importable(files: Mapping[str, _File]) -> None:
             if file.content and not (at.is_file() and at.read_bytes() == file.content):
                 raise InputError(
                     f"a worker has imported another {name} ({at}) than {file.path}: rename the "
-                    "file, or start the workers anew"
+                    "file, or start the workers again"
                 )
         if _CARRIED not in sys.meta_path:
             sys.meta_path.insert(0, _CARRIED)
