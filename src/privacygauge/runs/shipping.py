@@ -190,7 +190,7 @@ def _make_importable(files: Mapping[str, _File]) -> None:
             sys.meta_path.insert(0, _CARRIED)
 
 
-class _Carried(MetaPathFinder, SourceLoader):
+class _Carried(MetaPathFinder, SourceLoader):  # type: ignore[misc]  # of the standard library
     """Finds and loads modules from source that came with work."""
 
     def __init__(self) -> None:
