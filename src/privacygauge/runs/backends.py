@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -43,8 +44,17 @@ def _dask(address: str | None) -> Iterator[None]:
         client = make(address, set_as_default=True)
     except (OSError, ValueError) as error:
         raise InputError(f"no Dask scheduler answers at {address}: {error}") from error
-    with client, joblib.parallel_config("dask"):
-        yield
+    # A lost scheduler is said by the run, in one line, and workers that end late by nobody.
+    logs = [logging.getLogger(f"distributed.{part}") for part in ("client", "nanny")]
+    levels = [log.level for log in logs]
+    for log in logs:
+        log.setLevel(logging.CRITICAL)
+    try:
+        with client, joblib.parallel_config("dask"):
+            yield
+    finally:
+        for log, level in zip(logs, levels, strict=True):
+            log.setLevel(level)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
+from importlib import metadata
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -21,6 +22,7 @@ from privacygauge.errors import InputError, PrivacyGaugeError
 from privacygauge.runs.claims import Claims, Watch, pause
 from privacygauge.runs.plan import Task
 from privacygauge.runs.sharing import Enough, Way, way
+from privacygauge.runs.shipping import require_versions, ship, versions_here
 from privacygauge.runs.store import CLAIMS, Run, failing
 from privacygauge.runs.threads import keep_one_thread, one_thread
 
@@ -210,7 +212,9 @@ def _finish_tasks(tally: _Tally, work: Work, n_jobs: int | None) -> Generator[in
     if client is not None:
         return _finished_on_dask(tally, work, client)
     if type(backend).__module__.startswith("ray."):
-        work = _InRay(sys.modules["ray"].put(work))
+        ray = sys.modules["ray"]
+        _require_versions_on_ray(ray)
+        work = _InRay(ray.put(ship(work)))
     jobs = (delayed(tally.do)(work, task) for task in tally.left)
     try:
         results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
@@ -239,14 +243,49 @@ def _finished_on_dask(tally: _Tally, work: Work, client: Any) -> Generator[int, 
 
     joblib (1.6 too) passes on a task's result or exception, but not the death of its workers.
     """
-    # A result of a task, unlike data that was sent, is made again where its worker dies.
-    shared = client.submit(functools.partial(_same_work, work), pure=False)
-    futures = [client.submit(tally.do, shared, task, pure=False) for task in tally.left]
+    distributed = sys.modules["distributed"]
+    futures: list[Any] = []
     try:
-        for future in sys.modules["distributed"].as_completed(futures):
+        _require_versions_on_dask(client)
+        # A result of a task, unlike data that was sent, is made again where its worker dies.
+        shared = client.submit(functools.partial(_same_work, ship(work)), pure=False)
+        futures += [client.submit(tally.do, shared, task, pure=False) for task in tally.left]
+        for future in distributed.as_completed(futures):
             yield future.result()
+    except (distributed.client.FutureCancelledError, distributed.comm.CommClosedError) as error:
+        run = tally.run
+        raise PrivacyGaugeError(
+            "the Dask scheduler was lost: start it again, then privacygauge resume "
+            f"{run.path}; the {run.n_done()} {run.plan.unit}s done there are kept"
+        ) from error
     finally:
-        client.cancel(futures)
+        if client.status == "running":
+            client.cancel(futures)
+
+
+def _require_versions_on_dask(client: Any) -> None:
+    """Refuse workers that are there with other versions, before they cannot read the work."""
+    # A function of Python's own, which every worker can run.
+    for package, here in versions_here().items():
+        for there in client.run(metadata.version, package, on_error="return").values():
+            require_versions({package: here}, {package: there if isinstance(there, str) else ""})
+
+
+def _require_versions_on_ray(ray: Any) -> None:
+    """Refuse nodes that are there with other versions, before they cannot read the work."""
+    nodes = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
+    if len(nodes) < 2:
+        return  # its workers are made from this process's environment
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    remote = ray.remote(num_cpus=0)(metadata.version)
+    for node in nodes:
+        there = remote.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False))
+        for package, here in versions_here().items():
+            try:
+                require_versions({package: here}, {package: ray.get(there.remote(package))})
+            except metadata.PackageNotFoundError:
+                require_versions({package: here}, {package: ""})
 
 
 @dataclass(frozen=True)
