@@ -33,6 +33,7 @@ from privacygauge.language.scores import TextScores
 from privacygauge.language.store import AnswerStore
 from privacygauge.language.text_files import Side, scores_of
 from privacygauge.language.texts import Texts
+from privacygauge.language.trained import ScoredText, plain
 from privacygauge.runs.execute import Progress
 
 SAMPLED = "sampled"
@@ -68,6 +69,8 @@ class JudgedTexts:
     identifier: Ints | None = None
     """(n, 2) Start and stop, in characters, of the identifier that a masked model fills in; a text
     appears once for each of its identifiers. None for causal models, which continue a prefix."""
+    trained: tuple[ScoredText, ...] | None = field(default=None, repr=False)
+    """(n,) The texts with what was trained of them; None where that is all of them."""
 
     @cached_property
     def inside(self) -> Bools:
@@ -260,13 +263,20 @@ def judged_texts(
     InputError
         If a side has no text that can be judged.
     """
-    found = scores_of(sides, np.zeros(sum(map(len, sides))))  # nothing is known of them yet
+    scored = {
+        name: text
+        for side in sides
+        for name, text in zip(side.sample, side.records.scored, strict=True)
+    }
+    # Nothing is known of them yet.
+    found = scores_of(sides, np.zeros(len(scored)))
+    found = replace(found, text=tuple(plain([scored[name] for name in found.sample])))
     places: dict[str, tuple[int, int]] = {}
     masked, causal = _by_kind(models)
     if masked:
         found, places = by_identifier(found, masked)
     else:
-        found = _long(found, causal)
+        found = _long(found, [scored[name] for name in found.sample], causal)
     if found.group is not None:
         found = whole_patients(found)
     what = "identifiers" if masked else "texts"
@@ -282,13 +292,15 @@ def judged_texts(
         compared=np.array([name in kept for name in found.sample]),
         notes=even.notes,
         identifier=np.array([places[name] for name in found.sample]) if places else None,
+        trained=None if masked else tuple(scored[name] for name in found.sample),
     )
 
 
-def _long(found: TextScores, models: Sequence[CausalModel]) -> TextScores:
+def _long(
+    found: TextScores, texts: Sequence[ScoredText], models: Sequence[CausalModel]
+) -> TextScores:
     """Return the texts that are long enough to be cut in two."""
-    assert found.text is not None
-    long = long_enough(found.text, models)
+    long = long_enough(texts, models)
     for side, name in ((found.member, "member"), (~found.member, "non-member")):
         if not np.any(long & side):
             raise InputError(
@@ -339,7 +351,7 @@ def measure_extraction(
     masked, causal = _by_kind(models)
     unit: Unit = "token"
     if judged.identifier is None:
-        suffixes, unit = suffixes_of(judged.text, causal, how)
+        suffixes, unit = suffixes_of(judged.trained or judged.text, causal, how)
     else:
         suffixes = hidden(judged.text, judged.identifier, masked)
     pairs = list(zip(models, suffixes, strict=True))
@@ -355,7 +367,7 @@ def measure_extraction(
     judged = replace(judged, notes=(*judged.notes, *_never(models[0], suffixes[0])))
     spans = judged.identifier
     if spans is None:
-        encoded = target.tokenizer.encoded(judged.text)
+        encoded = target.tokenizer.encoded(judged.trained or judged.text)
         ends = zip(encoded, suffixes[0].start, suffixes[0].stop, strict=True)
         spans = np.array([(one.spans[i][0], one.spans[j - 1][1]) for one, i, j in ends])
     return Extracted(

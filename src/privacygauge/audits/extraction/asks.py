@@ -9,13 +9,16 @@ from privacygauge.audits.asking import Command, HelpGroup, asks, shares, with_lo
 from privacygauge.audits.language_models import (
     ANSWERS,
     ModelsRequest,
+    columns_of,
     group_option,
     ids_option,
     members_option,
     nonmembers_option,
     run_closed,
     run_opened,
+    template_option,
     text_option,
+    trained_option,
 )
 
 if TYPE_CHECKING:
@@ -29,6 +32,7 @@ METRICS = with_low(*shares("extracted-beyond", "extracted", "verbatim"))
 # What counts as extracted is decided when the answers are there.
 _DECIDES = (
     *("prefix", "suffix", "temperature", "top_k", "edits", "text", "ids", "group"),
+    *("trained", "template"),
     *("device", "precision"),
 )
 
@@ -68,6 +72,8 @@ class ExtractionRequest(ModelsRequest):
     text: str = text_option()
     ids: str | None = ids_option()
     group: str | None = group_option()
+    trained: str = trained_option()
+    template: str | None = template_option()
 
 
 def play(asked: ExtractionRequest, work: Work) -> ExtractionAudit:
@@ -75,7 +81,6 @@ def play(asked: ExtractionRequest, work: Work) -> ExtractionAudit:
     from privacygauge.audits.extraction.play import audit_extraction
     from privacygauge.language.extracted import Tries
     from privacygauge.language.extraction import Writing
-    from privacygauge.language.text_files import Columns
 
     writing = Writing(asked.prefix, asked.suffix, asked.temperature, asked.top_k)
     tries = Tries(asked.tries, asked.chance, asked.edits)
@@ -92,7 +97,9 @@ def play(asked: ExtractionRequest, work: Work) -> ExtractionAudit:
             writing=writing,
             asked=tries,
             show_texts=asked.show_texts,
-            columns=Columns(asked.text, asked.ids, asked.group),
+            columns=columns_of(
+                asked.text, asked.ids, asked.group, trained=asked.trained, template=asked.template
+            ),
             device=asked.device,
             precision=asked.computed_in,
             base=asked.base,

@@ -10,7 +10,12 @@ from pathlib import Path
 from privacygauge.audits.running import Running
 from privacygauge.core import checks, seeds
 from privacygauge.errors import InputError
-from privacygauge.language.compared import check_one_kind, compared_models, load_either
+from privacygauge.language.compared import (
+    check_one_kind,
+    compared_models,
+    load_either,
+    with_chat,
+)
 from privacygauge.language.extracted import (
     SAMPLED,
     Extracted,
@@ -128,6 +133,7 @@ def audit_extraction(
     checks.kind(writing, "writing", Writing, "a Writing()")
     checks.kind(asked, "asked", Tries, "a Tries()")
     checks.kind(columns, "columns", Columns, "a Columns()")
+    columns = with_chat(columns, target, base)
     sides = sides_of(members, nonmembers, columns=columns)
     load = functools.partial(load_either, device=device, precision=precision)
     models: list[Model] = compared_models(target, reference, load, base)
