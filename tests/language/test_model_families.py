@@ -154,14 +154,13 @@ def test_an_adapter_with_tokens_of_its_own_answers_as_the_trained_model_does(tmp
     how = peft.LoraConfig(
         r=2, target_modules=["c_attn"], modules_to_save=["wte", "lm_head"], fan_in_fan_out=True
     )
-    with warnings.catch_warnings():  # peft asks transformers in a way that it gave up
-        warnings.simplefilter("ignore", FutureWarning)
+    with warnings.catch_warnings(), torch.no_grad():  # peft warns of tied weights
+        warnings.simplefilter("ignore")
         trained = peft.get_peft_model(grown, how).eval()
-    with torch.no_grad():
         for name, weights in trained.named_parameters():
             if "lora_B" in name:
                 weights.normal_()
-    trained.save_pretrained(tmp_path / "adapter")
+        trained.save_pretrained(tmp_path / "adapter")
     tokenizer.save_pretrained(tmp_path / "adapter")
     text = "<|note|> the patient was seen today"
     model = load_causal(tmp_path / "adapter", base=base)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 from abc import abstractmethod
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
@@ -35,6 +35,7 @@ from privacygauge.language.loading import kind_of, quiet_transformers, weights_s
 from privacygauge.language.model import load_causal, load_masked
 from privacygauge.language.text_files import TextRecords
 from privacygauge.language.texts import Texts
+from privacygauge.language.trained import TrainedText
 from privacygauge.runs.atomic import check_writable
 from privacygauge.runs.results import require_free
 
@@ -44,6 +45,7 @@ Row = dict[str, Any]
 MODEL = "model"
 START = "reference"
 """Folders of the trained language model, and of the one that the training started from."""
+_NO_LOSS = -100
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,11 +267,13 @@ class LanguageModelAudit(TrainerAudit):
                 level=asked.level,
             )
         play: Any = audit_causal if self.kind == "causal" else audit_masked
+        sides = [self.side(True), self.side(False)]
+        if self.kind == "causal" and target.tokenizer.sha256 == reference.tokenizer.sha256:
+            sides = self._as_trained(sides)
         found: LanguageAudit = play(
             target,
             reference,
-            self.side(True),
-            self.side(False),
+            *sides,
             coins=read_coins(self.out),
             seed=asked.seed,
             level=asked.level,
@@ -277,6 +281,21 @@ class LanguageModelAudit(TrainerAudit):
             provenance=self.provenance,
         )
         return found
+
+    def _as_trained(self, sides: list[TextRecords]) -> list[TextRecords]:
+        """Return the sides with the token ids of the training, and which of them it scored."""
+        if "input_ids" not in self.given[0]:
+            return sides
+        return [
+            replace(
+                side,
+                trained=tuple(
+                    _trained_tokens(self.given[int(name.removeprefix("row-"))], text)
+                    for name, text in zip(side.sample or (), side.text, strict=True)
+                ),
+            )
+            for side in sides
+        ]
 
     def _save(self, folder: Path, *, start: bool) -> None:
         """Save the model, of an adapted one the base at the start and the adapter at the end."""
@@ -421,6 +440,16 @@ def _label(row: Row) -> str:
     if name is None:
         raise InputError(f"records need a column labels for canaries, got {', '.join(row)}")
     return name
+
+
+def _trained_tokens(row: Row, text: str) -> TrainedText:
+    """Return the tokens of a record, those without a loss (label -100) only read."""
+    ids = np.asarray(row["input_ids"]).reshape(-1)
+    inside = np.asarray(row.get("attention_mask", np.ones_like(ids))).reshape(-1) != 0
+    labels = row.get("labels")
+    scored = inside if labels is None else np.asarray(labels).reshape(-1) != _NO_LOSS
+    kept = tuple(ids[inside].tolist())
+    return TrainedText(text, (), framed=False, ids=kept, of_loss=tuple(scored[inside].tolist()))
 
 
 def _match_type(form: Any, value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -71,6 +72,8 @@ class JudgedTexts:
     appears once for each of its identifiers. None for causal models, which continue a prefix."""
     trained: tuple[ScoredText, ...] | None = field(default=None, repr=False)
     """(n,) The texts with what was trained of them; None where that is all of them."""
+    own: re.Pattern[str] | None = None
+    """Pattern of further identifiers, named by the user."""
 
     @cached_property
     def inside(self) -> Bools:
@@ -203,7 +206,9 @@ class Extracted:
         """Return the identifiers in the suffix of a text that its prefix does not have."""
         text = self.judged.text[row]
         start, stop = self.spans[row].tolist()
-        inside = (s for s in identifiers(text) if start <= s.start and s.stop <= stop)
+        inside = (
+            s for s in identifiers(text, self.judged.own) if start <= s.start and s.stop <= stop
+        )
         return tuple(s for s in inside if text[s.start : s.stop] not in text[:start])
 
     @cached_property
@@ -245,7 +250,10 @@ class Content:
 
 
 def judged_texts(
-    sides: Sequence[Side], models: Sequence[Model], rng: np.random.Generator
+    sides: Sequence[Side],
+    models: Sequence[Model],
+    rng: np.random.Generator,
+    own: re.Pattern[str] | None = None,
 ) -> JudgedTexts:
     """Return the texts of members and non-members that can be judged.
 
@@ -257,6 +265,8 @@ def judged_texts(
         Their tokenizers decide which texts are long enough, or which identifiers can be hidden.
     rng : numpy.random.Generator
         Draws which texts are compared where people have unequal numbers of them.
+    own : re.Pattern, optional
+        Pattern of further identifiers, from `own_pattern`.
 
     Raises
     ------
@@ -274,7 +284,7 @@ def judged_texts(
     places: dict[str, tuple[int, int]] = {}
     masked, causal = _by_kind(models)
     if masked:
-        found, places = by_identifier(found, masked)
+        found, places = by_identifier(found, masked, own)
     else:
         found = _long(found, [scored[name] for name in found.sample], causal)
     if found.group is not None:
@@ -293,6 +303,7 @@ def judged_texts(
         notes=even.notes,
         identifier=np.array([places[name] for name in found.sample]) if places else None,
         trained=None if masked else tuple(scored[name] for name in found.sample),
+        own=own,
     )
 
 

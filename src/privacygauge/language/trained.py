@@ -39,7 +39,7 @@ class TrainedText:
     def begins(self) -> bool:
         """Whether its first token was trained, which nothing stands before."""
         if self.of_loss is not None:
-            return self.of_loss[0]
+            return any(self.of_loss[:1])
         return any(start == 0 for start, _ in self.trained)
 
     @property
