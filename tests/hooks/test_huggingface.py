@@ -228,8 +228,8 @@ def test_a_killed_training_leaves_its_coins_and_goes_on_with_them(tmp_path):
 
 
 def test_the_tokens_that_were_trained_are_scored_and_no_others(tmp_path):
-    from privacygauge.hooks.trainer_callback import _trained_tokens
     from privacygauge.language.likelihoods import token_log_probabilities
+    from privacygauge.language.trained import tokens_of_training
 
     model = load_causal(saved(tmp_path, "gpt2", tokenizer=byte_pairs(framed=False)))
     ids = byte_pairs(framed=False)(TEXTS[0])["input_ids"]
@@ -239,7 +239,7 @@ def test_the_tokens_that_were_trained_are_scored_and_no_others(tmp_path):
         "labels": [*labels, -100, -100],
         "attention_mask": [1] * len(ids) + [0, 0],
     }
-    one = _trained_tokens(padded, "any text")
+    one = tokens_of_training(padded, "any text")
     assert list(one.ids) == ids
     with torch.inference_mode():
         given = {"input_ids": torch.tensor([ids]), "labels": torch.tensor([labels])}

@@ -35,7 +35,7 @@ from privacygauge.language.loading import kind_of, quiet_transformers, weights_s
 from privacygauge.language.model import load_causal, load_masked
 from privacygauge.language.text_files import TextRecords
 from privacygauge.language.texts import Texts
-from privacygauge.language.trained import TrainedText
+from privacygauge.language.trained import tokens_of_training
 from privacygauge.runs.atomic import check_writable
 from privacygauge.runs.results import require_free
 
@@ -45,7 +45,6 @@ Row = dict[str, Any]
 MODEL = "model"
 START = "reference"
 """Folders of the trained language model, and of the one that the training started from."""
-_NO_LOSS = -100
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,7 +289,7 @@ class LanguageModelAudit(TrainerAudit):
             replace(
                 side,
                 trained=tuple(
-                    _trained_tokens(self.given[int(name.removeprefix("row-"))], text)
+                    tokens_of_training(self.given[int(name.removeprefix("row-"))], text)
                     for name, text in zip(side.sample or (), side.text, strict=True)
                 ),
             )
@@ -440,16 +439,6 @@ def _label(row: Row) -> str:
     if name is None:
         raise InputError(f"records need a column labels for canaries, got {', '.join(row)}")
     return name
-
-
-def _trained_tokens(row: Row, text: str) -> TrainedText:
-    """Return the tokens of a record, those without a loss (label -100) only read."""
-    ids = np.asarray(row["input_ids"]).reshape(-1)
-    inside = np.asarray(row.get("attention_mask", np.ones_like(ids))).reshape(-1) != 0
-    labels = row.get("labels")
-    scored = inside if labels is None else np.asarray(labels).reshape(-1) != _NO_LOSS
-    kept = tuple(ids[inside].tolist())
-    return TrainedText(text, (), framed=False, ids=kept, of_loss=tuple(scored[inside].tolist()))
 
 
 def _match_type(form: Any, value: Any) -> Any:

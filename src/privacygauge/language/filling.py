@@ -54,14 +54,15 @@ _FEWEST_DIGITS = 7
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 _UPPER = "[A-ZÀ-ÖØ-Þ]"
 _LISTED_NAME = re.compile(
-    rf"(?<!\w){_UPPER}{{2,}}(?:['’ -]{_UPPER}+)*, ?{_UPPER}{{2,}}(?:[ -]{_UPPER}+)*(?!\w)"
+    rf"(?<!\w){_UPPER}{{2,}}(?:['\u2019 -]{_UPPER}+)*, ?{_UPPER}{{2,}}(?:[ -]{_UPPER}+)*(?!\w)"
 )
 """Family name, comma and given names, all in capitals."""
 _NEXT_NAME = re.compile(rf"[ -]{_UPPER}[^\W\d_]*[a-zß-ÿ]")
-_STARTERS = frozenset(
-    "A An And As At But By For From He Her His If In It Its My No Not On Our She So That The Their "
-    "Then There These They This To Today We When With You Your".split()
-)
+_STARTERS = frozenset([
+    "A", "An", "And", "As", "At", "But", "By", "For", "From", "He", "Her", "His", "If", "In",
+    "It", "Its", "My", "No", "Not", "On", "Our", "She", "So", "That", "The", "Their", "Then",
+    "There", "These", "They", "This", "To", "Today", "We", "When", "With", "You", "Your"
+])  # fmt: skip
 """Words that begin a sentence and no name."""
 _BEGINS = re.compile(r"(?:^|[.!?:]\s+|\n\s*)[\"'(]*$")
 """Text before the first word of a sentence."""

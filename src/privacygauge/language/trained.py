@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -55,6 +56,29 @@ class TrainedText:
         for start, stop in self.trained:
             found |= (spans[:, 0] < stop) & (spans[:, 1] > start)
         return found
+
+
+NO_LOSS = -100
+"""Label of a token that no loss is taken on, as in transformers."""
+
+
+def tokens_of_training(row: Mapping[str, Any], text: str) -> TrainedText:
+    """Return the tokens of a record that a Trainer read, and those that it took the loss on.
+
+    Parameters
+    ----------
+    row : mapping
+        ``input_ids``, and where there are any ``attention_mask``, 0 for padding, and ``labels``,
+        `NO_LOSS` for tokens that were read and not trained. Several texts may be packed into one.
+    text : str
+        The same in letters.
+    """
+    ids = np.asarray(row["input_ids"]).reshape(-1)
+    inside = np.asarray(row.get("attention_mask", np.ones_like(ids))).reshape(-1) != 0
+    labels = row.get("labels")
+    scored = inside if labels is None else np.asarray(labels).reshape(-1) != NO_LOSS
+    kept = tuple(ids[inside].tolist())
+    return TrainedText(text, (), framed=False, ids=kept, of_loss=tuple(scored[inside].tolist()))
 
 
 ScoredText = str | TrainedText

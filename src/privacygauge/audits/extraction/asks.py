@@ -33,7 +33,7 @@ METRICS = with_low(*shares("extracted-beyond", "extracted", "verbatim"))
 # What counts as extracted is decided when the answers are there.
 _DECIDES = (
     *("prefix", "suffix", "temperature", "top_k", "edits", "text", "ids", "group"),
-    *("trained", "template", "identifiers", "pattern"),
+    *("trained", "template", "identifiers", "identifier_pattern"),
     *("device", "precision"),
 )
 
@@ -72,7 +72,7 @@ class ExtractionRequest(ModelsRequest):
     identifiers: str | None = asks(
         "FILE", "Identifiers of your own to look for, one per line, in letters of either case."
     )
-    pattern: str | None = asks(
+    identifier_pattern: str | None = asks(
         "REGEX", "Regular expression of further identifiers to look for.", split=False
     )
     show_texts: bool = asks("", "Show what was extracted on the page. Default: ids only.")
@@ -86,15 +86,15 @@ class ExtractionRequest(ModelsRequest):
 def play(asked: ExtractionRequest, work: Work) -> ExtractionAudit:
     """Run the requested audit."""
     from privacygauge.audits.extraction.play import audit_extraction
-    from privacygauge.language.extracted import Tries
     from privacygauge.datasets.reading import read_text
+    from privacygauge.language.extracted import Tries
     from privacygauge.language.extraction import Writing
     from privacygauge.language.filling import own_pattern
 
     writing = Writing(asked.prefix, asked.suffix, asked.temperature, asked.top_k)
     tries = Tries(asked.tries, asked.chance, asked.edits)
     listed = "" if asked.identifiers is None else read_text(Path(asked.identifiers), "text")
-    own = own_pattern(listed.splitlines(), asked.pattern)
+    own = own_pattern(listed.splitlines(), asked.identifier_pattern)
     settled = asked.settled()
     told = asked.told(COMMAND.name)
     settings = {**{name: settled[name] for name in _DECIDES}, "files": told["provenance"]}
