@@ -21,7 +21,7 @@ def quoting(prompt):
 def test_an_index_that_is_quoted_leaks():
     found = audit_answers(quoting, INDEX, OTHERS)
     assert found.leaks
-    assert found.verbatim.members.value > 0.9
+    assert found.verbatim.members.low > 0.7
     assert found.verbatim.others.value < 0.1
     assert "tell texts in the index" in found.summary()
     assert len(found.to_frame()) == len(found.member)

@@ -1,4 +1,4 @@
-"""Systems that answer prompts, such as retrieval over an index: do answers give its texts away?
+"""Systems that answer prompts, such as retrieval over an index, and texts they give away.
 
 All that is needed is a function from a prompt to an answer. Half of each text is shown; whether the
 other half comes back, and whether the system says that it has the text, is compared between texts
@@ -117,7 +117,7 @@ def audit_answers(
     progress: Progress | None = None,
     level: float = 0.95,
 ) -> AnswerAudit:
-    """Audit what a system that answers prompts gives away of the texts in its index.
+    r"""Audit what a system that answers prompts gives away of the texts in its index.
 
     Parameters
     ----------
@@ -151,12 +151,11 @@ def audit_answers(
 
     Examples
     --------
-    >>> texts = [
-    ...     f"note {i} of the ward: bed {i}, seen on day {i % 7}, sent home" for i in range(90)
-    ... ]
+    >>> rng = np.random.default_rng(0)
+    >>> texts = [" ".join(map(str, rng.integers(1000, size=12))) for _ in range(90)]
     >>> index = texts[:45]
     >>> def ask(prompt):
-    ...     shown = prompt.split("\\n", 1)[1]
+    ...     shown = prompt.split("\n", 1)[1]
     ...     return next((text for text in index if text.startswith(shown)), "no")
     >>> audit_answers(ask, index, texts[45:]).leaks
     True
