@@ -26,22 +26,24 @@ def models(tmp_path_factory):
     }
     tokenizer = byte_pairs(framed=False)
     made = type(module("gpt2")).from_pretrained(found["before"])
-    learn = torch.optim.SGD(made.parameters(), 0.1)
-    for text in GONE:
-        ids = torch.tensor([tokenizer(text)["input_ids"]])
+    learn = torch.optim.AdamW(made.parameters(), 3e-4)
+    for some in range(0, len(GONE), 16):
         learn.zero_grad()
-        (-made(input_ids=ids, labels=ids).loss).backward()
+        for text in GONE[some : some + 16]:
+            ids = torch.tensor([tokenizer(text)["input_ids"]])
+            (-made(input_ids=ids, labels=ids).loss / 16).backward()
         learn.step()
     made.eval().save_pretrained(place / "ascent")
     tokenizer.save_pretrained(place / "ascent")
     return {**found, "ascent": place / "ascent"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
         ("before", {"still known"}),
-        ("ascent", {"known to be forgotten"}),
+        ("ascent", {"still known"}),
         ("again", {"nothing found", "cannot be told"}),
     ],
 )
@@ -52,7 +54,9 @@ def test_retraining_is_quiet_and_the_others_are_told(models, name, expected):
     assert found.state in expected, found.summary()
 
 
-def test_copies_across_the_sides_are_left_out(models):
+def test_copies_across_the_sides_are_left_out(folders):
+    folder = folders("gpt2", tokenizer=byte_pairs(framed=False))
     copied = [f"{text} as before" for text in GONE[:20]]
-    found = audit_unlearning(models["before"], models["before"], GONE, [*copied, *FRESH])
+    found = audit_unlearning(folder, folder, GONE, [*copied, *FRESH])
     assert found.before.n == len(GONE) - 20 + len(FRESH)
+    assert found.state == "cannot be told"

@@ -117,7 +117,7 @@ def audit_answers(
     progress: Progress | None = None,
     level: float = 0.95,
 ) -> AnswerAudit:
-    r"""Audit what a system that answers prompts gives away of the texts in its index.
+    r"""Audit how far a system that answers prompts gives away the texts in its index.
 
     Parameters
     ----------
@@ -190,10 +190,10 @@ def audit_answers(
         words = list(_WORD.finditer(text))
         cut = words[len(words) // 2].start()
         rest = _words(text[cut:])
-        answer = _words(_asked(ask, prompt.replace("{beginning}", text[:cut].rstrip())))
+        answer = _words(_checked_answer(ask, prompt.replace("{beginning}", text[:cut].rstrip())))
         longest[place], similarity[place] = in_common(rest, answer)
         needed[place] = min(VERBATIM, len(rest))
-        said[place] = bool(_YES.match(_asked(ask, question.replace("{text}", text))))
+        said[place] = bool(_YES.match(_checked_answer(ask, question.replace("{text}", text))))
         if progress is not None:
             progress(place + 1, len(rows))
     each = 1 - (1 - level) / _LOOKS
@@ -239,7 +239,7 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
-def _asked(ask: Callable[[str], str], prompt: str) -> str:
+def _checked_answer(ask: Callable[[str], str], prompt: str) -> str:
     answer = ask(prompt)
     if not isinstance(answer, str):
         raise InputError(f"ask must return a text, got {type(answer).__name__}")
