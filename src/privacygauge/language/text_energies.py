@@ -126,6 +126,12 @@ def text_energies(
             "models behind servers are asked about plain texts, got training data in parts: write "
             "each as one text, or name a folder"
         )
+    literal = any(not isinstance(x, EndpointModel) and x.source.windows.literal for x in models)
+    if literal and any(part.records.trained is not None for part in parts):
+        raise InputError(
+            "literal goes with plain texts: a chat template writes special tokens, which would be "
+            "read as letters"
+        )
     # All sides share a unit; on its own, a side might take tokens where another needs words.
     units = {_unit_of(models, part, plan) for part in parts}
     asked = replace(plan, unit="word") if "word" in units else plan
