@@ -11,7 +11,7 @@ from privacygauge.hooks import Canaries, audit_trainer
 from privacygauge.language.coins import read_coins
 from privacygauge.language.model import load_causal
 from privacygauge.report.grades import NONE
-from tests.language.tiny_models import byte_pairs, made_texts, module, word_pieces
+from tests.language.tiny_models import byte_pairs, made_texts, module, saved, word_pieces
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -225,6 +225,28 @@ def test_a_killed_training_leaves_its_coins_and_goes_on_with_them(tmp_path):
     # Begun once more, the start would have seen the members.
     with pytest.raises(InputError, match="must begin with the model in"):
         again.train()
+
+
+def test_the_tokens_that_were_trained_are_scored_and_no_others(tmp_path):
+    from privacygauge.language.likelihoods import token_log_probabilities
+    from privacygauge.language.trained import tokens_of_training
+
+    model = load_causal(saved(tmp_path, "gpt2", tokenizer=byte_pairs(framed=False)))
+    ids = byte_pairs(framed=False)(TEXTS[0])["input_ids"]
+    labels = [-100] * 4 + ids[4:]
+    padded = {
+        "input_ids": [*ids, 2, 2],
+        "labels": [*labels, -100, -100],
+        "attention_mask": [1] * len(ids) + [0, 0],
+    }
+    one = tokens_of_training(padded, "any text")
+    assert list(one.ids) == ids
+    with torch.inference_mode():
+        given = {"input_ids": torch.tensor([ids]), "labels": torch.tensor([labels])}
+        loss = float(model.module(**given).loss)
+    found = token_log_probabilities(model, [one])
+    assert found.mean()[0] == pytest.approx(loss, abs=1e-5)
+    assert found.lengths[0] == len(ids) - 4
 
 
 @pytest.mark.slow

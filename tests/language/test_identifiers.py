@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacygauge.language.filling import KINDS, identifiers
+from privacygauge.errors import InputError
+from privacygauge.language.filling import KINDS, identifiers, own_pattern
 
 PLANTED = [
     ("date", "3 May 2021"),
@@ -24,6 +25,15 @@ PLANTED = [
     ("name", "Anna Berg"),
     ("name", "Maria Lopez-Garcia"),
     ("name", "Élodie O'Brien"),
+    ("name", "SMITH, JOHN"),
+    ("date", "3. Mai 2021"),
+    ("date", "2021/05/03"),
+    ("date", "3 de mayo de 2021"),
+    ("iban", "DE89 3704 0044 0532 0130 00"),
+    ("iban", "GB29NWBK60161331926819"),
+    ("code", "A1234567"),
+    ("code", "SW1A 2AA"),
+    ("code", "NHS-4857773456"),
 ]
 
 
@@ -42,6 +52,24 @@ def test_words_that_are_no_identifiers():
         ("name", "Jones"),
         ("name", "Maria Lopez"),
     ]
+
+
+def test_a_name_at_the_beginning_of_a_sentence_and_a_number_beside_other_letters():
+    assert found("John Smith was seen. The patient left. Maria slept.") == [("name", "John Smith")]
+    assert found("电话13812345678。") == [("number", "13812345678")]
+    assert found("电话138 1234 5678请") == [("phone", "138 1234 5678")]
+    assert found("于2021年5月3日入院") == [("date", "2021年5月3日")]
+
+
+def test_identifiers_of_ones_own_come_first():
+    own = own_pattern(["ward seven", "Anna Berg"], r"#[a-z]{3}\b")
+    text = "In Ward Seven, Anna Berg had #abc."
+    spans = [(x.kind, text[x.start : x.stop]) for x in identifiers(text, own)]
+    assert spans == [("own", "Ward Seven"), ("own", "Anna Berg"), ("own", "#abc")]
+    assert own_pattern([" "]) is None
+    for pattern, message in (("(", "must be a regular expression"), ("x*", "the empty text")):
+        with pytest.raises(InputError, match=message):
+            own_pattern([], pattern)
 
 
 @given(st.text(alphabet="aBc19 .-/@+()\nÉ", max_size=60))

@@ -10,7 +10,9 @@ from privacygauge.audits.asking import Request, Role, asks, option
 
 if TYPE_CHECKING:
     from privacygauge.audits.work import Work
+    from privacygauge.language.conversations import Trained
     from privacygauge.language.precision import Precision
+    from privacygauge.language.text_files import Columns
     from privacygauge.runs.store import Run
 
 ANSWERS = "answers"
@@ -21,8 +23,9 @@ def members_option(panel: str = "", *, default: Any = MISSING) -> Any:
     """Return the option of the member texts; required unless there is a default."""
     return asks(
         "FILE",
-        "Texts that the target was trained on: .jsonl, .csv or .parquet with a column of texts, or "
-        ".txt with one text per line.",
+        "Texts that the target was trained on: .jsonl, .json, .csv, .tsv or .parquet, or a dataset "
+        "saved in a folder, with a column of texts, or messages, prompt and completion, or "
+        "instruction, input and output; or .txt with one text per line.",
         default=default,
         panel=panel,
     )
@@ -63,6 +66,39 @@ def group_option(panel: str = "") -> Any:
         default=None,
         panel=panel,
     )
+
+
+def trained_option(panel: str = "") -> Any:
+    """Return the option of the tokens that were trained."""
+    return asks(
+        "NAME",
+        "Tokens of conversations, prompts and instructions that were trained: answers or all.",
+        default="answers",
+        offers=("answers", "all"),
+        panel=panel,
+    )
+
+
+def template_option(panel: str = "") -> Any:
+    """Return the option of a chat template."""
+    return asks(
+        "FILE",
+        "Jinja template that wrote conversations and instructions in the training. Default: that "
+        "of the target's tokenizer, and Alpaca's text for instructions.",
+        default=None,
+        panel=panel,
+    )
+
+
+def columns_of(
+    text: str, ids: str | None, group: str | None, *, trained: str, template: str | None
+) -> Columns:
+    """Return the columns of texts that were named."""
+    from privacygauge.language.conversations import ChatForm, TrainingForm
+    from privacygauge.language.text_files import Columns
+
+    training = TrainingForm(ChatForm(template=template), cast("Trained", trained))
+    return Columns(text, ids, group, training)
 
 
 def base_option(panel: str = "") -> Any:

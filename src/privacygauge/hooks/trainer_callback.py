@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 from abc import abstractmethod
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
@@ -35,6 +35,7 @@ from privacygauge.language.loading import kind_of, quiet_transformers, weights_s
 from privacygauge.language.model import load_causal, load_masked
 from privacygauge.language.text_files import TextRecords
 from privacygauge.language.texts import Texts
+from privacygauge.language.trained import tokens_of_training
 from privacygauge.runs.atomic import check_writable
 from privacygauge.runs.results import require_free
 
@@ -265,11 +266,13 @@ class LanguageModelAudit(TrainerAudit):
                 level=asked.level,
             )
         play: Any = audit_causal if self.kind == "causal" else audit_masked
+        sides = [self.side(True), self.side(False)]
+        if self.kind == "causal" and target.tokenizer.sha256 == reference.tokenizer.sha256:
+            sides = self._as_trained(sides)
         found: LanguageAudit = play(
             target,
             reference,
-            self.side(True),
-            self.side(False),
+            *sides,
             coins=read_coins(self.out),
             seed=asked.seed,
             level=asked.level,
@@ -277,6 +280,21 @@ class LanguageModelAudit(TrainerAudit):
             provenance=self.provenance,
         )
         return found
+
+    def _as_trained(self, sides: list[TextRecords]) -> list[TextRecords]:
+        """Return the sides with the token ids of the training, and which of them it scored."""
+        if "input_ids" not in self.given[0]:
+            return sides
+        return [
+            replace(
+                side,
+                trained=tuple(
+                    tokens_of_training(self.given[int(name.removeprefix("row-"))], text)
+                    for name, text in zip(side.sample or (), side.text, strict=True)
+                ),
+            )
+            for side in sides
+        ]
 
     def _save(self, folder: Path, *, start: bool) -> None:
         """Save the model, of an adapted one the base at the start and the adapter at the end."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,7 +15,14 @@ from privacygauge.language.audited import SHOWN
 from privacygauge.language.coins import Coins, read_coins
 from privacygauge.language.endpoints import AnyModel, EndpointModel
 from privacygauge.language.loading import known_kind, parts_of
-from privacygauge.language.model import CausalModel, MaskedModel, Model, load_causal, load_masked
+from privacygauge.language.model import (
+    CausalModel,
+    MaskedModel,
+    Model,
+    load_causal,
+    load_masked,
+    tokenizer_for,
+)
 from privacygauge.language.precision import Asked as AskedPrecision
 from privacygauge.language.score_files import energies_place
 from privacygauge.language.text_files import SIDES, Columns, TextRecords, TextRecordsLike, sides_of
@@ -81,6 +90,18 @@ def load_either(
     """
     load = load_masked if known_kind(path, base) == "masked" else load_causal
     return load(path, device=device, precision=precision, base=base)
+
+
+def with_chat(
+    columns: Columns | None, target: str | Path | AnyModel, base: str | Path | None
+) -> Columns:
+    """Return columns whose conversations are written by the target's chat template."""
+    columns = columns or Columns()
+    if isinstance(target, EndpointModel):
+        return columns
+    training = columns.training
+    chat = replace(training.chat, read=functools.partial(tokenizer_for, target, base))
+    return replace(columns, training=replace(training, chat=chat))
 
 
 def check_one_kind(models: Sequence[CausalModel | MaskedModel]) -> None:

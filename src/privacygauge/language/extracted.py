@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -33,6 +34,7 @@ from privacygauge.language.scores import TextScores
 from privacygauge.language.store import AnswerStore
 from privacygauge.language.text_files import Side, scores_of
 from privacygauge.language.texts import Texts
+from privacygauge.language.trained import ScoredText, plain
 from privacygauge.runs.execute import Progress
 
 SAMPLED = "sampled"
@@ -68,6 +70,10 @@ class JudgedTexts:
     identifier: Ints | None = None
     """(n, 2) Start and stop, in characters, of the identifier that a masked model fills in; a text
     appears once for each of its identifiers. None for causal models, which continue a prefix."""
+    trained: tuple[ScoredText, ...] | None = field(default=None, repr=False)
+    """(n,) The texts with what was trained of them; None where that is all of them."""
+    own: re.Pattern[str] | None = None
+    """Pattern of further identifiers, named by the user."""
 
     @cached_property
     def inside(self) -> Bools:
@@ -200,7 +206,9 @@ class Extracted:
         """Return the identifiers in the suffix of a text that its prefix does not have."""
         text = self.judged.text[row]
         start, stop = self.spans[row].tolist()
-        inside = (s for s in identifiers(text) if start <= s.start and s.stop <= stop)
+        inside = (
+            s for s in identifiers(text, self.judged.own) if start <= s.start and s.stop <= stop
+        )
         return tuple(s for s in inside if text[s.start : s.stop] not in text[:start])
 
     @cached_property
@@ -242,7 +250,10 @@ class Content:
 
 
 def judged_texts(
-    sides: Sequence[Side], models: Sequence[Model], rng: np.random.Generator
+    sides: Sequence[Side],
+    models: Sequence[Model],
+    rng: np.random.Generator,
+    own: re.Pattern[str] | None = None,
 ) -> JudgedTexts:
     """Return the texts of members and non-members that can be judged.
 
@@ -254,19 +265,28 @@ def judged_texts(
         Their tokenizers decide which texts are long enough, or which identifiers can be hidden.
     rng : numpy.random.Generator
         Draws which texts are compared where people have unequal numbers of them.
+    own : re.Pattern, optional
+        Pattern of further identifiers, from `own_pattern`.
 
     Raises
     ------
     InputError
         If a side has no text that can be judged.
     """
-    found = scores_of(sides, np.zeros(sum(map(len, sides))))  # nothing is known of them yet
+    scored = {
+        name: text
+        for side in sides
+        for name, text in zip(side.sample, side.records.scored, strict=True)
+    }
+    # Nothing is known of them yet.
+    found = scores_of(sides, np.zeros(len(scored)))
+    found = replace(found, text=tuple(plain([scored[name] for name in found.sample])))
     places: dict[str, tuple[int, int]] = {}
     masked, causal = _by_kind(models)
     if masked:
-        found, places = by_identifier(found, masked)
+        found, places = by_identifier(found, masked, own)
     else:
-        found = _long(found, causal)
+        found = _long(found, [scored[name] for name in found.sample], causal)
     if found.group is not None:
         found = whole_patients(found)
     what = "identifiers" if masked else "texts"
@@ -282,13 +302,16 @@ def judged_texts(
         compared=np.array([name in kept for name in found.sample]),
         notes=even.notes,
         identifier=np.array([places[name] for name in found.sample]) if places else None,
+        trained=None if masked else tuple(scored[name] for name in found.sample),
+        own=own,
     )
 
 
-def _long(found: TextScores, models: Sequence[CausalModel]) -> TextScores:
+def _long(
+    found: TextScores, texts: Sequence[ScoredText], models: Sequence[CausalModel]
+) -> TextScores:
     """Return the texts that are long enough to be cut in two."""
-    assert found.text is not None
-    long = long_enough(found.text, models)
+    long = long_enough(texts, models)
     for side, name in ((found.member, "member"), (~found.member, "non-member")):
         if not np.any(long & side):
             raise InputError(
@@ -339,7 +362,7 @@ def measure_extraction(
     masked, causal = _by_kind(models)
     unit: Unit = "token"
     if judged.identifier is None:
-        suffixes, unit = suffixes_of(judged.text, causal, how)
+        suffixes, unit = suffixes_of(judged.trained or judged.text, causal, how)
     else:
         suffixes = hidden(judged.text, judged.identifier, masked)
     pairs = list(zip(models, suffixes, strict=True))
@@ -355,7 +378,7 @@ def measure_extraction(
     judged = replace(judged, notes=(*judged.notes, *_never(models[0], suffixes[0])))
     spans = judged.identifier
     if spans is None:
-        encoded = target.tokenizer.encoded(judged.text)
+        encoded = target.tokenizer.encoded(judged.trained or judged.text)
         ends = zip(encoded, suffixes[0].start, suffixes[0].stop, strict=True)
         spans = np.array([(one.spans[i][0], one.spans[j - 1][1]) for one, i, j in ends])
     return Extracted(

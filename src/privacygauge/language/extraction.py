@@ -24,6 +24,7 @@ from privacygauge.language.masks import Unit
 from privacygauge.language.model import CausalModel, Model
 from privacygauge.language.store import distinct_texts, token_budget
 from privacygauge.language.tokens import Tokens, tokens_of
+from privacygauge.language.trained import ScoredText
 
 LEAST = 8
 """Fewest tokens of a text that is cut in two: the rest of a shorter one is soon guessed."""
@@ -71,7 +72,7 @@ class Suffixes:
     stop: Ints
     """(n,) End of the suffix; for a causal model the end of the text."""
     n_prefix: Ints
-    """(n,) Units of every prefix, at least 1."""
+    """(n,) Units of every prefix; 0 where a prompt stands there, which has no units."""
     n_suffix: Ints
     """(n,) Units of every suffix, at least 1."""
 
@@ -110,21 +111,22 @@ class SuffixLikelihoods:
         return tries_needed(self.log_probability, chance)
 
 
-def long_enough(texts: Sequence[str], models: Sequence[CausalModel]) -> Bools:
+def long_enough(texts: Sequence[ScoredText], models: Sequence[CausalModel]) -> Bools:
     """Return a mask of the texts with at least `LEAST` units, (n,)."""
     found: Bools = _tokens(texts, models)[0][0].n_units >= LEAST
     return found
 
 
 def suffixes_of(
-    texts: Sequence[str], models: Sequence[CausalModel], how: Writing
+    texts: Sequence[ScoredText], models: Sequence[CausalModel], how: Writing
 ) -> tuple[list[Suffixes], Unit]:
     """Cut texts in two, once for each model and at the same place for all.
 
     Parameters
     ----------
-    texts : sequence of str
-        Each with at least two tokens.
+    texts : sequence of str or TrainedText
+        Each with at least two tokens. Where a prompt stands before what was trained, it is the
+        prefix, and the suffix begins with the answer; later turns are left out.
     how : Writing
         A prefix is at most half of its text.
 
@@ -136,7 +138,8 @@ def suffixes_of(
     found, unit = _tokens(texts, models)
     if int(found[0].n_units.min()) < 2:
         raise InputError(f"every text must have at least two {unit}s to be cut in two, got one")
-    return [_cut(tokens, how) for tokens in found], unit
+    prompted = np.array([not (isinstance(x, str) or x.begins) for x in texts])
+    return [_cut(tokens, how, prompted, unit) for tokens in found], unit
 
 
 def suffix_likelihoods(model: Model, suffixes: Suffixes, how: Writing) -> SuffixLikelihoods:
@@ -307,15 +310,22 @@ def edit_distance(first: Ints, second: Ints) -> Ints:
     return above[:, -1]
 
 
-def _tokens(texts: Sequence[str], models: Sequence[CausalModel]) -> tuple[list[Tokens], Unit]:
+def _tokens(
+    texts: Sequence[ScoredText], models: Sequence[CausalModel]
+) -> tuple[list[Tokens], Unit]:
     return tokens_of(
         texts, [model.tokenizer for model in models], [model.limit for model in models], "token"
     )
 
 
-def _cut(tokens: Tokens, how: Writing) -> Suffixes:
-    n_prefix = np.minimum(how.prefix, tokens.n_units // 2)
-    n_suffix = np.minimum(how.suffix, tokens.n_units - n_prefix)
+def _cut(tokens: Tokens, how: Writing, prompted: Bools, unit: Unit) -> Suffixes:
+    n_prefix = np.where(prompted, 0, np.minimum(how.prefix, tokens.n_units // 2))
+    n_units = tokens.n_units.copy()
+    for text in np.flatnonzero(prompted) if unit == "token" else ():
+        # Of a conversation, the first answer: nobody makes a model write the other side's turns.
+        placed = np.flatnonzero(tokens.of(int(text))[1] >= 0)
+        n_units[text] = np.append(np.flatnonzero(np.diff(placed) > 1), len(placed) - 1)[0] + 1
+    n_suffix = np.minimum(how.suffix, n_units - n_prefix)
     start = np.empty(len(tokens), np.int64)
     parts = []
     for text, (before, size) in enumerate(zip(n_prefix, n_suffix, strict=True)):
@@ -343,9 +353,9 @@ def _score_batch(model: Model, batch: Batch, how: Writing) -> tuple[Floats, Bool
     head = Head(())
     with torch.inference_mode():
         if isinstance(model, CausalModel):
-            values = model.module(**inputs, use_cache=False).logits
+            inputs["use_cache"] = False
             place = place - 1
-        elif model.head is None:
+        if model.head is None:
             values = model.module(**inputs).logits
         else:
             values = model.module.base_model(**inputs).last_hidden_state

@@ -18,28 +18,52 @@ from privacygauge.language.texts import texts_of_rows
 from privacygauge.language.tokenizer import EncodedText
 from privacygauge.language.tokens import Tokens
 
-KINDS = ("e-mail", "date", "phone", "number", "name")
+KINDS = ("own", "e-mail", "iban", "date", "phone", "code", "number", "name")
 """Kinds of identifiers, in the order of the search: a stretch found as one kind is not searched for
 later kinds."""
 
 # Forms of identifiers in English texts; a date may also have its month in words.
 _MONTHS = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
-    r"sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+    r"(?:jan(?:uary?|vier|ner|eiro)?|feb(?:ruary?)?|février|fevereiro|febrero|febbraio|"
+    r"mar(?:ch|s|zo|ço)?|märz|apr(?:il)?|avril|abril|aprile|may|mai|mayo|maio|maggio|"
+    r"june?|juni|juin|junio|junho|giugno|july?|juli|juillet|julio|julho|luglio|"
+    r"aug(?:ust)?|août|agosto|sep(?:t(?:ember|embre)?)?|septiembre|setembro|settembre|"
+    r"o[ck]t(?:ober)?|octobre|octubre|outubro|ottobre|nov(?:ember|embre|iembre)?|novembro|"
+    r"de[cz](?:ember)?|décembre|diciembre|dezembro|dicembre|enero|gennaio)"
 )
 _FORMS = {
     "e-mail": r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
-    "date": rf"\b(?:\d{{4}}-\d{{1,2}}-\d{{1,2}}|\d{{1,2}}([/.-])\d{{1,2}}\1\d{{2,4}}|"
+    # Letters and numbers of a bank account, in blocks or not; its checksum is not looked at.
+    "iban": r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?!\w)",
+    "date": rf"(?<![0-9A-Za-z])(?:\d{{4}}([-/.])\d{{1,2}}\1\d{{1,2}}|"
+    rf"\d{{4}}年\d{{1,2}}月\d{{1,2}}日|\d{{1,2}}([/.-])\d{{1,2}}\2\d{{2,4}}|"
     rf"(?i:{_MONTHS})\.? \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|"
-    rf"\d{{1,2}}(?:st|nd|rd|th)? (?i:{_MONTHS})\b(?:,? \d{{4}})?)(?!\w)",
-    "phone": r"(?<!\w)\+?(?:\(\d{2,5}\)[ -]?\d{2,8}(?:[ -]\d{2,8}){0,3}|"
-    r"\d{2,8}(?:[ -]\d{2,8}){1,4})(?!\w)|(?<!\w)\+\d{7,15}(?!\w)",
-    "number": r"(?<![\w.])\d+(?:[.,]\d+)*(?!\w)",
+    rf"\d{{1,2}}(?:st|nd|rd|th|\.)? (?:de )?(?i:{_MONTHS})\b\.?(?:,?(?: de)? \d{{4}})?)"
+    r"(?![0-9A-Za-z])",
+    # Beside letters that stand without blanks, as in Chinese, a number begins all the same.
+    "phone": r"(?<![0-9A-Za-z])\+?(?:\(\d{2,5}\)[ -]?\d{2,8}(?:[ -]\d{2,8}){0,3}|"
+    r"\d{2,8}(?:[ -]\d{2,8}){1,4})(?![0-9A-Za-z])|"
+    r"(?<![0-9A-Za-z])\+\d{7,15}(?![0-9A-Za-z])",
+    # Numbers of records and insurances with letters, and British postcodes.
+    "code": r"(?<![\w.])(?:[A-Z]{1,2}\d[A-Z0-9]? ?\d[A-Z]{2}|[A-Z]{1,3}-?\d{5,12}[A-Z]?)(?!\w)",
+    "number": r"(?<![0-9A-Za-z.])\d+(?:[.,]\d+)*(?![0-9A-Za-z])",
 }
 _PATTERNS = {kind: re.compile(form) for kind, form in _FORMS.items()}
 _FEWEST_DIGITS = 7
 """Fewest digits of a phone number."""
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
+_UPPER = "[A-ZÀ-ÖØ-Þ]"
+_LISTED_NAME = re.compile(
+    rf"(?<!\w){_UPPER}{{2,}}(?:['\u2019 -]{_UPPER}+)*, ?{_UPPER}{{2,}}(?:[ -]{_UPPER}+)*(?!\w)"
+)
+"""Family name, comma and given names, all in capitals."""
+_NEXT_NAME = re.compile(rf"[ -]{_UPPER}[^\W\d_]*[a-zß-ÿ]")
+_STARTERS = frozenset([
+    "A", "An", "And", "As", "At", "But", "By", "For", "From", "He", "Her", "His", "If", "In",
+    "It", "Its", "My", "No", "Not", "On", "Our", "She", "So", "That", "The", "Their", "Then",
+    "There", "These", "They", "This", "To", "Today", "We", "When", "With", "You", "Your"
+])  # fmt: skip
+"""Words that begin a sentence and no name."""
 _BEGINS = re.compile(r"(?:^|[.!?:]\s+|\n\s*)[\"'(]*$")
 """Text before the first word of a sentence."""
 _TITLES = ("Dr", "Mr", "Mrs", "Ms", "Prof")
@@ -58,14 +82,21 @@ class Span:
     """End, in characters."""
 
 
-def identifiers(text: str) -> tuple[Span, ...]:
+def identifiers(text: str, own: re.Pattern[str] | None = None) -> tuple[Span, ...]:
     """Find stretches that look like identifiers, from left to right, none overlapping.
+
+    Parameters
+    ----------
+    text : str
+    own : re.Pattern, optional
+        Further identifiers, of the kind ``own``, such as from `own_pattern`; they come first.
 
     Returns
     -------
     tuple of Span
-        Found by form alone, with false positives and misses: a number may be a dose. A word with a
-        capital letter counts as a name, unless it begins a sentence or is all capitals.
+        Found by form alone, with false positives and misses: a number may be a dose. Words with a
+        capital letter count as a name, unless a single one begins a sentence; so do words in
+        capitals with a comma between them, such as SMITH, JOHN.
 
     Examples
     --------
@@ -76,8 +107,12 @@ def identifiers(text: str) -> tuple[Span, ...]:
     taken = bytearray(len(text))
     found = []
     for kind in KINDS:
-        for start, stop in _names(text) if kind == "name" else _of_form(kind, text):
-            if not any(taken[start:stop]):
+        if kind == "own":
+            spans = [] if own is None else [found.span() for found in own.finditer(text)]
+        else:
+            spans = list(_names(text) if kind == "name" else _of_form(kind, text))
+        for start, stop in spans:
+            if start < stop and not any(taken[start:stop]):
                 taken[start:stop] = b"\1" * (stop - start)
                 found.append(Span(kind, start, stop))
     return tuple(sorted(found, key=lambda span: span.start))
@@ -90,13 +125,48 @@ def _of_form(kind: str, text: str) -> Iterator[tuple[int, int]]:
             yield match.span()
 
 
+def own_pattern(entries: Sequence[str], pattern: str | None = None) -> re.Pattern[str] | None:
+    """Return the pattern of the user's own identifiers; None for none.
+
+    Parameters
+    ----------
+    entries : sequence of str
+        Identifiers as they stand in texts; letters of either case are the same.
+    pattern : str, optional
+        A regular expression for further ones.
+
+    Raises
+    ------
+    InputError
+        If the pattern is none, or finds the empty text.
+    """
+    listed = sorted((entry.strip() for entry in entries), key=len, reverse=True)
+    words = "|".join(re.escape(entry) for entry in listed if entry)
+    parts = ([rf"(?i:(?<!\w)(?:{words})(?!\w))"] if words else []) + ([pattern] if pattern else [])
+    if not parts:
+        return None
+    try:
+        found = re.compile("|".join(parts))
+    except re.error as error:
+        raise InputError(
+            f"pattern must be a regular expression, got {pattern!r}: {error}"
+        ) from error
+    if found.search("") is not None:
+        raise InputError(f"pattern must not match the empty text, got {pattern!r}")
+    return found
+
+
 def _names(text: str) -> Iterator[tuple[int, int]]:
     """Yield capitalised words; adjacent ones are one name."""
+    for match in _LISTED_NAME.finditer(text):
+        yield match.span()
     span = None
     for match in _WORD.finditer(text):
         word, before = match.group(), text[max(0, match.start() - 8) : match.start()]
         begins = _BEGINS.search(before) and not before.rstrip(". ").endswith(_TITLES)
         capital = word[0].isupper() and any(letter.islower() for letter in word)
+        # Two capitalised words at the beginning of a sentence are a name, a single one is none.
+        begins = begins and not (_NEXT_NAME.match(text, match.end()) and word not in _STARTERS)
         if not capital or word in _TITLES or begins:
             continue
         if span is not None and text[span[1] : match.start()] in (" ", "-"):
@@ -110,7 +180,7 @@ def _names(text: str) -> Iterator[tuple[int, int]]:
 
 
 def by_identifier(
-    scores: TextScores, models: Sequence[MaskedModel]
+    scores: TextScores, models: Sequence[MaskedModel], own: re.Pattern[str] | None = None
 ) -> tuple[TextScores, dict[str, tuple[int, int]]]:
     """Return a row for each identifier of every text, and its span in the text.
 
@@ -120,6 +190,8 @@ def by_identifier(
         Scores with texts.
     models : sequence of MaskedModel
         Their tokenizers decide which identifiers can be hidden.
+    own : re.Pattern, optional
+        As in `identifiers`.
 
     Returns
     -------
@@ -139,7 +211,7 @@ def by_identifier(
     found = [
         (row, span.start, span.stop)
         for row, text in enumerate(scores.text)
-        for span in identifiers(text)
+        for span in identifiers(text, own)
         if text.count(text[span.start : span.stop]) == 1
     ]
     row, start, stop = np.array(found, np.int64).reshape(-1, 3).T

@@ -7,7 +7,9 @@ agree; every other model gives its logits at all positions.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -88,14 +90,60 @@ def _agrees(model: Any, head: Head, inputs: dict[str, Any], inside: Any, expecte
     return bool(off.abs().max() < _TOLERANCE)
 
 
-def check_logits(model: Any) -> None:
-    """Raise where `model` gives every token of its vocabulary the same probability."""
+def causal_head(model: Any) -> Head | None:
+    """Return the output head of a model that reads from left to right; None where it has another.
+
+    Raises
+    ------
+    InputError
+        If the model gives every token of its vocabulary the same probability, or its answers depend
+        on later tokens.
+    """
     import torch
 
-    ids = torch.as_tensor(_trial(model.config)[0][:1], device=model.device)
-    both = {"decoder_input_ids": ids} if model.config.is_encoder_decoder else {}
+    config = model.config
+    text = config.get_text_config(decoder=True)
+    ids = torch.as_tensor(_trial(text)[0][:1], device=model.device)
+    encoder = bool(getattr(config, "is_encoder_decoder", False))
+    both = {"decoder_input_ids": ids} if encoder else {}
+    other = ids.clone()
+    other[:, -1] = (other[:, -1] + 1) % text.vocab_size
+    changed = {"decoder_input_ids": other} if encoder else {}
     with torch.inference_mode():
-        _check_varied(model(input_ids=ids, **both).logits)
+        expected = model(input_ids=ids, **both).logits[0]
+        _check_varied(expected)
+        source = ids if encoder else other
+        later = model(input_ids=source, **changed).logits[0]
+        off = (expected.log_softmax(-1) - later.log_softmax(-1))[:-1].abs().max()
+        if not float(off) < _TOLERANCE:
+            raise InputError(
+                "the model must read from left to right, but what it says of a token changes with "
+                f"later ones ({type(model).__name__}): audit a masked model as such, and no model "
+                "that reads both ways as a causal one"
+            )
+        embedding = model.get_output_embeddings()
+        if encoder or embedding is None:
+            return None
+        inputs = {"input_ids": ids}
+        inside = torch.ones_like(ids, dtype=torch.bool)
+        heads = [Head((embedding, *further)) for further in _last_steps(text)]
+        agree = partial(_agrees, model, inputs=inputs, inside=inside, expected=expected)
+        return next((head for head in heads if agree(head)), None)
+
+
+def _last_steps(config: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield functions on logits that a model may end with: none, a scale, a soft bound."""
+    yield ()
+    # Of Cohere, of Granite, of Gemma 2.
+    scale = getattr(config, "logit_scale", None)
+    divisor = getattr(config, "logits_scaling", None)
+    bound = getattr(config, "final_logit_softcapping", None)
+    if scale is not None:
+        yield (lambda logits: logits * scale,)
+    if divisor is not None:
+        yield (lambda logits: logits / divisor,)
+    if bound is not None:
+        yield (lambda logits: (logits / bound).tanh() * bound,)
 
 
 def _check_varied(logits: Any) -> None:

@@ -8,15 +8,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from privacygauge.errors import InputError
-from privacygauge.language.heads import check_logits, head_of
+from privacygauge.language.heads import causal_head, head_of
 from privacygauge.language.loading import kind_of
 from privacygauge.language.model import (
     CausalModel,
     MaskedModel,
     Model,
     Source,
-    check_vocabulary,
     empty_source,
+    fitting,
     limit_of,
 )
 from privacygauge.language.precision import Precision, stored_as
@@ -60,7 +60,7 @@ def model_of(
     if module.training:
         raise InputError(f"the {name} must be in evaluation mode: call its eval() first")
     own = replace(tokenizer_of(tokenizer, "the tokenizer"), literal=windows.literal)
-    check_vocabulary(module, own, name)
+    own = fitting(own, module, name)
     source = Source(
         path=name,
         device=str(module.device),
@@ -77,12 +77,12 @@ def model_of(
         return MaskedModel(
             source=source, tokenizer=own, limit=limit, module=module, head=head_of(module)
         )
-    check_logits(module)
     return CausalModel(
         source=source,
         tokenizer=own,
         limit=limit,
         module=module,
+        head=causal_head(module),
         empty_source=empty_source(own, module),
     )
 

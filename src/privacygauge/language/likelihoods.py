@@ -17,6 +17,7 @@ from privacygauge.language.masks import MaskPlan, Unit
 from privacygauge.language.model import MaskedModel, Model
 from privacygauge.language.store import AnswerStore, distinct_texts, energies_from, stored_answers
 from privacygauge.language.tokens import Tokens, tokens_of
+from privacygauge.language.trained import ScoredText, plain
 from privacygauge.language.windows import WindowedTexts, cut_into_windows
 from privacygauge.runs.execute import Progress
 
@@ -41,7 +42,7 @@ class Pair:
 
 def token_log_probabilities(
     model: AnyModel,
-    texts: Sequence[str],
+    texts: Sequence[ScoredText],
     plan: MaskPlan | None = None,
     *,
     run: str | Path | None = None,
@@ -55,9 +56,10 @@ def token_log_probabilities(
     ----------
     model : MaskedModel, CausalModel or EndpointModel
         From `load_masked` or `load_causal`, or behind a server.
-    texts : sequence of str
-        Each with at least one token; a text that occurs twice is computed once. Texts that are
-        longer than the model reads are read as its `Windows` say.
+    texts : sequence of str or TrainedText
+        Each with at least one token; of a `TrainedText` those that were trained are scored. A text
+        that occurs twice is computed once. Texts that are longer than the model reads are read as
+        its `Windows` say.
     plan : MaskPlan, optional
         Rule for masking texts; by default 10 balanced masks of 15%. A causal model takes its unit
         only.
@@ -88,7 +90,7 @@ def token_log_probabilities(
 def pair_log_probabilities(
     target: AnyModel,
     reference: AnyModel,
-    texts: Sequence[str],
+    texts: Sequence[ScoredText],
     plan: MaskPlan | None = None,
     *,
     run: str | Path | None = None,
@@ -132,12 +134,15 @@ def pair_log_probabilities(
 
 
 def _ask_models(
-    models: Sequence[AnyModel], texts: Sequence[str], plan: MaskPlan | None, kept: AnswerStore
+    models: Sequence[AnyModel],
+    texts: Sequence[ScoredText],
+    plan: MaskPlan | None,
+    kept: AnswerStore,
 ) -> list[Energies]:
     plan = plan or MaskPlan()
     behind = [model for model in models if isinstance(model, EndpointModel)]
     if behind:
-        return endpoint_energies(behind, texts, plan.unit, kept)
+        return endpoint_energies(behind, plain(texts), plan.unit, kept)
     here = [model for model in models if not isinstance(model, EndpointModel)]
     tokens, unit = read_texts(here, texts, plan.unit)
     made = []
@@ -160,7 +165,7 @@ def _ask_models(
 
 
 def read_texts(
-    models: Sequence[Model], texts: Sequence[str], unit: Unit
+    models: Sequence[Model], texts: Sequence[ScoredText], unit: Unit
 ) -> tuple[list[Tokens], Unit]:
     """Return texts in the tokens of every model, and the units that all of them share.
 

@@ -49,6 +49,7 @@ _TAKEN_FROM = {
     "AutoModelForMaskedLM": "masked",
     "AutoModelForCausalLM": "causal",
     "AutoModelForSeq2SeqLM": "encoder-decoder",
+    "AutoModelForImageTextToText": "causal",
 }
 _BLOCK = 1 << 20
 
@@ -184,7 +185,7 @@ def most_tokens(module: Any, wanted: int) -> int:
     config = module.config
     known = [wanted] if wanted > 0 else []
     for name in ("max_position_embeddings", "n_positions"):
-        value = getattr(config, name, None)
+        value = getattr(config.get_text_config(decoder=True), name, None)
         if isinstance(value, int) and value > 0:
             known.append(value - _offset(module))
             break
@@ -257,11 +258,18 @@ def add_adapter(module: Any, folder: Path) -> Any:
 
     Adapter and weights stay apart: in few bits, merged weights would lose most of the adapter.
     """
+    import torch
     from peft import PeftModel
 
     try:
         with quiet_transformers(), warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
+            n_rows = _embedding_rows(module, folder)
+            if n_rows > int(module.get_input_embeddings().weight.shape[0]):
+                # The adapter was trained with tokens of its own; it holds their rows.
+                with torch.random.fork_rng(devices=[]):
+                    torch.manual_seed(0)  # of a head that the adapter does not hold
+                    module.resize_token_embeddings(n_rows, mean_resizing=False)
             made = PeftModel.from_pretrained(module, str(folder), torch_device="cpu")
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, damage_error()) as error:
         raise InputError(
@@ -274,6 +282,21 @@ def add_adapter(module: Any, folder: Path) -> Any:
             "name the base that it was trained on"
         )
     return made.get_base_model().eval()
+
+
+def _embedding_rows(module: Any, folder: Path) -> int:
+    """Return the rows of the embeddings that an adapter holds; 0 where it holds none."""
+    from safetensors import safe_open
+
+    embeddings = module.get_input_embeddings()
+    name = next(name for name, part in module.named_modules() if part is embeddings)
+    with safe_open(folder / _WEIGHTS, framework="pt") as weights:
+        shapes = [
+            weights.get_slice(key).get_shape()
+            for key in weights.keys()  # noqa: SIM118 - the file is no mapping
+            if key.endswith((f"{name}.weight", f"{name}.modules_to_save.weight"))
+        ]
+    return max((int(shape[0]) for shape in shapes), default=0)
 
 
 def sha256_of(folder: Path, adapter: Path | None) -> str:
@@ -328,6 +351,12 @@ def model_kind(path: str | Path, base: str | Path | None = None) -> Kind:
         If it holds no model, or one of neither kind.
     """
     found, heads = _find_kind(model_settings(parts_of(path, base)[0]))
+    if any(name.endswith("ForSequenceClassification") for name in heads):
+        raise InputError(
+            f"{path} must hold a masked or a causal language model, got a classifier of texts "
+            f"({heads[0]}): save its probabilities for both sides, and audit these with "
+            "privacygauge classifier"
+        )
     if found is None:
         raise InputError(
             f"{path} must hold a masked or a causal language model, got "
@@ -357,5 +386,13 @@ def _find_kind(settings: Mapping[str, Any]) -> tuple[Kind | None, list[str]]:
     """Return the kind of a model by its settings, and the classes that it was saved as."""
     heads = settings.get("architectures") or []
     heads = [str(name) for name in heads] if isinstance(heads, list) else []
-    # The decoder reads from left to right.
-    return ("causal" if settings.get("is_encoder_decoder") is True else kind_of(heads)), heads
+    # The decoder reads from left to right, and so does the language model of one that sees.
+    reads_on = settings.get("is_encoder_decoder") is True or has_language_model_inside(settings)
+    return ("causal" if reads_on else kind_of(heads)), heads
+
+
+def has_language_model_inside(settings: Mapping[str, Any]) -> bool:
+    """Return whether a model sees images too, and has a language model that reads texts alone."""
+    heads = settings.get("architectures") or [""]
+    nested = isinstance(settings.get("text_config"), dict)
+    return nested and str(heads[0]).endswith("ForConditionalGeneration")

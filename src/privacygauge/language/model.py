@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from privacygauge.errors import InputError
 from privacygauge.language.batches import Batch
-from privacygauge.language.heads import Head, check_logits, head_of
+from privacygauge.language.heads import Head, causal_head, head_of
 from privacygauge.language.loading import (
     add_adapter,
+    has_language_model_inside,
     model_settings,
     most_tokens,
     parts_of,
@@ -39,6 +40,8 @@ Floats32 = NDArray[np.float32]
 
 # Logits (rows, vocabulary) at a time: few enough to stay near the processor.
 _ROWS_AT_ONCE = 128
+# Fewer for what is done with them: several copies of so many stay in the processor's caches.
+_ROWS_OF_MOMENTS = 32
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,8 @@ class CausalModel:
     """Most tokens read at once."""
     module: Any
     """Torch module."""
+    head: Head | None
+    """Output head, for logits at scored positions only; None where the whole model must run."""
     empty_source: tuple[int, ...] = ()
     """Token ids that the encoder reads; () for a model without an encoder."""
 
@@ -172,10 +177,17 @@ class CausalModel:
             if self.empty_source:
                 inputs = self._decoded(inputs)
                 position = position + 1
-            logits = self.module(**inputs, use_cache=False).logits
+            if self.head is None:
+                values = self.module(**inputs, use_cache=False).logits
+            else:
+                values = self.module.base_model(**inputs, use_cache=False).last_hidden_state
+            head = self.head or Head(())
+            # Logits of a few tokens at a time: memory does not grow with tokens times vocabulary.
             parts: list[Any] = []
             for rows, places, which in zip(*map(_pieces, (row, position, token)), strict=True):
-                parts.append(_moments(logits[rows, places - 1].float(), which))
+                logits = head(values[rows, places - 1]).float()
+                few = (x.split(_ROWS_OF_MOMENTS) for x in (logits, which))
+                parts.extend(_moments(*one) for one in zip(*few, strict=True))
             columns = (torch.cat(part).cpu().numpy() for part in zip(*parts, strict=True))
             return dict(zip(self.answers, columns, strict=True))
 
@@ -238,7 +250,7 @@ def load_masked(
             "causal, load it as such (load_causal, --kind causal)"
         )
     module, stored = _read_weights(parts, "AutoModelForMaskedLM", precision, device)
-    check_vocabulary(module, tokenizer, folder)
+    tokenizer = fitting(tokenizer, module, folder)
     head = head_of(module)
     source = _place_module(
         module, parts, device=device, precision=precision, windows=windows, stored=stored
@@ -270,16 +282,20 @@ def load_causal(
     parts = parts_of(path, base)
     folder = parts[0]
     tokenizer = replace(read_tokenizer(_with_tokenizer(*parts)), literal=windows.literal)
-    encoder = model_settings(folder).get("is_encoder_decoder") is True
-    read_as = "AutoModelForSeq2SeqLM" if encoder else "AutoModelForCausalLM"
+    settings = model_settings(folder)
+    read_as = "AutoModelForCausalLM"
+    if settings.get("is_encoder_decoder") is True:
+        read_as = "AutoModelForSeq2SeqLM"
+    elif has_language_model_inside(settings):
+        read_as = "AutoModelForImageTextToText"
     module, stored = _read_weights(parts, read_as, precision, device)
     saved_as = getattr(module.config, "architectures", None) or []
     if any(name.endswith("MaskedLM") for name in saved_as):
         raise InputError(
             f"{folder} must hold a causal language model, got {saved_as[0]}: use load_masked"
         )
-    check_vocabulary(module, tokenizer, folder)
-    check_logits(module)
+    tokenizer = fitting(tokenizer, module, folder)
+    head = causal_head(module)
     source = _place_module(
         module, parts, device=device, precision=precision, windows=windows, stored=stored
     )
@@ -289,8 +305,16 @@ def load_causal(
         tokenizer=tokenizer,
         limit=limit,
         module=module,
+        head=head,
         empty_source=empty_source(tokenizer, module),
     )
+
+
+def tokenizer_for(target: str | Path | Model, base: str | Path | None = None) -> Tokenizer:
+    """Return the tokenizer of a model, or the one in its folder."""
+    if isinstance(target, str | Path):
+        return read_tokenizer(_with_tokenizer(*parts_of(target, base)))
+    return target.tokenizer
 
 
 def _with_tokenizer(folder: Path, adapter: Path | None) -> Path:
@@ -328,13 +352,29 @@ def limit_of(module: Any, tokenizer: Tokenizer, windows: Windows) -> int:
     return most if windows.context is None else min(most, windows.context)
 
 
-def check_vocabulary(module: Any, tokenizer: Tokenizer, folder: str | Path) -> None:
-    """Raise where the tokenizer has tokens that the model does not."""
-    if tokenizer.n_tokens > module.config.vocab_size:
+def vocabulary_size(module: Any) -> int:
+    """Return the number of tokens that a model knows."""
+    return int(module.config.get_text_config(decoder=True).vocab_size)
+
+
+def fitting(tokenizer: Tokenizer, module: Any, folder: str | Path) -> Tokenizer:
+    """Return a tokenizer without tokens that were added to it and never to the model.
+
+    A padding token is often added without a row of the weights; nothing was ever trained on it.
+
+    Raises
+    ------
+    InputError
+        If the model lacks other tokens of the tokenizer.
+    """
+    size = vocabulary_size(module)
+    found = tokenizer if tokenizer.n_tokens <= size else tokenizer.without_added(size)
+    if found.n_tokens > size:
         raise InputError(
             f"the tokenizer in {folder} must belong to the model, got {tokenizer.n_tokens:,} "
-            f"tokens for a vocabulary of {module.config.vocab_size:,}: save both together"
+            f"tokens for a vocabulary of {size:,}: save both together"
         )
+    return found
 
 
 def _in_a_folder(source: Source) -> Source:

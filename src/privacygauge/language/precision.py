@@ -139,7 +139,9 @@ def faster_precision(model: Any, device: str, limit: int) -> Precision:
     if not supports_bfloat16(device):
         return "float32"
     rng = np.random.default_rng(0)
-    ids = torch.as_tensor(rng.integers(0, model.config.vocab_size, (8, min(48, limit))))
+    ids = torch.as_tensor(
+        rng.integers(0, model.config.get_text_config(decoder=True).vocab_size, (8, min(48, limit)))
+    )
     ids = ids.to(device)
     with one_thread():
         full = _seconds(model.base_model, ids)

@@ -20,7 +20,7 @@ from privacygauge.core.versions import own_version, versions
 from privacygauge.language.batches import ScoredPositions, batch_of, pass_groups
 from privacygauge.language.energies import Energies
 from privacygauge.language.masks import Unit
-from privacygauge.language.model import Floats32, Model
+from privacygauge.language.model import Floats32, Model, vocabulary_size
 from privacygauge.language.tokens import Tokens
 from privacygauge.language.windows import WindowedTexts, whole
 from privacygauge.runs.execute import Progress, Work, complete
@@ -118,7 +118,7 @@ def token_budget(model: Model) -> int:
     budget = _BUDGET.get((_kind(model), model.source.precision), _BUDGET_OF_FEWER_BITS)
     if getattr(model, "head", None) is not None:
         return budget
-    return min(budget, _MOST_LOGITS // int(model.module.config.vocab_size))
+    return min(budget, _MOST_LOGITS // vocabulary_size(model.module))
 
 
 def texts_a_task(model: Model, n: int) -> int:

@@ -32,7 +32,13 @@ from privacygauge.language.model import CausalModel, MaskedModel
 from privacygauge.language.near_copies import components, connected_rows
 from privacygauge.language.scores import TextScores
 from privacygauge.language.store import AnswerStore
-from privacygauge.language.text_files import Side, TextRecordsLike, scores_of, sides_of
+from privacygauge.language.text_files import (
+    Side,
+    TextRecordsLike,
+    different_parts,
+    scores_of,
+    sides_of,
+)
 from privacygauge.language.texts import plain_texts
 from privacygauge.language.token_signals import SideTokens, token_signals
 from privacygauge.language.tokens import n_units_of
@@ -113,6 +119,19 @@ def text_energies(
     if isinstance(target, EndpointModel) and reference is not None:
         # Their tokens are known only when they have answered, and one side's may be alike.
         plan = replace(plan, unit="word")
+    if any(isinstance(model, EndpointModel) for model in models) and any(
+        part.records.trained is not None for part in parts
+    ):
+        raise InputError(
+            "models behind servers are asked about plain texts, got training data in parts: write "
+            "each as one text, or name a folder"
+        )
+    literal = any(not isinstance(x, EndpointModel) and x.source.windows.literal for x in models)
+    if literal and any(part.records.trained is not None for part in parts):
+        raise InputError(
+            "literal goes with plain texts: a chat template writes special tokens, which would be "
+            "read as letters"
+        )
     # All sides share a unit; on its own, a side might take tokens where another needs words.
     units = {_unit_of(models, part, plan) for part in parts}
     asked = replace(plan, unit="word") if "word" in units else plan
@@ -137,9 +156,19 @@ def text_energies(
         if len(rows)
     ]
     alone = (NO_REFERENCE,) if reference is None else ()
+    partly = _partly_trained(parts, answers)
     return replace(
         found,
-        notes=(*alone, *found.notes, *left_out, *apart, *changed, *notes, *_notes(parts, answers)),
+        notes=(
+            *alone,
+            *partly,
+            *found.notes,
+            *left_out,
+            *apart,
+            *changed,
+            *notes,
+            *_notes(parts, answers),
+        ),
     )
 
 
@@ -149,6 +178,8 @@ def _set_prefix_apart(
     """Return the sides without the people of a prefix, the prefix, and notes on it."""
     if recall is None:
         return parts, (), ()
+    if any(part.records.trained is not None for part in parts):
+        raise InputError("recall needs plain texts, got training data in parts: leave recall out")
     if not isinstance(target, CausalModel):
         raise InputError("recall needs a causal model of this machine: it reads texts once more")
     drawn = seeds.stream(seed, "language", "recall")
@@ -165,7 +196,7 @@ def _set_prefix_apart(
 
 def _too_short(models: Sequence[AnyModel], part: Side, plan: MaskPlan) -> Ints:
     """Return the rows of the texts with nothing to score; () where too few would be left."""
-    texts = part.records.text
+    texts = part.records.scored
     known = [model for model in models if not isinstance(model, EndpointModel)]
     if not known:
         return np.zeros(0, np.int64)
@@ -177,7 +208,7 @@ def _too_short(models: Sequence[AnyModel], part: Side, plan: MaskPlan) -> Ints:
         and not model.scores_first
         and not model.tokenizer.encoded(["a"])[0].framing[0]
         for model in known
-    )
+    ) and any(isinstance(text, str) or text.begins for text in texts)
     rows = np.flatnonzero(n_units < (2 if alone else 1))
     return rows if len(texts) - len(rows) >= _FEWEST else rows[:0]
 
@@ -187,7 +218,7 @@ def _unit_of(models: Sequence[AnyModel], part: Side, plan: MaskPlan) -> str:
     if not known:
         return plan.unit
     try:
-        tokens, unit = read_texts(known, part.records.text, plan.unit)
+        tokens, unit = read_texts(known, part.records.scored, plan.unit)
         if isinstance(models[0], MaskedModel):
             # The longest text has the most masks: too many are refused before a model runs.
             plan.masks("", int(tokens[0].n_units.max()))
@@ -203,7 +234,7 @@ def _ask_side(
     plan: MaskPlan,
     kept: AnswerStore,
 ) -> _Answer:
-    texts = part.records.text
+    texts = part.records.scored
     if prefix:
         first, second = (replace(kept, progress=x) for x in _in_turn(kept.progress, len(models)))
         found = _ask_side(models, part, prefix=(), plan=plan, kept=first)
@@ -227,12 +258,16 @@ def _causal_signals(
     if isinstance(target, MaskedModel):
         return {}, ()
     sides = [
-        SideTokens(part.records.text, answer.target, answer.reference)
+        SideTokens(
+            [text if isinstance(text, str) else text.own for text in part.records.scored],
+            answer.target,
+            answer.reference,
+        )
         for part, answer in zip(parts, answers, strict=True)
     ]
     groups = [name for part in parts for name in part.records.group or ()]
     # Copies of a text are judged by one model, as all texts of a person are.
-    copies = components(plain_texts([text for part in parts for text in part.records.text]))
+    copies = components(plain_texts(different_parts(parts)))
     found, skipped = token_signals(
         sides,
         connected_rows(groups or np.arange(len(copies)), copies),
@@ -245,6 +280,20 @@ def _causal_signals(
     if after:
         found = {**found, RECALL: np.concatenate(after)}
     return found, tuple(f"The attack {x.name} was not played: it {x.reason}." for x in skipped)
+
+
+def _partly_trained(parts: Sequence[Side], answers: Sequence[_Answer]) -> Iterator[str]:
+    """Yield a note where not all tokens were scored, since a training took no loss on them."""
+    if all(part.records.trained is None for part in parts):
+        return
+    scored = sum(int(answer.target.lengths.sum()) for answer in answers)
+    read = sum(
+        int(answer.target.n_read.sum()) for answer in answers if answer.target.n_read is not None
+    )
+    yield (
+        f"Only the tokens that were trained are scored, {scored / max(read, 1):.0%} of those that "
+        "were read (--trained)."
+    )
 
 
 def _in_form(energies: Energies, form: Form) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,8 +23,10 @@ from privacygauge.datasets.reading import (
     read_text,
 )
 from privacygauge.errors import InputError
+from privacygauge.language.conversations import AS_TRAINED, FIELDS, TrainingForm
 from privacygauge.language.scores import TextScores, text_scores
 from privacygauge.language.texts import Texts, plain_texts, texts_of, texts_of_rows
+from privacygauge.language.trained import ScoredText, TrainedText
 
 SAMPLES = ("sample", "id")
 """Columns that may hold the ids of the texts; the first that exists is used."""
@@ -35,6 +38,10 @@ GROUPS = (
 used."""
 
 _PLAIN = (".txt", ".txt.gz")
+_JSON = (".json", ".json.gz")
+# Of a folder as the library datasets writes it, and of one with several such folders.
+_ON_DISK = "state.json"
+_SPLITS = "dataset_dict.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +54,8 @@ class TextRecords:
     """(n,) Ids, all different; None where not given."""
     group: Texts | None = field(default=None, repr=False)
     """(n,) Patient or note of each text; None where not given."""
+    trained: tuple[TrainedText, ...] | None = field(default=None, repr=False)
+    """(n,) The texts and the parts of them that were trained; None where that is all of them."""
 
     def __post_init__(self) -> None:
         if isinstance(self.text, str) or len(self.text) == 0:
@@ -79,13 +88,19 @@ class TextRecords:
     def __len__(self) -> int:
         return len(self.text)
 
+    @property
+    def scored(self) -> Sequence[ScoredText]:
+        """(n,) The texts for a model, with the trained parts of them where these are known."""
+        return self.text if self.trained is None else self.trained
+
     def rows(self, rows: Ints) -> TextRecords:
         """Return some of the texts, in the order asked for."""
         ids = (
             None if part is None else texts_of_rows(part, rows)
             for part in (self.sample, self.group)
         )
-        return TextRecords(texts_of_rows(self.text, rows), *ids)
+        trained = self.trained and tuple(self.trained[row] for row in rows.tolist())
+        return TextRecords(texts_of_rows(self.text, rows), *ids, trained)
 
 
 TextRecordsLike = TextRecords | str | Path | Sequence[str] | Mapping[str, Sequence[Any]] | FrameLike
@@ -102,6 +117,9 @@ class Columns:
     """Column of the ids; by default ``sample`` or ``id``."""
     group: str | None = None
     """Column of the person; by default the first of `GROUPS` that exists."""
+    training: TrainingForm = AS_TRAINED
+    """Form of conversations, prompts with completions, and instructions, which stand in columns of
+    their own (`messages`; `prompt` and `completion`; `instruction`, `input` and `output`)."""
 
 
 def as_texts(
@@ -150,9 +168,11 @@ def load_texts(path: str | Path, columns: Columns | None = None) -> TextRecords:
     Parameters
     ----------
     path : str or pathlib.Path
-        ``.jsonl`` (also ``.jsonl.gz``; one object per line), ``.csv`` or ``.parquet`` with a column
-        of texts and optionally of ids and of groups, or ``.txt`` (also ``.txt.gz``; one text a
-        line, blank lines left out). UTF-8. Ids and groups are texts: ``007`` is not ``7``.
+        ``.jsonl`` (also ``.jsonl.gz``; one object per line), ``.json`` (a list of objects),
+        ``.csv``, ``.tsv`` or ``.parquet`` with a column of texts, or the columns of a training text
+        in parts (see `Columns`), and optionally of ids and of groups; ``.txt`` (also ``.txt.gz``;
+        one text a line, blank lines left out); or a folder as the ``save_to_disk`` of Hugging Face
+        datasets writes it. UTF-8. Ids and groups are texts: ``007`` is not ``7``.
     columns : Columns, optional
         Where the columns have other names than the usual ones.
 
@@ -164,20 +184,32 @@ def load_texts(path: str | Path, columns: Columns | None = None) -> TextRecords:
     path = Path(path)
     columns = columns or Columns()
     name = path.name.lower()
+    if path.is_dir():
+        return _texts_in(_columns_on_disk(path), columns, path)
     if name.endswith(_PLAIN):
         lines = (line.strip() for line in read_text(path, "text").splitlines())
         return _check_texts(path, tuple(line for line in lines if line), None, None)
     if name.endswith(LINES):
-        return _texts_in(_columns_of_lines(path), columns, path)
+        return _texts_in(_columns_of_rows(path, read_json_lines(path, "text")), columns, path)
+    if name.endswith(_JSON):
+        try:
+            objects = json.loads(read_text(path, "text"))
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{path} is not JSON: save it again, or as .jsonl") from error
+        if not isinstance(objects, list) or not all(isinstance(row, dict) for row in objects):
+            raise InputError(f"{path} must hold a list of objects, one for each text")
+        rows = list(enumerate(objects, 1))
+        return _texts_in(_columns_of_rows(path, rows), columns, path)
     if not (is_csv(path) or path.suffix.lower() == ".parquet"):
-        raise InputError(f"{path} must end in {TABLE_ENDINGS}, or .txt or .txt.gz")
+        raise InputError(f"{path} must end in .json, {TABLE_ENDINGS}, or .txt or .txt.gz")
     return _texts_in(_columns_of_table(path, columns), columns, path)
 
 
 def _texts_in(
     found: Mapping[str, Sequence[Any]], columns: Columns, name: str | Path
 ) -> TextRecords:
-    if columns.text not in found:
+    trained = None if columns.text in found else columns.training.texts(found)
+    if columns.text not in found and trained is None:
         raise InputError(
             f"{name}: there is no column {columns.text!r} of texts; it has "
             f"{checks.short_list(found, most=12) or 'nothing'}: name the column that holds them"
@@ -193,9 +225,10 @@ def _texts_in(
     )
     return _check_texts(
         name,
-        tuple(found[columns.text]),
+        tuple(found[columns.text]) if trained is None else tuple(one.text for one in trained),
         None if sample is None else tuple(found[sample]),
         None if group is None else tuple(found[group]),
+        trained=None if trained is None else tuple(trained),
     )
 
 
@@ -204,11 +237,12 @@ def _check_texts(
     text: tuple[Any, ...],
     sample: tuple[Any, ...] | None,
     group: tuple[Any, ...] | None,
+    trained: tuple[TrainedText, ...] | None = None,
 ) -> TextRecords:
     if not text:
         raise InputError(f"{name}: there are no texts in it")
     try:
-        return TextRecords(text, sample, group)
+        return TextRecords(text, sample, group, trained)
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
 
@@ -218,7 +252,7 @@ def _columns_of_table(path: Path, columns: Columns) -> dict[str, list[Any]]:
     names = [str(name) for name in frame.columns]
     if is_csv(path):
         frame = csv_texts(path)
-    wanted = {columns.text, columns.sample, columns.group, *SAMPLES, *GROUPS}
+    wanted = {columns.text, columns.sample, columns.group, *SAMPLES, *GROUPS, *FIELDS}
     # Further columns are named in messages only.
     return {
         name: list(frame[key]) if {name, name.casefold()} & wanted else []
@@ -226,8 +260,10 @@ def _columns_of_table(path: Path, columns: Columns) -> dict[str, list[Any]]:
     }
 
 
-def _columns_of_lines(path: Path) -> dict[str, list[Any]]:
-    rows = read_json_lines(path, "text")
+def _columns_of_rows(
+    path: Path, rows: Sequence[tuple[int, Mapping[str, Any]]]
+) -> dict[str, list[Any]]:
+    """Return the columns of rows, each with its number in the file."""
     if not rows:
         raise InputError(f"{path}: there are no texts in it")
     names = rows[0][1].keys()
@@ -238,6 +274,28 @@ def _columns_of_lines(path: Path) -> dict[str, list[Any]]:
                 f"{checks.short_list(names)}: every line must have the same"
             )
     return {name: [row[name] for _, row in rows] for name in names}
+
+
+def _columns_on_disk(folder: Path) -> dict[str, list[Any]]:
+    """Return the columns of a dataset in a folder, in the Arrow format of `save_to_disk`."""
+    import pyarrow as pa
+
+    if (folder / _SPLITS).is_file():
+        parts = sorted(x.name for x in folder.iterdir() if (x / _ON_DISK).is_file())
+        raise InputError(
+            f"{folder} holds several datasets ({checks.short_list(parts)}): name the folder of one"
+        )
+    try:
+        state = json.loads((folder / _ON_DISK).read_text(encoding="utf-8"))
+        files = [folder / Path(str(one["filename"])).name for one in state["_data_files"]]
+        tables = [pa.ipc.open_stream(pa.memory_map(str(file))).read_all() for file in files]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise InputError(
+            f"{folder} is a directory, not a text file, nor a dataset as save_to_disk writes it "
+            "(state.json and the files *.arrow that it names)"
+        ) from error
+    table = pa.concat_tables(tables)
+    return {str(name): table.column(name).to_pylist() for name in table.column_names}
 
 
 SIDES = ("member", "nonmember", "population")
@@ -277,9 +335,24 @@ def scores_of(sides: Sequence[Side], energy_target: Floats, **more: Any) -> Text
         kind == SIDES[0],
         group=[name for group in groups for name in group] if groups else None,
         population=kind == SIDES[2],
-        text=[text for side in sides for text in side.records.text],
+        text=different_parts(sides),
         **more,
     )
+
+
+def different_parts(sides: Sequence[Side]) -> list[str]:
+    """Return the texts of all sides, less their common beginning where a template wrote it.
+
+    A prompt that stands before every answer makes all texts alike, and says nothing of them.
+    """
+    texts = [text for side in sides for text in side.records.text]
+    if any(side.records.trained is None for side in sides):
+        return texts
+    # The first and the last in order share what all share.
+    pairs = enumerate(zip(min(texts), max(texts), strict=False))
+    shared = next((place for place, (a, b) in pairs if a != b), len(min(texts)))
+    own = [text[shared:] for text in texts]
+    return own if all(text.strip() for text in own) else texts
 
 
 def sides_of(
@@ -309,6 +382,10 @@ def sides_of(
         raise InputError(
             f"groups must be given for all texts or for none, got none for the "
             f"{sides[grouped.index(False)].name} texts: name their column"
+        )
+    if len({side.records.trained is None for side in sides}) > 1:
+        raise InputError(
+            "all sides must be plain texts, or all training data in parts such as messages"
         )
     _check_ids(sides)
     # Texts that are on both sides are left out later; something has to be left to judge.

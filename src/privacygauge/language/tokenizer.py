@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 from privacygauge.core.checks import Bools, Ints, short_list
 from privacygauge.errors import InputError
 from privacygauge.language.loading import first_line, quiet_transformers
+from privacygauge.language.trained import ScoredText, TrainedText, plain
 
 _MIXED_CASE = "The Patient Was Seen TODAY"
 # Set by whoever called the tokenizer last, and no part of what it is.
@@ -33,6 +34,8 @@ class EncodedText:
     """(t,) True for tokens that the tokenizer puts around the text."""
     spans: Ints
     """(t, 2) Start and stop of every token in the text, in characters."""
+    trained: Bools | None = None
+    """(t,) True for the tokens that a training took the loss on; None for all of the text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +54,8 @@ class Tokenizer:
     """Most tokens of a text that the tokenizer allows, frame included."""
     literal: bool = False
     """True where special tokens written in a text are read as letters."""
+    chat: str | None = None
+    """Chat template, if there is one, and named special tokens, as JSON; None where not known."""
 
     @cached_property
     def _backend(self) -> Any:
@@ -89,16 +94,46 @@ class Tokenizer:
         """Largest token id plus one."""
         return int(max(self._backend.get_vocab().values())) + 1
 
-    def encoded(self, texts: Sequence[str]) -> list[EncodedText]:
+    def without_added(self, size: int) -> Tokenizer:
+        """Return it without the added tokens whose ids are `size` or more."""
+        state = json.loads(self.state)
+        state["added_tokens"] = [x for x in state.get("added_tokens", ()) if x["id"] < size]
+        pad = self.pad_id if self.pad_id < size else 0
+        return replace(self, state=json.dumps(state, ensure_ascii=False), pad_id=pad)
+
+    def as_in_transformers(self, special: Mapping[str, str]) -> Any:
+        """Return a tokenizer of transformers with these special tokens, by their names."""
+        from tokenizers import Tokenizer as Backend
+        from transformers import PreTrainedTokenizerFast
+
+        # Of the caller's own: transformers sets state on what it is given.
+        return PreTrainedTokenizerFast(tokenizer_object=Backend.from_str(self.state), **special)
+
+    def encoded(self, texts: Sequence[ScoredText]) -> list[EncodedText]:
         """Return every text in tokens, untruncated."""
-        return [
-            EncodedText(
-                np.array(found.ids, np.int64),
-                np.array(found.special_tokens_mask, np.bool_),
-                np.array(found.offsets, np.int64).reshape(-1, 2),
-            )
-            for found in self._backend.encode_batch(list(texts))
-        ]
+        framed = [isinstance(text, str) or text.framed for text in texts]
+        found: list[Any] = [None] * len(texts)
+        for frame in (True, False):
+            rows = [row for row, it in enumerate(framed) if it is frame]
+            some = plain([texts[row] for row in rows])
+            batch = self._backend.encode_batch(some, add_special_tokens=frame) if rows else ()
+            for row, one in zip(rows, batch, strict=True):
+                found[row] = one
+        return [_in_tokens(text, one) for text, one in zip(texts, found, strict=True)]
+
+
+def _in_tokens(text: ScoredText, found: Any) -> EncodedText:
+    if isinstance(text, TrainedText) and text.ids is not None:
+        ids = np.array(text.ids, np.int64)
+        nowhere = np.zeros((len(ids), 2), np.int64)
+        return EncodedText(ids, np.zeros(len(ids), np.bool_), nowhere, np.array(text.of_loss))
+    spans = np.array(found.offsets, np.int64).reshape(-1, 2)
+    return EncodedText(
+        np.array(found.ids, np.int64),
+        np.array(found.special_tokens_mask, np.bool_),
+        spans,
+        None if isinstance(text, str) else text.touches(spans),
+    )
 
 
 def read_tokenizer(path: Path) -> Tokenizer:
@@ -148,6 +183,11 @@ def tokenizer_of(found: Any, name: str) -> Tokenizer:
         )
     state = {**json.loads(backend.to_str()), **dict.fromkeys(_STATE)}
     text = json.dumps(state, ensure_ascii=False, separators=(",", ":"))
+    template = getattr(found, "chat_template", None)
+    if isinstance(template, dict):
+        template = template.get("default")
+    named = found.special_tokens_map.items()
+    special = {name: str(token) for name, token in named if name.endswith("_token")}
     pad = found.pad_token_id if found.pad_token_id is not None else 0
     return Tokenizer(
         state=text,
@@ -155,4 +195,5 @@ def tokenizer_of(found: Any, name: str) -> Tokenizer:
         pad_id=int(pad),
         unknown_id=found.unk_token_id,
         limit=int(found.model_max_length),
+        chat=json.dumps({"template": template, "special": special}, sort_keys=True),
     )

@@ -19,6 +19,7 @@ from privacygauge.core.checks import Bools, Ints, frozen
 from privacygauge.errors import InputError
 from privacygauge.language.masks import Unit
 from privacygauge.language.tokenizer import EncodedText
+from privacygauge.language.trained import ScoredText, TrainedText
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 _NONE = -1
@@ -31,7 +32,7 @@ class Tokenizes(Protocol):
     def unknown_id(self) -> int | None:
         """Id of the unknown token."""
 
-    def encoded(self, texts: Sequence[str]) -> list[EncodedText]:
+    def encoded(self, texts: Sequence[ScoredText]) -> list[EncodedText]:
         """Return every text in tokens, untruncated."""
 
 
@@ -101,7 +102,7 @@ class Tokens:
 
 
 def tokens_of(
-    texts: Sequence[str], tokenizers: Sequence[Tokenizes], limit: Sequence[int], unit: Unit
+    texts: Sequence[ScoredText], tokenizers: Sequence[Tokenizes], limit: Sequence[int], unit: Unit
 ) -> tuple[list[Tokens], Unit]:
     """Return the texts in the tokens of every tokenizer, with units shared by all of them.
 
@@ -140,21 +141,23 @@ def tokens_of(
 
 
 def n_units_of(
-    texts: Sequence[str], tokenizers: Sequence[Tokenizes], limit: Sequence[int], unit: Unit
+    texts: Sequence[ScoredText], tokenizers: Sequence[Tokenizes], limit: Sequence[int], unit: Unit
 ) -> Ints:
     """Return the number of units (n,) that `tokens_of` would find in every text, 0 included."""
     found = [tokenizer.encoded(texts) for tokenizer in tokenizers]
     return np.array([row.n_units for row in _rows(texts, found, limit, unit)[0]], np.int64)
 
 
-def checked_keys(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the key of every text: its SHA-256."""
+def checked_keys(texts: Sequence[ScoredText]) -> tuple[str, ...]:
+    """Return the key of every text: its SHA-256, and that of its trained part if there is one."""
     if isinstance(texts, str | bytes) or len(texts) == 0:
         raise InputError(f"texts must be a sequence of at least one text, got {type(texts)}")
     return tuple(_key(i, text) for i, text in enumerate(texts))
 
 
 def _key(i: int, text: object) -> str:
+    if isinstance(text, TrainedText):
+        return text.key
     if not isinstance(text, str):
         raise InputError(f"text {i} must be a str, got {type(text).__name__}: decode it first")
     try:
@@ -177,7 +180,10 @@ class _Row:
 
 
 def _rows(
-    texts: Sequence[str], found: Sequence[Sequence[EncodedText]], limit: Sequence[int], unit: Unit
+    texts: Sequence[ScoredText],
+    found: Sequence[Sequence[EncodedText]],
+    limit: Sequence[int],
+    unit: Unit,
 ) -> tuple[list[_Row], Unit]:
     if not _all_equal(found):
         unit = "word"
@@ -185,9 +191,10 @@ def _rows(
     return [_row(text, part, limit, unit) for text, part in zip(texts, parts, strict=True)], unit
 
 
-def _row(text: str, found: Sequence[EncodedText], limits: Sequence[int], unit: Unit) -> _Row:
+def _row(text: ScoredText, found: Sequence[EncodedText], limits: Sequence[int], unit: Unit) -> _Row:
     if unit == "token":
-        units = [np.where(one.framing, _NONE, np.cumsum(~one.framing) - 1) for one in found]
+        scored = [~one.framing & (one.trained is None or one.trained) for one in found]
+        units = [np.where(one, np.cumsum(one) - 1, _NONE) for one in scored]
     else:
         units = word_units(text, found)
     n_units = min(map(_n_fitting, found, units, limits))
@@ -215,7 +222,7 @@ def _n_fitting(found: EncodedText, units: Ints, limit: int) -> int:
     return int(min(beyond[beyond >= 0], default=n_units))
 
 
-def word_units(text: str, found: Sequence[EncodedText]) -> list[Ints]:
+def word_units(text: ScoredText, found: Sequence[EncodedText]) -> list[Ints]:
     """Return the word of every token, as far as the tokenizers agree on it.
 
     Parameters
@@ -226,14 +233,18 @@ def word_units(text: str, found: Sequence[EncodedText]) -> list[Ints]:
     Returns
     -------
     list of (t,) arrays
-        For every tokenizer the number of the word, from 0; -1 for the frame, for blanks, and for
-        words of which another tokenizer has no token. Words that share a token count as one.
+        For every tokenizer the number of the word, from 0; -1 for the frame, for blanks, for words
+        that were not trained, and for those of which another tokenizer has no token. Words that
+        share a token count as one.
     """
-    word_at = np.full(len(text), _NONE)
+    letters, whole = (text, ()) if isinstance(text, str) else (text.text, text.trained)
+    word_at = np.full(len(letters), _NONE)
     n_words = 0
-    for word in _WORD.finditer(text):
-        word_at[word.start() : word.end()] = n_words
-        n_words += 1
+    for word in _WORD.finditer(letters):
+        start, stop = word.span()
+        if isinstance(text, str) or any(a < stop and start < b for a, b in whole):
+            word_at[start:stop] = n_words
+            n_words += 1
     ranges = [_words_touched(one, word_at) for one in found]
     joined = np.zeros(n_words, np.bool_)
     for first, last in (pair for one in ranges for pair in one):

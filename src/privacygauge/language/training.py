@@ -22,7 +22,7 @@ from privacygauge.language.loading import (
     read_module,
     weights_sha256,
 )
-from privacygauge.language.model import check_vocabulary
+from privacygauge.language.model import fitting
 from privacygauge.language.precision import Precision
 from privacygauge.language.tokenizer import Tokenizer, read_tokenizer
 from privacygauge.language.tokens import Tokens, tokens_of
@@ -240,7 +240,7 @@ def _train(
             start.tokenizer.save_pretrained(folder)
             own = read_tokenizer(Path(folder))
         module = start.begin()
-        check_vocabulary(module, own, out)
+        own = fitting(own, module, out)
         limit = _limit(module, own, start.context)
         tokens = tokens_of(texts, [own], [limit], "token")[0][0]
         if start.kind == "causal" and int(tokens.lengths.max()) < 2:

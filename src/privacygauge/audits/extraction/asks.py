@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from privacygauge.audits.asking import Command, HelpGroup, asks, shares, with_low
 from privacygauge.audits.language_models import (
     ANSWERS,
     ModelsRequest,
+    columns_of,
     group_option,
     ids_option,
     members_option,
     nonmembers_option,
     run_closed,
     run_opened,
+    template_option,
     text_option,
+    trained_option,
 )
 
 if TYPE_CHECKING:
@@ -29,6 +33,7 @@ METRICS = with_low(*shares("extracted-beyond", "extracted", "verbatim"))
 # What counts as extracted is decided when the answers are there.
 _DECIDES = (
     *("prefix", "suffix", "temperature", "top_k", "edits", "text", "ids", "group"),
+    *("trained", "template", "identifiers", "identifier_pattern"),
     *("device", "precision"),
 )
 
@@ -64,21 +69,32 @@ class ExtractionRequest(ModelsRequest):
         "models are made to write then, which takes far longer. 0: do not.",
         default=0,
     )
+    identifiers: str | None = asks(
+        "FILE", "Identifiers of your own to look for, one per line, in letters of either case."
+    )
+    identifier_pattern: str | None = asks(
+        "REGEX", "Regular expression of further identifiers to look for.", split=False
+    )
     show_texts: bool = asks("", "Show what was extracted on the page. Default: ids only.")
     text: str = text_option()
     ids: str | None = ids_option()
     group: str | None = group_option()
+    trained: str = trained_option()
+    template: str | None = template_option()
 
 
 def play(asked: ExtractionRequest, work: Work) -> ExtractionAudit:
     """Run the requested audit."""
     from privacygauge.audits.extraction.play import audit_extraction
+    from privacygauge.datasets.reading import read_text
     from privacygauge.language.extracted import Tries
     from privacygauge.language.extraction import Writing
-    from privacygauge.language.text_files import Columns
+    from privacygauge.language.filling import own_pattern
 
     writing = Writing(asked.prefix, asked.suffix, asked.temperature, asked.top_k)
     tries = Tries(asked.tries, asked.chance, asked.edits)
+    listed = "" if asked.identifiers is None else read_text(Path(asked.identifiers), "text")
+    own = own_pattern(listed.splitlines(), asked.identifier_pattern)
     settled = asked.settled()
     told = asked.told(COMMAND.name)
     settings = {**{name: settled[name] for name in _DECIDES}, "files": told["provenance"]}
@@ -92,7 +108,10 @@ def play(asked: ExtractionRequest, work: Work) -> ExtractionAudit:
             writing=writing,
             asked=tries,
             show_texts=asked.show_texts,
-            columns=Columns(asked.text, asked.ids, asked.group),
+            own=own,
+            columns=columns_of(
+                asked.text, asked.ids, asked.group, trained=asked.trained, template=asked.template
+            ),
             device=asked.device,
             precision=asked.computed_in,
             base=asked.base,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,12 @@ from pathlib import Path
 from privacygauge.audits.running import Running
 from privacygauge.core import checks, seeds
 from privacygauge.errors import InputError
-from privacygauge.language.compared import check_one_kind, compared_models, load_either
+from privacygauge.language.compared import (
+    check_one_kind,
+    compared_models,
+    load_either,
+    with_chat,
+)
 from privacygauge.language.extracted import (
     SAMPLED,
     Extracted,
@@ -61,6 +67,7 @@ def audit_extraction(
     asked: Tries | None = None,
     show_texts: bool = False,
     columns: Columns | None = None,
+    own: re.Pattern[str] | None = None,
     device: str = "cpu",
     precision: Precision = "float32",
     base: str | Path | None = None,
@@ -96,6 +103,8 @@ def audit_extraction(
         Whether the page shows what was extracted.
     columns : Columns, optional
         Columns of files and frames, if they have other names.
+    own : re.Pattern, optional
+        Further identifiers to look for, from `own_pattern` of `privacygauge.language.filling`.
     device, precision
         As in `load_causal`.
     base : str or pathlib.Path, optional
@@ -128,6 +137,7 @@ def audit_extraction(
     checks.kind(writing, "writing", Writing, "a Writing()")
     checks.kind(asked, "asked", Tries, "a Tries()")
     checks.kind(columns, "columns", Columns, "a Columns()")
+    columns = with_chat(columns, target, base)
     sides = sides_of(members, nonmembers, columns=columns)
     load = functools.partial(load_either, device=device, precision=precision)
     models: list[Model] = compared_models(target, reference, load, base)
@@ -144,7 +154,7 @@ def audit_extraction(
         raise InputError(
             f"edits must be 0 for a masked model, which does not write on, got {tries.edits}"
         )
-    judged = judged_texts(sides, models, seeds.stream(seed, "extraction"))
+    judged = judged_texts(sides, models, seeds.stream(seed, "extraction"), own)
     other = models[1] if len(models) > 1 else None
     if before is not None:
         before()

@@ -22,13 +22,16 @@ from privacygauge.audits.asking import (
 from privacygauge.audits.language_models import (
     ANSWERS,
     base_option,
+    columns_of,
     group_option,
     ids_option,
     members_option,
     nonmembers_option,
     run_closed,
     run_opened,
+    template_option,
     text_option,
+    trained_option,
 )
 from privacygauge.errors import InputError
 
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from privacygauge.language.masks import MaskPlan, Pattern
     from privacygauge.language.precision import Asked
     from privacygauge.language.text_energies import Form
+    from privacygauge.language.text_files import Columns
     from privacygauge.runs.store import Run
 
 NAME = "language"
@@ -71,7 +75,17 @@ _FOLDERS = ("target", "reference", "base", "answers")
 # made when the energies are there.
 _DECIDES = (
     *("kind", "masks", "pattern", "form", "text", "ids", "group"),
-    *("recall", "device", "precision", "context", "stride", "literal", "seed"),
+    *(
+        "trained",
+        "template",
+        "recall",
+        "device",
+        "precision",
+        "context",
+        "stride",
+        "literal",
+        "seed",
+    ),
 )
 
 _HELP = """Audit a language model, from the model itself or from energies of texts.
@@ -141,6 +155,8 @@ class LanguageRequest(Request):
     text: str = text_option(_MODELS)
     ids: str | None = ids_option(_MODELS)
     group: str | None = group_option(_MODELS)
+    trained: str = trained_option(_MODELS)
+    template: str | None = template_option(_MODELS)
     answers: str | None = _model_option(
         "DIR",
         "Folder for the models' answers, which several audits may share: a reference is asked "
@@ -337,7 +353,6 @@ def play(asked: LanguageRequest, work: Work) -> LanguageAudit:
 def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
     """Audit a model, computing the energies that the run does not hold yet."""
     from privacygauge.audits.language.models import audit_causal, audit_masked
-    from privacygauge.language.text_files import Columns
     from privacygauge.language.windows import Windows
     from privacygauge.runs.atomic import check_writable
 
@@ -359,7 +374,7 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
     with _resumable(asked, work), work.bar("Scoring texts") as progress:
         shared: dict[str, Any] = {
             "form": cast("Form", asked.form),
-            "columns": Columns(asked.text, asked.ids, asked.group),
+            "columns": _columns(asked),
             "threshold": asked.threshold or None,
             "fpr": asked.rates,
             "show": asked.show,
@@ -386,10 +401,16 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
     return found
 
 
+def _columns(asked: LanguageRequest) -> Columns:
+    return columns_of(
+        asked.text, asked.ids, asked.group, trained=asked.trained, template=asked.template
+    )
+
+
 def _coins(asked: LanguageRequest) -> tuple[Coins | None, tuple[str, ...]]:
     """Return the coins that were named, or those next to the members, and why they do not count."""
     from privacygauge.language.coins import FILE, read_coins
-    from privacygauge.language.text_files import SIDES, Columns, load_texts
+    from privacygauge.language.text_files import SIDES, load_texts
 
     if asked.coins is not None:
         return read_coins(asked.coins), ()
@@ -397,7 +418,7 @@ def _coins(asked: LanguageRequest) -> tuple[Coins | None, tuple[str, ...]]:
     beside = Path(texts[0] or "").parent / FILE
     if not beside.is_file():
         return None, ()
-    columns = Columns(asked.text, asked.ids, asked.group)
+    columns = _columns(asked)
     given = zip(SIDES, texts, strict=True)
     try:
         found = read_coins(beside)

@@ -13,7 +13,13 @@ from privacygauge.audits.running import Running
 from privacygauge.core import checks
 from privacygauge.language.attacks import FPRS
 from privacygauge.language.coins import Coins
-from privacygauge.language.compared import check_asked, compared_models, judged_texts, origin_of
+from privacygauge.language.compared import (
+    check_asked,
+    compared_models,
+    judged_texts,
+    origin_of,
+    with_chat,
+)
 from privacygauge.language.endpoints import AnyModel, EndpointModel
 from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import CausalModel, MaskedModel, load_causal, load_masked
@@ -115,6 +121,7 @@ def audit_masked(
     checks.kind(plan, "plan", MaskPlan, "a MaskPlan()")
     checks.kind(windows, "windows", Windows, "a Windows()")
     checks.kind(columns, "columns", Columns, "a Columns()")
+    columns = with_chat(columns, target, base)
     texts, dealt = judged_texts(
         members, nonmembers, population=population, columns=columns, coins=coins
     )
@@ -209,6 +216,7 @@ def audit_causal(
     check_asked(asked, show, energies, population is not None)
     checks.kind(windows, "windows", Windows, "a Windows()")
     checks.kind(columns, "columns", Columns, "a Columns()")
+    columns = with_chat(columns, target, base)
     texts, dealt = judged_texts(
         members, nonmembers, population=population, columns=columns, coins=coins
     )

@@ -1,0 +1,231 @@
+"""Training data of conversations, prompts and instructions, as the texts that were trained."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from privacygauge.errors import InputError
+from privacygauge.language.tokenizer import Tokenizer
+from privacygauge.language.trained import Stretches, TrainedText
+
+Trained = Literal["answers", "all"]
+"""Tokens that a training took the loss on: those of the answers, or all."""
+TRAINED: tuple[Trained, ...] = ("answers", "all")
+
+CONVERSATIONS = ("messages", "conversations")
+"""Columns of lists of messages."""
+_COMPLETIONS = ("completion", "response")
+FIELDS = (*CONVERSATIONS, "prompt", *_COMPLETIONS, "instruction", "input", "output")
+"""All columns that may hold a training text in parts."""
+
+# The names of ShareGPT's keys and speakers, and those of chat templates.
+_SPEAKERS = {"human": "user", "gpt": "assistant"}
+
+_ALPACA = "Below is an instruction that describes a task{paired}. Write a response that "
+_ALPACA += "appropriately completes the request.\n\n### Instruction:\n{instruction}\n\n{more}"
+_ALPACA += "### Response:\n"
+
+Message = Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class ChatForm:
+    """How a list of messages is written as one text."""
+
+    read: Callable[[], Tokenizer] | None = None
+    """Reads the tokenizer whose chat template and special tokens are used; None for none."""
+    template: str | Path | None = None
+    """File of a Jinja template that takes the place of the tokenizer's own."""
+
+    def written(self, messages: Sequence[Message], answers: Sequence[int]) -> TrainedText:
+        """Return messages as a text, of which those numbered in `answers` are trained.
+
+        An answer is what the template writes behind its prompt for an answer, the end of the turn
+        included; where a template changes earlier turns, the answer alone.
+        """
+        whole = self._text(messages)
+        trained = []
+        place = 0
+        for number in answers:
+            start, place = self._stretch(messages, number, whole, place)
+            trained.append((start, place))
+        return TrainedText(whole, tuple(trained), framed=False)
+
+    def _stretch(
+        self, messages: Sequence[Message], number: int, whole: str, after: int
+    ) -> tuple[int, int]:
+        before = self._text(messages[:number], ask=True) if number else ""
+        upto = self._text(messages[: number + 1])
+        fits = len(upto) > len(before)
+        if number and fits and whole.startswith(before) and whole.startswith(upto):
+            return len(before), len(upto)
+        said = str(messages[number].get("content") or "").strip()
+        start = whole.find(said, after)
+        if not said or start < 0:
+            raise InputError(
+                f"the chat template must write every answer, got none for message {number}: give "
+                "the template of the training (--template)"
+            )
+        return start, start + len(said)
+
+    def _text(self, messages: Sequence[Message], *, ask: bool = False) -> str:
+        from jinja2 import TemplateError
+
+        module, template = self._filled
+        try:
+            found = module.apply_chat_template(
+                [dict(message) for message in messages],
+                chat_template=template,
+                tokenize=False,
+                add_generation_prompt=ask,
+            )
+        except (TemplateError, ValueError, TypeError, KeyError) as error:
+            raise InputError(
+                f"the chat template cannot write these messages: {str(error).strip()[:200]}"
+            ) from error
+        return str(found)
+
+    @cached_property
+    def _filled(self) -> tuple[Any, str]:
+        """The tokenizer as transformers has it, and the template."""
+        from importlib.util import find_spec
+
+        if self.read is None:
+            raise InputError(
+                "messages need the tokenizer of a target in a folder, whose chat template writes "
+                "them: give plain texts"
+            )
+        if find_spec("jinja2") is None:
+            raise InputError("messages need jinja2, which is not installed: pip install jinja2")
+        tokenizer = self.read()
+        chat = json.loads(tokenizer.chat or "{}")
+        template = chat.get("template")
+        if self.template is not None:
+            try:
+                template = Path(self.template).read_text(encoding="utf-8")
+            except (OSError, ValueError) as error:
+                raise InputError(f"{self.template} must be a chat template in UTF-8") from error
+        if not template:
+            raise InputError(
+                "the target's tokenizer has no chat template to write messages with: give that of "
+                "the training (--template FILE)"
+            )
+        return tokenizer.as_in_transformers(chat.get("special", {})), template
+
+
+@dataclass(frozen=True)
+class TrainingForm:
+    """How rows of training data become texts, and which tokens were trained."""
+
+    chat: ChatForm = ChatForm()
+    """Form of messages."""
+    trained: Trained = "answers"
+    """Tokens that the loss was taken on."""
+
+    def __post_init__(self) -> None:
+        if self.trained not in TRAINED:
+            raise InputError(f"trained must be answers or all, got {self.trained!r}")
+
+    def texts(self, found: Mapping[str, Sequence[Any]]) -> list[TrainedText] | None:
+        """Return the training text of each row (n,); None where no columns hold one."""
+        names = {name.casefold(): name for name in found}
+        completion = next((names[x] for x in _COMPLETIONS if x in names), None)
+        for name in CONVERSATIONS:
+            if name in names:
+                return [self._conversation(x, row) for row, x in enumerate(found[names[name]])]
+        if "prompt" in names and completion is not None:
+            rows = zip(found[names["prompt"]], found[completion], strict=True)
+            return [self._completed(*pair, row) for row, pair in enumerate(rows)]
+        if {"instruction", "output"} <= set(names):
+            n = len(found[names["instruction"]])
+            inputs = found[names["input"]] if "input" in names else [""] * n
+            columns = (found[names["instruction"]], inputs, found[names["output"]])
+            return [
+                self._instructed(*part, row) for row, part in enumerate(zip(*columns, strict=True))
+            ]
+        return None
+
+    def _conversation(self, given: Any, row: int) -> TrainedText:
+        messages = _messages(given, row)
+        return self._written(messages, 0, row)
+
+    def _written(self, messages: list[Message], first: int, row: int) -> TrainedText:
+        spoken = enumerate(messages)
+        answers = [i for i, x in spoken if i >= first and x.get("role") == "assistant"]
+        if not answers:
+            raise InputError(
+                f"messages must hold an answer (role assistant), got none in row {row}: leave the "
+                "row out"
+            )
+        found = self.chat.written(messages, answers if self.trained == "answers" else ())
+        return self._all(found) if self.trained == "all" else found
+
+    def _all(self, text: TrainedText) -> TrainedText:
+        everything: Stretches = ((0, len(text.text)),)
+        return TrainedText(text.text, everything, text.framed)
+
+    def _completed(self, prompt: Any, completion: Any, row: int) -> TrainedText:
+        if not (isinstance(prompt, str) or isinstance(completion, str)):
+            before = _messages(prompt, row)
+            return self._written([*before, *_messages(completion, row)], len(before), row)
+        return self._after(_string(prompt, "prompt", row), _string(completion, "completion", row))
+
+    def _instructed(self, instruction: Any, given: Any, output: Any, row: int) -> TrainedText:
+        task = _string(instruction, "instruction", row)
+        more = "" if given is None or given != given else _string(given, "input", row)
+        answer = _string(output, "output", row)
+        if self.chat.template is not None:
+            asked = {"role": "user", "content": f"{task}\n{more}" if more else task}
+            return self._written([asked, {"role": "assistant", "content": answer}], 0, row)
+        paired = ", paired with an input that provides further context" if more else ""
+        inputs = f"### Input:\n{more}\n\n" if more else ""
+        return self._after(_ALPACA.format(paired=paired, instruction=task, more=inputs), answer)
+
+    def _after(self, prompt: str, completion: str) -> TrainedText:
+        text = prompt + completion
+        found = TrainedText(text, ((len(prompt), len(text)),))
+        return self._all(found) if self.trained == "all" else found
+
+
+AS_TRAINED = TrainingForm()
+"""Answers alone, by the target's own chat template."""
+
+
+def _string(value: Any, name: str, row: int) -> str:
+    if not isinstance(value, str):
+        kind = type(value).__name__
+        raise InputError(f"{name} must be a text in every row, got {kind} in row {row}")
+    if name in ("completion", "output") and not value.strip():
+        raise InputError(f"{name} must not be empty, got an empty one in row {row}: leave it out")
+    return value
+
+
+def _messages(given: Any, row: int) -> list[Message]:
+    """Return a list of messages with the keys role and content."""
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except ValueError as error:
+            raise InputError(f"messages must be a list, got a text in row {row}") from error
+    listed = given.tolist() if hasattr(given, "tolist") else given
+    if not isinstance(listed, Sequence) or not listed:
+        raise InputError(f"messages must be a list of messages in every row, not in row {row}")
+    return list(_checked_messages(listed, row))
+
+
+def _checked_messages(listed: Sequence[Any], row: int) -> Iterator[Message]:
+    for message in listed:
+        if isinstance(message, Mapping) and "role" in message:
+            yield message
+        elif isinstance(message, Mapping) and {"from", "value"} <= message.keys():
+            speaker = str(message["from"])
+            yield {"role": _SPEAKERS.get(speaker, speaker), "content": message["value"]}
+        else:
+            raise InputError(
+                f"every message must have the keys role and content, got another one in row {row}"
+            )

@@ -1,0 +1,94 @@
+"""Unlearning of texts: whether a language model that was made to forget them still knows them."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import numpy as np
+
+from privacygauge.evaluate.unlearning import Unlearning, measure_unlearning
+from privacygauge.language.compared import check_one_kind, load_either, with_chat
+from privacygauge.language.likelihoods import pair_log_probabilities, token_log_probabilities
+from privacygauge.language.model import Model
+from privacygauge.language.near_copies import components, connected_rows
+from privacygauge.language.text_files import (
+    Columns,
+    TextRecordsLike,
+    different_parts,
+    sides_of,
+)
+from privacygauge.language.texts import plain_texts
+
+
+def audit_unlearning(
+    before: str | Path | Model,
+    after: str | Path | Model,
+    forgotten: TextRecordsLike,
+    fresh: TextRecordsLike,
+    *,
+    retrained: str | Path | Model | None = None,
+    columns: Columns | None = None,
+    device: str = "cpu",
+    level: float = 0.95,
+) -> Unlearning:
+    """Audit whether a language model that was made to forget texts still tells them from others.
+
+    Parameters
+    ----------
+    before, after : path, MaskedModel or CausalModel
+        The model before and after it was made to forget.
+    forgotten, fresh : path, sequence of str, mapping of lists, or data frame
+        Texts that it was made to forget, and texts like them that it never saw; see `load_texts`.
+    retrained : path, MaskedModel or CausalModel, optional
+        A model that saw neither, best one that was trained like the first without the forgotten
+        texts; its own difference is the placebo.
+    columns : Columns, optional
+        Columns of files and frames, if they have other names.
+    device : str
+        As in `load_causal`.
+    level : float
+        Level of each interval, in (0, 1).
+
+    Returns
+    -------
+    Unlearning
+        Texts of one person, and near copies, are one unit. Near copies across both sides are left
+        out, since what was forgotten of one is then forgotten of the other.
+
+    Notes
+    -----
+    See `measure_unlearning`, which is the same for scores of any model, such as a classifier's
+    log-probabilities.
+    """
+    load = functools.partial(load_either, device=device)
+    given = [before, after, *(() if retrained is None else (retrained,))]
+    sides = sides_of(forgotten, fresh, columns=with_chat(columns, before, None))
+    models = [load(x) if isinstance(x, str | Path) else x for x in given]
+    check_one_kind(models)
+    texts = [text for side in sides for text in side.records.scored]
+    forgets = np.repeat([True, False], [len(side) for side in sides])
+    copies = components(plain_texts(different_parts(sides)))
+    both = np.intersect1d(copies[forgets], copies[~forgets])
+    kept = ~np.isin(copies, both)
+    # A person is the id where nobody is named.
+    people = [name for side in sides for name in side.records.group or side.sample]
+    owner = connected_rows(people, copies)
+    asked = [text for text, stays in zip(texts, kept, strict=True) if stays]
+    # Where the tokenizers differ, words that all share are scored.
+    pairs = (pair_log_probabilities(model, models[-1], asked).target for model in models[:-1])
+    same = len({model.tokenizer.sha256 for model in models}) == 1
+    found = (
+        [token_log_probabilities(model, asked) for model in models]
+        if same
+        else [*pairs, pair_log_probabilities(models[-1], models[0], asked).target]
+    )
+    scores = [-one.mean() for one in found]
+    return measure_unlearning(
+        scores[0],
+        scores[1],
+        forgets[kept],
+        retrained=scores[2] if retrained is not None else None,
+        unit=owner[kept],
+        level=level,
+    )
