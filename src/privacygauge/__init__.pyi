@@ -33,6 +33,7 @@ from .audits.language.play import LanguageAudit as LanguageAudit
 from .audits.language.play import audit_language as audit_language
 from .audits.leaderboard.play import LeaderboardAudit as LeaderboardAudit
 from .audits.leaderboard.play import audit_leaderboard as audit_leaderboard
+from .audits.privacy_claim.mechanism import audit_mechanism as audit_mechanism
 from .audits.privacy_claim.play import ClaimAudit as ClaimAudit
 from .audits.privacy_claim.play import audit_dp_sgd as audit_dp_sgd
 from .audits.privacy_claim.play import audit_privacy_claim as audit_privacy_claim

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from privacygauge.audits.privacy_claim.mechanism import query_neighbours
 from privacygauge.classifier.canaries import RecordsWithCanaries, make_canaries
 from privacygauge.classifier.candidates import PerTargetDesign, SharedDesign
 from privacygauge.classifier.mislabelled import LeastLikelyLabel, UniformLabel
@@ -21,4 +22,5 @@ __all__ = [
     "SharedDesign",
     "UniformLabel",
     "make_canaries",
+    "query_neighbours",
 ]

@@ -1,4 +1,4 @@
-"""Twelve classical errors of DP-SGD, as trainings of a logistic regression that claim an epsilon."""
+"""Twelve classical errors of DP-SGD, as trainings of a logistic regression."""
 
 from __future__ import annotations
 

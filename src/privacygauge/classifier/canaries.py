@@ -35,7 +35,7 @@ class RecordsWithCanaries:
     """Records to train on, with canaries among them."""
 
     x: NDArray[Any]
-    """(n, ...) Features."""
+    """(n, d) Features."""
     y: Ints
     """(n,) Classes in 0..k-1."""
     canary: Bools
@@ -49,8 +49,8 @@ def make_canaries(
 
     Parameters
     ----------
-    x : array_like of float, shape (m, ...)
-        Features; images and the like are kept in their shape.
+    x : array_like of float, shape (m, d)
+        Features.
     y : array_like of int, shape (m,)
         Classes in 0..k-1, at least two.
     n : int
@@ -90,7 +90,7 @@ def make_canaries(
         wrong = labels.copy()
         wrong[canary] = (labels[canary] + rng.integers(1, k, n)) % k
         return RecordsWithCanaries(features, wrong, canary)
-    flat = np.asarray(features, np.float64).reshape(len(labels), -1)
+    flat = np.asarray(features, np.float64)
     d = flat.shape[1]
     if kind == "orthogonal":
         if n > d:
@@ -115,9 +115,8 @@ def make_canaries(
         raise InputError(
             "kind must be mislabelled, orthogonal, out-of-distribution or blank, got " + repr(kind)
         )
-    added = made.reshape(n, *features.shape[1:]).astype(np.asarray(features).dtype, copy=False)
     return RecordsWithCanaries(
-        np.concatenate([features, added]),
+        np.concatenate([features, made.astype(features.dtype, copy=False)]),
         np.concatenate([labels, rng.integers(0, k, n)]),
         np.concatenate([np.zeros(len(labels), np.bool_), np.ones(n, np.bool_)]),
     )
@@ -202,13 +201,12 @@ class CanaryGame:
         if np.isnan(answers).any():
             raise InputError("training failed numerically: lower the learning rate")
         asked = cohort.asked
-        found = []
-        for said, inside in zip(answers, cohort.inside, strict=True):
-            form: dict[str, Any] = {"logits" if trainer.logits else "probs": said}
-            member = inside[asked]
-            known = predictions(labels=cohort.y[asked], member=member, **form)
-            found.append(signals(known)["loss"])
-        return np.stack(found)
+        runs = len(cohort)
+        form: dict[str, Any] = {"logits" if trainer.logits else "probs": np.concatenate(answers)}
+        known = predictions(
+            labels=np.tile(cohort.y[asked], runs), member=cohort.inside[:, asked].ravel(), **form
+        )
+        return signals(known)["loss"].reshape(runs, len(asked))
 
     def _own(self, training: object, cohort: Cohort) -> NDArray[Any]:
         """Return the user's own scores of every canary in every run, (runs, a)."""

@@ -116,6 +116,7 @@ def audit_privacy_claim(
     claim_of: Literal["record", "person"] | int = "record",
     adjacency: Adjacency = "add-remove",
     left_out: LeftOut = "removed",
+    assume: Literal["gaussian", "nothing"] = "gaussian",
     seed: int = 0,
     level: float = 0.95,
     command: str = "audit_privacy_claim",
@@ -155,6 +156,9 @@ def audit_privacy_claim(
         Whether a canary whose coin leaves it out is not there, or another record is in its place.
         A claim about adding or removing promises twice its epsilon of replaced canaries; one about
         replacing promises nothing of removed ones, and is refused.
+    assume : {"gaussian", "nothing"}
+        Whether the second bound is computed, which takes a Gaussian mechanism (or DP-SGD in
+        `design`) for granted where the scores may be those of one.
     seed : int
         Orders equal scores, and draws the rows that choose thresholds.
     level : float
@@ -207,8 +211,12 @@ def audit_privacy_claim(
     transcript = Transcript(rows.score, rows.member)
     p_value = 1.0 if isinstance(design, designs.ManyRuns) else checked_coins(rows)
     found = designs.bounds_by(design, transcript, claim=claim, seed=seed, level=level)
+    if assume not in ("gaussian", "nothing"):
+        raise InputError(f"assume must be gaussian or nothing, got {assume!r}")
     mechanism = design.mechanism if isinstance(design, designs.ManyRuns) else None
     untrue = _untrue(transcript, mechanism, level)
+    if assume == "nothing":
+        untrue = Skipped("Gaussian bound", "nothing is to be assumed")
     if found.gaussian is not None and untrue is not None:
         found = replace(found, bounds=found.bounds[:1], left_out=(*found.left_out, untrue))
     power: Power | Skipped = NO_CONTROL
@@ -243,6 +251,8 @@ def audit_privacy_claim(
     )
     if untrue is not None and untrue.name == "DP-SGD bound":
         told += (f"{untrue.reason[:1].upper()}{untrue.reason[1:]}.",)
+    if isinstance(design, designs.OneRun) and len(design.n_guesses) == 1:
+        told += _highest_point(design.n_guesses[0], found)
     warnings = (*told, *canary_warnings(rows, p_value), *direction.warnings(turned))
     origin = running.origin("pandas", skipped=found.left_out, warnings=warnings)
     return ClaimAudit(
@@ -275,6 +285,18 @@ def _of_group(
         f"The claim is of {of.text}, epsilon {epsilon:g}, and {'; '.join(filter(None, why))}: it "
         f"promises {'a person' if several else 'a canary'} epsilon {together.epsilon:g} at delta "
         f"{together.delta:.2g}, and that is compared.{hint}"
+    )
+
+
+def _highest_point(n_guesses: int, found: BoundsOfDesign) -> tuple[str, ...]:
+    """Warn where the number of guesses is the highest point of the curve of these scores."""
+    curve = found.curve
+    if curve.low.max() <= 0 or n_guesses != curve.n_guesses[int(np.argmax(curve.low))]:
+        return ()
+    return (
+        f"{n_guesses} guesses are where the curve of these scores is highest. If the number was "
+        "read from it, the bound holds at no level: let other canaries choose it (--guesses "
+        "split).",
     )
 
 

@@ -1,0 +1,77 @@
+"""A training by Opacus, as users write it, is audited in five lines."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import privacygauge as pg
+from privacygauge.audits.privacy_claim.verdict import REFUTED, STANDS, verdict
+from tests.thorough import THOROUGH
+
+pytest.importorskip("opacus")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("undrawn")]
+
+
+def train(x, y, random_state, noise=1.0, clip=1.0, sigma=1.0):
+    """A logistic regression by Opacus, with Poisson batches."""
+    import torch
+    from opacus import PrivacyEngine
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(random_state)
+    model = torch.nn.Linear(x.shape[1], 2)
+    data = TensorDataset(torch.tensor(x, dtype=torch.float32), torch.tensor(y))
+    optimiser = torch.optim.SGD(model.parameters(), lr=0.5 / clip)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model, optimiser, loader = PrivacyEngine().make_private(
+            module=model,
+            optimizer=optimiser,
+            data_loader=DataLoader(data, batch_size=200),
+            noise_multiplier=sigma * noise,
+            max_grad_norm=clip,
+        )
+        for _ in range(10):
+            for rows, classes in loader:
+                optimiser.zero_grad()
+                torch.nn.functional.cross_entropy(model(rows), classes).backward()
+                optimiser.step()
+    return model
+
+
+def epsilon_of(sigma, rate, steps):
+    from opacus.accountants import RDPAccountant
+
+    accountant = RDPAccountant()
+    accountant.history = [(sigma, rate, steps)]
+    return accountant.get_epsilon(1e-5)
+
+
+def records():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(100, 500))
+    return x, (x[:, 0] > 0).astype(int)
+
+
+def test_a_sound_training_is_not_refuted_and_a_wrong_rate_is():
+    made = pg.designs.make_canaries(*records(), 400, kind="orthogonal")
+    true = epsilon_of(1.0, 200 / 300, 20)
+    for seed in range(10 if THOROUGH else 1):
+        sound = pg.audit_dp_sgd(
+            train, made.x, made.y, canary=made.canary, epsilon=true, seed=seed
+        )
+        assert sound.free.estimate.low < true
+        assert verdict(sound).grade != STANDS
+        # Accounted at a two-hundredth of the rate that was used.
+        wrong = pg.audit_dp_sgd(
+            lambda x, y, random_state: train(x, y, random_state, sigma=0.1),
+            made.x,
+            made.y,
+            canary=made.canary,
+            epsilon=epsilon_of(1.0, 1 / 300, 20),
+            seed=seed,
+        )
+        assert verdict(wrong).grade == REFUTED
