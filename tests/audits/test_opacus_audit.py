@@ -15,7 +15,7 @@ pytest.importorskip("opacus")
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("undrawn")]
 
 
-def train(x, y, random_state, noise=1.0, clip=1.0, sigma=1.0):
+def train(x, y, random_state, noise=1.0, clip=1.0, sigma=4.5):
     """A logistic regression by Opacus, with Poisson batches."""
     import torch
     from opacus import PrivacyEngine
@@ -23,8 +23,9 @@ def train(x, y, random_state, noise=1.0, clip=1.0, sigma=1.0):
 
     torch.manual_seed(random_state)
     model = torch.nn.Linear(x.shape[1], 2)
+    torch.nn.init.zeros_(model.weight)
     data = TensorDataset(torch.tensor(x, dtype=torch.float32), torch.tensor(y))
-    optimiser = torch.optim.SGD(model.parameters(), lr=0.5 / clip)
+    optimiser = torch.optim.SGD(model.parameters(), lr=5.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model, optimiser, loader = PrivacyEngine().make_private(
@@ -58,20 +59,23 @@ def records():
 
 def test_a_sound_training_is_not_refuted_and_a_wrong_rate_is():
     made = pg.designs.make_canaries(*records(), 400, kind="orthogonal")
-    true = epsilon_of(1.0, 200 / 300, 20)
+
+    def weak(x, y, random_state, noise=1.0, clip=1.0):
+        return train(x, y, random_state, noise, clip, sigma=0.5)
+
     for seed in range(10 if THOROUGH else 1):
-        sound = pg.audit_dp_sgd(
-            train, made.x, made.y, canary=made.canary, epsilon=true, seed=seed
-        )
+        true = epsilon_of(4.5, 200 / 300, 20)
+        sound = pg.audit_dp_sgd(train, made.x, made.y, canary=made.canary, epsilon=true, seed=seed)
         assert sound.free.estimate.low < true
+        assert [power.control for power in sound.controls][:2] == [
+            "half of the noise",
+            "no clipping",
+        ]
         assert verdict(sound).grade != STANDS
         # Accounted at a two-hundredth of the rate that was used.
+        claim = epsilon_of(0.5, 1 / 300, 20)
         wrong = pg.audit_dp_sgd(
-            lambda x, y, random_state: train(x, y, random_state, sigma=0.1),
-            made.x,
-            made.y,
-            canary=made.canary,
-            epsilon=epsilon_of(1.0, 1 / 300, 20),
-            seed=seed,
+            weak, made.x, made.y, canary=made.canary, epsilon=claim, seed=seed
         )
+        assert claim > 2
         assert verdict(wrong).grade == REFUTED

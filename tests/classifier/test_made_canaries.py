@@ -30,10 +30,10 @@ def test_mislabelled_canaries_are_records_with_another_class():
 
 def test_orthogonal_canaries_are_at_right_angles_to_each_other_and_to_records():
     x, y = records(n=15)
-    made = make_canaries(x, y, 25, kind="orthogonal")
+    made = make_canaries(x, y, 25, kind="orthogonal", length=2)
     canaries = made.x[made.canary]
     longest = np.linalg.norm(x, axis=1).max()
-    np.testing.assert_allclose(canaries @ canaries.T, longest**2 * np.eye(25), atol=1e-9)
+    np.testing.assert_allclose(canaries @ canaries.T, (2 * longest) ** 2 * np.eye(25), atol=1e-9)
     np.testing.assert_allclose(canaries @ x.T, 0, atol=1e-9)
 
 

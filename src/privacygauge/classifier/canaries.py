@@ -43,7 +43,13 @@ class RecordsWithCanaries:
 
 
 def make_canaries(
-    x: ArrayLike, y: ArrayLike, n: int, *, kind: CanaryKind = "mislabelled", seed: int = 0
+    x: ArrayLike,
+    y: ArrayLike,
+    n: int,
+    *,
+    kind: CanaryKind = "mislabelled",
+    length: float = 4.0,
+    seed: int = 0,
 ) -> RecordsWithCanaries:
     """Return the records with n canaries among them, for `audit_dp_sgd`.
 
@@ -58,8 +64,11 @@ def make_canaries(
     kind : {"mislabelled", "orthogonal", "out-of-distribution", "blank"}
         Records of x with another class, drawn at random; or records that are added, with random
         classes: directions at right angles to each other, and to as many of the records as there is
-        room for, as long as the longest record; records 3 standard deviations from the mean in
+        room for; records 3 standard deviations from the mean in
         every column, each up or down by a coin; or a single record of zeros.
+    length : float
+        Length of orthogonal canaries, as a multiple of that of the longest record, above 0. Long
+        ones have gradients that clipping shortens, so that its absence shows.
     seed : int
         Seed of all draws.
 
@@ -78,6 +87,8 @@ def make_canaries(
     """
     features, labels = require_records(x, y)
     checks.at_least(1, n=n)
+    if not 0 < length < np.inf:
+        raise InputError(f"length must be finite and above 0, got {length}")
     k = int(labels.max()) + 1
     if k < 2:
         raise InputError("y must have at least two classes")
@@ -101,7 +112,7 @@ def make_canaries(
         # Rows of x come first, as many as there is room for beside the canaries.
         known = flat[rng.permutation(len(flat))[: d - n]].T
         basis = np.linalg.qr(np.hstack([known, rng.normal(size=(d, n))]))[0]
-        made = basis[:, -n:].T * np.linalg.norm(flat, axis=1).max()
+        made = basis[:, -n:].T * (length * np.linalg.norm(flat, axis=1).max())
     elif kind == "out-of-distribution":
         up = np.where(rng.random((n, d)) < 0.5, 1.0, -1.0)
         made = flat.mean(axis=0) + up * _FAR * flat.std(axis=0)
