@@ -41,7 +41,6 @@ from .audits.released_table.play import ReleasedAudit as ReleasedAudit
 from .audits.released_table.play import audit_released as audit_released
 from .audits.vulnerable.play import VulnerableRecords as VulnerableRecords
 from .audits.vulnerable.play import vulnerable_records as vulnerable_records
-from .audits.worst_case.play import WorstCaseComparison as WorstCaseComparison
 from .audits.worst_case.play import audit_worst_case as audit_worst_case
 from .audits.worst_case.play import compare_worst_cases as compare_worst_cases
 from .classifier.files import load_predictions as load_predictions

@@ -163,7 +163,7 @@ def power_of(
 
 
 def half_noise(design: Design, claim: PrivacyClaim, n: int, seed: int, level: float) -> Power:
-    """Return what a perfect attack would show of a mechanism with half of the claimed noise.
+    """Return the power of a perfect attack on a mechanism with half of the claimed noise.
 
     Simulated: it needs no training, and no attack on a Gaussian mechanism shows more. Where even
     that does not refute the claim, no audit of this size clears it.

@@ -28,6 +28,9 @@ Mechanism = Callable[..., Any]
 Neighbours = Sequence[tuple[Any, Any]] | Callable[[np.random.Generator], tuple[Any, Any]]
 """Pairs of neighbouring data sets, or a function that draws such a pair."""
 
+_DRAWN = 20
+"""Pairs to draw, where neighbours are a function."""
+
 _COLUMNS = 16
 """Numbers of an output, from the first on, that are tried as scores by themselves."""
 
@@ -40,12 +43,11 @@ def audit_mechanism(
     *,
     runs: int = 10_000,
     search: int = 1_000,
-    tries: int = 20,
     control: Mechanism | None = None,
     seed: int = 0,
     level: float = 0.95,
 ) -> ClaimAudit:
-    """Compare a claimed (epsilon, delta) with what a mechanism's outputs give away.
+    """Compare a claimed (epsilon, delta) with guesses by a mechanism's outputs.
 
     Parameters
     ----------
@@ -54,7 +56,7 @@ def audit_mechanism(
         number, an array, a text or any other value, which is then a category.
     neighbours : sequence of pairs, or callable
         Pairs of data sets that the claim calls neighbours; or ``neighbours(rng)``, which draws
-        such a pair. `query_neighbours` makes pairs for answers to counting queries.
+        such a pair, 20 times. `query_neighbours` makes pairs for answers to counting queries.
     epsilon : float
         Claimed, at least 0.
     delta : float
@@ -63,8 +65,6 @@ def audit_mechanism(
         Runs on the worst pair, which are judged; at least 100.
     search : int
         Runs on each pair, which choose the pair and fit the attack; at least 100.
-    tries : int
-        Pairs to draw, where `neighbours` is a function.
     control : callable, optional
         The same mechanism with its noise switched off: a positive control. Without one an audit
         that refutes nothing could not have told.
@@ -98,9 +98,8 @@ def audit_mechanism(
     <ClaimAudit: The claim is refuted: epsilon is at least ...>
     """
     checks.at_least(100, runs=runs, search=search)
-    checks.at_least(1, tries=tries)
     rng = seeds.stream(seed, "neighbours")
-    pairs = [neighbours(rng) for _ in range(tries)] if callable(neighbours) else list(neighbours)
+    pairs = [neighbours(rng) for _ in range(_DRAWN)] if callable(neighbours) else list(neighbours)
     for pair in pairs:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise InputError(

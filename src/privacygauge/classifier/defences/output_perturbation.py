@@ -91,7 +91,7 @@ class NoisyLogistic:
 
     @property
     def sensitivity(self) -> float:
-        """Largest distance that a record moves the weights, with what the solver leaves."""
+        """Largest distance that a record moves the weights, with the solver's tolerance."""
         # The solver leaves each of the two optima within tolerance / decay of where it should be.
         return (math.sqrt(2) + 2 * _TOLERANCE) / self.decay
 
