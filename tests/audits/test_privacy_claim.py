@@ -547,3 +547,25 @@ def test_true_claims_of_records_are_kept_by_people_with_many_rows(name, rows):
         found = audit_privacy_claim(canaries, epsilon, delta, seed=seed)
         refuted += verdict(found).grade in (REFUTED, IF_GAUSSIAN)
     assert binomtest(refuted, games, 0.05, alternative="greater").pvalue > 0.01, refuted
+
+
+def test_the_assumption_can_be_switched_off():
+    scores = drawn(1000, 3.0)
+    assumed = audit_privacy_claim(scores, 5.0, 1e-5)
+    alone = audit_privacy_claim(scores, 5.0, 1e-5, assume="nothing")
+    assert verdict(assumed).grade == IF_GAUSSIAN
+    assert verdict(alone).grade == UNKNOWN
+    assert alone.gaussian is None
+    assert alone.free.estimate.low == assumed.free.estimate.low
+    with pytest.raises(InputError, match="assume must be gaussian or nothing"):
+        audit_privacy_claim(scores, 5.0, assume="much")  # type: ignore[arg-type]
+
+
+def test_guesses_from_the_highest_point_of_the_curve_are_named():
+    scores = drawn(600, 2.0)
+    curve = audit_privacy_claim(scores, 2.0, 1e-5, design=OneRun((600,))).curve
+    best = int(curve.n_guesses[np.argmax(curve.low)])
+    for number in (best, best + 1):
+        audit = audit_privacy_claim(scores, 2.0, 1e-5, design=OneRun((number,)))
+        named = any("curve of these scores is highest" in line for line in audit.warnings)
+        assert named == (number == best)

@@ -251,7 +251,18 @@ def _columns_of(outputs: Sequence[Any]) -> Callable[[Sequence[Any]], Floats]:
         names = [name for name, _ in common]
         return lambda some: np.array([[float(repr(one) == name) for name in names] for one in some])
     width = max(len(one) for one in numbers if one is not None)
-    return lambda some: np.stack([_to_width(_numbers(one), width) for one in some])
+
+    def columns(some: Sequence[Any]) -> Floats:
+        """Return the first numbers of each, zeros where there are fewer, and how many there are."""
+        found = np.zeros((len(some), width + 1))
+        for row, one in zip(found, some, strict=True):
+            given = _numbers(one)
+            if given is not None:
+                row[: min(width, len(given))] = given[:width]
+                row[width] = len(given)
+        return np.clip(np.nan_to_num(found), -1e150, 1e150)
+
+    return columns
 
 
 _CATEGORIES = 64
@@ -266,12 +277,3 @@ def _numbers(output: Any) -> Floats | None:
         return np.asarray(output, np.float64).ravel()
     except (TypeError, ValueError):
         return None
-
-
-def _to_width(numbers: Floats | None, width: int) -> Floats:
-    """Return the first numbers, and zeros where there are fewer; last how many there are."""
-    given = np.zeros(0) if numbers is None else numbers
-    found = np.zeros(width + 1)
-    found[: min(width, len(given))] = given[:width]
-    found[width] = len(given)
-    return np.clip(np.nan_to_num(found), -1e150, 1e150)

@@ -252,7 +252,14 @@ def audit_privacy_claim(
     if untrue is not None and untrue.name == "DP-SGD bound":
         told += (f"{untrue.reason[:1].upper()}{untrue.reason[1:]}.",)
     if isinstance(design, designs.OneRun) and len(design.n_guesses) == 1:
-        told += _highest_point(design.n_guesses[0], found)
+        curve = found.curve
+        n_guesses = design.n_guesses[0]
+        if curve.low.max() > 0 and n_guesses == curve.n_guesses[int(np.argmax(curve.low))]:
+            told += (
+                f"{n_guesses} guesses are where the curve of these scores is highest. If the "
+                "number was read from it, the bound holds at no level: let other canaries choose "
+                "it (--guesses split).",
+            )
     warnings = (*told, *canary_warnings(rows, p_value), *direction.warnings(turned))
     origin = running.origin("pandas", skipped=found.left_out, warnings=warnings)
     return ClaimAudit(
@@ -285,18 +292,6 @@ def _of_group(
         f"The claim is of {of.text}, epsilon {epsilon:g}, and {'; '.join(filter(None, why))}: it "
         f"promises {'a person' if several else 'a canary'} epsilon {together.epsilon:g} at delta "
         f"{together.delta:.2g}, and that is compared.{hint}"
-    )
-
-
-def _highest_point(n_guesses: int, found: BoundsOfDesign) -> tuple[str, ...]:
-    """Warn where the number of guesses is the highest point of the curve of these scores."""
-    curve = found.curve
-    if curve.low.max() <= 0 or n_guesses != curve.n_guesses[int(np.argmax(curve.low))]:
-        return ()
-    return (
-        f"{n_guesses} guesses are where the curve of these scores is highest. If the number was "
-        "read from it, the bound holds at no level: let other canaries choose it (--guesses "
-        "split).",
     )
 
 

@@ -299,7 +299,7 @@ class Selena:
         return f"{self.models} models"
 
     def trainer(self, of: UndefendedTraining) -> Trainer:
-        """Return the training of all models, and of one on what they agree on."""
+        """Return the training of all models, and of one on their mean answers."""
         return SplitAnswers(of.networks(self.name), self.models, self.left_out)
 
 
