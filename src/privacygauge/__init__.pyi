@@ -33,6 +33,7 @@ from .audits.language.play import LanguageAudit as LanguageAudit
 from .audits.language.play import audit_language as audit_language
 from .audits.leaderboard.play import LeaderboardAudit as LeaderboardAudit
 from .audits.leaderboard.play import audit_leaderboard as audit_leaderboard
+from .audits.privacy_claim.mechanism import audit_mechanism as audit_mechanism
 from .audits.privacy_claim.play import ClaimAudit as ClaimAudit
 from .audits.privacy_claim.play import audit_dp_sgd as audit_dp_sgd
 from .audits.privacy_claim.play import audit_privacy_claim as audit_privacy_claim
@@ -40,7 +41,6 @@ from .audits.released_table.play import ReleasedAudit as ReleasedAudit
 from .audits.released_table.play import audit_released as audit_released
 from .audits.vulnerable.play import VulnerableRecords as VulnerableRecords
 from .audits.vulnerable.play import vulnerable_records as vulnerable_records
-from .audits.worst_case.play import WorstCaseComparison as WorstCaseComparison
 from .audits.worst_case.play import audit_worst_case as audit_worst_case
 from .audits.worst_case.play import compare_worst_cases as compare_worst_cases
 from .classifier.files import load_predictions as load_predictions

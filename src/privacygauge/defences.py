@@ -8,6 +8,7 @@ from privacygauge.classifier.defences.early_stopping import EarlyStopping
 from privacygauge.classifier.defences.epochs import risk_by_epoch
 from privacygauge.classifier.defences.memguard import MemGuard
 from privacygauge.classifier.defences.opacus_dp_sgd import OpacusDpSgd
+from privacygauge.classifier.defences.output_perturbation import OutputPerturbation
 from privacygauge.classifier.defences.perturbations import (
     Binning,
     LabelOnly,
@@ -16,6 +17,14 @@ from privacygauge.classifier.defences.perturbations import (
     TopK,
 )
 from privacygauge.classifier.defences.removal import PdtpRisk, RemoveRisky, ScoreRisk
+from privacygauge.classifier.defences.soft_labels import (
+    Distillation,
+    Hamp,
+    LabelSmoothing,
+    Mixup,
+    RelaxLoss,
+    Selena,
+)
 from privacygauge.classifier.defences.training import (
     AgainstAttacker,
     ByOpacus,
@@ -32,18 +41,25 @@ __all__ = [
     "AgainstAttacker",
     "Binning",
     "ByOpacus",
+    "Distillation",
     "DpSgd",
     "EarlyStopping",
+    "Hamp",
     "HiddenDropout",
     "LabelOnly",
+    "LabelSmoothing",
     "MemGuard",
+    "Mixup",
     "OpacusDpSgd",
     "OtherTraining",
+    "OutputPerturbation",
     "PdtpRisk",
     "Private",
+    "RelaxLoss",
     "RemoveRisky",
     "Rounding",
     "ScoreRisk",
+    "Selena",
     "StopAfter",
     "Temperature",
     "TopK",

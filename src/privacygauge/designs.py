@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from privacygauge.audits.privacy_claim.mechanism import query_neighbours
+from privacygauge.classifier.canaries import RecordsWithCanaries, make_canaries
 from privacygauge.classifier.candidates import PerTargetDesign, SharedDesign
 from privacygauge.classifier.mislabelled import LeastLikelyLabel, UniformLabel
 from privacygauge.evaluate.claim import PrivacyClaim
@@ -14,8 +16,11 @@ __all__ = [
     "OneRun",
     "PerTargetDesign",
     "PrivacyClaim",
+    "RecordsWithCanaries",
     "SampledSteps",
     "Sequential",
     "SharedDesign",
     "UniformLabel",
+    "make_canaries",
+    "query_neighbours",
 ]

@@ -21,14 +21,23 @@ TRAINING_DEFENCES = (
     "adversarial-regularisation:1",
     "dp-sgd:8",
     "dp-sgd-opacus:8",
+    "output-perturbation:8",
     "removal:0.05",
+    "label-smoothing:0.1",
+    "mixup:1",
+    "relaxloss:0.5",
+    "hamp:0.9",
+    "distillation:1",
+    "selena:25",
 )
 """Defences at training, each with its default."""
 
 
 TRAINING_DEFENCES_HELP = (
     "early-stopping:EPOCH, l2:DECAY, dropout:RATE, adversarial-regularisation:LAMBDA, "
-    "dp-sgd:EPSILON, dp-sgd-opacus:EPSILON or removal:RECORDS"
+    "dp-sgd:EPSILON, dp-sgd-opacus:EPSILON, output-perturbation:EPSILON, removal:RECORDS, "
+    "label-smoothing:SHARE, mixup:ALPHA, relaxloss:LOSS, hamp:ENTROPY, distillation:TEMPERATURE "
+    "or selena:MODELS"
 )
 """Help text: the defences at training, with the meaning of their numbers."""
 

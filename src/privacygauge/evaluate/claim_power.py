@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit
 
 from privacygauge.core import seeds
 from privacygauge.core.checks import Floats
@@ -22,6 +23,7 @@ from privacygauge.evaluate.claim_bounds import (
     sequential_bounds,
 )
 from privacygauge.evaluate.claim_designs import Design, ManyRuns, OneRun, Sequential, guessed_by
+from privacygauge.evaluate.gaussian_privacy import gaussian_mu
 
 OFTEN = 0.8
 """Power at which a violation is called detectable."""
@@ -107,6 +109,8 @@ class Power:
     detectable: float
     """Epsilon that the bound exceeds in four of five audits of the control: this attack would have
     refuted any smaller claim about it."""
+    simulated: bool = False
+    """Whether it is a mechanism that was simulated with a perfect attack, and no training."""
 
     def would_refute(self, claim: PrivacyClaim) -> bool:
         """Return whether the control is refuted in at least four of five audits."""
@@ -156,6 +160,42 @@ def power_of(
     flattered = max(0.0, float(np.median(alike)) - own)
     shown = float(np.quantile(bounds, 1 - OFTEN, method="lower"))
     return Power(name, len(control), own, max(0.0, shown - flattered))
+
+
+def half_noise(design: Design, claim: PrivacyClaim, n: int, seed: int, level: float) -> Power:
+    """Return the power of a perfect attack on a mechanism with half of the claimed noise.
+
+    Simulated: it needs no training, and no attack on a Gaussian mechanism shows more. Where even
+    that does not refute the claim, no audit of this size clears it.
+
+    Parameters
+    ----------
+    design, claim, level
+        As in `bounds_by`. At a delta of 0 no Gaussian mechanism is private, and randomised response
+        of twice the epsilon is played instead.
+    n : int
+        Canaries, or training runs, of the audit.
+    seed : int
+        Seed of the simulation.
+    """
+    gaussian = claim.delta > 0
+    mu = 2 * gaussian_mu(claim.epsilon, claim.delta) if gaussian else 0.0
+    bounds = np.zeros(DRAWS)
+    for draw in range(DRAWS):
+        rng = seeds.stream(seed, "half of the noise", draw)
+        member = rng.random(n) < 0.5
+        if member.all() or not member.any():
+            continue  # one side alone shows nothing
+        if gaussian:
+            score = rng.normal(size=n) + mu * member
+        else:
+            honest = rng.random(n) < expit(2 * claim.epsilon)
+            score = np.where(honest, member, ~member).astype(np.float64)
+        played = Transcript(score, member)
+        bounds[draw] = _free(design, played, claim=claim, seed=seed, level=level)
+    broken = "half of the claimed noise" if gaussian else "twice the claimed epsilon"
+    shown = float(np.quantile(bounds, 1 - OFTEN, method="lower"))
+    return Power(broken, n, float(np.median(bounds)), shown, simulated=True)
 
 
 def _simulate_bounds(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 from privacygauge.audits.privacy_claim.play import audit_dp_sgd
-from privacygauge.audits.privacy_claim.verdict import REFUTED, STANDS, UNKNOWN, verdict
+from privacygauge.audits.privacy_claim.verdict import REFUTED, UNKNOWN, verdict
 from privacygauge.classifier.defences.accountant import noise_for
 from privacygauge.classifier.defences.dp_sgd import DpSgd, clipped_sum
 from privacygauge.classifier.networks import MLP, Networks
@@ -304,7 +304,10 @@ def test_any_training_can_be_audited():
     told = audit_dp_sgd(ignorant, x, y, epsilon=0.3)
     assert verdict(told).grade == UNKNOWN
     known = audit_dp_sgd(ignorant, x, y, epsilon=0.3, control=nearest)
-    assert verdict(known).grade == STANDS
+    # A training without noise would have been caught, but not one with half of it.
+    assert known.power.would_refute(known.claim)
+    assert verdict(known).grade == UNKNOWN
+    assert known.controls[0].simulated
     with pytest.raises(InputError, match="epsilon must be given: what is claimed"):
         audit_dp_sgd(ignorant, x, y)
 
@@ -313,8 +316,12 @@ def test_any_training_can_be_audited():
 def test_the_same_training_is_played_with_half_of_its_noise_and_without_clipping():
     defence, x, y = weights_of_their_own(400, noise_for(2.0, 1e-5, 1.0, 4), 4)
     found = audit_dp_sgd(defence, x, y)
-    assert [power.control for power in found.controls] == ["half of the noise", "no clipping"]
-    half, unclipped = (power.detectable for power in found.controls)
+    assert [power.control for power in found.controls] == [
+        "half of the noise",
+        "no clipping",
+        "half of the claimed noise",
+    ]
+    half, unclipped = (power.detectable for power in found.controls[:2])
     assert half < found.power.detectable
     assert unclipped > half
     # The attack of one run does not see a noise of half the size: it clears no claim.

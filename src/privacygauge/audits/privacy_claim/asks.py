@@ -100,6 +100,14 @@ class ClaimRequest(Request):
         offers=("removed", "replaced"),
     )
 
+    assume: str = asks(
+        "gaussian|nothing",
+        "Whether a second bound takes a Gaussian mechanism (or DP-SGD, with --steps) for granted, "
+        "where the scores may be those of one. Alone it never lifts a grade above small.",
+        default="gaussian",
+        offers=("gaussian", "nothing"),
+    )
+
     @property
     def design(self) -> Design:
         """Design of the training with canaries."""
@@ -145,6 +153,7 @@ def play(asked: ClaimRequest, work: Work) -> ClaimAudit:
         claim_of=cast("Any", asked.claim_of),
         adjacency=cast("Any", asked.adjacency),
         left_out=cast("Any", asked.left_out),
+        assume=cast("Any", asked.assume),
         **asked.told("dp-audit"),
     )
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from privacygauge.audits.running import Running
-from privacygauge.classifier.defences.dp_sgd import PrivateTraining, losses_of_canaries
-from privacygauge.classifier.estimators import as_trainer
+from privacygauge.classifier.canaries import CanaryGame, Scorer
+from privacygauge.classifier.defences.dp_sgd import PrivateTraining
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.transcript import Transcript, tied
 from privacygauge.datasets.canary_scores import (
@@ -27,7 +29,13 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate import claim_designs as designs
 from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.evaluate.claim_designs import BoundsOfDesign
-from privacygauge.evaluate.claim_power import Power, claim_of_group, looks_gaussian, power_of
+from privacygauge.evaluate.claim_power import (
+    Power,
+    claim_of_group,
+    half_noise,
+    looks_gaussian,
+    power_of,
+)
 from privacygauge.evaluate.claim_unit import RECORD, Adjacency, ClaimUnit, LeftOut, claim_unit
 from privacygauge.evaluate.direction import InvertedAttack
 from privacygauge.evaluate.sampled_steps import SampledSteps
@@ -108,6 +116,7 @@ def audit_privacy_claim(
     claim_of: Literal["record", "person"] | int = "record",
     adjacency: Adjacency = "add-remove",
     left_out: LeftOut = "removed",
+    assume: Literal["gaussian", "nothing"] = "gaussian",
     seed: int = 0,
     level: float = 0.95,
     command: str = "audit_privacy_claim",
@@ -147,6 +156,9 @@ def audit_privacy_claim(
         Whether a canary whose coin leaves it out is not there, or another record is in its place.
         A claim about adding or removing promises twice its epsilon of replaced canaries; one about
         replacing promises nothing of removed ones, and is refused.
+    assume : {"gaussian", "nothing"}
+        Whether the second bound is computed, which takes a Gaussian mechanism (or DP-SGD in
+        `design`) for granted where the scores may be those of one.
     seed : int
         Orders equal scores, and draws the rows that choose thresholds.
     level : float
@@ -199,8 +211,12 @@ def audit_privacy_claim(
     transcript = Transcript(rows.score, rows.member)
     p_value = 1.0 if isinstance(design, designs.ManyRuns) else checked_coins(rows)
     found = designs.bounds_by(design, transcript, claim=claim, seed=seed, level=level)
+    if assume not in ("gaussian", "nothing"):
+        raise InputError(f"assume must be gaussian or nothing, got {assume!r}")
     mechanism = design.mechanism if isinstance(design, designs.ManyRuns) else None
     untrue = _untrue(transcript, mechanism, level)
+    if assume == "nothing":
+        untrue = Skipped("Gaussian bound", "nothing is to be assumed")
     if found.gaussian is not None and untrue is not None:
         found = replace(found, bounds=found.bounds[:1], left_out=(*found.left_out, untrue))
     power: Power | Skipped = NO_CONTROL
@@ -223,6 +239,11 @@ def audit_privacy_claim(
             level=level,
         )
     refuted = any(bound.refutes(claim) for bound in found.bounds)
+    simulated = (
+        ()
+        if refuted or isinstance(power, Skipped) or not found.free.could_refute(claim)
+        else (half_noise(design, claim, n=len(transcript), seed=seed, level=level),)
+    )
     turned = (
         ()
         if refuted
@@ -230,6 +251,15 @@ def audit_privacy_claim(
     )
     if untrue is not None and untrue.name == "DP-SGD bound":
         told += (f"{untrue.reason[:1].upper()}{untrue.reason[1:]}.",)
+    if isinstance(design, designs.OneRun) and len(design.n_guesses) == 1:
+        curve = found.curve
+        n_guesses = design.n_guesses[0]
+        if curve.low.max() > 0 and n_guesses == curve.n_guesses[int(np.argmax(curve.low))]:
+            told += (
+                f"{n_guesses} guesses are where the curve of these scores is highest. If the "
+                "number was read from it, the bound holds at no level: let other canaries choose "
+                "it (--guesses split).",
+            )
     warnings = (*told, *canary_warnings(rows, p_value), *direction.warnings(turned))
     origin = running.origin("pandas", skipped=found.left_out, warnings=warnings)
     return ClaimAudit(
@@ -241,6 +271,7 @@ def audit_privacy_claim(
         canaries=rows,
         inverted=turned,
         power=power,
+        controls=simulated,
     )
 
 
@@ -292,22 +323,26 @@ def audit_dp_sgd(
     claimed: float | None = None,
     delta: float = 1e-5,
     control: object | None = None,
+    score: Scorer | None = None,
+    runs: int = 1,
     seed: int = 0,
     level: float = 0.95,
 ) -> ClaimAudit:
-    """Audit one training by its canaries, against the epsilon that is claimed.
+    """Audit a training by its canaries, against the epsilon that is claimed.
 
     Parameters
     ----------
     training : DpSgd, OpacusDpSgd, or what `audit_model` takes
         Such as a function of records, classes and a random state that trains with noise and
-        returns the model, or a function from records to probabilities or logits.
+        returns the model, or a function from records to probabilities or logits. If it also takes
+        ``noise``, a factor of its own noise with the default 1, and optionally ``clip``, one of its
+        clipping norm, it is its own control.
     x : array_like of float, shape (n, d)
     y : array_like of int, shape (n,)
         Classes in 0..k-1.
     canary : array_like of bool, shape (n,), optional
         Records that fair coins put in or leave out; default: all. The others are
-        always in. Records that the model can only know by heart show the most.
+        always in. Records that the model can only know by heart show the most: `make_canaries`.
     unit : array_like, shape (n,), optional
         The person behind each record: one coin puts all of a person's canaries in, which are
         guessed together.
@@ -317,10 +352,19 @@ def audit_dp_sgd(
         Another name of `epsilon`.
     delta : float
         In (0, 1).
-    control : what `training` may be, optional
-        The same training with its noise switched off: a positive control of the attack. Default:
-        that of `DpSgd` or `OpacusDpSgd`; of others there is none, and an audit that refutes nothing
-        could not have told.
+    control : what `training` may be, or a mapping of names to such, optional
+        The same training with its noise switched off: a positive control of the attack; or several
+        that are broken in other ways, the first of them without noise. Default: those of `DpSgd`,
+        `OpacusDpSgd` or a function that takes ``noise``; of others there are none, and an audit
+        that refutes nothing could not have told.
+    score : callable, optional
+        An attack with more access: ``score(returned, x, y)`` gets what a training function
+        returned, such as its steps or gradients, and records and classes of the canaries, and
+        returns a score for each, higher for those that were put in. Default: the loss on a canary's
+        class.
+    runs : int
+        Trainings. With several, one coin in each puts all canaries in or leaves them out, and runs
+        are compared; take a single canary, or those of one person.
     seed : int
         Seed of the coins and of the training.
     level : float
@@ -329,10 +373,9 @@ def audit_dp_sgd(
     Returns
     -------
     ClaimAudit
-        Scores are the losses on the canaries' labels. Its bound exceeds the true epsilon with
-        probability ``1 - level`` at most; how far it stays below depends on the canaries. `DpSgd`
-        and `OpacusDpSgd` are run three times more as positive controls of the attack: without
-        noise, with half of it, and without clipping.
+        Its bound exceeds the true epsilon with probability ``1 - level`` at most; how far it stays
+        below depends on the canaries. Trainings that can be are run three times more as positive
+        controls of the attack: without noise, with half of it, and without clipping.
 
     Raises
     ------
@@ -358,48 +401,67 @@ def audit_dp_sgd(
         claim = private.epsilon(delta)
     if claim is None or not np.isfinite(claim):
         raise InputError(f"claimed must be given where there is no noise, got {claim}")
-    if control is None and private is not None:
-        control = replace(private, noise_multiplier=0.0)
-
-    # All with the same canaries, coins and random state.
-    def scores(of: object) -> dict[str, NDArray[np.generic]]:
-        return losses_of_canaries(as_trainer(of), x, y=y, canary=canary, unit=unit, seed=seed)
-
-    known = None if control is None else scores(control)
+    game = CanaryGame(x, y, canary=canary, unit=unit, runs=runs, score=score, seed=seed)
+    design: designs.Design = designs.ONE_RUN if runs == 1 else designs.ManyRuns()
+    broken = _broken_trainings(training, control)
+    first = None if not broken else game.scores(next(iter(broken.values())))
     found = audit_privacy_claim(
-        scores(training), claim, delta, control=known, seed=seed, level=level
+        game.scores(training), claim, delta, design=design, control=first, seed=seed, level=level
     )
-    if private is None:
-        return found
-    unclipped = replace(
-        private,
-        clip=_NO_CLIP * private.clip,
-        noise_multiplier=private.noise_multiplier / _NO_CLIP,
-    )
-    half = replace(private, noise_multiplier=private.noise_multiplier / 2)
-    broken = (("half of the noise", half), ("no clipping", unclipped))
     n = len(found.canaries.score)
     controls = tuple(
         power_of(
-            as_transcript(scores(one)),
+            as_transcript(game.scores(one), in_one_run=runs == 1),
             name,
-            design=designs.ONE_RUN,
+            design=design,
             claim=found.claim,
             n=n,
             seed=seed,
             level=level,
         )
-        for name, one in broken
+        for name, one in list(broken.items())[1:]
     )
-    by = private.accountant(delta) if claimed is None and epsilon is None else ""
-    return replace(found, claim=replace(found.claim, accountant=by), controls=controls)
+    nobody = claimed is None and epsilon is None
+    by = private.accountant(delta) if private is not None and nobody else ""
+    return replace(
+        found,
+        claim=replace(found.claim, accountant=by),
+        controls=(*controls, *found.controls),
+    )
 
 
 _NO_CLIP = 1e6
 """Clipping norm, as a multiple of the claimed one, that no gradient reaches."""
 
 
-def as_transcript(canaries: CanariesLike) -> Transcript:
-    """Return one row per unit of canaries of one run."""
-    rows = by_unit(with_units(as_canaries(canaries), equal_ids=True)[0])
+def _broken_trainings(training: Any, control: object | None) -> dict[str, object]:
+    """Return the same training broken on purpose, by name; the first is without noise."""
+    if isinstance(control, Mapping):
+        return dict(control)
+    off = "the guarantee switched off"
+    half = "half of the noise"
+    unclipped = "no clipping"
+    if isinstance(training, PrivateTraining):
+        noise = training.noise_multiplier
+        return {
+            off: replace(training, noise_multiplier=0.0) if control is None else control,
+            half: replace(training, noise_multiplier=noise / 2),
+            unclipped: replace(
+                training, clip=_NO_CLIP * training.clip, noise_multiplier=noise / _NO_CLIP
+            ),
+        }
+    takes = inspect.signature(training).parameters if callable(training) else {}
+    found: dict[str, object] = {} if control is None else {off: control}
+    if "noise" in takes:
+        found.setdefault(off, partial(training, noise=0.0))
+        found[half] = partial(training, noise=0.5)
+        if "clip" in takes:
+            # The noise of a training is in units of its clipping norm, and stays as it was.
+            found[unclipped] = partial(training, clip=_NO_CLIP, noise=1 / _NO_CLIP)
+    return found
+
+
+def as_transcript(canaries: CanariesLike, *, in_one_run: bool = True) -> Transcript:
+    """Return one row per unit of canaries of one run, or per run."""
+    rows = by_unit(with_units(as_canaries(canaries), equal_ids=in_one_run)[0])
     return Transcript(rows.score, rows.member)

@@ -33,6 +33,8 @@ _NAMES = {
     "sequential": "at all times, no assumption",
 }
 
+_POWER = ("control", "n", "bound", "detectable", "simulated")
+
 _TOLD = 5
 """Approximate number of points of the curve that the text names."""
 
@@ -171,12 +173,13 @@ def _bounds(f: ClaimAudit) -> Iterator[Block]:
         broken: Rows = [
             {
                 "Training with": power.control,
+                "Attack": "perfect (simulated)" if power.simulated else "the same",
                 "Detected": rounded_down(power.detectable),
                 "The claim": "refuted" if power.would_refute(f.claim) else "passes",
             }
             for power in (f.power, *f.controls)
         ]
-        told = "Epsilon that the same attack shows in four of five audits of this size."
+        told = "Epsilon that the attack shows in four of five audits of this size."
         yield table("controls", "Trainings that are broken on purpose", broken, told)
     yield note(
         "Certifiable is the bound that a perfect attack would reach. A claim above it "
@@ -315,8 +318,10 @@ def _data(f: ClaimAudit) -> dict[str, Json]:
         ],
         "power": None
         if isinstance(f.power, Skipped)
-        else pick_values(f.power, "control", "n", "bound", "detectable"),
-        "controls": [pick_values(x, "control", "n", "bound", "detectable") for x in f.controls],
+        else pick_values(f.power, "control", "n", "bound", "detectable", "simulated"),
+        "controls": [
+            pick_values(x, "control", "n", "bound", "detectable", "simulated") for x in f.controls
+        ],
         "n_choosing": 0 if guessed is None else guessed.n_choosing,
         "guesses": [{"n_guesses": int(r), "n_right": int(v)} for r, v in pairs],
         "curve": {

@@ -183,9 +183,10 @@ def _headline(f: ClaimAudit, found: Grade) -> str:
                 "The audit could not have told: nothing shows that this attack finds a broken "
                 "training"
             )
+        whose = "even a perfect" if f.blind_to.simulated else "this"
         return (
-            f"The audit could not have told: of a training with {f.blind_to.control} this attack "
-            f"shows an epsilon of {rounded_down(f.blind_to.detectable)}, and the claim is "
+            f"The audit could not have told: of a training with {f.blind_to.control} {whose} "
+            f"attack shows an epsilon of {rounded_down(f.blind_to.detectable)}, and the claim is "
             f"{claim_text(f)}"
         )
     if found == UNKNOWN:
@@ -262,7 +263,8 @@ def _power(f: ClaimAudit) -> Iterator[str]:
         return
     for power in (f.power, *f.controls):
         told = (
-            f"Of a training with {power.control} ({count(power.n)} rows) the same attack shows an "
+            f"Of a training with {power.control} ({count(power.n)} rows) "
+            f"{'a perfect attack (simulated)' if power.simulated else 'the same attack'} shows an "
             f"epsilon of at least {rounded_down(power.detectable)} in four of five audits of this "
             "size"
         )

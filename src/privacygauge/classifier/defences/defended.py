@@ -11,6 +11,8 @@ from privacygauge.classifier.defences.defence import Defence
 from privacygauge.classifier.defences.dp_sgd import PrivateTraining
 from privacygauge.classifier.defences.games import behind
 from privacygauge.classifier.defences.named import any_defence_named
+from privacygauge.classifier.defences.output_perturbation import NoisyLogistic
+from privacygauge.classifier.defences.soft_labels import Distillation
 from privacygauge.classifier.defences.trained import TrainedAlike, TrainedWithout, recorded_epochs
 from privacygauge.classifier.defences.training import (
     AgainstAttacker,
@@ -30,7 +32,7 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.claim import PrivacyClaim
 
 _SHARE = 5
-"""One record in this many is a reference record of adversarial regularisation."""
+"""One record in this many is a reference record, of adversarial regularisation or distillation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +62,7 @@ def undefended_of(
     if n < 2 * _SHARE:
         raise InputError(f"x must have at least {2 * _SHARE} records, got {n}")
     order = seeds.stream(seed, "reference").permutation(n)
-    needed = any(isinstance(defence, AgainstAttacker) for defence in defences)
+    needed = any(isinstance(defence, AgainstAttacker | Distillation) for defence in defences)
     kept = n // _SHARE if needed else 0
     references = np.sort(order[:kept])
     rows = np.sort(order[kept:])
@@ -124,6 +126,8 @@ def claim_of(
     defence: TrainingDefence, trainer: Trainer, of: UndefendedTraining
 ) -> PrivacyClaim | None:
     """Return the accountant's privacy claim for a training; None where it has no accountant."""
+    if isinstance(trainer, NoisyLogistic):
+        return PrivacyClaim(trainer.epsilon, trainer.delta, "the Gaussian mechanism")
     if not isinstance(defence, Private) or not isinstance(trainer, PrivateTraining):
         return None
     delta = defence.at_delta(of)

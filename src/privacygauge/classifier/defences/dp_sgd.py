@@ -16,68 +16,12 @@ from privacygauge.classifier.networks import Networks
 from privacygauge.classifier.networks.layers import Layer, layers_of
 from privacygauge.classifier.networks.optimiser import Optimiser
 from privacygauge.classifier.networks.task import Task
-from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.classifier.trainer import Cohort
 from privacygauge.core import seeds
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
     import torch
-
-
-from numpy.typing import ArrayLike
-
-from privacygauge.classifier.estimators import require_records
-from privacygauge.classifier.predictions import predictions
-from privacygauge.classifier.signals import signals
-from privacygauge.core import checks
-from privacygauge.core.release import coin_flips
-from privacygauge.core.units import number_units
-
-
-def losses_of_canaries(
-    trainer: Trainer,
-    x: ArrayLike,
-    y: ArrayLike,
-    canary: ArrayLike | None,
-    unit: ArrayLike | None,
-    seed: int,
-) -> dict[str, NDArray[np.generic]]:
-    """Return ``score``, ``member`` and ``id`` of the canaries, and their ``unit`` where given.
-
-    Scores are the signal of the loss on a canary's label after a training; other parameters are
-    those of `audit_dp_sgd`.
-
-    Raises
-    ------
-    InputError
-        If training failed numerically.
-    """
-    features, labels = require_records(x, y)
-    chosen = (
-        np.ones(len(labels), np.bool_)
-        if canary is None
-        else checks.bools(canary, "canary", length=len(labels))
-    )
-    owner = None if unit is None else number_units(unit, length=len(labels))
-    inside = coin_flips(1, len(labels), seeds.stream(seed, "coins"), owner)
-    inside[0, ~chosen] = True
-    state = int(seeds.stream(seed, "model", 0).integers(2**31))
-    asked = np.flatnonzero(chosen)
-    cohort = Cohort(
-        x=features,
-        y=labels,
-        inside=inside,
-        seeds=(state,),
-        n_classes=int(labels.max()) + 1,
-        asked=asked,
-    )
-    answers = trainer.train(cohort)[0]
-    if np.isnan(answers).any():
-        raise InputError("training failed numerically: lower the learning rate")
-    form = {"logits" if trainer.logits else "probs": answers}
-    known = predictions(**form, labels=labels[asked], member=inside[0, asked])
-    found = {"score": signals(known)["loss"], "member": known.member, "id": asked}
-    return found if owner is None else {**found, "unit": owner[asked]}
 
 
 @dataclass(frozen=True)

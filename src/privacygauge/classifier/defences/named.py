@@ -8,12 +8,21 @@ from typing import TypeVar
 
 from privacygauge.classifier.defences.defence import Defence
 from privacygauge.classifier.defences.memguard import MemGuard
+from privacygauge.classifier.defences.output_perturbation import OutputPerturbation
 from privacygauge.classifier.defences.perturbations import (
     Binning,
     LabelOnly,
     Rounding,
     Temperature,
     TopK,
+)
+from privacygauge.classifier.defences.soft_labels import (
+    Distillation,
+    Hamp,
+    LabelSmoothing,
+    Mixup,
+    RelaxLoss,
+    Selena,
 )
 from privacygauge.classifier.defences.training import (
     AgainstAttacker,
@@ -34,14 +43,15 @@ DEFENCES = "memguard:1, binning:0.01, rounding:2, top-k:3, temperature:5, label-
 
 TRAINING_DEFENCES = (
     "early-stopping:10, l2:0.01, dropout:0.5, adversarial-regularisation:1, dp-sgd:8, "
-    "dp-sgd-opacus:8, removal:0.05"
+    "dp-sgd-opacus:8, output-perturbation:8, removal:0.05, label-smoothing:0.1, mixup:1, "
+    "relaxloss:0.5, hamp:0.9, distillation:1, selena:25"
 )
 """Every defence at training; the numbers are the defaults."""
 
 _Known = dict[str, tuple[Callable[..., _Made], Callable[[str], float] | None]]
 """Factory of each defence, and the parser of its number; None if it has no number."""
 
-# DP-SGD is not among them: it takes a delta as well.
+# DP-SGD and output perturbation are not among them: they take a delta as well.
 _ON_ANSWERS: _Known[Defence] = {
     "memguard": (MemGuard, float),
     "binning": (Binning, float),
@@ -56,6 +66,12 @@ _AT_TRAINING: _Known[TrainingDefence] = {
     "dropout": (HiddenDropout, float),
     "adversarial-regularisation": (AgainstAttacker, float),
     "removal": (WithoutRiskiest, float),
+    "label-smoothing": (LabelSmoothing, float),
+    "mixup": (Mixup, float),
+    "relaxloss": (RelaxLoss, float),
+    "hamp": (Hamp, float),
+    "distillation": (Distillation, float),
+    "selena": (Selena, int),
 }
 
 
@@ -91,9 +107,12 @@ def training_defence_named(text: str, delta: float | None = None) -> TrainingDef
     text : str
         A name, and after a colon its number: the epochs of ``early-stopping``, the weight decay
         of ``l2``, the rate of ``dropout``, lambda of ``adversarial-regularisation``, the epsilon
-        of ``dp-sgd`` and ``dp-sgd-opacus``, the records of ``removal`` or below 1 their share.
+        of ``dp-sgd``, ``dp-sgd-opacus`` and ``output-perturbation``, the records of ``removal`` or
+        below 1 their share, the share of ``label-smoothing``, alpha of ``mixup``, the loss of
+        ``relaxloss``, the labels' entropy of ``hamp``, the temperature of ``distillation``, the
+        models of ``selena``.
     delta : float, optional
-        Delta of DP-SGD, in (0, 1); see `Private`.
+        Delta of DP-SGD and output perturbation, in (0, 1); see `Private`.
 
     Raises
     ------
@@ -108,6 +127,9 @@ def training_defence_named(text: str, delta: float | None = None) -> TrainingDef
     """
     word, colon, number = text.partition(":")
     with _one_of(TRAINING_DEFENCES, text):
+        if word == "output-perturbation":
+            epsilon = float(number) if colon else OutputPerturbation().epsilon
+            return OutputPerturbation(epsilon, delta)
         if word in ("dp-sgd", "dp-sgd-opacus"):
             epsilon = float(number) if colon else Private().epsilon
             return Private(epsilon, delta, None if word == "dp-sgd" else ByOpacus())

@@ -1,0 +1,279 @@
+"""The audit of a mechanism that is a function: its worst neighbours are searched for."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privacygauge.audits.privacy_claim.play import ClaimAudit, audit_privacy_claim
+from privacygauge.classifier.answers import code_of_users
+from privacygauge.classifier.estimators import n_required
+from privacygauge.classifier.rows import function_name
+from privacygauge.core import checks, seeds
+from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.transcript import tied
+from privacygauge.errors import InputError
+from privacygauge.evaluate.chosen_cut import epsilon_cut
+from privacygauge.evaluate.claim_designs import ManyRuns
+
+Mechanism = Callable[..., Any]
+"""Takes data and a generator, or data alone, and returns numbers, text, or a category."""
+
+Neighbours = Sequence[tuple[Any, Any]] | Callable[[np.random.Generator], tuple[Any, Any]]
+"""Pairs of neighbouring data sets, or a function that draws such a pair."""
+
+_DRAWN = 20
+"""Pairs to draw, where neighbours are a function."""
+
+_COLUMNS = 16
+"""Numbers of an output, from the first on, that are tried as scores by themselves."""
+
+
+def audit_mechanism(
+    mechanism: Mechanism,
+    neighbours: Neighbours,
+    epsilon: float,
+    delta: float = 0.0,
+    *,
+    runs: int = 10_000,
+    search: int = 1_000,
+    control: Mechanism | None = None,
+    seed: int = 0,
+    level: float = 0.95,
+) -> ClaimAudit:
+    """Compare a claimed (epsilon, delta) with guesses by a mechanism's outputs.
+
+    Parameters
+    ----------
+    mechanism : callable
+        ``mechanism(data, rng)``, or ``mechanism(data)`` with random draws of its own. Returns a
+        number, an array, a text or any other value, which is then a category.
+    neighbours : sequence of pairs, or callable
+        Pairs of data sets that the claim calls neighbours; or ``neighbours(rng)``, which draws
+        such a pair, 20 times. `query_neighbours` makes pairs for answers to counting queries.
+    epsilon : float
+        Claimed, at least 0.
+    delta : float
+        Claimed, in [0, 1).
+    runs : int
+        Runs on the worst pair, which are judged; at least 100.
+    search : int
+        Runs on each pair, which choose the pair and fit the attack; at least 100.
+    control : callable, optional
+        The same mechanism with its noise switched off: a positive control. Without one an audit
+        that refutes nothing could not have told.
+    seed : int
+        Seed of all draws.
+    level : float
+        Level of all bounds jointly, in (0, 1).
+
+    Returns
+    -------
+    ClaimAudit
+        Its bounds are those of many runs.
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+
+    Notes
+    -----
+    Of each pair, half of the search's runs fit attacks: single numbers of the output as they are,
+    a logistic regression and boosted trees that tell both data sets apart (as DP-Sniper does,
+    Bichsel et al. 2021). The other half says which pair and attack show the largest epsilon. Both
+    are fixed before the runs that are judged, so that nothing has to be corrected for.
+
+    Examples
+    --------
+    >>> def noisy_count(data, rng):
+    ...     return sum(data) + rng.laplace(0, 0.2)
+    >>> audit_mechanism(noisy_count, [([1, 0], [0])], epsilon=1.0, runs=1_000)
+    <ClaimAudit: The claim is refuted: epsilon is at least ...>
+    """
+    checks.at_least(100, runs=runs, search=search)
+    rng = seeds.stream(seed, "neighbours")
+    pairs = [neighbours(rng) for _ in range(_DRAWN)] if callable(neighbours) else list(neighbours)
+    for pair in pairs:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise InputError(
+                "neighbours must be pairs of data sets, or a function of a generator that draws "
+                f"one, got {type(pair).__name__}"
+            )
+    if not pairs:
+        raise InputError("neighbours must hold at least one pair of data sets")
+    tried = [
+        _search(_play(mechanism, pair, search, seeds.stream(seed, "search", i)), delta)
+        for i, pair in enumerate(pairs)
+    ]
+    worst = int(np.argmax([found.bound for found in tried]))
+    attack = tried[worst]
+    told = f"pair {worst + 1} of {len(pairs)}"
+    played = _play(mechanism, pairs[worst], runs, seeds.stream(seed, "judged"))
+    known = None
+    if control is not None:
+        without = _play(control, pairs[worst], search, seeds.stream(seed, "search of the control"))
+        judged = _play(control, pairs[worst], runs, seeds.stream(seed, "control"))
+        known = _rows(judged, _search(without, delta))
+    return audit_privacy_claim(
+        _rows(played, attack),
+        epsilon,
+        delta,
+        design=ManyRuns(),
+        control=known,
+        seed=seed,
+        level=level,
+        command="audit_mechanism",
+        provenance={"neighbours": told, "attack": attack.name},
+    )
+
+
+def query_neighbours(n: int) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Return pairs of answers to n counting queries, of data sets that differ by one record.
+
+    Notes
+    -----
+    The patterns of Ding et al. (2018, "Detecting violations of differential privacy"): one answer
+    is higher, one is lower, one is higher and the others are lower, half are, all are, and the
+    same with alternate answers.
+
+    Examples
+    --------
+    >>> query_neighbours(2)[0]
+    (array([1., 1.]), array([2., 1.]))
+    """
+    checks.at_least(1, n=n)
+    base = np.ones(n)
+    first = np.zeros(n)
+    first[0] = 1.0
+    half = np.where(np.arange(n) < n // 2, 1.0, -1.0)
+    crossed = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    moves = [first, -first, 2 * first - 1, 1 - 2 * first, half, base, -base, crossed]
+    return [(base, base + move) for move in moves]
+
+
+class _Scorer(Protocol):
+    def __call__(self, features: Floats) -> Floats:
+        """Return scores, (r,), of outputs as numbers, (r, d)."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Runs:
+    """Outputs on two neighbouring data sets."""
+
+    outputs: Sequence[Any]
+    """(r,) Outputs."""
+    second: Bools
+    """(r,) Whether a run was on the second data set."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Attack:
+    """An attack on outputs, and the bound that it shows in the search."""
+
+    name: str
+    columns: Callable[[Sequence[Any]], Floats]
+    score: _Scorer
+    bound: float
+
+
+def _play(mechanism: Mechanism, pair: Sequence[Any], n: int, rng: np.random.Generator) -> _Runs:
+    second = rng.random(n) < 0.5
+    draws = n_required(mechanism) > 1
+    with code_of_users(function_name(mechanism), "on one of the neighbouring data sets"):
+        outputs = [
+            mechanism(pair[int(side)], rng) if draws else mechanism(pair[int(side)])
+            for side in second
+        ]
+    return _Runs(outputs, second)
+
+
+def _rows(played: _Runs, attack: _Attack) -> dict[str, ArrayLike]:
+    score = attack.score(attack.columns(played.outputs))
+    # Equal outputs of different runs are no copies of each other: each run has a name.
+    return {"score": score, "member": played.second, "id": np.arange(len(score))}
+
+
+def _search(played: _Runs, delta: float) -> _Attack:
+    """Return the attack that shows the largest epsilon of one pair."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    half = len(played.outputs) // 2
+    columns = _columns_of(played.outputs[:half])
+    features = columns(played.outputs)
+    second = played.second
+    candidates: list[tuple[str, _Scorer]] = []
+    for j in range(min(_COLUMNS, features.shape[1])):
+        candidates.append((f"number {j + 1} of the output", _Column(j)))
+    models = {
+        "a logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
+        "boosted trees": HistGradientBoostingClassifier(max_iter=50, random_state=0),
+    }
+    if features.shape[1] and 0 < second[:half].sum() < half:
+        for name, model in models.items():
+            candidates.append((name, model.fit(features[:half], second[:half]).decision_function))
+    found = []
+    for name, score in candidates:
+        scored = np.asarray(score(features[half:]), np.float64)
+        bound = -1.0
+        judged = second[half:]
+        if not tied(scored) and 0 < judged.sum() < len(judged):
+            # Cautious, but no bound, since it is chosen on its own rows: only an order is needed.
+            bound = math.log(epsilon_cut(scored, judged, delta).line.slope)
+        found.append(_Attack(name, columns, score, bound))
+    return max(found, key=lambda one: one.bound)
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One number of the output, as a score."""
+
+    j: int
+
+    def __call__(self, features: Floats) -> Floats:
+        return features[:, self.j]
+
+
+def _columns_of(outputs: Sequence[Any]) -> Callable[[Sequence[Any]], Floats]:
+    """Return a function from outputs to numbers, (r, d): themselves, or a column per category."""
+    numbers = [_numbers(one) for one in outputs]
+    if any(one is None for one in numbers):
+        common = Counter(repr(one) for one in outputs).most_common(_CATEGORIES)
+        names = [name for name, _ in common]
+        return lambda some: np.array([[float(repr(one) == name) for name in names] for one in some])
+    width = max(len(one) for one in numbers if one is not None)
+
+    def columns(some: Sequence[Any]) -> Floats:
+        """Return the first numbers of each, zeros where there are fewer, and how many there are."""
+        found = np.zeros((len(some), width + 1))
+        for row, one in zip(found, some, strict=True):
+            given = _numbers(one)
+            if given is not None:
+                row[: min(width, len(given))] = given[:width]
+                row[width] = len(given)
+        return np.clip(np.nan_to_num(found), -1e150, 1e150)
+
+    return columns
+
+
+_CATEGORIES = 64
+"""Categories of outputs that get a column each, the most frequent ones."""
+
+
+def _numbers(output: Any) -> Floats | None:
+    """Return an output as numbers, (d,); None if it is none."""
+    if isinstance(output, str | bytes) or output is None:
+        return None
+    try:
+        return np.asarray(output, np.float64).ravel()
+    except (TypeError, ValueError):
+        return None

@@ -1,0 +1,124 @@
+"""Mechanisms that are functions: known epsilons are kept, and broken ones found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from privacygauge import audit_mechanism
+from privacygauge.audits.privacy_claim.verdict import REFUTED, STANDS, verdict
+from privacygauge.designs import query_neighbours
+from privacygauge.errors import InputError, PrivacyGaugeError
+from tests.thorough import times
+
+pytestmark = pytest.mark.usefixtures("undrawn")
+
+QUICK = {"runs": 1000, "search": 400}
+
+
+def laplace(data, rng, scale=1.0):
+    return np.asarray(data, float) + rng.laplace(0, scale, len(data))
+
+
+def noisy_max(data, rng):
+    """Epsilon 1: the index of the largest count with Laplace noise of scale 2."""
+    return int(np.argmax(np.asarray(data) + rng.laplace(0, 2, len(data))))
+
+
+def response(data, rng):
+    """Epsilon 1, in words."""
+    honest = rng.random() < 1 / (1 + np.exp(-1))
+    return "yes" if honest == bool(data) else "no"
+
+
+def gaussian(data, rng):
+    """Epsilon 4.38 at delta 1e-5 for one answer that differs by 1."""
+    return float(np.sum(data)) + rng.normal()
+
+
+def counts_only(data, rng):
+    """Noise on all counts but the last one."""
+    noisy = laplace(data, rng, scale=20)
+    noisy[-1] = data[-1]
+    return noisy
+
+
+def sparse_vector(data, rng):
+    """A sparse vector without noise on its threshold, whose answers are not limited."""
+    return ["above" if a + rng.laplace(0, 1) > 1.5 else "below" for a in data]
+
+
+ONE = [(np.ones(1), np.zeros(1))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mechanism", "neighbours", "epsilon", "delta"),
+    [
+        (laplace, ONE, 1.0, 0.0),
+        (noisy_max, query_neighbours(3), 1.0, 0.0),
+        (response, [(0, 1)], 1.0, 0.0),
+        (gaussian, ONE, 4.38, 1e-5),
+    ],
+)
+def test_true_claims_are_refuted_in_no_more_than_5_percent(mechanism, neighbours, epsilon, delta):
+    games = times(20)
+    found = [
+        audit_mechanism(mechanism, neighbours, epsilon, delta, seed=seed, **QUICK)
+        for seed in range(games)
+    ]
+    refuted = sum(one.free.refutes(one.claim) for one in found)
+    assert refuted <= binom.isf(0.003, games, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "neighbours", "epsilon"),
+    [
+        (laplace, query_neighbours(4), 1.0),
+        (counts_only, query_neighbours(3), 1.0),
+        (sparse_vector, query_neighbours(6), 1.0),
+    ],
+)
+def test_broken_mechanisms_are_found(mechanism, neighbours, epsilon):
+    found = audit_mechanism(mechanism, neighbours, epsilon, **QUICK)
+    assert verdict(found).grade == REFUTED
+    assert "of 8" in found.origin.provenance["neighbours"]
+
+
+def test_neighbours_may_be_drawn_and_mechanisms_draw_themselves():
+    rng = np.random.default_rng(0)
+
+    def leak(data):
+        return "all" if sum(data) % 2 and rng.random() < 0.9 else None
+
+    def neighbours(rng):
+        data = rng.integers(0, 2, 80)
+        return data, data[1:]
+
+    found = audit_mechanism(leak, neighbours, 0.5, **QUICK)
+    assert verdict(found).grade == REFUTED
+
+
+def test_a_control_clears_a_sound_mechanism():
+    found = audit_mechanism(
+        response, [(0, 1)], 1.0, control=lambda data, rng: "yes" if data else "no", **QUICK
+    )
+    assert verdict(found).grade == STANDS
+    alone = audit_mechanism(response, [(0, 1)], 1.0, **QUICK)
+    assert "could not have told" in verdict(alone).headline
+
+
+def test_what_cannot_be_audited_is_refused():
+    with pytest.raises(InputError, match="neighbours must be pairs"):
+        audit_mechanism(laplace, [1.0], 1.0)
+    with pytest.raises(InputError, match="at least one pair"):
+        audit_mechanism(laplace, [], 1.0)
+    with pytest.raises(InputError, match="runs must be at least 100"):
+        audit_mechanism(laplace, ONE, 1.0, runs=5)
+
+    def fails(data, rng):
+        raise ValueError("no data")
+
+    with pytest.raises(PrivacyGaugeError, match="fails failed on one of the neighbouring data"):
+        audit_mechanism(fails, ONE, 1.0)
