@@ -2,6 +2,28 @@
 
 from __future__ import annotations
 
+import errno
+
+_REASONS = {
+    errno.EACCES: "no permission",
+    errno.EPERM: "no permission",
+    errno.EROFS: "the file system is read-only",
+    errno.ENOSPC: "no space is left on the disk",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "the file would be larger than is allowed",
+    errno.EIO: "the disk reports an error",
+    errno.ENOTDIR: "a part of the path is a file",
+    errno.EEXIST: "it exists and is not a directory",
+    errno.EISDIR: "it is a directory",
+    errno.ENAMETOOLONG: "the name is too long",
+}
+
+
+def failure_sentence(what: str, error: OSError, way_out: str = "choose another folder") -> str:
+    """Return one line for the user: the failure, its reason in plain words, and the way out."""
+    reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
+    return f"{what} ({' '.join(reason.split())}): {way_out}"
+
 
 class PrivacyGaugeError(Exception):
     """Base of everything that PrivacyGauge raises on purpose."""

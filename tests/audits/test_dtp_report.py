@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from privacygauge.audits.dtp import plots, words
-from privacygauge.audits.dtp.asks import METRICS
+from privacygauge.audits.dtp.options import METRICS
 from privacygauge.audits.dtp.play import DtpAudit
 from privacygauge.audits.dtp.verdict import ABOVE, CERTAIN, SEEN, verdict
 from privacygauge.classifier.dtp.learner import DtpRange

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from privacygauge.audits.privacy_claim.asks import METRICS
 from privacygauge.audits.privacy_claim.play import ClaimAudit
-from privacygauge.audits.privacy_claim.says import METRICS, curve_frame
+from privacygauge.audits.privacy_claim.says import curve_frame
 from privacygauge.audits.privacy_claim.verdict import (
     GRADES,
     IF_GAUSSIAN,

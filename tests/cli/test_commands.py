@@ -11,7 +11,8 @@ import typer
 from rich.text import Text
 from typer.testing import CliRunner
 
-from privacygauge.audits.asking import Command, HelpGroup, Request, Role, argument, asks
+from privacygauge.audits.asking import HelpGroup, Request, Role, argument, asks
+from privacygauge.audits.command import Command
 from privacygauge.audits.work import Work
 from privacygauge.cli import output
 from privacygauge.cli.commands import COMMANDS

@@ -11,7 +11,7 @@ import pytest
 
 import privacygauge as pg
 from privacygauge.audits.language.asks import METRICS as METRICS_OF_LANGUAGE
-from privacygauge.audits.privacy_claim.says import METRICS as METRICS_OF_CLAIM
+from privacygauge.audits.privacy_claim.asks import METRICS as METRICS_OF_CLAIM
 from privacygauge.report.limits import Limit, exceeded_limits
 from tests.classifier.made import made_up
 from tests.cli.test_main import one_line, run_inside

@@ -9,6 +9,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import privacygauge
@@ -123,3 +124,25 @@ def test_marks_of_code_that_is_hard_to_follow_only_fall() -> None:
 def test_no_more_than_three_classes_share_a_name() -> None:
     names = Counter(n.name for _, n in nodes(ast.ClassDef) if isinstance(n, ast.ClassDef))
     assert not [name for name, n in names.items() if n > 3]
+
+
+def imports() -> dict[str, set[str]]:
+    """Return the modules that each module imports, within functions and for types too."""
+    modules = {
+        ".".join(("privacygauge", *Path(path).with_suffix("").parts)): tree
+        for path, tree in TREES.items()
+    }
+    found = {}
+    for module, tree in modules.items():
+        named = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                named |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module}
+            elif isinstance(node, ast.Import):
+                named |= {alias.name for alias in node.names}
+        found[module] = (named & modules.keys()) - {module}
+    return found
+
+
+def test_no_import_closes_a_circle() -> None:
+    TopologicalSorter(imports()).prepare()  # raises CycleError, which names the circle

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privacygauge.audits.asking import (
-    Command,
     HelpGroup,
     Metric,
     Role,
@@ -23,6 +22,7 @@ from privacygauge.audits.asking import (
     with_low,
 )
 from privacygauge.audits.columns import COLUMNS, TableRequest
+from privacygauge.audits.command import Command
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
@@ -336,7 +336,8 @@ def _learnt_from(
 
 def _cost(making: Making, work: Work, level: float) -> str:
     """Return, and announce, the cost of the fits of a generator, and the detectable leak."""
-    from privacygauge.audits.generator.play import COST, detectable_auc_text
+    from privacygauge.audits.generator.play import COST
+    from privacygauge.audits.generator.result import detectable_auc_text
     from privacygauge.classifier.cost import n_at_once, span
     from privacygauge.runs.store import plan_in, read_run
 

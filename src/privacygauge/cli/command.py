@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from privacygauge.audits.asking import Command, OptionSpec, Request, Role, is_copied
+from privacygauge.audits.asking import OptionSpec, Request, Role, is_copied
+from privacygauge.audits.command import Command
 from privacygauge.cli import options
 from privacygauge.errors import InputError
 from privacygauge.runs.folder import place_text, require_local, url_of

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from privacygauge.audits.asking import Command
 from privacygauge.audits.attribute.asks import COMMAND as ATTRIBUTE
 from privacygauge.audits.canaries import MEASURE
 from privacygauge.audits.classifier.asks import COMMAND as CLASSIFIER
 from privacygauge.audits.classifier.asks import DEMO
+from privacygauge.audits.command import Command
 from privacygauge.audits.defences.asks import COMMAND as DEFEND
 from privacygauge.audits.dtp.asks import COMMAND as DTP
 from privacygauge.audits.extraction.asks import COMMAND as EXTRACT

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from privacygauge.audits.asking import Command, Metric
+from privacygauge.audits.asking import Metric
+from privacygauge.audits.command import Command
 
 RESULTS = "Results"
 """The heading of options that say where results go."""

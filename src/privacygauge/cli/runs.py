@@ -17,7 +17,8 @@ from privacygauge.runs.folder import place_text, require_local
 from privacygauge.runs.sharing import sharing
 
 if TYPE_CHECKING:
-    from privacygauge.audits.asking import Command, Request
+    from privacygauge.audits.asking import Request
+    from privacygauge.audits.command import Command
     from privacygauge.audits.work import Work
     from privacygauge.report.values import Report
 

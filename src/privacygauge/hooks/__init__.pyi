@@ -1,6 +1,6 @@
 from .audited import Audited as Audited
 from .audited import leak_scorer as leak_scorer
-from .huggingface import Canaries as Canaries
+from .canaries import Canaries as Canaries
 from .huggingface import audit_trainer as audit_trainer
 from .mlflow import log_to_mlflow as log_to_mlflow
 

@@ -27,7 +27,7 @@ from privacygauge.core.units import number_units
 from privacygauge.errors import InputError
 from privacygauge.evaluate.exposure import CanaryFindings, canary_findings
 from privacygauge.hooks.audited import dealt
-from privacygauge.hooks.huggingface import Canaries
+from privacygauge.hooks.canaries import Canaries
 from privacygauge.language.canaries import random_texts
 from privacygauge.language.coins import FILE, Coins, digest, read_coins, write_sides
 from privacygauge.language.likelihoods import token_log_probabilities

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from privacygauge.core import checks
@@ -11,15 +11,15 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.versions import own_version, today
 from privacygauge.datasets.reading import read_text
 from privacygauge.errors import InputError
-from privacygauge.evaluate.together import JointStatement, joint_statement
+from privacygauge.evaluate.together import joint_statement
 from privacygauge.register import says
 from privacygauge.register.line import SEVERITIES, RegisterLine, line_of
 from privacygauge.register.model_card import render as card
+from privacygauge.register.result import RegisterResult
 from privacygauge.report import render
 from privacygauge.report.document import DataFrame
 from privacygauge.report.numbers import plain
-from privacygauge.report.reported import Reported
-from privacygauge.report.values import Origin, Report, Severity
+from privacygauge.report.values import Origin, Report
 from privacygauge.runs.folder import absolute_place, place_text, url_of
 
 REPORT = "report.json"
@@ -29,29 +29,8 @@ STEM = "register"
 """Stem of the names of a register's files."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class RiskRegister(Reported):
+class RiskRegister(RegisterResult):
     """A register of several audits for a release board, with its forms."""
-
-    origin: Origin
-    """Origin of the register; nothing was drawn at random."""
-    title: str
-    """Name of the release."""
-    lines: tuple[RegisterLine, ...]
-    """Lines by descending severity; ties in the order given."""
-    together: JointStatement
-    """Joint level of all lines."""
-
-    @property
-    def severity(self) -> Severity:
-        """The severity of the first line."""
-        return self.lines[0].severity
-
-    @property
-    def counts(self) -> dict[Severity, int]:
-        """Number of lines of each severity that has any, from grave to mild."""
-        given = [line.severity for line in self.lines]
-        return {severity: given.count(severity) for severity in SEVERITIES if severity in given}
 
     def report(self) -> Report:
         """Return the full report of the register as plain values."""

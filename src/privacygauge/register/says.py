@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from privacygauge.register.line import Number, RegisterLine
+from privacygauge.register.result import RegisterResult
 from privacygauge.report.blocks import Rows, pairs, table, text
 from privacygauge.report.document import DataFrame, frame, pick_values
 from privacygauge.report.numbers import Shown, count, plain, rate
@@ -25,9 +25,6 @@ from privacygauge.report.values import (
     Verdict,
     Worst,
 )
-
-if TYPE_CHECKING:
-    from privacygauge.register.play import RiskRegister
 
 RULE = (
     "Lines are sorted by severity: grave, cannot be told, moderate, small, nothing found, not "
@@ -51,7 +48,7 @@ _NAMED = 3
 """Lines named at the top, at most."""
 
 
-def report(r: RiskRegister) -> Report:
+def report(r: RegisterResult) -> Report:
     """Return the full report of the register as plain values."""
     at_once = text(
         joint_level_text(r),
@@ -97,7 +94,7 @@ def report(r: RiskRegister) -> Report:
     )
 
 
-def verdict(r: RiskRegister) -> Verdict:
+def verdict(r: RegisterResult) -> Verdict:
     """Return the verdict of a register: the gravest severity among its lines.
 
     It adds no judgement of its own.
@@ -122,7 +119,7 @@ def verdict(r: RiskRegister) -> Verdict:
     )
 
 
-def joint_level_text(r: RiskRegister) -> str:
+def joint_level_text(r: RegisterResult) -> str:
     """Return a sentence on the joint level of all lines."""
     t = r.together
     if not t.names:
@@ -153,7 +150,7 @@ def sure(number: Number) -> str:
     return f"{rate(number.estimate.level)} interval, {n}, {plain(number.method)}"
 
 
-def lines_frame(r: RiskRegister) -> DataFrame:
+def lines_frame(r: RegisterResult) -> DataFrame:
     """Return one row per audit, by descending severity.
 
     Columns: ``name``, ``kind``, ``severity``, ``grade``, ``headline``, ``metric``, ``value``,
@@ -164,7 +161,7 @@ def lines_frame(r: RiskRegister) -> DataFrame:
     return frame([_row(line) for line in r.lines])
 
 
-def _headline(r: RiskRegister) -> str:
+def _headline(r: RegisterResult) -> str:
     n = len(r.lines)
     worst = r.severity
     of = f"{count(r.counts[worst])} of {count(n)} audits" if n > 1 else "the only audit"
@@ -179,17 +176,17 @@ def _headline(r: RiskRegister) -> str:
     return f"{worst.capitalize()} findings in {of}{name}"
 
 
-def _open(r: RiskRegister) -> list[RegisterLine]:
+def _open(r: RegisterResult) -> list[RegisterLine]:
     return [line for line in r.lines if line.severity in _OPEN]
 
 
-def _further_findings_text(r: RiskRegister, what: str) -> Iterator[str]:
+def _further_findings_text(r: RegisterResult, what: str) -> Iterator[str]:
     if more := _open(r)[_NAMED:]:
         names = ", ".join(plain(line.name) for line in more)
         yield f"What was found in {names} {what}: see below."
 
 
-def _advice(r: RiskRegister) -> Iterator[str]:
+def _advice(r: RegisterResult) -> Iterator[str]:
     for line in _open(r)[:_NAMED]:
         yield f"{plain(line.name)}: {line.advice[0] if line.advice else line.headline}"
     if not _open(r):
@@ -198,7 +195,7 @@ def _advice(r: RiskRegister) -> Iterator[str]:
     yield "Keep this register with the release, and write it again after every new audit."
 
 
-def _table(r: RiskRegister) -> Table:
+def _table(r: RegisterResult) -> Table:
     rows: Rows = []
     for line in r.lines:
         number = line.number
@@ -218,7 +215,7 @@ def _table(r: RiskRegister) -> Table:
     return table("register", "Audit by audit", rows, f"{note}other lines.", prose=prose)
 
 
-def _overview(r: RiskRegister) -> Table:
+def _overview(r: RegisterResult) -> Table:
     rows: Rows = [
         {
             "Audit": x.name,
@@ -272,7 +269,7 @@ _TERMS = {
 }
 
 
-def _data(r: RiskRegister) -> dict[str, Json]:
+def _data(r: RegisterResult) -> dict[str, Json]:
     """Return the keys that registers alone have. Of single records they have ids."""
     return {
         "order": RULE,

@@ -5,19 +5,15 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from privacygauge.report.numbers import plain
+from privacygauge.report.values import Axes, Plot
 
 if TYPE_CHECKING:
-    import matplotlib.axes
     from markupsafe import Markup
     from matplotlib.figure import Figure
 
-    from privacygauge.report.values import Plot
-
-Axes: TypeAlias = "matplotlib.axes.Axes"
-"""Stand-in for matplotlib's type, so that matplotlib is not imported before something is drawn."""
 
 SERIES = ("#0067a5", "#c8500a", "#00795c", "#a3407a", "#8a6500", "#4b3fa7")
 """Colours of curves, distinct for colour-blind readers; contrast to white of at least 4.5:1."""

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
-from privacygauge.report.axes import Axes
 from privacygauge.report.numbers import Shown
 
 if TYPE_CHECKING:
+    import matplotlib.axes
     import pandas as pd
 
 Json: TypeAlias = "str | bool | int | float | list[Json] | Mapping[str, Json] | None"
@@ -38,6 +38,10 @@ class Severity(StrEnum):
     MODERATE = "moderate"
     UNTOLD = "cannot be told"
     GRAVE = "grave"
+
+
+Axes: TypeAlias = "matplotlib.axes.Axes"
+"""Stand-in for matplotlib's type, so that matplotlib is not imported before something is drawn."""
 
 
 @dataclass(frozen=True)

@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from privacygauge.errors import OutputError
+from privacygauge.errors import OutputError, failure_sentence
 
 if TYPE_CHECKING:
     from privacygauge.runs.folder import Folder
 
 PROBE = ".privacygauge-probe"
 """File that is created and removed to test that a URL is writable."""
-
-_REASONS = {
-    errno.EACCES: "no permission",
-    errno.EPERM: "no permission",
-    errno.EROFS: "the file system is read-only",
-    errno.ENOSPC: "no space is left on the disk",
-    errno.EDQUOT: "the disk quota is used up",
-    errno.EFBIG: "the file would be larger than is allowed",
-    errno.EIO: "the disk reports an error",
-    errno.ENOTDIR: "a part of the path is a file",
-    errno.EEXIST: "it exists and is not a directory",
-    errno.EISDIR: "it is a directory",
-    errno.ENAMETOOLONG: "the name is too long",
-}
 
 
 def check_writable(directory: Path) -> None:
@@ -138,9 +123,3 @@ def _remove(path: Path) -> None:
     # Most often it is gone already; where it cannot be removed, the first error says why.
     with contextlib.suppress(OSError):
         path.unlink()
-
-
-def failure_sentence(what: str, error: OSError, way_out: str = "choose another folder") -> str:
-    """Return one line for the user: the failure, its reason in plain words, and the way out."""
-    reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
-    return f"{what} ({' '.join(reason.split())}): {way_out}"

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from privacygauge.errors import InputError
-from privacygauge.runs.atomic import failure_sentence
+from privacygauge.errors import InputError, failure_sentence
 from privacygauge.runs.folder import REACH_IT, reaching
 
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from privacygauge.errors import InputError, OutputError
-from privacygauge.runs.atomic import failure_sentence
+from privacygauge.errors import InputError, OutputError, failure_sentence
 from privacygauge.runs.sharing import Way, computing
 
 _FREE_SOME = "make room or allow writing there, then start again; what is done is kept"

@@ -15,8 +15,8 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from privacygauge.errors import OutputError
-from privacygauge.runs.atomic import failure_sentence, write_all
+from privacygauge.errors import OutputError, failure_sentence
+from privacygauge.runs.atomic import write_all
 from privacygauge.runs.folder import Folder, place_text, url_of
 
 LIST = ".privacygauge-files"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Command, HelpGroup, Role, amounts, asks, shares, with_low
+from privacygauge.audits.asking import HelpGroup, Role, amounts, asks, shares, with_low
+from privacygauge.audits.command import Command
 from privacygauge.audits.training import LabelledRecords, data_option, load_labelled_records
 
 if TYPE_CHECKING:

@@ -3,38 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from privacygauge.audits.attribute.result import AttributeResult
+from privacygauge.audits.attribute.says import report
 from privacygauge.audits.running import Running
-from privacygauge.classifier.attributes_judged import JudgedGuesses, judged_guesses
+from privacygauge.classifier.attributes_judged import judged_guesses
 from privacygauge.core import checks
 from privacygauge.report.numbers import percent_estimate, plain
-from privacygauge.report.reported import Reported
-from privacygauge.report.values import Origin, Report
+from privacygauge.report.values import Report
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class AttributeAudit(Reported, JudgedGuesses):
+class AttributeAudit(AttributeResult):
     """Findings on a sensitive column that a model gives away, with its report, tables and plots."""
-
-    origin: Origin
-    """Origin of the findings: command, seed, level and inputs."""
-    column: str
-    """Name of the sensitive column."""
-    ids: NDArray[Any]
-    """(n,) The user's ids, or row numbers."""
 
     def report(self) -> Report:
         """Return the report, as plain values."""
-        from privacygauge.audits.attribute.says import report
-
         return report(self)
 
 

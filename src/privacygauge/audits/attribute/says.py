@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.attribute.play import AttributeAudit
+from privacygauge.audits.attribute.result import AttributeResult
 from privacygauge.classifier.attributes_judged import GainOverImputation, named_columns
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.both_sides import BothSides
@@ -53,7 +53,7 @@ _DIFFER = (
 )
 
 
-def report(f: AttributeAudit) -> Report:
+def report(f: AttributeResult) -> Report:
     """Return the report, as plain values."""
     attacks = _rates(f)
     n_in = int(f.member.sum())
@@ -104,7 +104,7 @@ def report(f: AttributeAudit) -> Report:
     )
 
 
-def grade(f: AttributeAudit) -> Grade:
+def grade(f: AttributeResult) -> Grade:
     """Return the graver of two grades: the model's average gain, and the surest guesses.
 
     The average counts by the lower end of the interval, the surest guesses by the share of the
@@ -122,7 +122,7 @@ def grade(f: AttributeAudit) -> Grade:
     return grades.UNTOLD if found is grades.NONE and unsure else found
 
 
-def verdict(f: AttributeAudit) -> Verdict:
+def verdict(f: AttributeResult) -> Verdict:
     """Return the verdict on a column that a model may give away."""
     found = grade(f)
     best = f.best
@@ -176,7 +176,7 @@ def verdict(f: AttributeAudit) -> Verdict:
     )
 
 
-def _verdict_untold(f: AttributeAudit) -> Verdict:
+def _verdict_untold(f: AttributeResult) -> Verdict:
     headline = direction.HEADLINE
     sentences = f.origin.warnings[-1:]
     advice = _DIFFER
@@ -221,7 +221,7 @@ def _points(value: float) -> str:
     return f"{decimal(100 * value, 1)} points"
 
 
-def _average(f: AttributeAudit, best: GainOverImputation) -> str:
+def _average(f: AttributeResult, best: GainOverImputation) -> str:
     imputed = f.imputation
     added = best.advantage
     assert not isinstance(imputed, Skipped)  # then nothing can be told
@@ -252,7 +252,7 @@ def _stand_out(surest: Tail) -> str:
     )
 
 
-def _measures(f: AttributeAudit) -> Iterator[Measure]:
+def _measures(f: AttributeResult) -> Iterator[Measure]:
     best = f.best
     imputed = f.imputation
     n = len(f.attacks)
@@ -344,7 +344,7 @@ def _row(name: str, found: BothSides | Skipped) -> tuple[Content, ...]:
     return (name, *map(percent_estimate, (found.members, found.others, found.difference)))
 
 
-def _rates(f: AttributeAudit) -> Table:
+def _rates(f: AttributeResult) -> Table:
     dash = Shown(DASH)
     added = {one.name: one for one in f.added}
     rows = []
@@ -366,14 +366,14 @@ def _rates(f: AttributeAudit) -> Table:
     return Table("rates", title, columns=heads, rows=(*rows, without), note=note)
 
 
-def _controls(f: AttributeAudit) -> Table:
+def _controls(f: AttributeResult) -> Table:
     rows = tuple(_row(plain(control.name), control) for control in f.controls)
     note = "All differences must hold 0, together: else the sides are not of one population."
     title = "What the model has no part in"
     return Table("controls", title, columns=_HEADS, rows=rows, note=note, at_once=_AT_ONCE)
 
 
-def _people(f: AttributeAudit) -> Iterator[Block]:
+def _people(f: AttributeResult) -> Iterator[Block]:
     newly = f.guesses.newly()
     if isinstance(f.imputation, Skipped):
         yield text(f"Not known: the imputation {f.imputation.reason}.")
@@ -397,7 +397,7 @@ def _people(f: AttributeAudit) -> Iterator[Block]:
         yield table("people", title, rows, told, at_once=_AT_ONCE)
 
 
-def _columns(f: AttributeAudit) -> dict[str, object]:
+def _columns(f: AttributeResult) -> dict[str, object]:
     imputed = f.guesses.imputed
     right = dict(f.guesses.right) | ({} if isinstance(imputed, Skipped) else {"imputed": imputed})
     return {

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from privacygauge.audits.classifier.found import CandidateAudit
+from privacygauge.audits.classifier.result import CandidateResult
 from privacygauge.audits.classifier.verdict import REPEAT, mending, unsaid
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
@@ -40,7 +40,7 @@ _NAMED = 10
 """Number of records named in a register, and shown before a fold."""
 
 
-def report(f: CandidateAudit) -> Report:
+def report(f: CandidateResult) -> Report:
     """Return the report, as plain values."""
     accuracy = f.per_target[f.best.title].accuracy
     records = several(len(f.targets), "record")
@@ -104,7 +104,7 @@ def report(f: CandidateAudit) -> Report:
     )
 
 
-def verdict(f: CandidateAudit) -> Verdict:
+def verdict(f: CandidateResult) -> Verdict:
     """Return the verdict on the guesses about all attacked records together.
 
     The grade follows from the lower end of the balanced accuracy, of the guesses or by the
@@ -142,7 +142,7 @@ def verdict(f: CandidateAudit) -> Verdict:
     )
 
 
-def _sentences(f: CandidateAudit) -> Iterator[str]:
+def _sentences(f: CandidateResult) -> Iterator[str]:
     n = len(f.evaluations)
     if f.reached.by_ranking:
         yield (
@@ -166,7 +166,7 @@ def _sentences(f: CandidateAudit) -> Iterator[str]:
     )
 
 
-def _measures(f: CandidateAudit) -> Iterator[Measure]:
+def _measures(f: CandidateResult) -> Iterator[Measure]:
     right = f.reached.accuracy
     auc = f.best.auc
     told = "Models with the record and models without it equally often. Guessing gives 50%. "
@@ -211,7 +211,7 @@ def _measures(f: CandidateAudit) -> Iterator[Measure]:
         )
 
 
-def _record_by_record(f: CandidateAudit, order: Ints) -> Iterator[Block]:
+def _record_by_record(f: CandidateResult, order: Ints) -> Iterator[Block]:
     shown = order[:RECORDS].tolist()
     pdtp = f.pdtp
     estimates = f.per_target[f.best.title].estimates(f.level)
@@ -236,7 +236,7 @@ def _record_by_record(f: CandidateAudit, order: Ints) -> Iterator[Block]:
         yield _correlations(f)
 
 
-def _correlations(f: CandidateAudit) -> Table:
+def _correlations(f: CandidateResult) -> Table:
     def told(found: Correlation | Skipped) -> tuple[str, str]:
         if isinstance(found, Skipped):
             return DASH, found.reason
@@ -250,7 +250,7 @@ def _correlations(f: CandidateAudit) -> Table:
     return table("correlations", title, rows, note, prose=heads[2:])
 
 
-def _terms(f: CandidateAudit) -> dict[str, str]:
+def _terms(f: CandidateResult) -> dict[str, str]:
     pdtp = {
         "PDTP": "Pointwise differential training privacy: the largest log ratio over all classes "
         "between the model with and without a record, asked about that record."
@@ -266,7 +266,7 @@ def _terms(f: CandidateAudit) -> dict[str, str]:
     }
 
 
-def _columns(f: CandidateAudit) -> dict[str, object]:
+def _columns(f: CandidateResult) -> dict[str, object]:
     """Return the columns of ``records.parquet``, which has one row per target.
 
     ``row``, ``pdtp`` where it was measured, and each attack's accuracy with the ends of its

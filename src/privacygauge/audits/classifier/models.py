@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.classifier.asks import NAME, ClassifierRequest
 from privacygauge.audits.classifier.found import Audit
+from privacygauge.audits.classifier.options import NAME, ClassifierRequest
 from privacygauge.audits.classifier.predictions import (
     PredictionAuditOptions,
     assemble,

@@ -10,7 +10,7 @@ import numpy as np
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.risk import Risk, risk_cdf, spaced_classes
-from privacygauge.report.axes import INK, OTHER, SERIES, Axes, axes, legend
+from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend
 from privacygauge.report.blocks import Rows, note, table, text
 from privacygauge.report.document import estimate_dict, pick_values, values_of
 from privacygauge.report.numbers import (
@@ -22,7 +22,16 @@ from privacygauge.report.numbers import (
     percent_estimate,
     rate,
 )
-from privacygauge.report.values import Block, FoldedBlocks, Json, Measure, Plot, Section, Table
+from privacygauge.report.values import (
+    Axes,
+    Block,
+    FoldedBlocks,
+    Json,
+    Measure,
+    Plot,
+    Section,
+    Table,
+)
 
 TERMS = {
     "Privacy risk score": "The probability that a record is a member, given what the adversary "

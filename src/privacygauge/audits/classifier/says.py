@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from privacygauge.audits.classifier import risk
-from privacygauge.audits.classifier.found import Audit
+from privacygauge.audits.classifier.result import ClassifierResult
 from privacygauge.audits.classifier.verdict import verdict
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.more_models import Foretold
@@ -37,7 +37,7 @@ _SLICES = 60
 """Number of slices shown, those that stand out first."""
 
 
-def report(f: Audit) -> Report:
+def report(f: ClassifierResult) -> Report:
     """Return the report, as plain values."""
     a = f.attacks
     found = riskiest(f)
@@ -47,7 +47,7 @@ def report(f: Audit) -> Report:
     questions = measures.questions_section(f.questions)
     return Report(
         "classifier",
-        "Audit of a classifier",
+        "ClassifierResult of a classifier",
         about=About(
             "A model, by what it answers about single records",
             f"Somebody who holds a record guesses: {f.game.question}",
@@ -105,7 +105,7 @@ def report(f: Audit) -> Report:
     )
 
 
-def riskiest(f: Audit) -> Riskiest:
+def riskiest(f: ClassifierResult) -> Riskiest:
     """Return the most vulnerable members, or the records of the highest privacy risk score."""
     shown = f.records.vulnerability
     if shown is not None:

@@ -5,16 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import (
-    Command,
-    HelpGroup,
-    Role,
-    argument,
-    asks,
-    option,
-    shares,
-    with_low,
-)
+from privacygauge.audits.asking import HelpGroup, Role, argument, asks, option, shares, with_low
+from privacygauge.audits.command import Command
 from privacygauge.audits.training import (
     TRAINING,
     DefendedTraining,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -12,6 +12,9 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.classifier.verdict import of_classes
+from privacygauge.audits.defences.plots import plot_trade_off
+from privacygauge.audits.defences.result import DefenceResult
+from privacygauge.audits.defences.says import report
 from privacygauge.audits.running import Running
 from privacygauge.classifier.caveats import beside_shadow
 from privacygauge.classifier.defences import judging
@@ -38,42 +41,22 @@ from privacygauge.core import checks
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
-from privacygauge.evaluate.compared_defences import ComparedDefences
 from privacygauge.report import direction
-from privacygauge.report.axes import Axes
-from privacygauge.report.document import DataFrame, frame
-from privacygauge.report.reported import Reported
-from privacygauge.report.values import Origin, Report
+from privacygauge.report.values import Axes, Report
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class DefenceAudit(ComparedDefences, Reported):
+class DefenceAudit(DefenceResult):
     """Findings of an audit of defences, with its report, tables and plots.
 
     ``to_frame`` has one row per defence, attack and adversary.
     """
 
-    origin: Origin
-    """Origin of the findings: command, seed, level and inputs."""
-    fitted: str
-    """Records on which defences were fitted, in words."""
-    doubts: tuple[str, ...] = ()
-    """Reasons to doubt the predictions: with any of them, no absence of a leak is claimed."""
-
     def report(self) -> Report:
         """Return the report, as plain values."""
-        from privacygauge.audits.defences.says import report
-
         return report(self)
-
-    def to_frame(self) -> DataFrame:
-        """Return one row per defence, attack and adversary, each interval by itself."""
-        return frame(self.lines())
 
     def plot_trade_off(self, ax: Axes | None = None) -> Axes:
         """Plot the accuracy of attacks over the change of answers."""
-        from privacygauge.audits.defences.plots import plot_trade_off
-
         return plot_trade_off(self, ax)
 
 

@@ -6,23 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from privacygauge.audits.defences.play import DefenceAudit
+from privacygauge.audits.defences.result import DefenceResult
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.best_attack import BestAttack
 from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence
-from privacygauge.report.axes import (
-    DASHES,
-    INK,
-    OTHER,
-    SERIES,
-    Axes,
-    axes,
-    legend_above,
-    plot_label,
-)
+from privacygauge.report.axes import DASHES, INK, OTHER, SERIES, axes, legend_above, plot_label
 from privacygauge.report.defended import Point, over_accuracy, plot_points
 from privacygauge.report.numbers import decimal, percent, plain
-from privacygauge.report.values import Plot
+from privacygauge.report.values import Axes, Plot
 
 _CURVE = (
     " The line is the undefended training, epoch by epoch: a point above it leaves more than "
@@ -35,7 +26,7 @@ def mark_undone(c: ComparedDefence) -> str:
     return c.title + (" \N{DAGGER}" if c.undone else "")
 
 
-def costs(f: DefenceAudit) -> Iterator[Plot]:
+def costs(f: DefenceResult) -> Iterator[Plot]:
     """Yield the plots of the remaining leak over the cost.
 
     The cost is the change of answers for defences on the same model, since another model's answers
@@ -48,7 +39,7 @@ def costs(f: DefenceAudit) -> Iterator[Plot]:
         yield _accuracy(f)
 
 
-def _trade_off(f: DefenceAudit) -> Plot:
+def _trade_off(f: DefenceResult) -> Plot:
     undone = " \N{DAGGER} can be undone." if any(c.undone for c in f.compared) else ""
     rows = [f"none: advantage {_advantage(f.none)} points at a change of 0"]
     rows += [
@@ -70,7 +61,7 @@ def _trade_off(f: DefenceAudit) -> Plot:
     )
 
 
-def _accuracy(f: DefenceAudit) -> Plot:
+def _accuracy(f: DefenceResult) -> Plot:
     before = f.compared[0].before
     rows = [f"none: advantage {_advantage(f.none)} points at {percent(before.value)}"]
     rows += [
@@ -97,7 +88,7 @@ def _accuracy(f: DefenceAudit) -> Plot:
     )
 
 
-def risk(f: DefenceAudit) -> Plot:
+def risk(f: DefenceResult) -> Plot:
     """Return the plot of the distribution of the members' risk."""
     middle = f.compared[0].judged.quantiles[0]
     rows = [f"none {decimal(middle.undefended.value, 2)}"]
@@ -117,7 +108,7 @@ def _advantage(b: BestAttack) -> str:
     return decimal(b.advantage[0], 1)
 
 
-def plot_trade_off(f: DefenceAudit, ax: Axes | None = None) -> Axes:
+def plot_trade_off(f: DefenceResult, ax: Axes | None = None) -> Axes:
     """Draw the best attack's advantage over the change of answers.
 
     Filled: the adversary knows the defence. Hollow: it does not. Bars are intervals that
@@ -131,7 +122,7 @@ def plot_trade_off(f: DefenceAudit, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_accuracy(f: DefenceAudit) -> Axes:
+def plot_accuracy(f: DefenceResult) -> Axes:
     """Draw the best attack's advantage over the model's accuracy on non-members.
 
     A defence pays with accuracy, and so does early stopping, whose epochs are joined by a line
@@ -143,7 +134,7 @@ def plot_accuracy(f: DefenceAudit) -> Axes:
     return over_accuracy(_plot(f, ax, f.compared[0].before, [c.after for c in f.compared]))
 
 
-def plot_risk(f: DefenceAudit) -> Axes:
+def plot_risk(f: DefenceResult) -> Axes:
     """Draw the distribution of the members' risk without a defence and with each of them."""
     ax = axes(None)
     curves = [("no defence", f.risk, INK)]
@@ -161,7 +152,7 @@ def plot_risk(f: DefenceAudit) -> Axes:
     return ax
 
 
-def _plot(f: DefenceAudit, ax: Axes | None, before: Estimate, after: list[Estimate]) -> Axes:
+def _plot(f: DefenceResult, ax: Axes | None, before: Estimate, after: list[Estimate]) -> Axes:
     """Draw the undefended model and all defences, each at its cost."""
     points = [Point("no defence", before, f.none.advantage)]
     for c, cost in zip(f.compared, after, strict=True):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.defences.play import DefenceAudit
 from privacygauge.audits.defences.plots import mark_undone
+from privacygauge.audits.defences.result import DefenceResult
 from privacygauge.audits.defences.sections import claim, early_stopping_result, right, sections
 from privacygauge.audits.defences.verdict import adversary, verdict
 from privacygauge.core.estimate import Estimate, Skipped
@@ -30,7 +30,7 @@ from privacygauge.report.numbers import (
 from privacygauge.report.values import About, Cell, Content, Json, Measure, Report, Table, Worst
 
 
-def report(f: DefenceAudit) -> Report:
+def report(f: DefenceResult) -> Report:
     """Return the report, as plain values."""
     epochs = {"epochs.csv": lambda: epochs_frame(f)} if f.curve else {}
     n = len(f.compared)
@@ -69,7 +69,7 @@ def report(f: DefenceAudit) -> Report:
     )
 
 
-def _measures(f: DefenceAudit) -> Iterator[Measure]:
+def _measures(f: DefenceResult) -> Iterator[Measure]:
     best = f.best
     name = plain(f.best.title)
     found = best.left.reached
@@ -186,7 +186,7 @@ def _price(best: ComparedDefence) -> Measure:
     )
 
 
-def _overview(f: DefenceAudit) -> Table:
+def _overview(f: DefenceResult) -> Table:
     title = "Right guesses of the best attack; guessing gives 50%"
     notes = {
         f"{title}.": True,
@@ -217,7 +217,7 @@ def _overview(f: DefenceAudit) -> Table:
     return table("overview", title, [first, *rows], note, spare=(beside, "Model right"))
 
 
-def _secondary_number(f: DefenceAudit, c: ComparedDefence) -> Content:
+def _secondary_number(f: DefenceResult, c: ComparedDefence) -> Content:
     if not f.curve:
         return decimal_estimate(c.judged.distance, 2).value
     epoch = (f"epoch {c.stopped.epoch}",) if isinstance(c.stopped, AfterEpoch) else ()
@@ -248,7 +248,7 @@ _TERMS = {
 }
 
 
-def defences_frame(f: DefenceAudit) -> DataFrame:
+def defences_frame(f: DefenceResult) -> DataFrame:
     """Return one row per defence: its cost, and the result of the best attack.
 
     Columns: ``defence``, ``can_be_undone``, ``attack`` and ``attack_non_adaptive``; for
@@ -262,7 +262,7 @@ def defences_frame(f: DefenceAudit) -> DataFrame:
     return frame([{**_row(c), **(_trained_row(c) if f.n_shadows else {})} for c in f.compared])
 
 
-def epochs_frame(f: DefenceAudit) -> DataFrame:
+def epochs_frame(f: DefenceResult) -> DataFrame:
     """Return one row for every recorded epoch of the undefended training."""
     rows = [
         {
@@ -310,7 +310,7 @@ def _trained_row(c: ComparedDefence) -> dict[str, object]:
     }
 
 
-def data(f: DefenceAudit) -> dict[str, Json]:
+def data(f: DefenceResult) -> dict[str, Json]:
     """Return the keys of ``report.json`` that only this kind of report has.
 
     ``undefended``, and ``adaptive``, ``non_adaptive`` and ``left`` of all ``defences``, hold

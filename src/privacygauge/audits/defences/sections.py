@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from privacygauge.audits.defences import plots
-from privacygauge.audits.defences.play import DefenceAudit
+from privacygauge.audits.defences.result import DefenceResult
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence
 from privacygauge.report.blocks import Rows, columns, note, pairs, table, text
@@ -47,7 +47,7 @@ _RISK = text(
 )
 
 
-def sections(f: DefenceAudit) -> tuple[Section, ...]:
+def sections(f: DefenceResult) -> tuple[Section, ...]:
     """Return the page below the numbers."""
     which = text(
         f"With {shorten(f.best.title)}. Records are named by id; their contents are not in this "
@@ -80,7 +80,7 @@ def claim(c: ComparedDefence) -> tuple[str, ...]:
     return () if c.claim is None else (claim_shown(c.claim),)
 
 
-def _comparison_section(f: DefenceAudit) -> Iterator[Block]:
+def _comparison_section(f: DefenceResult) -> Iterator[Block]:
     yield text(
         "Each row is what the best of all attacks still reaches. Adaptive attackers know "
         "the defence and learn on a model of their own that they defended in the same way: "
@@ -103,7 +103,7 @@ def _comparison_section(f: DefenceAudit) -> Iterator[Block]:
     yield from plots.costs(f)
 
 
-def _columns(f: DefenceAudit) -> tuple[Column, ...]:
+def _columns(f: DefenceResult) -> tuple[Column, ...]:
     attack = "Best attack, adaptive"
     cost = "What it costs"
     costs = (
@@ -122,7 +122,7 @@ def _columns(f: DefenceAudit) -> tuple[Column, ...]:
     )
 
 
-def _row(f: DefenceAudit, c: ComparedDefence | None) -> Row:
+def _row(f: DefenceResult, c: ComparedDefence | None) -> Row:
     """Return the row of a defence, or of the undefended model."""
     first = c or f.compared[0]
     left = f.none if c is None else c.adaptive
@@ -146,13 +146,13 @@ def _row(f: DefenceAudit, c: ComparedDefence | None) -> Row:
     )
 
 
-def _name(f: DefenceAudit, c: ComparedDefence) -> Cell:
+def _name(f: DefenceResult, c: ComparedDefence) -> Cell:
     variant = (c.judged.variant,) if c.judged.variant else ()
     tags = {"leaves least": c is f.best, "can be undone": c.undone}
     return Cell(c.judged.name, (*variant, *claim(c)), tuple(x for x in tags if tags[x]))
 
 
-def _notes(f: DefenceAudit) -> Iterator[str]:
+def _notes(f: DefenceResult) -> Iterator[str]:
     change = "Mean change: L1 distance between true and released probabilities, 0 to 2. "
     yield (
         "Right guesses: members and non-members count the same, guessing gives 50%. Model right: "
@@ -187,7 +187,7 @@ def _worst(name: str, title: str, c: ComparedDefence) -> Table:
     return table(name, title, rows)
 
 
-def _defence_sections(f: DefenceAudit) -> Iterator[Block]:
+def _defence_sections(f: DefenceResult) -> Iterator[Block]:
     yield one_by_one(f.level)
     for number, c in enumerate(sorted(f.compared, key=lambda c: c is not f.best), 1):
         best = c is f.best
@@ -222,7 +222,7 @@ def _defence_sections(f: DefenceAudit) -> Iterator[Block]:
         yield FoldedBlocks(title, (attacks, costs) if best else (attacks, costs, records), best)
 
 
-def _method_section(f: DefenceAudit) -> Iterator[Block]:
+def _method_section(f: DefenceResult) -> Iterator[Block]:
     c = f.compared[0]
     one = c.judged.attacks[0]
     trained = (

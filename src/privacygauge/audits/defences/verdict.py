@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from privacygauge.audits.classifier.verdict import doubtful
-from privacygauge.audits.defences.play import DefenceAudit
+from privacygauge.audits.defences.result import DefenceResult
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.best_attack import BestAttack
 from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence
@@ -23,7 +23,7 @@ _WORTH = {
 """Words on the leak left by early stopping, by whether the defence leaves less or more."""
 
 
-def verdict(f: DefenceAudit) -> Verdict:
+def verdict(f: DefenceResult) -> Verdict:
     """Return the verdict on defences.
 
     The grade is that of what is left with the defence that leaves least, if it leaves
@@ -68,7 +68,7 @@ def verdict(f: DefenceAudit) -> Verdict:
     )
 
 
-def _undefended_audit_reach(f: DefenceAudit) -> Estimate | None:
+def _undefended_audit_reach(f: DefenceResult) -> Estimate | None:
     """Return the accuracy of auditing the undefended model alone; None if no higher than here."""
     found = f.undefended.reached.accuracy
     return found if found.low > max(0.5, f.none.reached.accuracy.low) else None
@@ -86,7 +86,7 @@ def adversary(c: ComparedDefence) -> str:
     return "an attacker who knows it" if c.by(c.adaptive) else "an attacker who undoes it"
 
 
-def _headline(f: DefenceAudit, grade: Grade) -> str:
+def _headline(f: DefenceResult, grade: Grade) -> str:
     best = f.best
     before = percent(f.none.accuracy.value)
     several = len(f.compared) > 1
@@ -112,7 +112,7 @@ def _headline(f: DefenceAudit, grade: Grade) -> str:
     return f"{grade.word.capitalize()} leak left: with {which}, {left}"
 
 
-def _remaining_leak_text(f: DefenceAudit) -> Iterator[str]:
+def _remaining_leak_text(f: DefenceResult) -> Iterator[str]:
     """Yield the leak that the best defence leaves, and to which attackers."""
     best = f.best
     name = plain(f.best.title)
@@ -145,7 +145,7 @@ def _remaining_leak_text(f: DefenceAudit) -> Iterator[str]:
     yield _ranking_text(f)
 
 
-def _ranking_text(f: DefenceAudit) -> str:
+def _ranking_text(f: DefenceResult) -> str:
     """Describe the leak in the order of the scores, beyond that of the guesses."""
     left = f.best.left
     told = (
@@ -169,7 +169,7 @@ def _ranking_text(f: DefenceAudit) -> str:
     return told
 
 
-def _alternatives_text(f: DefenceAudit) -> Iterator[str]:
+def _alternatives_text(f: DefenceResult) -> Iterator[str]:
     """Yield the alternatives to the best defence, and its cost."""
     if (mild := f.gentler) is not None:
         yield (
@@ -208,7 +208,7 @@ def _costs(best: ComparedDefence) -> str:
     )
 
 
-def _early_stopping_text(f: DefenceAudit) -> Iterator[str]:
+def _early_stopping_text(f: DefenceResult) -> Iterator[str]:
     """Yield the leak that early stopping leaves at the same accuracy."""
     early = f.best.stopped
     title = plain(f.best.title)
@@ -232,7 +232,7 @@ def _early_stopping_text(f: DefenceAudit) -> Iterator[str]:
         )
 
 
-def _confidence_text(f: DefenceAudit) -> Iterator[str]:
+def _confidence_text(f: DefenceResult) -> Iterator[str]:
     """Yield the risks that averages hide, and the certainty of the numbers."""
     tenth = next(q for q in f.best.judged.quantiles if q.share == 0.9)
     # What can be undone leaves every record's risk as it was.
@@ -252,7 +252,7 @@ def _confidence_text(f: DefenceAudit) -> Iterator[str]:
     )
 
 
-def _limits_text(f: DefenceAudit) -> str:
+def _limits_text(f: DefenceResult) -> str:
     stronger = "It does not say that a stronger attack would do no better: "
     if f.trained:
         return (
@@ -266,7 +266,7 @@ def _limits_text(f: DefenceAudit) -> str:
     )
 
 
-def _advice(f: DefenceAudit, grade: Grade) -> Iterator[str]:
+def _advice(f: DefenceResult, grade: Grade) -> Iterator[str]:
     yield _use(f, grade)
     if "memguard" in {c.judged.name for c in f.compared}:
         yield (
@@ -283,7 +283,7 @@ def _advice(f: DefenceAudit, grade: Grade) -> Iterator[str]:
     yield "Repeat the comparison whenever the model or its data change."
 
 
-def _use(f: DefenceAudit, grade: Grade) -> str:
+def _use(f: DefenceResult, grade: Grade) -> str:
     """Return advice on the defence to use, if any."""
     best = f.best
     name = plain(f.best.title)

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Command, HelpGroup, amounts, asks, option, shares
-from privacygauge.audits.training import TRAINING, LabelledRecords, data_option, model_option
-from privacygauge.classifier.dtp.names import HAVE, MODELS, ON_CATEGORIES, ON_NUMBERS, ORDERS
-from privacygauge.errors import InputError
+from privacygauge.audits.asking import HelpGroup
+from privacygauge.audits.command import Command
+from privacygauge.audits.dtp.options import (
+    METRICS,
+    NAME,
+    DtpRequest,
+)
 
 if TYPE_CHECKING:
     from privacygauge.audits.dtp.play import DtpAudit
     from privacygauge.audits.work import Work
 
-METRICS = (*amounts("pdtp", "mean", "dtp", "dtp-upper"), *shares("share"))
-"""Metrics that a release can be held to."""
-
-
-SETTINGS = "Settings of the model"
-"""Heading of the options about single models."""
-
-FURTHER = "Further measurements"
-"""Heading of the options that ask for several values per record."""
-
-_setting_option = partial(asks, panel=SETTINGS)
-_further_option = partial(asks, panel=FURTHER)
 
 _HELP = """Measure how far each training record moves a classifier: differential training privacy.
 
@@ -41,97 +30,6 @@ _LIMITS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class DtpRequest(LabelledRecords):
-    """Options of an audit of differential training privacy."""
-
-    data: str = data_option()
-    model: str = model_option(
-        "The model to train: naive-bayes, bayes-inference, random-trees (on categories), logistic, "
-        "lda, qda, least-squares, nearest (exact from one training); random-forest, "
-        "gradient-boosting, network, network-large or a callable of your own (trained again "
-        "without each record).",
-        default="naive-bayes",
-        offers=MODELS,
-    )
-    continuous: tuple[str, ...] = asks(
-        "A,B",
-        "Columns to take as numbers, for models on categories. Default: none.",
-        panel=TRAINING,
-    )
-    alpha: float = _setting_option(
-        "A", "Laplace smoothing of models on categories; 0 for none.", default=HAVE["alpha"][0]
-    )
-    l2: float = _setting_option(
-        "L",
-        "Weight of the squared coefficients of logistic and least-squares.",
-        default=HAVE["l2"][0],
-    )
-    neighbours: int = _setting_option(
-        "K", "Number of neighbours of nearest.", default=int(HAVE["neighbours"][0])
-    )
-    bin_width: float = option(
-        "--bin", "W", "Width of the bins of published probabilities; 0 for none.", default=0.01
-    )
-    measure: int | None = asks(
-        "N", "Number of records to measure, sampled at random. Default: all."
-    )
-    unit: str | None = asks(
-        "COLUMN",
-        "Column of the people behind the rows, whose rows are left out together. Default: equal "
-        "ids.",
-    )
-    queries: int = asks(
-        "N",
-        "Number of records to ask about beside the one left out, in search of a larger change, "
-        "where the largest is not known.",
-        default=500,
-    )
-    training_sets: int = _further_option(
-        "N",
-        "Measure again in both halves of the data, split this many times; 10 in the paper.",
-        default=0,
-    )
-    remove: int = _further_option(
-        "N", "Number of the riskiest records to remove, one at a time.", default=0
-    )
-    order: str = _further_option(
-        "NAME",
-        "Order of removal: recomputed (the riskiest of those left) or initial.",
-        default="recomputed",
-        offers=ORDERS,
-    )
-    vary: int = _further_option(
-        "N",
-        "Number of models to train with other initial weights, and on other records, to see "
-        "whether the two riskiest records are exceptional.",
-        default=0,
-    )
-
-    @property
-    def keeps(self) -> bool:
-        """Whether models are trained."""
-        return self.model not in (*ON_CATEGORIES, *ON_NUMBERS)
-
-    def check(self, jobs: int) -> None:
-        """Refuse names that are not models, and settings that the model does not have."""
-        if self.model not in MODELS and ":" not in self.model:
-            raise InputError(
-                f"--model must be one of {', '.join(MODELS)}, or FILE.py:NAME or MODULE:NAME of "
-                f"your own, got {self.model!r}"
-            )
-        for name, (default, models) in HAVE.items():
-            if self.model not in models and getattr(self, name) != default:
-                raise InputError(
-                    f"--{name} goes with {', '.join(models)}; {self.model} does not have it"
-                )
-        if self.continuous and self.model not in ON_CATEGORIES:
-            raise InputError(
-                f"--continuous goes with {', '.join(ON_CATEGORIES)}; for {self.model} numbers are "
-                "numbers, and texts are categories"
-            )
-
-
 def play(asked: DtpRequest, work: Work) -> DtpAudit:
     """Run the requested audit, training the models that the run does not hold yet."""
     from privacygauge.audits.dtp.play import audit_training_set
@@ -140,7 +38,7 @@ def play(asked: DtpRequest, work: Work) -> DtpAudit:
 
 
 COMMAND = Command(
-    "dtp",
+    NAME,
     group=HelpGroup.CLASSIFIER,
     request=DtpRequest,
     play=play,

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.dtp.asks import COMMAND, DtpRequest
+from privacygauge.audits.dtp.options import NAME, DtpRequest
+from privacygauge.audits.dtp.plots import plot_pdtp
+from privacygauge.audits.dtp.result import DtpResult
+from privacygauge.audits.dtp.says import report
 from privacygauge.audits.running import Running
 from privacygauge.audits.training import load_labelled_records
 from privacygauge.audits.work import Work
 from privacygauge.classifier import estimators
 from privacygauge.classifier.binning import BIN
 from privacygauge.classifier.cost import bill_without_each
-from privacygauge.classifier.dtp.findings import DtpFindings, DtpOptions, measurement
+from privacygauge.classifier.dtp.findings import DtpOptions, measurement
 from privacygauge.classifier.dtp.learner import Learner, LearnerTrainer
 from privacygauge.classifier.dtp.measure import TrainingSet
 from privacygauge.classifier.dtp.named import (
@@ -38,29 +41,19 @@ from privacygauge.classifier.tables import CategoricalTable, Records, load_categ
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.core.checks import Ints
 from privacygauge.core.units import owners
-from privacygauge.report.axes import Axes
-from privacygauge.report.reported import Reported
-from privacygauge.report.values import Origin, Report
+from privacygauge.report.values import Axes, Report
 from privacygauge.runs.store import plan_in
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class DtpAudit(DtpFindings, Reported):
+class DtpAudit(DtpResult):
     """Effect of each training record on the classifier, with its report, tables and plots."""
-
-    origin: Origin = field(kw_only=True)
-    """Origin of the findings: command, seed, level and inputs."""
 
     def report(self) -> Report:
         """Return the report, as plain values."""
-        from privacygauge.audits.dtp.says import report
-
         return report(self)
 
     def plot_pdtp(self, ax: Axes | None = None) -> Axes:
         """Plot the records' PDTP, largest first."""
-        from privacygauge.audits.dtp.plots import plot_pdtp
-
         return plot_pdtp(self, ax)
 
 
@@ -186,7 +179,7 @@ def audit_dtp(
 def audit_training_set(asked: DtpRequest, work: Work) -> DtpAudit:
     """Run the requested audit, training the models that the run does not hold yet."""
     # Before any of the user's code is imported: the run may have been made with other code.
-    invocation = work.invocation(COMMAND.name, asked) if asked.keeps else None
+    invocation = work.invocation(NAME, asked) if asked.keeps else None
     records, x, model, warnings = _load_records(asked, work)
     showing = work.bar("Training models") if asked.keeps else nullcontext(None)
     with work.resumable(asked), showing as shown:
@@ -214,7 +207,7 @@ def audit_training_set(asked: DtpRequest, work: Work) -> DtpAudit:
             n_jobs=work.jobs if asked.keeps else 1,
             progress=progress,
             invocation=invocation,
-            **asked.told(COMMAND.name),
+            **asked.told(NAME),
         )
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from privacygauge.audits.dtp.play import DtpAudit
+from privacygauge.audits.dtp.result import DtpResult
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
 from privacygauge.classifier.dtp.told import rank_by_pdtp
 from privacygauge.classifier.dtp.variation import Variation
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
-from privacygauge.report.axes import INK, OTHER, SERIES, Axes, axes, legend
+from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend
+from privacygauge.report.values import Axes
 
 LONG = 100
 """Number of records from which on their axis is logarithmic."""
@@ -18,7 +19,7 @@ HIGH = 10.0
 """Largest value from which on its axis is logarithmic."""
 
 
-def plot_pdtp(f: DtpAudit, ax: Axes | None = None) -> Axes:
+def plot_pdtp(f: DtpResult, ax: Axes | None = None) -> Axes:
     """Draw the records by falling PDTP, with the range of DTP; numbers: `rank_by_pdtp`.
 
     The rank is logarithmic for more than 100 records. What is infinite is drawn at the upper
@@ -50,7 +51,7 @@ def plot_pdtp(f: DtpAudit, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_removal(f: DtpAudit, ax: Axes | None = None) -> Axes:
+def plot_removal(f: DtpResult, ax: Axes | None = None) -> Axes:
     """Draw the largest value as the riskiest records are removed; numbers: ``f.removal``.
 
     Long et al. (2017), Figure 6.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from privacygauge.audits.dtp import sections, words
-from privacygauge.audits.dtp.play import DtpAudit
+from privacygauge.audits.dtp.result import DtpResult
 from privacygauge.audits.dtp.verdict import measured_records_text, verdict
 from privacygauge.audits.dtp.words import FACTOR, between, factor, nats
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
@@ -25,7 +25,7 @@ from privacygauge.report.numbers import (
 from privacygauge.report.values import About, Json, Measure, Report, Worst
 
 
-def report(f: DtpAudit) -> Report:
+def report(f: DtpResult) -> Report:
     """Return the report, as plain values."""
     path = f.removal
     shown = f.order[: words.MOST]
@@ -62,7 +62,7 @@ def report(f: DtpAudit) -> Report:
     )
 
 
-def _measures(f: DtpAudit) -> Iterator[Measure]:
+def _measures(f: DtpResult) -> Iterator[Measure]:
     n = len(f.rows)
     low = float(f.dtp.low.max())
     high = float(f.dtp.high.max())
@@ -132,7 +132,7 @@ def _count_measure(name: str, label: str, n: int, note: str, text: str) -> Measu
     )
 
 
-def _over_all(f: DtpAudit) -> tuple[str, str]:
+def _over_all(f: DtpResult) -> tuple[str, str]:
     """Return the precision of DTP in a few words, and the meaning of the number."""
     found = f.reach
     if found.unknown:
@@ -172,7 +172,7 @@ def _of_removal(path: RemovalPath) -> Measure:
     )
 
 
-def _terms(f: DtpAudit) -> dict[str, str]:
+def _terms(f: DtpResult) -> dict[str, str]:
     return {
         "Record, class": "A row of the training data, usually about one person, and what the model "
         "is to predict for it.",
@@ -204,7 +204,7 @@ def _terms(f: DtpAudit) -> dict[str, str]:
     }
 
 
-def _data(f: DtpAudit) -> dict[str, Json]:
+def _data(f: DtpResult) -> dict[str, Json]:
     """Return the keys of ``report.json`` for this kind alone: at most 50 records, no contents."""
     numbers = {"pdtp": f.pdtp, "dtp_lower": f.dtp.low, "dtp_upper": f.dtp.high}
     return {
@@ -254,7 +254,7 @@ def _data(f: DtpAudit) -> dict[str, Json]:
 _VARIED = ("row", "label", "initialisation", "sampling", "with_it", "without", "own", "stands_out")
 
 
-def _record_json(f: DtpAudit, i: int) -> dict[str, Json]:
+def _record_json(f: DtpResult, i: int) -> dict[str, Json]:
     return {
         "row": int(f.rows[i]),
         "id": names_of(f.ids[i : i + 1]).tolist()[0],

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from privacygauge.audits.dtp import plots
-from privacygauge.audits.dtp.play import DtpAudit
+from privacygauge.audits.dtp.result import DtpResult
 from privacygauge.audits.dtp.verdict import measured_records_text
 from privacygauge.audits.dtp.words import (
     AT_LEAST,
@@ -57,7 +57,7 @@ _AT_ONCE = 10
 """Number of rows of a table shown before a fold."""
 
 
-def all_sections(f: DtpAudit) -> Iterator[Section]:
+def all_sections(f: DtpResult) -> Iterator[Section]:
     """Yield the page below the numbers."""
     yield Section("meaning", "What the numbers mean", tuple(_meaning()), "What it means")
     yield Section("records", "The riskiest records", tuple(_riskiest(f)), "Riskiest records")
@@ -94,7 +94,7 @@ def _meaning() -> Iterator[Block]:
     )
 
 
-def _riskiest(f: DtpAudit) -> Iterator[Block]:
+def _riskiest(f: DtpResult) -> Iterator[Block]:
     shown = f.order[:MOST]
     yield text(
         "Ranked by PDTP, then by DTP. Records are named by id; their contents are not in "
@@ -109,7 +109,7 @@ def _riskiest(f: DtpAudit) -> Iterator[Block]:
     yield FoldedBlocks("Class by class", (_classes(f),))
 
 
-def overview(f: DtpAudit) -> tuple[Table, ...]:
+def overview(f: DtpResult) -> tuple[Table, ...]:
     """Return the tables of a terminal below the numbers: the first records, and the method."""
     how = {
         "Model": f.model,
@@ -125,7 +125,7 @@ def overview(f: DtpAudit) -> tuple[Table, ...]:
     return (first, settings)
 
 
-def _people(f: DtpAudit, name: str, title: str, places: Ints, head: str = "Id") -> Table:
+def _people(f: DtpResult, name: str, title: str, places: Ints, head: str = "Id") -> Table:
     spare = ("DTP, all queries", "Factor", "Mean over training sets")
     rows: Rows = [
         {
@@ -140,7 +140,7 @@ def _people(f: DtpAudit, name: str, title: str, places: Ints, head: str = "Id") 
     return table(name, title, rows, spare=spare, at_once=_AT_ONCE)
 
 
-def _record_cell(f: DtpAudit, i: int) -> Cell:
+def _record_cell(f: DtpResult, i: int) -> Cell:
     name = record_id(f, i)
     row = str(int(f.rows[i]))
     where = "" if name == row else f"row {row}, "
@@ -148,7 +148,7 @@ def _record_cell(f: DtpAudit, i: int) -> Cell:
     return Cell(name, (f"{where}class {class_of(f, int(f.labels[i]))}",), tags)
 
 
-def _ranks(f: DtpAudit) -> Plot:
+def _ranks(f: DtpResult) -> Plot:
     infinite = f" {count(f.n_infinite)} are infinite." if f.n_infinite else ""
     above = f"{count(f.n_above)} of {several(len(f.rows), 'record')} above 1.{infinite}"
     told = f"The largest PDTP is {nats(f.highest)}; {above}"
@@ -160,7 +160,7 @@ def _ranks(f: DtpAudit) -> Plot:
     return Plot("ranks", title, caption=caption, words=told, draw=lambda: plots.plot_pdtp(f))
 
 
-def _classes(f: DtpAudit) -> Table:
+def _classes(f: DtpResult) -> Table:
     rows = [
         {
             "Class": class_of(f, found.label),
@@ -175,7 +175,7 @@ def _classes(f: DtpAudit) -> Table:
     return table("classes", title, rows, some)
 
 
-def _queries(f: DtpAudit) -> Iterator[Block]:
+def _queries(f: DtpResult) -> Iterator[Block]:
     yield text(
         "Asking about the record itself is the direct way to find out. An answer to some other "
         "query may show more (an indirect attack).",
@@ -194,7 +194,7 @@ def _queries(f: DtpAudit) -> Iterator[Block]:
     yield _people(f, "indirect", title, f.by_other_queries[:MOST])
 
 
-def _certainty_text(f: DtpAudit) -> str:
+def _certainty_text(f: DtpResult) -> str:
     """Describe the precision of DTP in a sentence."""
     found = f.reach
     n = len(f.rows)
@@ -220,7 +220,7 @@ _ORDERS = {
 }
 
 
-def _removal(f: DtpAudit, path: RemovalPath) -> Iterator[Block]:
+def _removal(f: DtpResult, path: RemovalPath) -> Iterator[Block]:
     yield text(
         f"Records were taken out of the training set one at a time, {_ORDERS[path.order]}, and "
         f"every record's {path.measure} was computed again each time. Removing a record can expose "
@@ -275,7 +275,7 @@ def _removal(f: DtpAudit, path: RemovalPath) -> Iterator[Block]:
         yield note(f"{some} are shown; all are in report.json.")
 
 
-def _averages(f: DtpAudit) -> Iterator[Block]:
+def _averages(f: DtpResult) -> Iterator[Block]:
     n = f.averages[0].n
     above = f.n_above_on_average
     methods = "; ".join(sorted({x.method for x in f.averages}))
@@ -298,7 +298,7 @@ def _averages(f: DtpAudit) -> Iterator[Block]:
     yield table("averages", "Records of the largest mean", rows, at_once=_AT_ONCE)
 
 
-def _variation(f: DtpAudit) -> Iterator[Block]:
+def _variation(f: DtpResult) -> Iterator[Block]:
     n = count(len(f.variation[0].sampling))
     yield text(
         "Random start weights and the choice of the other records move predictions too. "
@@ -330,7 +330,7 @@ def _variation(f: DtpAudit) -> Iterator[Block]:
     )
 
 
-def _histograms(f: DtpAudit, i: int, v: Variation) -> Plot:
+def _histograms(f: DtpResult, i: int, v: Variation) -> Plot:
     return Plot(
         f"variation-{i}",
         f"Record {plain(record_of(f, v.row))}",
@@ -353,7 +353,7 @@ def _range(values: Floats) -> str:
     return f"{decimal(float(values.min()), 3)} to {decimal(float(values.max()), 3)}"
 
 
-def _method_section(f: DtpAudit) -> Iterator[Block]:
+def _method_section(f: DtpResult) -> Iterator[Block]:
     yield pairs(
         {
             "Model": f.model,
@@ -368,7 +368,7 @@ def _method_section(f: DtpAudit) -> Iterator[Block]:
     yield table("methods", "Methods, number by number", rows, prose=heads[1:2])
 
 
-def _methods(f: DtpAudit) -> Iterator[tuple[str, str, str]]:
+def _methods(f: DtpResult) -> Iterator[tuple[str, str, str]]:
     n = several(len(f.rows), "record")
     yield "PDTP of a record", f.method, n
     yield "Mean PDTP", _method_text(f.mean, f.complete), several(f.mean.n, "record")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from privacygauge.audits.dtp.play import DtpAudit
+from privacygauge.audits.dtp.result import DtpResult
 from privacygauge.audits.dtp.words import FACTOR, between, factor, nats
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
 from privacygauge.report.numbers import Shown, count, percent_estimate, rate, rounded_up, several
@@ -22,7 +22,7 @@ FEW = 0.05
 """Largest share of records above the limit for which removing them is worth a try."""
 
 
-def verdict(f: DtpAudit) -> Verdict:
+def verdict(f: DtpResult) -> Verdict:
     """Return the verdict on an audit of differential training privacy.
 
     Above the limit where some query shows more than 1 (the DTP-1 rule); else below it, for
@@ -47,7 +47,7 @@ def verdict(f: DtpAudit) -> Verdict:
     )
 
 
-def _gauge(f: DtpAudit) -> Gauge:
+def _gauge(f: DtpResult) -> Gauge:
     """Return the gauge from the largest observed ratio to its upper bound, with the DTP-1 limit."""
     low = float(f.dtp.low.max())
     high = float(f.dtp.high.max())
@@ -73,12 +73,12 @@ def _gauge(f: DtpAudit) -> Gauge:
     )
 
 
-def measured_records_text(f: DtpAudit) -> str:
+def measured_records_text(f: DtpResult) -> str:
     """Return the number of measured records, such as ``200 of 5,000``."""
     return count(f.n_train) if f.complete else f"{count(len(f.rows))} of {count(f.n_train)}"
 
 
-def _headline(f: DtpAudit) -> str:
+def _headline(f: DtpResult) -> str:
     if f.decision == "do not publish":
         n = f.n_above
         how = "change the model's answer about themselves"
@@ -98,7 +98,7 @@ def _headline(f: DtpAudit) -> str:
     )
 
 
-def _riskiest_text(f: DtpAudit) -> str:
+def _riskiest_text(f: DtpResult) -> str:
     who = f"Of {count(f.n_train)} training records, the riskiest"
     if not f.complete:
         who = f"Of the {count(len(f.rows))} training records that were measured, the riskiest"
@@ -118,7 +118,7 @@ def _riskiest_text(f: DtpAudit) -> str:
     )
 
 
-def _sentences(f: DtpAudit) -> Iterator[str]:
+def _sentences(f: DtpResult) -> Iterator[str]:
     yield _riskiest_text(f)
     if f.n_infinite:
         yield (
@@ -153,7 +153,7 @@ def _sentences(f: DtpAudit) -> Iterator[str]:
     yield _queries(f)
 
 
-def _queries(f: DtpAudit) -> str:
+def _queries(f: DtpResult) -> str:
     found = f.reach
     most = float(f.dtp.high.max())
     whose = "any record" if f.complete else "the measured records"
@@ -179,7 +179,7 @@ def _queries(f: DtpAudit) -> str:
     )
 
 
-def _limits_text(f: DtpAudit) -> str:
+def _limits_text(f: DtpResult) -> str:
     if f.decision == "do not publish":
         return (
             "It does not say that the contents of a record can be read from the model, nor that "
@@ -193,7 +193,7 @@ def _limits_text(f: DtpAudit) -> str:
     )
 
 
-def _advice(f: DtpAudit) -> Iterator[str]:
+def _advice(f: DtpResult) -> Iterator[str]:
     if f.decision == "publish":
         if f.width:
             yield (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privacygauge.audits.dtp.play import DtpAudit
+from privacygauge.audits.dtp.result import DtpResult
 from privacygauge.classifier.dtp.ratios import cap
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
 from privacygauge.report.document import DataFrame, frame, names_of
@@ -87,17 +87,17 @@ MOST = 50
 """Number of the riskiest records shown."""
 
 
-def record_id(f: DtpAudit, i: int) -> str:
+def record_id(f: DtpResult, i: int) -> str:
     """Return the id of the measured record at a place."""
     return shorten(str(f.ids[i]))
 
 
-def class_of(f: DtpAudit, label: int) -> str:
+def class_of(f: DtpResult, label: int) -> str:
     """Return the name of a class."""
     return shorten(f.class_names[label])
 
 
-def record_of(f: DtpAudit, row: int) -> str:
+def record_of(f: DtpResult, row: int) -> str:
     """Return the id of the record in a row of the data, or the row if it was not measured."""
     place = int(np.searchsorted(f.rows, row))
     if place == len(f.rows) or f.rows[place] != row:
@@ -105,7 +105,7 @@ def record_of(f: DtpAudit, row: int) -> str:
     return record_id(f, place)
 
 
-def records_frame(f: DtpAudit) -> DataFrame:
+def records_frame(f: DtpResult) -> DataFrame:
     """Return one row per measured record.
 
     Columns: ``row`` of the data, ``pdtp``, ``dtp_lower``, ``dtp_upper``, ``id``, ``label``

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Command, HelpGroup, asks, shares, with_low
+from privacygauge.audits.asking import HelpGroup, asks, shares, with_low
+from privacygauge.audits.command import Command
 from privacygauge.audits.language_models import (
     ANSWERS,
     ModelsRequest,

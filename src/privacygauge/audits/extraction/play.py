@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from privacygauge.audits.extraction.result import ExtractionResult
+from privacygauge.audits.extraction.says import report
 from privacygauge.audits.running import Running
 from privacygauge.core import checks, seeds
 from privacygauge.errors import InputError
@@ -29,8 +30,7 @@ from privacygauge.language.model import MaskedModel, Model
 from privacygauge.language.precision import Precision
 from privacygauge.language.text_files import Columns, TextRecordsLike, sides_of
 from privacygauge.report.numbers import percent_estimate
-from privacygauge.report.reported import Reported
-from privacygauge.report.values import Origin, Report
+from privacygauge.report.values import Report
 from privacygauge.runs.execute import Progress
 
 ALONE = (
@@ -39,21 +39,11 @@ ALONE = (
 )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ExtractionAudit(Reported):
+class ExtractionAudit(ExtractionResult):
     """Findings on texts extracted from a language model, with its report, tables and plots."""
-
-    origin: Origin
-    """Origin of the findings: command, seed, level and inputs."""
-    found: Extracted
-    """Extraction results, text by text."""
-    show_texts: bool = False
-    """Whether the page shows the extracted texts."""
 
     def report(self) -> Report:
         """Return the report, as plain values."""
-        from privacygauge.audits.extraction.says import report
-
         return report(self)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.extraction.play import ExtractionAudit
+from privacygauge.audits.extraction.result import ExtractionResult
 from privacygauge.core.checks import Bools
 from privacygauge.core.units import foremost
 from privacygauge.evaluate.both_sides import BothSides
@@ -111,7 +111,7 @@ _CONTENT = (
 )
 
 
-def report(a: ExtractionAudit) -> Report:
+def report(a: ExtractionResult) -> Report:
     """Return the report, as plain values."""
     f = a.found
     w = _words(a)
@@ -169,7 +169,7 @@ def report(a: ExtractionAudit) -> Report:
     )
 
 
-def verdict(a: ExtractionAudit) -> Verdict:
+def verdict(a: ExtractionResult) -> Verdict:
     """Return the verdict: by the lower end of the excess of members' texts over others'."""
     f = a.found
     level = a.level
@@ -239,7 +239,7 @@ def verdict(a: ExtractionAudit) -> Verdict:
     )
 
 
-def _words(a: ExtractionAudit) -> _Words:
+def _words(a: ExtractionResult) -> _Words:
     return _WRITING if a.found.judged.identifier is None else _FILLING
 
 
@@ -267,11 +267,11 @@ def _tries(n: int) -> str:
     return "1 try" if n == 1 else f"{count(n)} tries"
 
 
-def _rates(a: ExtractionAudit, hit: Bools) -> BothSides:
+def _rates(a: ExtractionResult, hit: Bools) -> BothSides:
     return a.found.rates(hit, a.level)
 
 
-def _measures(a: ExtractionAudit) -> Iterator[Measure]:
+def _measures(a: ExtractionResult) -> Iterator[Measure]:
     f = a.found
     w = _words(a)
     within = f"within {_tries(f.asked.tries)}"
@@ -305,7 +305,7 @@ def _rates_by_side(x: BothSides) -> dict[str, Content]:
     return {name: percent_estimate(estimate) for name, estimate in found.items()}
 
 
-def _ways(a: ExtractionAudit) -> Table:
+def _ways(a: ExtractionResult) -> Table:
     f = a.found
     n = a.found.asked.tries
     names = {
@@ -327,7 +327,7 @@ def _ways(a: ExtractionAudit) -> Table:
     )
 
 
-def _contents(a: ExtractionAudit) -> Iterator[Block]:
+def _contents(a: ExtractionResult) -> Iterator[Block]:
     f = a.found
     w = _words(a)
     if not len(f.first):
@@ -358,7 +358,7 @@ def _contents(a: ExtractionAudit) -> Iterator[Block]:
     yield table("texts", f"Extracted {w.thing}s", shown, prose=("Extracted",), at_once=_AT_ONCE)
 
 
-def _people(a: ExtractionAudit) -> Block:
+def _people(a: ExtractionResult) -> Block:
     f = a.found
     if not len(f.first):
         return text(f"Nobody: no member's {_words(a).thing} was extracted.")
@@ -383,7 +383,7 @@ def _people(a: ExtractionAudit) -> Block:
     )
 
 
-def _easiest_people(a: ExtractionAudit, most: int) -> list[int]:
+def _easiest_people(a: ExtractionResult, most: int) -> list[int]:
     """Return a row for each of the first people, who need the fewest tries."""
     first = a.found.first
     order = foremost(-np.arange(len(first), dtype=float), a.found.judged.unit[first], most)
@@ -391,16 +391,16 @@ def _easiest_people(a: ExtractionAudit, most: int) -> list[int]:
     return rows
 
 
-def _id(a: ExtractionAudit, row: int) -> str:
+def _id(a: ExtractionResult, row: int) -> str:
     return plain(shorten(a.found.judged.sample[row]))
 
 
-def _worst(a: ExtractionAudit) -> Worst:
+def _worst(a: ExtractionResult) -> Worst:
     ids = tuple(plain(shorten(a.found.judged.person[row])) for row in _easiest_people(a, _AT_ONCE))
     return Worst("people", ids, "" if ids else f"nobody's {_words(a).thing} was extracted")
 
 
-def _frame(a: ExtractionAudit) -> pd.DataFrame:
+def _frame(a: ExtractionResult) -> pd.DataFrame:
     import pandas as pd
 
     f = a.found

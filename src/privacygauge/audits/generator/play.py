@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
+from privacygauge.audits.generator.plots import plot_auc
+from privacygauge.audits.generator.result import SyntheticResult
+from privacygauge.audits.generator.says import report
 from privacygauge.audits.running import Running
 from privacygauge.core.units import owners
-from privacygauge.evaluate.detectable import POWER
 from privacygauge.evaluate.played import GameDescription
 from privacygauge.report import direction
-from privacygauge.report.numbers import rate
-from privacygauge.report.reported import Reported
-from privacygauge.report.values import Origin, Report
+from privacygauge.report.values import Report
 from privacygauge.runs.execute import Progress
 from privacygauge.synthetic.attacks.attack import TableAttack
 from privacygauge.synthetic.frames import read_table
-from privacygauge.synthetic.games.audited import GeneratorOptions, PlayedGame, arrange_game
+from privacygauge.synthetic.games.audited import GeneratorOptions, arrange_game
 from privacygauge.synthetic.games.releases import Making
 from privacygauge.synthetic.games.setting import HALF_WIDTH, enough_tests
 from privacygauge.synthetic.games.worlds import OnWorlds
@@ -41,32 +39,15 @@ COST = "cost, as foreseen"
 """Key of the cost estimate, in a report and in a run."""
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class SyntheticAudit(Reported, PlayedGame):
+class SyntheticAudit(SyntheticResult):
     """Findings of an audit of a generator, with its report, tables and plots."""
-
-    origin: Origin
-    """Origin of the findings: command, seed, level and inputs."""
-    game: GameDescription
-    """Description of the game."""
-
-    def __repr__(self) -> str:
-        auc = self.headline.auc
-        return (
-            f"<SyntheticAudit of {self.generator}, {len(self.targets):,} records: mean AUC "
-            f"{auc.value:.3f} ({auc.low:.3f} to {auc.high:.3f}) by {self.best.title}>"
-        )
 
     def report(self) -> Report:
         """Return the report, as plain values."""
-        from privacygauge.audits.generator.says import report
-
         return report(self)
 
     def plot_auc(self, ax: Axes | None = None) -> Axes:
         """Plot the AUC of every target, by the attack of the verdict."""
-        from privacygauge.audits.generator.plots import plot_auc
-
         return plot_auc(self, ax)
 
 
@@ -239,14 +220,6 @@ def _description(making: Making) -> GameDescription:
         n_in=n_in,
         n_out=sizes.tests - n_in,
     )
-
-
-def detectable_auc_text(smallest: float | None) -> str:
-    """Describe the smallest AUC of a record that an audit would usually detect."""
-    if smallest is None:
-        return "no AUC, however high, would be seen with so few test tables (--tests)"
-    least = math.ceil(100 * smallest) / 100
-    return f"a record's AUC of {least:.2f} or more would be seen in {rate(POWER)} of such audits"
 
 
 def _warnings(making: Making, schema: Schema | None, level: float) -> list[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.generator.play import SyntheticAudit
+from privacygauge.audits.generator.result import SyntheticResult
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.by_target import rank_by_auc
 from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend, plot_label
@@ -26,7 +26,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 """Markers of the groups, so that color is not the only difference."""
 
 
-def plot_auc(f: SyntheticAudit, ax: Axes | None = None) -> Axes:
+def plot_auc(f: SyntheticResult, ax: Axes | None = None) -> Axes:
     """Draw the AUC of every target with its interval, the largest first; numbers: `rank_by_auc`.
 
     By the attack that the verdict speaks of, each interval on its own. Of more than 1,000
@@ -56,7 +56,7 @@ def plot_auc(f: SyntheticAudit, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_vulnerability(f: SyntheticAudit, ax: Axes | None = None) -> Axes:
+def plot_vulnerability(f: SyntheticResult, ax: Axes | None = None) -> Axes:
     """Draw every target's AUC over its vulnerability score; numbers: `rank_by_auc`, ``f.targets``.
 
     The first six groups by the way in which they were chosen have markers of their own.
@@ -81,7 +81,7 @@ def plot_vulnerability(f: SyntheticAudit, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def auc_plot(f: SyntheticAudit) -> Plot:
+def auc_plot(f: SyntheticResult) -> Plot:
     """Return the plot of the AUC of every target."""
     values = np.sort(f.best.aucs)[::-1]
     n = len(values)
@@ -103,7 +103,7 @@ def auc_plot(f: SyntheticAudit) -> Plot:
     )
 
 
-def vulnerability_plot(f: SyntheticAudit) -> Plot:
+def vulnerability_plot(f: SyntheticResult) -> Plot:
     """Return the plot of the AUC of every target over its vulnerability score."""
     words = "The rank correlation was not computed."
     if not isinstance(f.foreseen, Skipped):

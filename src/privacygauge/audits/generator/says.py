@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privacygauge.audits.generator import sections
-from privacygauge.audits.generator.play import SyntheticAudit, detectable_auc_text
+from privacygauge.audits.generator.result import SyntheticResult, detectable_auc_text
 from privacygauge.audits.generator.verdict import (
     setting_text,
     target_id_and_row,
@@ -58,7 +58,7 @@ _GAME = (
 )
 
 
-def report(f: SyntheticAudit) -> Report:
+def report(f: SyntheticResult) -> Report:
     """Return the report, as plain values."""
     chosen = " and the worst record were" if len(f.targets) > 1 else " was"
     risky = tuple(sections.records(f))
@@ -96,7 +96,7 @@ def report(f: SyntheticAudit) -> Report:
     )
 
 
-def _measures(f: SyntheticAudit) -> Iterator[Measure]:
+def _measures(f: SyntheticResult) -> Iterator[Measure]:
     n = len(f.targets)
     worst = f.headline.worst
     whose = f"for {target_name(f, f.headline.target)}"
@@ -166,7 +166,7 @@ def _tpr_measure(r: RateAtFpr, whose: str) -> Measure:
     )
 
 
-def _epsilon(f: SyntheticAudit, whose: str) -> Measure:
+def _epsilon(f: SyntheticResult, whose: str) -> Measure:
     found = f.headline.worst.epsilon
     text = "No epsilon above 0 was shown: no contradiction to any privacy guarantee."
     if found.low > 0:
@@ -188,7 +188,7 @@ def _epsilon(f: SyntheticAudit, whose: str) -> Measure:
     )
 
 
-def _game(f: SyntheticAudit) -> Pairs:
+def _game(f: SyntheticResult) -> Pairs:
     sizes = f.sizes
     own = several(sizes.shadows, "synthetic table")
     asked = several(sizes.tests, "synthetic table")
@@ -220,7 +220,7 @@ def _game(f: SyntheticAudit) -> Pairs:
     )
 
 
-def settings(f: SyntheticAudit) -> str:
+def settings(f: SyntheticResult) -> str:
     """Return the generator's settings on one line."""
     return (
         "; ".join(f"{setting_text(k)} = {setting_text(v)}" for k, v in f.settings.items()) or "none"
@@ -264,7 +264,7 @@ _TERMS = {
 }
 
 
-def data(f: SyntheticAudit) -> dict[str, Json]:
+def data(f: SyntheticResult) -> dict[str, Json]:
     """Return the keys of ``report.json`` that only this kind of report has.
 
     An attack's numbers are means over the targets; those of every target are under ``targets``, by
@@ -284,7 +284,7 @@ def data(f: SyntheticAudit) -> dict[str, Json]:
     }
 
 
-def _headline(f: SyntheticAudit) -> dict[str, Json]:
+def _headline(f: SyntheticResult) -> dict[str, Json]:
     i = f.headline.target
     return {
         "attack": f.best.title,
@@ -319,7 +319,7 @@ def _attack(attack: AttackEvaluation) -> dict[str, Json]:
     }
 
 
-def _targets(f: SyntheticAudit) -> list[Json]:
+def _targets(f: SyntheticResult) -> list[Json]:
     ids = names_of(f.targets.ids).tolist()
     chosen = [set(group.positions.tolist()) for group in f.groups]
     return [
@@ -346,7 +346,7 @@ def _target_json(target: TargetEvaluation) -> dict[str, Json]:
     }
 
 
-def _group(f: SyntheticAudit, group: TargetGroup) -> dict[str, Json]:
+def _group(f: SyntheticResult, group: TargetGroup) -> dict[str, Json]:
     n = len(group.positions)
     rows = zip(f.attacks, group.means, group.deviations, strict=True)
     return {
@@ -359,7 +359,7 @@ def _group(f: SyntheticAudit, group: TargetGroup) -> dict[str, Json]:
     }
 
 
-def records_frame(f: SyntheticAudit) -> pd.DataFrame:
+def records_frame(f: SyntheticResult) -> pd.DataFrame:
     """Return one row per target.
 
     Columns: ``row`` of the data, ``id``, ``vulnerability``, ``rank``; and for each attack

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from privacygauge.audits.generator.play import SyntheticAudit
 from privacygauge.audits.generator.plots import auc_plot, vulnerability_plot
+from privacygauge.audits.generator.result import SyntheticResult
 from privacygauge.audits.generator.verdict import target_id_and_row
 from privacygauge.audits.usefulness import use_rows
 from privacygauge.core.estimate import Skipped
@@ -38,7 +38,7 @@ _PRINTED = 5
 _LINE = "0.4 to 1"
 
 
-def attacks(f: SyntheticAudit) -> Iterator[Block]:
+def attacks(f: SyntheticResult) -> Iterator[Block]:
     """Yield the results of each attack."""
     marked = (
         "The marked attack is the one that did best on the adversary's own tables: it was not "
@@ -79,7 +79,7 @@ def _attack(e: AttackEvaluation) -> Cell:
     return Cell(e.name, (e.variant,) if e.variant else ())
 
 
-def overview(f: SyntheticAudit) -> tuple[Table, Table]:
+def overview(f: SyntheticResult) -> tuple[Table, Table]:
     """Return the attacks and the riskiest records, for a terminal."""
     epsilon = 3 + len(f.best.tpr_at_fpr)
     people = people_table(f, _PRINTED, contents=False)
@@ -96,7 +96,7 @@ def _columns(table: Table, first: str, others: Sequence[int]) -> Table:
     return replace(table, columns=columns, rows=tuple(rows), note="")
 
 
-def attacks_table(f: SyntheticAudit) -> Table:
+def attacks_table(f: SyntheticResult) -> Table:
     """Return one row per attack."""
     return table(
         "main",
@@ -119,7 +119,7 @@ def attacks_table(f: SyntheticAudit) -> Table:
     )
 
 
-def _methods(f: SyntheticAudit) -> Table:
+def _methods(f: SyntheticResult) -> Table:
     targets = [target for attack in f.attacks for target in attack.targets]
     ranks = {} if isinstance(f.foreseen, Skipped) else {"Rank correlation": [f.foreseen]}
     return methods_of(
@@ -137,7 +137,7 @@ def _methods(f: SyntheticAudit) -> Table:
     )
 
 
-def records(f: SyntheticAudit) -> Iterator[Block]:
+def records(f: SyntheticResult) -> Iterator[Block]:
     """Yield the most exposed records."""
     n = min(RECORDS, len(f.targets))
     contents = "" if f.targets.contents else "; their contents are not in this file"
@@ -168,7 +168,7 @@ def records(f: SyntheticAudit) -> Iterator[Block]:
             yield note(f"No rank correlation of score and AUC: {f.foreseen.reason}.")
 
 
-def people_table(f: SyntheticAudit, most: int, *, contents: bool = True) -> Table:
+def people_table(f: SyntheticResult, most: int, *, contents: bool = True) -> Table:
     """Return the records on which the headline's attack does best."""
     columns = f.targets.contents if contents else {}
     return Table(
@@ -191,7 +191,7 @@ def people_table(f: SyntheticAudit, most: int, *, contents: bool = True) -> Tabl
     )
 
 
-def _person(f: SyntheticAudit, i: int, contents: tuple[str, ...]) -> Row:
+def _person(f: SyntheticResult, i: int, contents: tuple[str, ...]) -> Row:
     target = f.best.targets[i]
     headline = i == f.headline.target
     rank = f"rank {count(int(f.targets.ranks[i]))} of {count(f.n_records)}"
@@ -210,13 +210,13 @@ def _person(f: SyntheticAudit, i: int, contents: tuple[str, ...]) -> Row:
     return Row(cells, Tone.BEST if headline else Tone.PLAIN)
 
 
-def _target_cell(f: SyntheticAudit, i: int) -> Cell:
+def _target_cell(f: SyntheticResult, i: int) -> Cell:
     name, row = target_id_and_row(f, i)
     tags = ("verdict",) if i == f.headline.target else ()
     return Cell(name, (f"row {row}",) if row else (), tags)
 
 
-def _auc_table(f: SyntheticAudit) -> Table:
+def _auc_table(f: SyntheticResult) -> Table:
     return Table(
         "each",
         "AUC of every attack",
@@ -229,7 +229,7 @@ def _auc_table(f: SyntheticAudit) -> Table:
     )
 
 
-def groups(f: SyntheticAudit) -> Iterator[Block]:
+def groups(f: SyntheticResult) -> Iterator[Block]:
     """Yield the risk of records by the way of choosing them."""
     yield text(
         "Risk is not spread evenly: a few records stand far from all others, and a table gives "
@@ -268,7 +268,7 @@ def _group(
     }
 
 
-def utility_section(f: SyntheticAudit) -> Iterator[Block]:
+def utility_section(f: SyntheticResult) -> Iterator[Block]:
     """Yield the utility of a synthetic table."""
     found = f.utility
     if isinstance(found, Skipped):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.generator.play import SyntheticAudit
+from privacygauge.audits.generator.result import SyntheticResult
 from privacygauge.report import direction
 from privacygauge.report.grades import GRADES, LARGE, NONE, SMALL, gauge, grade_of
 from privacygauge.report.numbers import (
@@ -37,7 +37,7 @@ _MATTERS = (
 )
 
 
-def verdict(f: SyntheticAudit) -> Verdict:
+def verdict(f: SyntheticResult) -> Verdict:
     """Return the verdict on an audit of a generator.
 
     The grade is the graver of two: that of the LOWER end of the mean AUC over the targets,
@@ -68,7 +68,7 @@ def verdict(f: SyntheticAudit) -> Verdict:
     )
 
 
-def _gauge(f: SyntheticAudit) -> Gauge:
+def _gauge(f: SyntheticResult) -> Gauge:
     """Return the graver of the mean AUC and that of the worst record on the scale of grades."""
     mean = f.headline.auc
     worst = f.headline.worst.auc
@@ -82,15 +82,15 @@ def _gauge(f: SyntheticAudit) -> Gauge:
     return gauge(label, found, limits, ticks, shown=decimal_estimate(found), rule=_RULE)
 
 
-def _by_auc(f: SyntheticAudit) -> Grade:
+def _by_auc(f: SyntheticResult) -> Grade:
     return grade_of(max(f.headline.auc.low, f.headline.worst.auc.low), CUTS)
 
 
-def _only_bounded(f: SyntheticAudit) -> bool:
+def _only_bounded(f: SyntheticResult) -> bool:
     return _by_auc(f) is NONE and f.headline.worst.epsilon.low > 0
 
 
-def _headline(f: SyntheticAudit, grade: Grade) -> str:
+def _headline(f: SyntheticResult, grade: Grade) -> str:
     if grade is NONE:
         which = "the strongest attack" if len(f.attacks) > 1 else "the attack"
         return f"No leak found: {which} was not clearly better than guessing"
@@ -113,7 +113,7 @@ def _share_text(counted: int, n: int) -> str:
     return f"all {count(n)}" if counted == n else f"{count(counted)} of {count(n)}"
 
 
-def _sentences(f: SyntheticAudit, grade: Grade) -> Iterator[str]:
+def _sentences(f: SyntheticResult, grade: Grade) -> Iterator[str]:
     n = len(f.targets)
     auc = f.headline.auc
     worst = f.headline.worst.auc
@@ -149,7 +149,7 @@ def _sentences(f: SyntheticAudit, grade: Grade) -> Iterator[str]:
         yield _MATTERS
 
 
-def _finding_text(f: SyntheticAudit) -> str:
+def _finding_text(f: SyntheticResult) -> str:
     n = len(f.targets)
     title = plain(f.best.title)
     if f.n_told:
@@ -176,7 +176,7 @@ def _finding_text(f: SyntheticAudit) -> str:
     return f"{hardly} The strongest attack, {title}, {did} guessing for {of}."
 
 
-def _on_epsilon(f: SyntheticAudit) -> Iterator[str]:
+def _on_epsilon(f: SyntheticResult) -> Iterator[str]:
     promise = f.promised
     shown = f.headline.worst.epsilon
     if promise is not None and f.broken_promise:
@@ -195,7 +195,7 @@ def _on_epsilon(f: SyntheticAudit) -> Iterator[str]:
         )
 
 
-def _limits_text(f: SyntheticAudit, grade: Grade) -> str:
+def _limits_text(f: SyntheticResult, grade: Grade) -> str:
     rest = f.n_records - len(f.targets)
     others = f"It says little about the {several(rest, 'record')} that were not attacked. "
     stronger = "that a stronger attack, or somebody who knows more, would do no better"
@@ -206,14 +206,14 @@ def _limits_text(f: SyntheticAudit, grade: Grade) -> str:
     )
 
 
-def target_id_and_row(f: SyntheticAudit, i: int) -> tuple[str, str]:
+def target_id_and_row(f: SyntheticResult, i: int) -> tuple[str, str]:
     """Return a target's id, and its row if that differs, else an empty text."""
     name = shorten(plain(f.targets.ids[i]))
     row = str(int(f.targets.rows[i]))
     return name, "" if name == row else row
 
 
-def target_name(f: SyntheticAudit, i: int) -> str:
+def target_name(f: SyntheticResult, i: int) -> str:
     """Return the name of a target for use in a sentence."""
     name, row = target_id_and_row(f, i)
     return f"record {name} (row {row})" if row else f"row {name}"
@@ -224,7 +224,7 @@ def setting_text(text: object) -> str:
     return shorten(plain(text))
 
 
-def _advice(f: SyntheticAudit, grade: Grade) -> Iterator[str]:
+def _advice(f: SyntheticResult, grade: Grade) -> Iterator[str]:
     if grade is LARGE:
         yield (
             "Hold the synthetic table back, or release it only to people who are bound by contract."
@@ -252,7 +252,7 @@ def _advice(f: SyntheticAudit, grade: Grade) -> Iterator[str]:
     )
 
 
-def _remedies(f: SyntheticAudit) -> Iterator[str]:
+def _remedies(f: SyntheticResult) -> Iterator[str]:
     if f.broken_promise:
         yield (
             "Have the generator repaired: it leaks more than its epsilon allows. Look first at "

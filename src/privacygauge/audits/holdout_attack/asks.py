@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from privacygauge.audits.asking import Command, HelpGroup, Request, asks, option, shares, with_low
+from privacygauge.audits.asking import HelpGroup, Request, asks, option, shares, with_low
+from privacygauge.audits.command import Command
 from privacygauge.holdout import names
 from privacygauge.holdout.names import ATTACKS, GUARDS
 

@@ -3,41 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
+from privacygauge.audits.holdout_attack.result import HoldoutResult
+from privacygauge.audits.holdout_attack.says import plot_biases, report
 from privacygauge.audits.running import Running
-from privacygauge.holdout.attacked import ContestFindings, contest_of, summarise_contest
+from privacygauge.holdout.attacked import contest_of, summarise_contest
 from privacygauge.holdout.contest import Contest, Progress, play_contest
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.priors import Having, Prior
-from privacygauge.report.reported import Reported
-from privacygauge.report.values import Origin, Report
+from privacygauge.report.values import Report
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class HoldoutAudit(ContestFindings, Reported):
+class HoldoutAudit(HoldoutResult):
     """Findings of attacks on a test set with known labels, with its report, tables and plots."""
-
-    origin: Origin
-    """Origin of the findings: command, seed, level and inputs."""
 
     def report(self) -> Report:
         """Return the report, as plain values."""
-        from privacygauge.audits.holdout_attack.says import report
-
         return report(self)
 
     def plot_biases(self, ax: Axes | None = None) -> Axes:
         """Plot the bias of every attack behind every guard."""
-        from privacygauge.audits.holdout_attack.says import plot_biases
-
         return plot_biases(self, ax)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.holdout_attack.play import HoldoutAudit
+from privacygauge.audits.holdout_attack.result import HoldoutResult
 from privacygauge.audits.holdout_attack.verdict import (
     FIXED,
     about_scores,
@@ -74,7 +74,7 @@ _ROOM = 1.0
 """Height of title and axis, in inches."""
 
 
-def report(f: HoldoutAudit) -> Report:
+def report(f: HoldoutResult) -> Report:
     """Return the report, as plain values."""
     gains = "What each attack gains behind each guard"
     return Report(
@@ -111,7 +111,7 @@ def report(f: HoldoutAudit) -> Report:
     )
 
 
-def _measures(f: HoldoutAudit) -> Iterator[Measure]:
+def _measures(f: HoldoutResult) -> Iterator[Measure]:
     worst = f.worst
     accuracy = _accuracy(f.worst)
     bias = points_estimate(worst.corrected)
@@ -148,7 +148,7 @@ def _measures(f: HoldoutAudit) -> Iterator[Measure]:
     )
 
 
-def _examples(f: HoldoutAudit) -> str:
+def _examples(f: HoldoutResult) -> str:
     if not f.classes:
         return f"{count(f.n)} examples, numbers to be predicted"
     largest = percent(f.largest_class)
@@ -170,7 +170,7 @@ def _share(found: Estimate) -> Shown:
     return percent_estimate(found, 1) if math.isfinite(found.low) else Shown(percent(found.value))
 
 
-def _by_guard(f: HoldoutAudit) -> Iterator[Block]:
+def _by_guard(f: HoldoutResult) -> Iterator[Block]:
     yield _grid(f, "Attack", f"Above the {f.scored} that the attack had before.")
     if len(f.results) > 1:
         yield note(
@@ -195,7 +195,7 @@ def _by_guard(f: HoldoutAudit) -> Iterator[Block]:
     )
 
 
-def _grid(f: HoldoutAudit, head: str, note: str) -> Table:
+def _grid(f: HoldoutResult, head: str, note: str) -> Table:
     rows: list[dict[str, Content]] = [
         {head: name, **{g.guard: points_estimate(f.of(name, g.guard).bias) for g in f.guards}}
         for name in f.attacks
@@ -203,7 +203,7 @@ def _grid(f: HoldoutAudit, head: str, note: str) -> Table:
     return table("grid", f"Bias, in points of {f.scored}", rows, note)
 
 
-def _each_table(f: HoldoutAudit) -> Table:
+def _each_table(f: HoldoutResult) -> Table:
     return table(
         "each",
         f"{f.scored.capitalize()} of the final answer",
@@ -229,7 +229,7 @@ def _begun(r: AttackResult) -> str:
     return f"starts from {'what it knows' if r.informed else 'a guess'}{apart}"
 
 
-def _guards(f: HoldoutAudit) -> Iterator[Block]:
+def _guards(f: HoldoutResult) -> Iterator[Block]:
     yield text(
         "What no attack exceeds, however clever, with a probability of "
         f"{rate(f.level)}: for an attacker without a model who knows how frequent every hidden "
@@ -253,7 +253,7 @@ def _guards(f: HoldoutAudit) -> Iterator[Block]:
     )
 
 
-def _method_section(f: HoldoutAudit) -> Pairs:
+def _method_section(f: HoldoutResult) -> Pairs:
     together = f"{_interval(f.worst.corrected)}: all {count(len(f.results))} hold together"
     apart = f"apart from the {count(f.queries)} submissions"
     rows = {
@@ -277,7 +277,7 @@ def _interval(found: Estimate) -> str:
     return f"{found.method}, n = {count(found.n)}, {rate(found.level)}"
 
 
-def _asked_table(f: HoldoutAudit) -> Table:
+def _asked_table(f: HoldoutResult) -> Table:
     """Return the options of the audit, for a terminal."""
     told = {
         "Test set": _examples(f),
@@ -291,8 +291,8 @@ def _asked_table(f: HoldoutAudit) -> Table:
     return table("asked", "What was played", rows, prose=("",))
 
 
-def plot_biases(f: HoldoutAudit, ax: Axes | None = None) -> Axes:
-    """Draw the bias of every attack behind every guard with intervals; numbers: `HoldoutAudit`.
+def plot_biases(f: HoldoutResult, ax: Axes | None = None) -> Axes:
+    """Draw the bias of every attack behind every guard with intervals; numbers: `HoldoutResult`.
 
     A new figure is as high as there are results.
     """
@@ -322,7 +322,7 @@ def plot_biases(f: HoldoutAudit, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _data(f: HoldoutAudit) -> dict[str, Json]:
+def _data(f: HoldoutResult) -> dict[str, Json]:
     """Return the keys of ``report.json`` that only this kind of report has.
 
     ``accuracy``, ``baseline``, ``bias`` and ``queries_used`` are those of the attack and guard that

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.holdout_attack.play import HoldoutAudit
+from privacygauge.audits.holdout_attack.result import HoldoutResult
 from privacygauge.audits.holdout_words import (
     LAST,
     LIMIT,
@@ -48,7 +48,7 @@ _TITLES = {
 }
 
 
-def verdict(f: HoldoutAudit) -> Verdict:
+def verdict(f: HoldoutResult) -> Verdict:
     """Return the verdict on a test set behind the guards that were tried.
 
     By the strongest attack behind any of the guards, and by the lower end of its
@@ -70,7 +70,7 @@ def verdict(f: HoldoutAudit) -> Verdict:
     )
 
 
-def _gauge(f: HoldoutAudit, grade: Grade) -> Gauge | None:
+def _gauge(f: HoldoutResult, grade: Grade) -> Gauge | None:
     """Return the gain of the strongest attack on the scale of grades."""
     if grade is UNTOLD:
         return None
@@ -107,24 +107,24 @@ def grade_of_attack(r: AttackResult) -> Grade:
     return SMALL if low < LIMITS[0] else MODERATE if low < LIMITS[1] else LARGE
 
 
-def about_scores(f: HoldoutAudit) -> str:
+def about_scores(f: HoldoutResult) -> str:
     """Return the scope of the numbers: kinds of score that they do not cover."""
     return SCORES if f.scored == "accuracy" else OF_METRIC
 
 
-def having(f: HoldoutAudit, share: float) -> str:
+def having(f: HoldoutResult, share: float) -> str:
     """Describe an accuracy or a score in words."""
     right = f.scored == "accuracy"
     return f"{percent(share)} of the labels right" if right else f"a score of {percent(share)}"
 
 
-def each_with(f: HoldoutAudit) -> str:
+def each_with(f: HoldoutResult) -> str:
     """Describe the quality of honest submissions."""
     share = percent(f.honest_accuracy)
     return f"that are all {share} right" if f.scored == "accuracy" else f"that all score {share}"
 
 
-def _headline(f: HoldoutAudit, grade: Grade) -> str:
+def _headline(f: HoldoutResult, grade: Grade) -> str:
     worst = f.worst
     if grade is UNTOLD:
         return (
@@ -141,7 +141,7 @@ def _headline(f: HoldoutAudit, grade: Grade) -> str:
     )
 
 
-def _sentences(f: HoldoutAudit) -> Iterator[str]:
+def _sentences(f: HoldoutResult) -> Iterator[str]:
     worst = f.worst
     tried = len(f.results)
     from_ = "what it knew before" if worst.informed else "a guess"
@@ -178,7 +178,7 @@ def _sentences(f: HoldoutAudit) -> Iterator[str]:
     yield about_scores(f)
 
 
-def _advice(f: HoldoutAudit, grade: Grade) -> tuple[str, ...]:
+def _advice(f: HoldoutResult, grade: Grade) -> tuple[str, ...]:
     best = min(f.guards, key=lambda g: f.worst_behind(g.guard).bias.value).guard
     if grade is UNTOLD:
         return ("Play more trials: --trials 10.", LAST)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from privacygauge.audits.asking import Command, HelpGroup, Request, amounts, asks, shares
+from privacygauge.audits.asking import HelpGroup, Request, amounts, asks, shares
+from privacygauge.audits.command import Command
 from privacygauge.errors import InputError
 from privacygauge.holdout.names import GUARDS
 

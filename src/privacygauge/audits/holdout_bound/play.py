@@ -3,38 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from privacygauge.audits.holdout_bound.result import HoldoutBoundsResult
+from privacygauge.audits.holdout_bound.says import plot_curves, report
 from privacygauge.audits.running import Running
-from privacygauge.holdout.bounded import ReuseBounds, bound_reuse
+from privacygauge.holdout.bounded import bound_reuse
 from privacygauge.holdout.gained import ReuseQuestion, caveats, total_of
 from privacygauge.holdout.guards import guard_named
 from privacygauge.holdout.mechanism import Guard
-from privacygauge.report.reported import Reported
-from privacygauge.report.values import Origin, Report
+from privacygauge.report.values import Report
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class HoldoutBounds(ReuseBounds, Reported):
+class HoldoutBounds(HoldoutBoundsResult):
     """Bounds on the gain from submissions to a test set, with its report, tables and plots."""
-
-    origin: Origin
-    """Origin of the numbers; a guarantee holds with at least the probability of its level."""
 
     def report(self) -> Report:
         """Return the report, as plain values."""
-        from privacygauge.audits.holdout_bound.says import report
-
         return report(self)
 
     def plot_curves(self, ax: Axes | None = None) -> Axes:
         """Plot bias against submissions, both axes logarithmic."""
-        from privacygauge.audits.holdout_bound.says import plot_curves
-
         return plot_curves(self, ax)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.holdout_bound.play import HoldoutBounds
+from privacygauge.audits.holdout_bound.result import HoldoutBoundsResult
 from privacygauge.audits.holdout_bound.verdict import submissions_text, verdict
 from privacygauge.audits.holdout_words import (
     SCORES,
@@ -53,7 +53,7 @@ _FURTHER = {"nb": "nb", "majority": "majority", "scan": "linear_scan", "theorem-
 """Names of measures that stand in the table only, and of their biases."""
 
 
-def report(f: HoldoutBounds) -> Report:
+def report(f: HoldoutBoundsResult) -> Report:
     """Return the report, as plain values."""
     submitted = several(f.queries, "submission")
     within = f"Within {points(f.allowed_bias)} points"
@@ -97,11 +97,11 @@ def report(f: HoldoutBounds) -> Report:
     )
 
 
-def _accounts(f: HoldoutBounds) -> str:
+def _accounts(f: HoldoutBoundsResult) -> str:
     return f" ({count(f.accounts)} accounts, {count(f.per_account)} each)" if f.accounts > 1 else ""
 
 
-def _measures(f: HoldoutBounds) -> Iterator[Measure]:
+def _measures(f: HoldoutBoundsResult) -> Iterator[Measure]:
     # If no attack is known, the gain from luck stands for the bounds.
     first = (_strongest(f), _honest(f)) if f.strongest else (_honest(f), _strongest(f))
     yield from first
@@ -118,7 +118,7 @@ def _measures(f: HoldoutBounds) -> Iterator[Measure]:
         yield Measure(name, f"Gain of {found.title}", found.value, gain, card=False)
 
 
-def _strongest(f: HoldoutBounds) -> Measure:
+def _strongest(f: HoldoutBoundsResult) -> Measure:
     strongest = f.strongest
     label = "Strongest known attack gains"
     if strongest is None:
@@ -135,7 +135,7 @@ def _strongest(f: HoldoutBounds) -> Measure:
     )
 
 
-def _honest(f: HoldoutBounds) -> Measure:
+def _honest(f: HoldoutBoundsResult) -> Measure:
     found = f.bias("honest_best_of_k").value
     return Measure(
         "honest",
@@ -147,13 +147,13 @@ def _honest(f: HoldoutBounds) -> Measure:
     )
 
 
-def _gain(f: HoldoutBounds, bias: Bias) -> str:
+def _gain(f: HoldoutBoundsResult, bias: Bias) -> str:
     return (
         guarantee_text(bias.value, 1 - f.chance) if bias.kind == GUARANTEE else points(bias.value)
     )
 
 
-def _bias(f: HoldoutBounds) -> Iterator[Block]:
+def _bias(f: HoldoutBoundsResult) -> Iterator[Block]:
     told = "; ".join(f"{b.title} {_gain(f, b)}" for b in f.biases if b.kind != RATE and b.applies)
     yield text(
         "A bias is how much better a submission looks on this test set than it is. Attacks "
@@ -181,7 +181,7 @@ def _bias(f: HoldoutBounds) -> Iterator[Block]:
     )
 
 
-def _bias_table(f: HoldoutBounds) -> Table:
+def _bias_table(f: HoldoutBoundsResult) -> Table:
     rows: list[Row] = []
     for kind in KINDS:
         if kind in _HEADS:
@@ -203,14 +203,14 @@ def _bias_table(f: HoldoutBounds) -> Table:
     )
 
 
-def _row(f: HoldoutBounds, bias: Bias) -> Row:
+def _row(f: HoldoutBoundsResult, bias: Bias) -> Row:
     if bias.applies:
         return Row((bias.title, Shown(_gain(f, bias)), bias.assumption))
     title = Cell(bias.title, ("does not apply here",))
     return Row((title, Shown(_gain(f, bias)), bias.assumption), Tone.FAINT)
 
 
-def _allowed_table(f: HoldoutBounds, head: str) -> Table:
+def _allowed_table(f: HoldoutBoundsResult, head: str) -> Table:
     return table(
         "allowed",
         f"Within {points(f.allowed_bias)} points",
@@ -230,7 +230,7 @@ def _allowed_table(f: HoldoutBounds, head: str) -> Table:
     )
 
 
-def _asked_table(f: HoldoutBounds) -> Table:
+def _asked_table(f: HoldoutBoundsResult) -> Table:
     """Return the options of the audit, for a terminal."""
     told = {
         "Test set": f"{several(f.n, 'example')}, {count(f.classes)} classes",
@@ -242,11 +242,11 @@ def _asked_table(f: HoldoutBounds) -> Table:
     return table("asked", "What was asked about", rows, prose=("",))
 
 
-def _closed_form(f: HoldoutBounds) -> str:
+def _closed_form(f: HoldoutBoundsResult) -> str:
     return "the closed form holds" if f.trusted else "too few for the closed form: 20 are needed"
 
 
-def _check(f: HoldoutBounds) -> Text:
+def _check(f: HoldoutBoundsResult) -> Text:
     poisson = " The row with Poisson counts does without." if f.classes >= 10 else ""
     return text(
         "The closed forms of naive Bayes and of the majority take sums over queries for "
@@ -260,7 +260,7 @@ def _check(f: HoldoutBounds) -> Text:
     )
 
 
-def _rates(f: HoldoutBounds) -> Iterator[Block]:
+def _rates(f: HoldoutBoundsResult) -> Iterator[Block]:
     yield text(
         "How the best possible attacks grow, up to a constant factor that nobody knows. These are "
         "not biases."
@@ -278,7 +278,7 @@ def _rates(f: HoldoutBounds) -> Iterator[Block]:
         )
 
 
-def plot_curves(f: HoldoutBounds, ax: Axes | None = None) -> Axes:
+def plot_curves(f: HoldoutBoundsResult, ax: Axes | None = None) -> Axes:
     """Draw bias against submissions, both axes logarithmic; the numbers are ``f.curves``."""
     ax = axes(ax)
     low = 1.0
@@ -299,7 +299,7 @@ def plot_curves(f: HoldoutBounds, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _data(f: HoldoutBounds) -> dict[str, Json]:
+def _data(f: HoldoutBoundsResult) -> dict[str, Json]:
     """Return the keys of ``report.json`` that only this kind of report has.
 
     ``nb``, ``majority`` and every further number under its own key, a bias above 1/m each

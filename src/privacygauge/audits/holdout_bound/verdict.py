@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.holdout_bound.play import HoldoutBounds
+from privacygauge.audits.holdout_bound.result import HoldoutBoundsResult
 from privacygauge.audits.holdout_words import LAST, LIMIT, SCORES, is_limiting, points
 from privacygauge.report.numbers import Shown, count, percent, plain, rate, several
 from privacygauge.report.values import Gauge, Grade, Severity, Verdict, gauge_limits
@@ -26,7 +26,7 @@ UNINFORMED = (
 """Limits of the numbers for uniform labels."""
 
 
-def verdict(f: HoldoutBounds) -> Verdict:
+def verdict(f: HoldoutBoundsResult) -> Verdict:
     """Return the verdict on the size of a test set and the number of submissions to it.
 
     By what the owner allows: safe where the guarantee is within it; too many submissions
@@ -49,7 +49,7 @@ def verdict(f: HoldoutBounds) -> Verdict:
     )
 
 
-def _gauge(f: HoldoutBounds) -> Gauge:
+def _gauge(f: HoldoutBoundsResult) -> Gauge:
     """Return the gains from honest selection to the guarantee, with the allowed bias."""
     honest = f.bias("honest_best_of_k").value
     known = f.strongest
@@ -70,7 +70,7 @@ def _gauge(f: HoldoutBounds) -> Gauge:
     )
 
 
-def grade(f: HoldoutBounds) -> Grade:
+def grade(f: HoldoutBoundsResult) -> Grade:
     """Return one of `GRADES`, or `UNKNOWN`."""
     most = f.allowed_bias
     strongest = f.strongest
@@ -92,7 +92,7 @@ def submissions_text(number: int | None) -> str:
     return "10\N{SUPERSCRIPT ONE}\N{SUPERSCRIPT TWO} or more" if number >= 10**12 else count(number)
 
 
-def _headline(f: HoldoutBounds, found: Grade) -> str:
+def _headline(f: HoldoutBoundsResult, found: Grade) -> str:
     k = several(f.queries, "submission")
     most = points(f.allowed_bias)
     honest = points(f.bias("honest_best_of_k").value)
@@ -110,7 +110,7 @@ def _headline(f: HoldoutBounds, found: Grade) -> str:
     return f"Open to attack: {k} can buy {gain} points without any model"
 
 
-def _sentences(f: HoldoutBounds) -> Iterator[str]:
+def _sentences(f: HoldoutBoundsResult) -> Iterator[str]:
     honest = f.bias("honest_best_of_k")
     strongest = f.strongest
     kl = f.bias("kl").value
@@ -155,7 +155,7 @@ def _gain(bias: float) -> str:
     return points(max(0.0, bias))
 
 
-def _allowed_text(f: HoldoutBounds) -> str:
+def _allowed_text(f: HoldoutBoundsResult) -> str:
     honest = f.allowed[0]
     every = f.allowed[-1]
     known = [a.submissions for a in f.allowed[1:-1] if a.submissions is not None]
@@ -176,7 +176,7 @@ def _several(number: int | None) -> str:
     return f"{submissions_text(number)} submission{'' if number == 1 else 's'}"
 
 
-def _advice(f: HoldoutBounds, found: Grade) -> tuple[str, ...]:
+def _advice(f: HoldoutBoundsResult, found: Grade) -> tuple[str, ...]:
     if found is SAFE:
         return ("Keep the limits and the guard as they are.", LAST)
     ladder = (

@@ -9,16 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from privacygauge.audits.asking import (
-    Command,
-    HelpGroup,
-    Request,
-    Role,
-    amounts,
-    asks,
-    shares,
-    with_low,
-)
+from privacygauge.audits.asking import HelpGroup, Request, Role, amounts, asks, shares, with_low
+from privacygauge.audits.command import Command
 from privacygauge.audits.language_models import (
     ANSWERS,
     base_option,

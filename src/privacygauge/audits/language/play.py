@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privacygauge.audits.language.result import LanguageResult
+from privacygauge.audits.language.says import report
 from privacygauge.audits.running import Running
 from privacygauge.core import checks, seeds
 from privacygauge.core.estimate import Skipped
-from privacygauge.evaluate.played import Attacks, GameDescription
+from privacygauge.evaluate.played import GameDescription
 from privacygauge.language.attacks import FPRS
 from privacygauge.language.audited import EnergyFindings, audit_energies
 from privacygauge.language.coins import Coins, read_coins
@@ -23,53 +24,18 @@ from privacygauge.language.scores import TextScores
 from privacygauge.language.units import ThresholdFinding, ThresholdOptions, UnitFindings, asked_for
 from privacygauge.report import direction
 from privacygauge.report.numbers import count, percent_estimate, rate, several
-from privacygauge.report.reported import Reported
-from privacygauge.report.values import Origin, Report
+from privacygauge.report.values import Report
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class LanguageAudit(Reported, EnergyFindings):
+class LanguageAudit(LanguageResult):
     """Findings of an audit of a language model, with its report, tables and plots."""
-
-    origin: Origin
-    """Origin of the findings; the intervals of the controls hold jointly at its level."""
-    game: GameDescription
-    """Description of the game."""
-
-    def attacks(self, unit: UnitFindings) -> Attacks:
-        """Return the attacks on samples, or on patients, in the form that reports share.
-
-        People are those of both: the questions besides the average go with the samples.
-        """
-        game = replace(self.game, n_in=unit.n_in, n_out=unit.n_out)
-        questions = self.questions if unit is self.samples else None
-        return Attacks(
-            game=game,
-            evaluations=unit.evaluations,
-            headline=unit.headline,
-            level=self.level,
-            groups=(),
-            questions=questions,
-        )
-
-    def spoken(self, unit: UnitFindings) -> Attacks:
-        """Return the attacks in the verdict."""
-        return replace(self.attacks(unit), evaluations=unit.spoken)
 
     def report(self) -> Report:
         """Return the report, as plain values."""
-        from privacygauge.audits.language.says import report
-
         return report(self)
-
-    def plot_roc(self, ax: Axes | None = None, *, log: bool = True) -> Axes:
-        """Plot the ROC curve of every signal, by default on logarithmic axes."""
-        from privacygauge.report.attacks.plots import plot_roc
-
-        return plot_roc(self.samples.signals, ax, log=log)
 
 
 _ORIGINS = {

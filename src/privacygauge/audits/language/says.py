@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from privacygauge.audits.language import sections
-from privacygauge.audits.language.play import LanguageAudit
+from privacygauge.audits.language.result import LanguageResult
 from privacygauge.audits.language.verdict import leading, measured_on, verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.language.controls import ControlFinding
@@ -28,7 +28,7 @@ from privacygauge.report.numbers import (
 from privacygauge.report.values import About, Json, Measure, Report, Worst
 
 
-def report(f: LanguageAudit) -> Report:
+def report(f: LanguageResult) -> Report:
     """Return the report, as plain values."""
     void = (
         "A control fired: the numbers of the attacks are void as a measure of what the model "
@@ -65,7 +65,7 @@ def report(f: LanguageAudit) -> Report:
     )
 
 
-def _highest_measures(f: LanguageAudit) -> Iterator[Measure]:
+def _highest_measures(f: LanguageResult) -> Iterator[Measure]:
     """Yield the highest numbers over all attacks; first the one in the verdict.
 
     The verdict is about the graver of samples and patients: either may err at the audit's level.
@@ -83,7 +83,7 @@ def _highest_measures(f: LanguageAudit) -> Iterator[Measure]:
     yield _one_run(f)
 
 
-def _one_run(f: LanguageAudit) -> Measure:
+def _one_run(f: LanguageResult) -> Measure:
     """Return the bound on epsilon that coins allow, person by person."""
     name = "patient-epsilon"
     label = "Epsilon of one person is at least"
@@ -105,7 +105,7 @@ def _one_run(f: LanguageAudit) -> Measure:
     )
 
 
-def _patients(f: LanguageAudit) -> Iterator[Measure]:
+def _patients(f: LanguageResult) -> Iterator[Measure]:
     """Yield the highest accuracy and the highest AUC, patient by patient."""
     # Questions that were not played keep the labels and the guessing rate of samples.
     unit = f.samples if isinstance(f.patients, Skipped) else f.patients
@@ -118,7 +118,7 @@ def _patients(f: LanguageAudit) -> Iterator[Measure]:
         yield found
 
 
-def _cards(f: LanguageAudit) -> Iterator[Measure]:
+def _cards(f: LanguageResult) -> Iterator[Measure]:
     """Yield the headline numbers; a control that fires comes first."""
     first, *others = measures.cards(f.attacks(f.samples))
     if f.controls.void:
@@ -160,13 +160,13 @@ def _control(found: ControlFinding | Skipped) -> Iterator[Measure]:
         )
 
 
-def _worst(f: LanguageAudit) -> Worst:
+def _worst(f: LanguageResult) -> Worst:
     if f.rows is None:
         return replace(sections.riskiest(f).worst, what="texts")
     return Worst("patients", tuple(f.rows.names[i] for i in f.rows.order[:RECORDS].tolist()))
 
 
-def records_frame(f: LanguageAudit) -> DataFrame:
+def records_frame(f: LanguageResult) -> DataFrame:
     """Return one row per judged sample.
 
     Columns: ``sample``, ``group`` and ``energy_reference`` (missing where not given),
@@ -192,7 +192,7 @@ def records_frame(f: LanguageAudit) -> DataFrame:
     )
 
 
-def _data(f: LanguageAudit) -> dict[str, Json]:
+def _data(f: LanguageResult) -> dict[str, Json]:
     """Return the keys of ``report.json`` that only this kind of report has; texts are not in it.
 
     ``attacks`` are those on samples; those on patients are under ``patients``, and those on short
@@ -344,7 +344,7 @@ _OF_THRESHOLDS = {
 }
 
 
-def _terms(f: LanguageAudit) -> dict[str, str]:
+def _terms(f: LanguageResult) -> dict[str, str]:
     names = [e.name for e in f.samples.signals if e.name in _OF_SIGNALS]
     together = " Here it is for all samples of a patient together."
     return {

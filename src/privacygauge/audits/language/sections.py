@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from privacygauge.audits.language.play import LanguageAudit
+from privacygauge.audits.language.result import LanguageResult
 from privacygauge.audits.language.verdict import measured_on
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.evaluation import Evaluation
@@ -40,7 +40,7 @@ _LOG = (
 )
 
 
-def all_sections(f: LanguageAudit) -> tuple[Section, ...]:
+def all_sections(f: LanguageResult) -> tuple[Section, ...]:
     """Return the page below the numbers."""
     game = tables.game(
         f.game,
@@ -62,7 +62,7 @@ def all_sections(f: LanguageAudit) -> tuple[Section, ...]:
     )
 
 
-def overview(f: LanguageAudit) -> Iterator[Table]:
+def overview(f: LanguageResult) -> Iterator[Table]:
     """Yield the tables of a terminal below the numbers."""
     area = f"AUC ({rate(f.level)} interval)"
     yield table(
@@ -91,12 +91,12 @@ def overview(f: LanguageAudit) -> Iterator[Table]:
     yield from map(_thresholds_in_short, f.units)
 
 
-def riskiest(f: LanguageAudit) -> Riskiest:
+def riskiest(f: LanguageResult) -> Riskiest:
     """Return the members' samples with the highest scores."""
     return records.riskiest_records(f.records, f.energies.signal, f.energies.score, members=True)
 
 
-def _controls(f: LanguageAudit) -> Iterator[Block]:
+def _controls(f: LanguageResult) -> Iterator[Block]:
     yield text(
         "If members and non-members differ in more than membership, such as topic or style, an "
         "attack tells them apart without any leak. Controls that never saw what the model "
@@ -109,7 +109,7 @@ def _controls(f: LanguageAudit) -> Iterator[Block]:
     yield table("controls", "Controls", rows, prose=("Says", "What it is"), best=fired)
 
 
-def _control_rows(f: LanguageAudit) -> Iterator[dict[str, Content]]:
+def _control_rows(f: LanguageResult) -> Iterator[dict[str, Content]]:
     yield _control(
         "Reference model alone",
         f.controls.reference,
@@ -157,7 +157,7 @@ def _control(
     return {"Control": name, "Value": value, "Says": says, "What it is": text}
 
 
-def _thresholds(f: LanguageAudit) -> Iterator[Block]:
+def _thresholds(f: LanguageResult) -> Iterator[Block]:
     yield text(
         "A threshold is chosen for a rate of false positives. What it gives on the judged "
         "non-members may differ, and precision and recall hold for what it gives. An oracle "
@@ -211,7 +211,7 @@ def _thresholds_in_short(unit: UnitFindings) -> Table:
     )
 
 
-def _patients(f: LanguageAudit) -> Iterator[Block]:
+def _patients(f: LanguageResult) -> Iterator[Block]:
     unit = f.patients
     if isinstance(unit, Skipped):
         yield text(f"Not played: {unit.reason}.")
@@ -253,7 +253,7 @@ def _attacks(evaluations: Sequence[Evaluation], best: str, name: str, title: str
     return tables.main_table(evaluations, best, name=name, title=title, fprs=_RATES, epsilon=False)
 
 
-def _lengths(f: LanguageAudit) -> Iterator[Block]:
+def _lengths(f: LanguageResult) -> Iterator[Block]:
     if not f.lengths:
         yield text("Not looked at; the reason is below.")
         return
@@ -268,7 +268,7 @@ def _lengths(f: LanguageAudit) -> Iterator[Block]:
         yield _attacks(part.evaluations, best, f"length-{part.name}", title)
 
 
-def _curves(f: LanguageAudit) -> Iterator[Plot]:
+def _curves(f: LanguageResult) -> Iterator[Plot]:
     signals = f.samples.signals
     name = plain(f.headline.attack.name)
     yield plots.roc_log(signals, caption=_LOG)
@@ -280,7 +280,7 @@ def _curves(f: LanguageAudit) -> Iterator[Plot]:
     yield plots.scores(f.headline.attack, title=name, words=words, wide=False)
 
 
-def _riskiest(f: LanguageAudit) -> Iterator[Block]:
+def _riskiest(f: LanguageResult) -> Iterator[Block]:
     found = riskiest(f)
     hidden = "" if f.records.contents else "; their texts are not in this file"
     yield text(f"Members by falling score of {found.by}, named by id{hidden}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.language.play import LanguageAudit
+from privacygauge.audits.language.result import LanguageResult
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.language.matching import MatchedAttack
 from privacygauge.language.units import UnitFindings
@@ -42,7 +42,7 @@ _REPEAT = (
 )
 
 
-def verdict(f: LanguageAudit) -> Verdict:
+def verdict(f: LanguageResult) -> Verdict:
     """Return the verdict on a language model.
 
     It cannot be told where a control fires. Otherwise it is the graver of two: of the attacks on
@@ -114,7 +114,7 @@ def verdict(f: LanguageAudit) -> Verdict:
     )
 
 
-def _doubt(f: LanguageAudit, grade: Grade) -> tuple[str, ...] | None:
+def _doubt(f: LanguageResult, grade: Grade) -> tuple[str, ...] | None:
     """Return a headline and sentences if neither a leak nor its absence was shown."""
     if grade in (NONE, UNTOLD) and "patients" in f.blunt:
         return (
@@ -157,14 +157,14 @@ def _doubt(f: LanguageAudit, grade: Grade) -> tuple[str, ...] | None:
     return None
 
 
-def leading(f: LanguageAudit) -> tuple[UnitFindings, GradedAttacks]:
+def leading(f: LanguageResult) -> tuple[UnitFindings, GradedAttacks]:
     """Return the unit of the verdict, samples or patients, and the graded attacks on it."""
     found = [(unit, grade_attacks(f.spoken(unit))) for unit in f.units]
     grade = gravest(x.grade for _, x in found)
     return next((unit, x) for unit, x in found if x.grade == grade)
 
 
-def _sentences(f: LanguageAudit, unit: UnitFindings, found: GradedAttacks) -> Iterator[str]:
+def _sentences(f: LanguageResult, unit: UnitFindings, found: GradedAttacks) -> Iterator[str]:
     first, *others = found.sentences
     if len(f.units) > 1:
         first = f"{unit.unit.capitalize()} by {unit.unit}, {first[:1].lower()}{first[1:]}"
@@ -196,7 +196,7 @@ def _sentences(f: LanguageAudit, unit: UnitFindings, found: GradedAttacks) -> It
         )
 
 
-def _controls_text(f: LanguageAudit) -> str:
+def _controls_text(f: LanguageResult) -> str:
     """Describe the controls if none fires."""
     names = [name for name, _ in f.controls.played]
     if not names:
@@ -217,7 +217,7 @@ def _controls_text(f: LanguageAudit) -> str:
     return f"{told}. A small difference may go unnoticed."
 
 
-def _void_text(f: LanguageAudit) -> Iterator[str]:
+def _void_text(f: LanguageResult) -> Iterator[str]:
     yield (
         " ".join(_fired_controls_text(f))
         + " So success of the attacks is no evidence of a leak, nor is their "
@@ -233,7 +233,7 @@ def _void_text(f: LanguageAudit) -> Iterator[str]:
         )
 
 
-def _fired_controls_text(f: LanguageAudit) -> Iterator[str]:
+def _fired_controls_text(f: LanguageResult) -> Iterator[str]:
     """Yield the findings of each control that fires, and whether they agree with coins."""
     who = {
         "reference": "The reference model, which saw none of the samples,",
@@ -304,7 +304,7 @@ def _limits_text(grade: Grade) -> str:
     )
 
 
-def measured_on(f: LanguageAudit) -> str:
+def measured_on(f: LanguageResult) -> str:
     """Describe the number of judged samples and patients."""
     told = f"{count(f.samples.n_in)} members, {count(f.samples.n_out)} non-members"
     if isinstance(f.patients, Skipped):
@@ -312,7 +312,7 @@ def measured_on(f: LanguageAudit) -> str:
     return f"{told} (samples) of {count(f.patients.n_in)} and {count(f.patients.n_out)} patients"
 
 
-def advice(f: LanguageAudit, grade: Grade) -> tuple[str, ...]:
+def advice(f: LanguageResult, grade: Grade) -> tuple[str, ...]:
     """Return the next steps, the most urgent first; an inconclusive grade means a control fired."""
     first = _HONEST if grade == UNTOLD else _remedies(grade)
     return (*first, *_inputs(f), _REPEAT)
@@ -333,7 +333,7 @@ def _remedies(grade: Grade) -> Iterator[str]:
         )
 
 
-def _inputs(f: LanguageAudit) -> Iterator[str]:
+def _inputs(f: LanguageResult) -> Iterator[str]:
     """Yield inputs that would make the next audit more informative."""
     if f.energies.reference is None:
         yield (

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from privacygauge.audits.asking import (
-    Command,
     HelpGroup,
     Request,
     Role,
@@ -16,6 +15,7 @@ from privacygauge.audits.asking import (
     option,
     shares,
 )
+from privacygauge.audits.command import Command
 from privacygauge.holdout import names
 
 if TYPE_CHECKING:

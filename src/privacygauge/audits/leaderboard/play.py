@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from privacygauge.audits.leaderboard.result import LeaderboardResult
+from privacygauge.audits.leaderboard.says import plot_history, report
 from privacygauge.audits.running import Running
-from privacygauge.holdout.history.examined import HistoryFindings, examine_history
+from privacygauge.holdout.history.examined import examine_history
 from privacygauge.holdout.history.record import History
 from privacygauge.holdout.history.standing_out import history_warnings
-from privacygauge.report.reported import Reported
-from privacygauge.report.values import Origin, Report
+from privacygauge.report.values import Report
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,25 +20,15 @@ GUARDS = ("exact", "round:2", "noise:0.005", "ladder", "ladder:0.01")
 """Guards under which a history is replayed by default."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class LeaderboardAudit(Reported, HistoryFindings):
+class LeaderboardAudit(LeaderboardResult):
     """Findings of an audit of a leaderboard's history, with its report, tables and plots."""
-
-    origin: Origin
-    """Origin of the findings; an honest history has none with the probability of the level, over
-    all tests.
-    """
 
     def report(self) -> Report:
         """Return the report, as plain values."""
-        from privacygauge.audits.leaderboard.says import report
-
         return report(self)
 
     def plot_history(self, ax: Axes | None = None) -> Axes:
         """Plot scores, best so far, noise and Ladder over the submissions."""
-        from privacygauge.audits.leaderboard.says import plot_history
-
         return plot_history(self, ax)
 
 

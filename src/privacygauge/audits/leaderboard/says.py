@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.leaderboard.play import LeaderboardAudit
+from privacygauge.audits.leaderboard.result import LeaderboardResult
 from privacygauge.audits.leaderboard.verdict import verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.history.evidence import ALL, FINAL_GAP
@@ -57,7 +57,7 @@ _MOST = 4_000
 """Largest number of submissions drawn singly; from more an even sample, and all flagged ones."""
 
 
-def report(f: LeaderboardAudit) -> Report:
+def report(f: LeaderboardResult) -> Report:
     """Return the report, as plain values."""
     n = several(len(f.submissions.accounts), "submission")
     accounts = several(f.n_accounts, "account")
@@ -96,7 +96,7 @@ def report(f: LeaderboardAudit) -> Report:
     )
 
 
-def _measures(f: LeaderboardAudit) -> Iterator[Measure]:
+def _measures(f: LeaderboardResult) -> Iterator[Measure]:
     n = len(f.findings)
     w = f.winner
     explained = f.winner.explained
@@ -152,7 +152,7 @@ def _count(name: str, label: str, value: int, note: str) -> Measure:
     )
 
 
-def _history(f: LeaderboardAudit) -> tuple[Block, ...]:
+def _history(f: LeaderboardResult) -> tuple[Block, ...]:
     s = f.submissions
     said = (
         "Noise alone: the best so far that submissions of the median score would reach by luck, if "
@@ -184,7 +184,7 @@ def _history(f: LeaderboardAudit) -> tuple[Block, ...]:
     )
 
 
-def _findings(f: LeaderboardAudit) -> tuple[Block, ...]:
+def _findings(f: LeaderboardResult) -> tuple[Block, ...]:
     found: list[Block] = [text(f"None among {several(len(f.tests), 'test')}.")]
     if f.findings:
         found = [
@@ -216,7 +216,7 @@ def _tests_table(name: str, title: str, tests: Sequence[CorrectedTest]) -> Table
     return table(name, title, rows, prose=("Accounts", "Seen"))
 
 
-def _found_table(f: LeaderboardAudit) -> Table:
+def _found_table(f: LeaderboardResult) -> Table:
     """Return the findings for a terminal."""
     rows: list[dict[str, Content]] = [
         {
@@ -230,7 +230,7 @@ def _found_table(f: LeaderboardAudit) -> Table:
     return table("found", "Findings", rows, prose=("Accounts",), spare=("p", "p, corrected"))
 
 
-def _guards(f: LeaderboardAudit) -> tuple[Block, ...]:
+def _guards(f: LeaderboardResult) -> tuple[Block, ...]:
     if not f.replays:
         return (text("Not replayed; the reasons are below."),)
     return (
@@ -262,7 +262,7 @@ def _guards_table(replays: Sequence[Replay]) -> Table:
     )
 
 
-def _final_scores_section(f: LeaderboardAudit) -> tuple[Section, ...]:
+def _final_scores_section(f: LeaderboardResult) -> tuple[Section, ...]:
     if f.ended is None:
         return ()
     e = f.ended
@@ -317,7 +317,7 @@ def _points(difference: float) -> str:
     return f"{100 * difference:+.2f}"
 
 
-def _nulls(f: LeaderboardAudit) -> tuple[Block, ...]:
+def _nulls(f: LeaderboardResult) -> tuple[Block, ...]:
     ran = {test.detector.name for test in f.tests}
     return (
         text(
@@ -329,7 +329,7 @@ def _nulls(f: LeaderboardAudit) -> tuple[Block, ...]:
     )
 
 
-def plot_history(f: LeaderboardAudit, ax: Axes | None = None) -> Axes:
+def plot_history(f: LeaderboardResult, ax: Axes | None = None) -> Axes:
     """Draw scores, best so far, noise and Ladder over submissions; numbers: `Submissions`."""
     s = f.submissions
     new = ax is None
@@ -359,7 +359,7 @@ def plot_history(f: LeaderboardAudit, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _terms(f: LeaderboardAudit) -> dict[str, str]:
+def _terms(f: LeaderboardResult) -> dict[str, str]:
     return {
         "p": "How probable what was seen is, at most, in work that keeps to the null.",
         "p, corrected": "The same after Holm's correction for all tests that were made. Findings "
@@ -375,7 +375,7 @@ def _terms(f: LeaderboardAudit) -> dict[str, str]:
     }
 
 
-def _data(f: LeaderboardAudit) -> dict[str, Json]:
+def _data(f: LeaderboardResult) -> dict[str, Json]:
     """Return the keys of ``report.json`` that only this kind of report has.
 
     Submitted answers and labels are not in it, only numbers of submissions in time from 0.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from privacygauge.audits.leaderboard.play import LeaderboardAudit
+from privacygauge.audits.leaderboard.result import LeaderboardResult
 from privacygauge.holdout.history.standing_out import CorrectedTest
 from privacygauge.report.grades import UNTOLD
 from privacygauge.report.numbers import (
@@ -33,7 +33,7 @@ NO_PROOF = (
 _NAMED = 3
 
 
-def verdict(f: LeaderboardAudit) -> Verdict:
+def verdict(f: LeaderboardResult) -> Verdict:
     """Return the verdict: findings, accounts, and the part that selection alone explains."""
     found = grade(f)
     scale = (UNTOLD,) if found is UNTOLD else GRADES
@@ -50,7 +50,7 @@ def verdict(f: LeaderboardAudit) -> Verdict:
     )
 
 
-def _gauge(f: LeaderboardAudit) -> Gauge | None:
+def _gauge(f: LeaderboardResult) -> Gauge | None:
     """Return the clearest test and the joint level of all; None without a test, or for errors."""
     if not f.tests or f.errors:
         return None
@@ -69,14 +69,14 @@ def _gauge(f: LeaderboardAudit) -> Gauge | None:
     )
 
 
-def grade(f: LeaderboardAudit) -> Grade:
+def grade(f: LeaderboardResult) -> Grade:
     """Return one of `GRADES`, or `UNTOLD`."""
     if not f.tests or f.errors:
         return UNTOLD
     return LOUD if f.findings else QUIET
 
 
-def headline(f: LeaderboardAudit) -> str:
+def headline(f: LeaderboardResult) -> str:
     """Return the verdict in one line."""
     if not f.tests:
         return "It cannot be told: this history holds too little for any test"
@@ -89,7 +89,7 @@ def headline(f: LeaderboardAudit) -> str:
     return f"{told}: {plain(first_names(f.suspects, _NAMED))}"
 
 
-def advice(f: LeaderboardAudit) -> Iterator[str]:
+def advice(f: LeaderboardResult) -> Iterator[str]:
     """Yield the next steps, the most urgent first."""
     if f.errors:
         yield "Give scores of which more is better, such as 1 less the error rate, and ask again."
@@ -108,7 +108,7 @@ def advice(f: LeaderboardAudit) -> Iterator[str]:
     yield "Limit submissions in all, not only an account's: accounts are free."
 
 
-def _sentences(f: LeaderboardAudit) -> Iterator[str]:
+def _sentences(f: LeaderboardResult) -> Iterator[str]:
     if f.errors:
         yield (
             "Scores are taken to be better the higher they are. Of errors that would accuse "
@@ -153,7 +153,7 @@ def _p(value: float) -> str:
     return p_value(value) if value < 0.001 else f"= {p_value(value)}"
 
 
-def _lead(f: LeaderboardAudit) -> str:
+def _lead(f: LeaderboardResult) -> str:
     w = f.winner
     told = f"The lead is {plain(w.account)}'s, with {percent(w.best, 2)}"
     if w.margin is None:
@@ -170,7 +170,7 @@ def _lead(f: LeaderboardAudit) -> str:
     )
 
 
-def _undetected_text(f: LeaderboardAudit) -> str:
+def _undetected_text(f: LeaderboardResult) -> str:
     if f.evidence == "scores":
         return (
             "Scores alone do not show random changes of a good model, nor who shares what, nor "

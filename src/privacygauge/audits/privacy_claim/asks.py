@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from privacygauge.audits.asking import Command, HelpGroup, Request, Role, amounts, argument, asks
+from privacygauge.audits.asking import HelpGroup, Request, Role, amounts, argument, asks
+from privacygauge.audits.command import Command
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:

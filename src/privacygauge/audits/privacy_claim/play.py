@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privacygauge.audits.privacy_claim.result import NO_CONTROL, ClaimResult
+from privacygauge.audits.privacy_claim.says import plot_curve, report
 from privacygauge.audits.running import Running
 from privacygauge.classifier.canaries import CanaryGame, Scorer
 from privacygauge.classifier.defences.dp_sgd import PrivateTraining
@@ -18,7 +20,6 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.transcript import Transcript, tied
 from privacygauge.datasets.canary_scores import (
     CanariesLike,
-    CanaryScores,
     as_canaries,
     by_unit,
     canary_warnings,
@@ -28,7 +29,6 @@ from privacygauge.datasets.canary_scores import (
 from privacygauge.errors import InputError
 from privacygauge.evaluate import claim_designs as designs
 from privacygauge.evaluate.claim import PrivacyClaim
-from privacygauge.evaluate.claim_designs import BoundsOfDesign
 from privacygauge.evaluate.claim_power import (
     Power,
     claim_of_group,
@@ -36,72 +36,21 @@ from privacygauge.evaluate.claim_power import (
     looks_gaussian,
     power_of,
 )
-from privacygauge.evaluate.claim_unit import RECORD, Adjacency, ClaimUnit, LeftOut, claim_unit
-from privacygauge.evaluate.direction import InvertedAttack
+from privacygauge.evaluate.claim_unit import Adjacency, ClaimUnit, LeftOut, claim_unit
 from privacygauge.evaluate.sampled_steps import SampledSteps
 from privacygauge.report import direction
-from privacygauge.report.axes import Axes
-from privacygauge.report.reported import Reported
-from privacygauge.report.values import Origin, Report
-
-NO_CONTROL = Skipped(
-    "power",
-    "needs a control: the same attack's scores of the same training with its noise switched off",
-)
-"""Reason for an unknown power of the attack."""
+from privacygauge.report.values import Axes, Report
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class ClaimAudit(BoundsOfDesign, Reported):
+class ClaimAudit(ClaimResult):
     """Findings of an audit of a claimed (epsilon, delta), with its report, tables and plots."""
-
-    origin: Origin
-    """Origin of the findings; its level is that of all bounds jointly."""
-    claim: PrivacyClaim
-    """Claim about the training, for everything that changes with one canary's coin."""
-    canaries: CanaryScores
-    """The scores."""
-    of: ClaimUnit = RECORD
-    """Unit whose privacy was claimed, and the adjacency of datasets."""
-    apart: int = 1
-    """Number of units that change with a coin; `claim` holds for all of them together."""
-    inverted: tuple[InvertedAttack, ...] = ()
-    """Scores that are higher for canaries that were left out, or that would refute the claim if
-    reversed.
-    """
-    power: Power | Skipped = NO_CONTROL
-    """Power of the same attack with the guarantee switched off."""
-    controls: tuple[Power, ...] = ()
-    """Power of the attack on trainings that are broken in other ways."""
-
-    @property
-    def blind_to(self) -> Power | None:
-        """The control with the weakest result, if the same attack does not refute its claim."""
-        if isinstance(self.power, Skipped):
-            return None
-        least = min((self.power, *self.controls), key=lambda x: x.detectable)
-        return None if least.would_refute(self.claim) else least
-
-    @property
-    def n_in(self) -> int:
-        """Number of rows whose canary was put in."""
-        return int(self.canaries.member.sum())
-
-    @property
-    def n_out(self) -> int:
-        """Number of rows whose canary was left out."""
-        return len(self.canaries.member) - self.n_in
 
     def report(self) -> Report:
         """Return the report, as plain values."""
-        from privacygauge.audits.privacy_claim.says import report
-
         return report(self)
 
     def plot_curve(self, ax: Axes | None = None) -> Axes:
         """Plot the bound by the number of guesses."""
-        from privacygauge.audits.privacy_claim.says import plot_curve
-
         return plot_curve(self, ax)
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.privacy_claim.asks import METRICS
-from privacygauge.audits.privacy_claim.play import ClaimAudit
+from privacygauge.audits.privacy_claim.result import ClaimResult
 from privacygauge.audits.privacy_claim.verdict import claim_text, exact_text, size, verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.claim import PrivacyBound
-from privacygauge.report.axes import INK, OTHER, SERIES, Axes, axes, legend
+from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend
 from privacygauge.report.blocks import Rows, note, table, text
 from privacygauge.report.defended import claim_dict
 from privacygauge.report.document import DataFrame, frame, names_of, pick_values
@@ -22,7 +21,17 @@ from privacygauge.report.numbers import (
     rate,
     rounded_down,
 )
-from privacygauge.report.values import About, Block, Json, Measure, Plot, Report, Section, Worst
+from privacygauge.report.values import (
+    About,
+    Axes,
+    Block,
+    Json,
+    Measure,
+    Plot,
+    Report,
+    Section,
+    Worst,
+)
 
 _NAMES = {
     "one-run": "one run, no assumption",
@@ -64,7 +73,7 @@ _ACROSS = {
 }
 
 
-def report(f: ClaimAudit) -> Report:
+def report(f: ClaimResult) -> Report:
     """Return the report, as plain values."""
     canaries = f.canaries
     n = count(f.n_in + f.n_out)
@@ -108,12 +117,12 @@ def report(f: ClaimAudit) -> Report:
     )
 
 
-def _sample(f: ClaimAudit) -> str:
+def _sample(f: ClaimResult) -> str:
     where = " in one run" if f.design == "one-run" else ""
     return f"{size(f)}{where}: {count(f.n_in)} in, {count(f.n_out)} out"
 
 
-def _measures(f: ClaimAudit) -> Iterator[Measure]:
+def _measures(f: ClaimResult) -> Iterator[Measure]:
     by = f", by the accountant {f.claim.accountant}" if f.claim.accountant else ""
     epsilon = f.claim.epsilon
     note = f"at delta {exact_text(f.claim.delta)}{by}; {_sample(f)}"
@@ -122,7 +131,7 @@ def _measures(f: ClaimAudit) -> Iterator[Measure]:
     yield Measure(
         name="claimed-epsilon", label=label, found=epsilon, shown=shown, note=note, gate=False
     )
-    for metric, bound in zip(METRICS, f.bounds, strict=False):
+    for metric, bound in zip(("epsilon", "epsilon-gaussian"), f.bounds, strict=False):
         label = f"Epsilon ({_NAMES[bound.name]})"
         shown = Shown(lower_bound_text(bound.estimate))
         note = f"certifiable: {rounded_down(bound.largest)}"
@@ -152,7 +161,7 @@ def _measures(f: ClaimAudit) -> Iterator[Measure]:
         yield Measure(name, fact.label, fact.estimate, shown, gate=False)
 
 
-def _bounds(f: ClaimAudit) -> Iterator[Block]:
+def _bounds(f: ClaimResult) -> Iterator[Block]:
     unit = "canaries" if f.design == "one-run" else "runs"
     rows: Rows = [
         {
@@ -187,13 +196,13 @@ def _bounds(f: ClaimAudit) -> Iterator[Block]:
     )
 
 
-def _answer(f: ClaimAudit, bound: PrivacyBound) -> str:
+def _answer(f: ClaimResult, bound: PrivacyBound) -> str:
     if bound.refutes(f.claim):
         return "refutes it, if that holds" if bound.assumption else "refutes the claim"
     return "does not refute it" if bound.could_refute(f.claim) else "could not have told"
 
 
-def _guesses(f: ClaimAudit) -> Iterator[Block]:
+def _guesses(f: ClaimResult) -> Iterator[Block]:
     if f.design == "sequential":
         yield text(
             "The bound after each number of trainings. All of them hold together, at any time."
@@ -227,7 +236,7 @@ def _guesses(f: ClaimAudit) -> Iterator[Block]:
     yield _curve(f)
 
 
-def _curve(f: ClaimAudit) -> Plot:
+def _curve(f: ClaimResult) -> Plot:
     at_all_times = f.design == "sequential"
     unit = "trainings" if at_all_times else "guesses"
     columns = (f.curve.n_guesses.tolist(), f.curve.low.tolist(), f.curve.largest.tolist())
@@ -251,7 +260,7 @@ def _curve(f: ClaimAudit) -> Plot:
     )
 
 
-def plot_curve(f: ClaimAudit, ax: Axes | None = None) -> Axes:
+def plot_curve(f: ClaimResult, ax: Axes | None = None) -> Axes:
     """Draw the bound by the number of guesses, and the largest possible one; `curve_frame`.
 
     Descriptive: each point is a bound as if it were the only one.
@@ -268,7 +277,7 @@ def plot_curve(f: ClaimAudit, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _terms(f: ClaimAudit) -> dict[str, str]:
+def _terms(f: ClaimResult) -> dict[str, str]:
     return {
         "Epsilon, delta": "The strength of a differential-privacy guarantee: with or without one "
         "record, no outcome gets more likely by more than a factor of e to the epsilon, but for a "
@@ -289,7 +298,7 @@ def _terms(f: ClaimAudit) -> dict[str, str]:
     }
 
 
-def curve_frame(f: ClaimAudit) -> DataFrame:
+def curve_frame(f: ClaimResult) -> DataFrame:
     """Return the bound by the number of guesses.
 
     Columns: ``n_guesses``, ``epsilon`` (the bound, each as if it were the only one: to look
@@ -299,7 +308,7 @@ def curve_frame(f: ClaimAudit) -> DataFrame:
     return frame({"n_guesses": curve.n_guesses, "epsilon": curve.low, "largest": curve.largest})
 
 
-def _data(f: ClaimAudit) -> dict[str, Json]:
+def _data(f: ClaimResult) -> dict[str, Json]:
     """Return the keys of ``report.json`` that only this kind of report has."""
     guessed = f.guessed
     pairs = () if guessed is None else zip(guessed.n_guesses, guessed.n_right, strict=True)

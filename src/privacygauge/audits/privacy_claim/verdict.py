@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from privacygauge.audits.privacy_claim.play import ClaimAudit
+from privacygauge.audits.privacy_claim.result import ClaimResult
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.claim import GAUSSIAN
 from privacygauge.report import direction
@@ -36,7 +36,7 @@ NO_PROOF = (
 """Limits of a claim that stands."""
 
 
-def verdict(f: ClaimAudit) -> Verdict:
+def verdict(f: ClaimResult) -> Verdict:
     """Return the verdict on a privacy claim.
 
     Refuted where the bound that assumes nothing is above the claimed epsilon, refuted on an
@@ -64,7 +64,7 @@ def verdict(f: ClaimAudit) -> Verdict:
     )
 
 
-def _gauge(f: ClaimAudit, found: Grade) -> Gauge:
+def _gauge(f: ClaimResult, found: Grade) -> Gauge:
     """Return the gauge of the bound on epsilon, with the claimed epsilon."""
     bound = f.gaussian if found is IF_GAUSSIAN and f.gaussian is not None else f.free
     low = bound.estimate.low
@@ -92,7 +92,7 @@ def _gauge(f: ClaimAudit, found: Grade) -> Gauge:
     )
 
 
-def grade(f: ClaimAudit) -> Grade:
+def grade(f: ClaimResult) -> Grade:
     """Return one of `GRADES`, or `UNKNOWN`, or `REVERSED`."""
     if f.free.refutes(f.claim):
         return REFUTED
@@ -104,7 +104,7 @@ def grade(f: ClaimAudit) -> Grade:
     return STANDS if measured and f.free.could_refute(f.claim) else UNKNOWN
 
 
-def open_without_claim(f: ClaimAudit, found: Verdict) -> bool:
+def open_without_claim(f: ClaimResult, found: Verdict) -> bool:
     """Return whether the audit is inconclusive even without a claim.
 
     A positive control is what a claim needs to stand. Where there is none, a leak is one that is
@@ -124,18 +124,18 @@ def exact_text(value: float) -> str:
     return f"{value:g}" if float(f"{value:g}") == value else repr(value)
 
 
-def claim_text(f: ClaimAudit) -> str:
+def claim_text(f: ClaimResult) -> str:
     """Return the claim, such as ``epsilon 2 at delta 1e-05``."""
     return f"epsilon {exact_text(f.claim.epsilon)} at delta {exact_text(f.claim.delta)}"
 
 
-def size(f: ClaimAudit) -> str:
+def size(f: ClaimResult) -> str:
     """Return the sample's size with its unit, such as ``1,000 canaries``."""
     unit = "canaries" if f.design == "one-run" else "training runs"
     return f"{count(f.n_in + f.n_out)} {unit}"
 
 
-def advice(f: ClaimAudit, found: Grade) -> tuple[str, ...]:
+def advice(f: ClaimResult, found: Grade) -> tuple[str, ...]:
     """Return the next steps, the most urgent first."""
     if found in (REFUTED, IF_GAUSSIAN):
         return (
@@ -165,7 +165,7 @@ def advice(f: ClaimAudit, found: Grade) -> tuple[str, ...]:
     return (stronger, f"{more}: bounds get tighter.", again)
 
 
-def _headline(f: ClaimAudit, found: Grade) -> str:
+def _headline(f: ClaimResult, found: Grade) -> str:
     claim = f"{exact_text(f.claim.epsilon)}, at delta {exact_text(f.claim.delta)}"
     if found == REFUTED:
         bound = rounded_down(f.free.estimate.low)
@@ -197,7 +197,7 @@ def _headline(f: ClaimAudit, found: Grade) -> str:
     return f"The claim stands: this audit did not refute {claim_text(f)}"
 
 
-def _sentences(f: ClaimAudit, found: Grade) -> Iterator[str]:
+def _sentences(f: ClaimResult, found: Grade) -> Iterator[str]:
     shown = rounded_down(f.free.estimate.low)
     gaussian = f.gaussian
     fewer = (
@@ -256,7 +256,7 @@ def _sentences(f: ClaimAudit, found: Grade) -> Iterator[str]:
         yield f"If {gaussian.condition}, epsilon is at least {bound} by the same canaries."
 
 
-def _power(f: ClaimAudit) -> Iterator[str]:
+def _power(f: ClaimResult) -> Iterator[str]:
     """Yield the power of the attack, by the control."""
     if isinstance(f.power, Skipped):
         yield "What the attack would have shown of a broken training was not measured."

@@ -3,36 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privacygauge.audits.released_table.result import (
+    ReleasedResult,
+    no_control,
+)
+from privacygauge.audits.released_table.says import report
+from privacygauge.audits.released_table.sections import plot_risks, plot_roc
 from privacygauge.audits.running import Running
 from privacygauge.core import checks
 from privacygauge.core.estimate import Skipped
-from privacygauge.errors import InputError
-from privacygauge.evaluate.played import Attacks, GameDescription, Records
+from privacygauge.evaluate.played import GameDescription, Records
 from privacygauge.report import direction
-from privacygauge.report.numbers import percent, plain
-from privacygauge.report.reported import Reported
-from privacygauge.report.values import Origin, Report
+from privacygauge.report.numbers import percent
+from privacygauge.report.values import Report
 from privacygauge.runs.execute import Progress
 from privacygauge.synthetic.released.copies import copied_beyond
-from privacygauge.synthetic.released.hits import HALF_WIDTH, ReleaseRisk
+from privacygauge.synthetic.released.hits import HALF_WIDTH
 from privacygauge.synthetic.released.judged import judged_names
 from privacygauge.synthetic.released.membership import Membership
 from privacygauge.synthetic.released.overlap import (
     FEW,
-    FEWEST_PEOPLE,
-    Overlap,
-    People,
     with_people,
 )
 from privacygauge.synthetic.released.release import (
-    HoldoutCopies,
-    Release,
     ReleaseMeasurement,
     checked_names,
     measure_release,
@@ -45,130 +43,25 @@ from privacygauge.synthetic.schema import Schema
 from privacygauge.synthetic.table import column_advice
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 SMALLER = 0.2
 """Share of the real records below which a holdout counts as much smaller."""
 
 
-def risk_name(risk: ReleaseRisk) -> str:
-    """Return the name of a risk, such as ``inference (income)``."""
-    return plain(risk.title)
-
-
-def said_of(overlap: Overlap) -> str:
-    """Describe an overlap in a sentence."""
-    found = (
-        f"{overlap.shared:,} of the {overlap.n_holdout:,} holdout records stand in the real table "
-        f"({percent(overlap.shared / overlap.n_holdout)}; by chance it would be about "
-        f"{percent(overlap.by_chance)})"
-    )
-    if overlap.usable:
-        return (
-            f"{found}: they are no control and were left out, on both sides with all records that "
-            "occur more than once"
-        )
-    return f"{found}: too few are left for a control"
-
-
-def said_of_learnt(learnt: HoldoutCopies) -> str:
-    """Describe holdout records that the generator saw, and the consequence, in a sentence."""
-    if learnt.nearly:
-        return (
-            f"{learnt.copied:,} of the {learnt.n_holdout:,} holdout records have more in common "
-            "with a synthetic row than with any real person, which chance does not explain: the "
-            "table was made from the holdout too, or the files were swapped, so the holdout is "
-            "not a control and was left out"
-        )
-    stand = "stands in the synthetic table as it is"
-    if learnt.copied > 1:
-        stand = "stand in the synthetic table as they are"
-    return (
-        f"{learnt.copied:,} of the {learnt.n_holdout:,} holdout records {stand}, which chance does "
-        "not explain: the table was made from the holdout too, or the files were swapped, so the "
-        "holdout is not a control and was left out"
-    )
-
-
-def said_of_people(people: People) -> str:
-    """Return why the holdout's people are no control, in a sentence."""
-    if people.few:
-        return (
-            f"people behind the real records: {people.n_real:,}, behind those of the holdout: "
-            f"{people.n_holdout:,}; fewer than {FEWEST_PEOPLE} on a side are no control, so "
-            "the holdout was left out: more people are needed, or another column if this one does "
-            "not name people (--unit)"
-        )
-    return (
-        f"{people.shared:,} of {people.n_holdout:,} people in the holdout "
-        "have records in the real table too: the holdout is not a control and was left out; keep "
-        "other people back from the generator, or name another column if this one does not name "
-        "people (--unit)"
-    )
-
-
-def no_control(release: Release) -> str | None:
-    """Return why a given holdout was left out, in a sentence; None if it was not."""
-    if release.learnt is not None:
-        return said_of_learnt(release.learnt)
-    if release.people is not None:
-        return said_of_people(release.people)
-    return None if release.overlap is None else said_of(release.overlap)
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class ReleasedAudit(Reported, Release):
+class ReleasedAudit(ReleasedResult):
     """Findings of an audit of a released synthetic table, with its report, tables and plots."""
-
-    origin: Origin
-    """Origin of the findings: command, seed, level and inputs."""
-    game: GameDescription | Skipped
-    """The membership game; Skipped without a holdout."""
-    records: Records | None
-    """The scores of every judged record; None without a holdout."""
-
-    @property
-    def membership(self) -> Attacks | None:
-        """The membership attacks; None where none was played."""
-        if isinstance(self.game, Skipped) or self.headline is None:
-            return None
-        return Attacks(
-            self.game, self.evaluations, self.headline, self.level, questions=self.questions
-        )
-
-    def __repr__(self) -> str:
-        headline = self.report().verdict.headline
-        return f"<ReleasedAudit of {self.n_synthetic:,} synthetic rows: {headline}>"
 
     def report(self) -> Report:
         """Return the report, as plain values."""
-        from privacygauge.audits.released_table.says import report
-
         return report(self)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return one row per judged record, with its id and its numbers.
-
-        Raises
-        ------
-        InputError
-            Without a holdout: no record was judged.
-        """
-        if self.records is None:
-            raise InputError(f"a holdout is needed to judge records, got none: {NO_CONTROL}")
-        return super().to_frame()
 
     def plot_roc(self, ax: Axes | None = None) -> Axes:
         """Plot the ROC curves of the membership attacks."""
-        from privacygauge.audits.released_table.sections import plot_roc
-
         return plot_roc(self, ax)
 
     def plot_risks(self, ax: Axes | None = None) -> Axes:
         """Plot attack, control and baseline of each risk."""
-        from privacygauge.audits.released_table.sections import plot_risks
-
         return plot_risks(self, ax)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from privacygauge.audits.released_table import sections
-from privacygauge.audits.released_table.play import ReleasedAudit, risk_name
+from privacygauge.audits.released_table.result import ReleasedResult, risk_name
 from privacygauge.audits.released_table.verdict import verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.report.attacks.data import of_attacks
@@ -38,7 +38,7 @@ _COMPARISONS = ("attacks", "curves", "questions", "risks")
 _RISK = ("name", "variant", "meaning", "attack", "control", "baseline", "risk", "outlying", "notes")
 
 
-def report(f: ReleasedAudit) -> Report:
+def report(f: ReleasedResult) -> Report:
     """Return the report, as plain values."""
     shown = _riskiest(f)
     told = verdict(f)
@@ -98,7 +98,7 @@ def report(f: ReleasedAudit) -> Report:
     )
 
 
-def _sections(f: ReleasedAudit, shown: Riskiest | None) -> Iterator[Section]:
+def _sections(f: ReleasedResult, shown: Riskiest | None) -> Iterator[Section]:
     yield Section("game", "Who was in the data", tuple(sections.game(f)))
     if f.membership is not None:
         yield attacks(f.membership)
@@ -117,7 +117,7 @@ def _sections(f: ReleasedAudit, shown: Riskiest | None) -> Iterator[Section]:
     yield Section("measured", "How it was measured", tuple(sections.method_section(f)))
 
 
-def _riskiest(f: ReleasedAudit) -> Riskiest | None:
+def _riskiest(f: ReleasedResult) -> Riskiest | None:
     """Return the real records that the headline's attack is surest of; None without one."""
     if f.records is None or f.headline is None:
         return None
@@ -125,7 +125,7 @@ def _riskiest(f: ReleasedAudit) -> Riskiest | None:
     return riskiest_records(f.records, title, f.records.scores[title], members=True)
 
 
-def _measures(f: ReleasedAudit) -> Iterator[Measure]:
+def _measures(f: ReleasedResult) -> Iterator[Measure]:
     if not f.n_holdout:
         # Copies stand for the audit, since nothing is known to go beyond chance.
         yield _copies(f)
@@ -138,7 +138,7 @@ def _measures(f: ReleasedAudit) -> Iterator[Measure]:
     yield from (_highest_measure(f, name, title) for name, title in sections.KINDS.items())
 
 
-def _beyond(f: ReleasedAudit) -> Measure:
+def _beyond(f: ReleasedResult) -> Measure:
     """Return the largest excess over chance: all on the scale of an advantage."""
     found: dict[str, Estimate] = {}
     found |= f.corrected.needs_no_control
@@ -170,7 +170,7 @@ def _none(name: str, label: str, reason: str) -> Measure:
     return Measure(name, label, skipped, percent_estimate(skipped), card=False)
 
 
-def _highest_measure(f: ReleasedAudit, name: str, title: str) -> Measure:
+def _highest_measure(f: ReleasedResult, name: str, title: str) -> Measure:
     """Return the highest value and lower end of all forms of a risk, beyond their controls.
 
     The most outlying records are too few for the value: their lower end counts in `beyond`.
@@ -184,7 +184,7 @@ def _highest_measure(f: ReleasedAudit, name: str, title: str) -> Measure:
     return Measure(name, label, best, percent_estimate(best), guessing="0%", card=False)
 
 
-def _of_attacks(f: ReleasedAudit) -> Iterator[Measure]:
+def _of_attacks(f: ReleasedResult) -> Iterator[Measure]:
     order = "Pairs put in the right order"
     bound = "Epsilon is at least"
     no = "there was no holdout"
@@ -230,7 +230,7 @@ def _of_attacks(f: ReleasedAudit) -> Iterator[Measure]:
     )
 
 
-def _of_few(f: ReleasedAudit) -> Iterator[Measure]:
+def _of_few(f: ReleasedResult) -> Iterator[Measure]:
     """Yield the number of exposed records, and the detectable number; groups are not searched."""
     copied = max([len(f.proven), *(len(one.rows) for one in f.corrected.shared)])
     by_copies = Measure(
@@ -254,11 +254,11 @@ def _of_few(f: ReleasedAudit) -> Iterator[Measure]:
             yield one
 
 
-def _void_note(f: ReleasedAudit) -> str:
+def _void_note(f: ReleasedResult) -> str:
     return "" if f.same_source else " Void: holdout and real records are different people."
 
 
-def _of_risks(f: ReleasedAudit) -> Iterator[Measure]:
+def _of_risks(f: ReleasedResult) -> Iterator[Measure]:
     found = f.worst
     risk = f.furthest_from_baseline
     if found is not None:
@@ -291,7 +291,7 @@ def _of_risks(f: ReleasedAudit) -> Iterator[Measure]:
         )
 
 
-def _copies(f: ReleasedAudit) -> Measure:
+def _copies(f: ReleasedResult) -> Measure:
     real = f.copies[0].estimate
     others = percent_estimate(f.copies[1].estimate) if f.n_holdout else None
     return Measure(
@@ -305,7 +305,7 @@ def _copies(f: ReleasedAudit) -> Measure:
     )
 
 
-def _terms(f: ReleasedAudit) -> dict[str, str]:
+def _terms(f: ReleasedResult) -> dict[str, str]:
     return {
         "Real record, member": "A record that the generator learnt from.",
         "Synthetic table": "Made-up records that resemble the real ones, made by a generator. What "
@@ -332,7 +332,7 @@ def _terms(f: ReleasedAudit) -> dict[str, str]:
     }
 
 
-def _data(f: ReleasedAudit) -> dict[str, Json]:
+def _data(f: ReleasedResult) -> dict[str, Json]:
     """Return the keys of ``report.json`` that only this kind of report has.
 
     ``risk`` is a list of the forms of the three risks. Without a holdout there are no attacks, and

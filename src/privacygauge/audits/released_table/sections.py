@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.released_table.play import ReleasedAudit, risk_name
+from privacygauge.audits.released_table.result import ReleasedResult, risk_name
 from privacygauge.audits.usefulness import use_rows
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
@@ -47,7 +47,7 @@ _AT_ONCE = 8
 """Number of forms of the risks shown before a fold, and printed in a terminal."""
 
 
-def game(f: ReleasedAudit) -> Iterator[Block]:
+def game(f: ReleasedResult) -> Iterator[Block]:
     """Yield the game of telling who was in the data."""
     if isinstance(f.game, Skipped):
         yield text(f"Not played: {f.game.reason}.")
@@ -63,7 +63,7 @@ def game(f: ReleasedAudit) -> Iterator[Block]:
     yield tables.game(f.game)
 
 
-def risks(f: ReleasedAudit) -> Iterator[Block]:
+def risks(f: ReleasedResult) -> Iterator[Block]:
     """Yield the forms of the three risks, and the meaning of an attempt."""
     about = (
         "What it achieves on the holdout (the control) it achieves without a leak, from what the "
@@ -106,7 +106,7 @@ def risks(f: ReleasedAudit) -> Iterator[Block]:
     yield risks_plot(f)
 
 
-def _outlying_section(f: ReleasedAudit) -> Iterator[Block]:
+def _outlying_section(f: ReleasedResult) -> Iterator[Block]:
     """Yield the most outlying real records, and the attempts that succeed on each."""
     if not f.exposed:
         return
@@ -154,7 +154,7 @@ def _by_lower_end(risk: ReleaseRisk) -> tuple[float, str]:
     return -risk.risk.low, risk.variant
 
 
-def overview(f: ReleasedAudit) -> Table:
+def overview(f: ReleasedResult) -> Table:
     """Return the risks for a terminal, the one furthest beyond its control first."""
     shown = sorted(f.risks, key=_by_lower_end)[:_AT_ONCE]
     rest = len(f.risks) - len(shown)
@@ -177,7 +177,7 @@ def overview(f: ReleasedAudit) -> Table:
     )
 
 
-def copies(f: ReleasedAudit) -> Iterator[Block]:
+def copies(f: ReleasedResult) -> Iterator[Block]:
     """Yield the number of records that occur on both sides."""
     compare = "; without a holdout nothing says how many"
     if f.n_holdout:
@@ -208,7 +208,7 @@ def copies(f: ReleasedAudit) -> Iterator[Block]:
         )
 
 
-def closest(f: ReleasedAudit) -> Iterator[Block]:
+def closest(f: ReleasedResult) -> Iterator[Block]:
     """Yield the distances to the closest record, with the note that they are not evidence."""
     beside = (
         "Here there is not even an attack to read them beside."
@@ -232,7 +232,7 @@ def _facts(name: str, title: str, facts: Sequence[Fact], shown: Callable[[Fact],
     return table(name, title, rows)
 
 
-def utility_section(f: ReleasedAudit) -> Iterator[Block]:
+def utility_section(f: ReleasedResult) -> Iterator[Block]:
     """Yield the utility of the table, measure by measure."""
     if isinstance(f.utility, Skipped):
         yield text(f"Not measured: {f.utility.reason}.")
@@ -268,7 +268,7 @@ def records(shown: Riskiest) -> Iterator[Block]:
     )
 
 
-def method_section(f: ReleasedAudit) -> Iterator[Block]:
+def method_section(f: ReleasedResult) -> Iterator[Block]:
     """Yield the methods of the intervals of risks, copies and distances."""
     columns: dict[str, list[Estimate | None]] = {
         "Attack, control, baseline": [
@@ -303,7 +303,7 @@ _ROOM = 1.0
 """Height of title and axis, in inches."""
 
 
-def plot_roc(f: ReleasedAudit, ax: Axes | None = None, *, log: bool = False) -> Axes:
+def plot_roc(f: ReleasedResult, ax: Axes | None = None, *, log: bool = False) -> Axes:
     """Draw the ROC curves of the membership attacks, as `report.attacks.plots.plot_roc` does.
 
     Raises
@@ -316,7 +316,7 @@ def plot_roc(f: ReleasedAudit, ax: Axes | None = None, *, log: bool = False) -> 
     return plots.plot_roc(f.evaluations, ax, log=log)
 
 
-def plot_risks(f: ReleasedAudit, ax: Axes | None = None) -> Axes:
+def plot_risks(f: ReleasedResult, ax: Axes | None = None) -> Axes:
     """Draw attack, control and baseline of each risk with intervals; numbers: `risks_frame`.
 
     A new figure is as high as there are risks; one is needed at least.
@@ -348,7 +348,7 @@ def plot_risks(f: ReleasedAudit, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def risks_plot(f: ReleasedAudit) -> Plot:
+def risks_plot(f: ReleasedResult) -> Plot:
     """Return the plot of the three risks, form by form."""
     words = []
     for risk in f.risks:
@@ -368,7 +368,7 @@ def risks_plot(f: ReleasedAudit) -> Plot:
     )
 
 
-def risks_frame(f: ReleasedAudit) -> pd.DataFrame:
+def risks_frame(f: ReleasedResult) -> pd.DataFrame:
     """Return one row per form of a risk.
 
     Columns: ``risk``, ``variant``, and of ``attack``, ``control``, ``baseline`` and

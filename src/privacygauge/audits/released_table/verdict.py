@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from privacygauge.audits.released_table.play import ReleasedAudit, no_control, risk_name
+from privacygauge.audits.released_table.result import ReleasedResult, no_control, risk_name
 from privacygauge.core import checks
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.played import Attacks
@@ -80,7 +80,7 @@ _UNSAFE = (
 _VOID = "Success of the other attacks is no evidence of a leak, nor is their failure one of safety."
 
 
-def verdict(f: ReleasedAudit) -> Verdict:
+def verdict(f: ReleasedResult) -> Verdict:
     """Return the verdict on a released table.
 
     The gravest of three: of the membership attacks, as in an audit of attacks; of the risk
@@ -122,7 +122,7 @@ def verdict(f: ReleasedAudit) -> Verdict:
     )
 
 
-def _verdict_without_finding(f: ReleasedAudit) -> Verdict:
+def _verdict_without_finding(f: ReleasedResult) -> Verdict:
     """Return the verdict if nothing was found, which is not evidence that nothing leaks."""
     attacks = f.membership
     assert attacks is not None  # there is a control
@@ -138,7 +138,7 @@ def _verdict_without_finding(f: ReleasedAudit) -> Verdict:
     return _verdict_untold(headline, tuple(_void_text(f)), _VOID)
 
 
-def _verdict_without_control(f: ReleasedAudit) -> Verdict:
+def _verdict_without_control(f: ReleasedResult) -> Verdict:
     """Return the verdict without records to compare with: copies, or an inconclusive one."""
     known = f.corrected.needs_no_control.values()
     grade = gravest((NONE, *map(beyond_grade, known)))
@@ -167,7 +167,7 @@ def _verdict_without_control(f: ReleasedAudit) -> Verdict:
     return _verdict_untold(_no_control_headline(f), tuple(_without(f)), _UNSAFE)
 
 
-def _no_control_reason(f: ReleasedAudit) -> str:
+def _no_control_reason(f: ReleasedResult) -> str:
     """Return why there is nothing to compare the attacks with."""
     left_out = no_control(f)
     if left_out is not None:
@@ -190,7 +190,7 @@ def _verdict_untold(
     )
 
 
-def _share_copied(f: ReleasedAudit) -> str:
+def _share_copied(f: ReleasedResult) -> str:
     """Return the larger share of the copies: of the real records, or of the synthetic rows."""
     people = f.copies[0].estimate.value
     rows = next((x.estimate for x in f.copies if x.label == SYNTHETIC_ROWS), None)
@@ -209,7 +209,7 @@ def _they(n: int) -> str:
     return "it is" if n == 1 else "they are"
 
 
-def _gauge(f: ReleasedAudit) -> Gauge | None:
+def _gauge(f: ReleasedResult) -> Gauge | None:
     """Return the largest excess over a control, on the scale of grades."""
     told: list[tuple[str, Estimate]] = []
     if not f.control:
@@ -233,7 +233,7 @@ def _gauge(f: ReleasedAudit) -> Gauge | None:
     return gauge(label, found, (-0.3, 0.0, 0.1, 0.3, 1.0), ("0%", "10%", "30%"), rule=_RULE)
 
 
-def grades(f: ReleasedAudit) -> dict[str, Grade]:
+def grades(f: ReleasedResult) -> dict[str, Grade]:
     """Return the grade of the copies, of the membership attacks, and of the three risks."""
     attacks = f.membership
     found = f.worst
@@ -248,7 +248,7 @@ def grades(f: ReleasedAudit) -> dict[str, Grade]:
     }
 
 
-def _of_attacks(f: ReleasedAudit, attacks: Attacks) -> Grade:
+def _of_attacks(f: ReleasedResult, attacks: Attacks) -> Grade:
     """Return the grade of the attacks; inconclusive if one without the table does as well."""
     grade = grade_attacks(attacks).grade
     differs = f.blind is not None and f.blind.auc.low > 0.5
@@ -257,7 +257,7 @@ def _of_attacks(f: ReleasedAudit, attacks: Attacks) -> Grade:
     return UNTOLD
 
 
-def _beats_blind(f: ReleasedAudit) -> bool:
+def _beats_blind(f: ReleasedResult) -> bool:
     if f.headline is None or f.blind is None:
         return False
     return f.headline.attack.auc.low > f.blind.auc.high
@@ -269,7 +269,7 @@ def beyond_grade(beyond: Estimate) -> Grade:
     return grade_of(0.5 + beyond.low / 2)
 
 
-def _headline(f: ReleasedAudit, grade: Grade) -> str:
+def _headline(f: ReleasedResult, grade: Grade) -> str:
     if grade == NONE:
         return "No leak found: nothing shows more about the real records than about other people"
     leading = next(name for name, found in grades(f).items() if found == grade)
@@ -296,7 +296,7 @@ def _headline(f: ReleasedAudit, grade: Grade) -> str:
     return f"{grade.word.capitalize()} leak: {told}"
 
 
-def _inversion_text(f: ReleasedAudit) -> Iterator[str]:
+def _inversion_text(f: ReleasedResult) -> Iterator[str]:
     """Yield why the audit is inconclusive if more is given away about the holdout."""
     if f.corrected.inverted:
         named = ", ".join(map(plain, f.corrected.inverted))
@@ -308,7 +308,7 @@ def _inversion_text(f: ReleasedAudit) -> Iterator[str]:
     yield from direction.sentences(attacks) if attacks else (direction.LIKELY,)
 
 
-def _membership(f: ReleasedAudit) -> tuple[str, ...]:
+def _membership(f: ReleasedResult) -> tuple[str, ...]:
     if f.membership is None:
         return ()
     found = grade_attacks(f.membership)
@@ -317,7 +317,7 @@ def _membership(f: ReleasedAudit) -> tuple[str, ...]:
     return found.sentences
 
 
-def _copies_text(f: ReleasedAudit) -> Iterator[str]:
+def _copies_text(f: ReleasedResult) -> Iterator[str]:
     beyond = f.corrected.copies
     if beyond is not None and beyond.low > 0:
         real = f.copies[0].estimate
@@ -335,7 +335,7 @@ def _is_above_chance(beyond: Estimate | None) -> bool:
     return beyond is not None and beyond.low > 0
 
 
-def _order(f: ReleasedAudit) -> Iterator[str]:
+def _order(f: ReleasedResult) -> Iterator[str]:
     """Yield the share of rows that the order of the table links to a person."""
     found = f.corrected.order
     if found is not None and found.low > 0:
@@ -349,12 +349,12 @@ def _order(f: ReleasedAudit) -> Iterator[str]:
         )
 
 
-def _most_shared(f: ReleasedAudit) -> str:
+def _most_shared(f: ReleasedResult) -> str:
     found = f.corrected.shared[0]
     return f"{several(len(found.rows), 'real record')} {plain(found.what)}"
 
 
-def _shared_values_text(f: ReleasedAudit) -> Iterator[str]:
+def _shared_values_text(f: ReleasedResult) -> Iterator[str]:
     """Yield the real records that share something with the table beyond chance."""
     for found in f.corrected.shared:
         yield (
@@ -371,7 +371,7 @@ def _rows(rows: Sequence[int]) -> str:
     return f"{'row' if n == 1 else 'rows'} {some}{more}"
 
 
-def _copied_alone(f: ReleasedAudit, *, told: bool = False) -> Iterator[str]:
+def _copied_alone(f: ReleasedResult, *, told: bool = False) -> Iterator[str]:
     """Yield the findings on copies without a holdout; `told` if their share was said."""
     alone = f.corrected.alone
     rows = f.corrected.rows
@@ -396,7 +396,7 @@ def _copied_alone(f: ReleasedAudit, *, told: bool = False) -> Iterator[str]:
         )
 
 
-def _risks(f: ReleasedAudit) -> Iterator[str]:
+def _risks(f: ReleasedResult) -> Iterator[str]:
     found = f.worst
     n = len(f.risks)
     if found is None:
@@ -431,14 +431,14 @@ def _risks(f: ReleasedAudit) -> Iterator[str]:
     )
 
 
-def _ruled_out(f: ReleasedAudit, *, outlying: bool) -> str:
+def _ruled_out(f: ReleasedResult, *, outlying: bool) -> str:
     """Return the percentage points that are ruled out, on random or outlying records."""
     pairs = zip(f.risks, f.corrected.points, strict=True)
     ends = [x.high for risk, x in pairs if x is not None and risk.outlying == outlying]
     return f"{100 * max(ends):.1f}" if ends else ""
 
 
-def _confidence_text(f: ReleasedAudit) -> str:
+def _confidence_text(f: ReleasedResult) -> str:
     n = f.corrected.looks
     allows = f"; this allows for having looked at {count(n)} numbers" if n > 1 else ""
     return f"(with {rate(f.level)} confidence{allows})"
@@ -462,7 +462,7 @@ def _limits_text(grade: Grade) -> str:
     return f"It speaks of the average; single records may be more or less exposed. And {stronger}."
 
 
-def _no_control_headline(f: ReleasedAudit) -> str:
+def _no_control_headline(f: ReleasedResult) -> str:
     if f.learnt is not None:
         held = "nearly holds" if f.learnt.nearly else "holds"
         return f"Cannot be told: the synthetic table {held} holdout records, so they are no control"
@@ -477,7 +477,7 @@ def _no_control_headline(f: ReleasedAudit) -> str:
     return "Cannot be told without a holdout whether the table gives its people away"
 
 
-def _observations_text(f: ReleasedAudit) -> str:
+def _observations_text(f: ReleasedResult) -> str:
     copied = percent(f.copies[0].estimate.value)
     told = f"{copied} of the real records occur in the synthetic table, equal in every column"
     risk = f.furthest_from_baseline
@@ -491,7 +491,7 @@ def _observations_text(f: ReleasedAudit) -> str:
     )
 
 
-def _without(f: ReleasedAudit) -> Iterator[str]:
+def _without(f: ReleasedResult) -> Iterator[str]:
     left_out = no_control(f)
     if left_out is not None:
         yield f"{left_out}."
@@ -509,7 +509,7 @@ def _without(f: ReleasedAudit) -> Iterator[str]:
     )
 
 
-def _void_text(f: ReleasedAudit) -> Iterator[str]:
+def _void_text(f: ReleasedResult) -> Iterator[str]:
     assert f.blind is not None
     yield (
         "An attack that never saw the synthetic table tells real records and holdout apart (AUC "
@@ -531,7 +531,7 @@ def _void_text(f: ReleasedAudit) -> Iterator[str]:
     )
 
 
-def _advice(f: ReleasedAudit, grade: Grade) -> Iterator[str]:
+def _advice(f: ReleasedResult, grade: Grade) -> Iterator[str]:
     """Yield the next steps, the most urgent first."""
     if grade != NONE:
         yield from _remedies(f, grade)
@@ -543,7 +543,7 @@ def _advice(f: ReleasedAudit, grade: Grade) -> Iterator[str]:
     yield from (_GENERATOR, _AGAIN)
 
 
-def _remedies(f: ReleasedAudit, grade: Grade) -> Iterator[str]:
+def _remedies(f: ReleasedResult, grade: Grade) -> Iterator[str]:
     if grade in (MODERATE, LARGE):
         yield "Hold the table back, or limit who gets it: what was released cannot be recalled."
     if f.corrected.shared:

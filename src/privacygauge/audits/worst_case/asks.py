@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Command, HelpGroup, asks, option, shares, with_low
+from privacygauge.audits.asking import HelpGroup, asks, option, shares, with_low
+from privacygauge.audits.command import Command
 from privacygauge.audits.training import (
     TRAINING,
     DefendedTraining,

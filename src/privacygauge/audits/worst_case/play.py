@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.running import Running
+from privacygauge.audits.worst_case.result import WorstCaseResult
+from privacygauge.audits.worst_case.says import report
 from privacygauge.classifier.compared_trainings import ComparedTrainings, trained_and_judged
 from privacygauge.classifier.defences.training import TrainingDefence
 from privacygauge.classifier.defences.trainings import Before
@@ -24,33 +26,19 @@ from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
 from privacygauge.evaluate.worst_case import is_resolved
 from privacygauge.report import direction
-from privacygauge.report.document import DataFrame, frame
 from privacygauge.report.numbers import rate
-from privacygauge.report.reported import Reported
-from privacygauge.report.values import Origin, Report
+from privacygauge.report.values import Report
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class WorstCaseComparison(ComparedTrainings, Reported):
+class WorstCaseComparison(WorstCaseResult):
     """Trainings with the same canaries and the same coins, side by side.
 
     ``to_frame`` has one line for every training, group of targets, attack and false-positive rate.
     """
 
-    origin: Origin = field(kw_only=True)
-    """Origin of the findings; its level is that of every interval, and of the corrected ones
-    jointly.
-    """
-
     def report(self) -> Report:
         """Return the report, as plain values."""
-        from privacygauge.audits.worst_case.says import report
-
         return report(self)
-
-    def to_frame(self) -> DataFrame:
-        """Return one row per training, group of targets, attack and rate."""
-        return frame(self.lines())
 
 
 class WorstCaseAudit(WorstCaseComparison):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from privacygauge.audits.worst_case.play import WorstCaseComparison
+from privacygauge.audits.worst_case.result import WorstCaseResult
 from privacygauge.audits.worst_case.sections import cell, sections
 from privacygauge.audits.worst_case.verdict import grade_of_group, how, ranking_decides, verdict
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
@@ -30,7 +30,7 @@ from privacygauge.report.values import About, Json, Measure, Report, Table, Wors
 _AT_FPRS = {"tpr@0.1": 0.1, "tpr@0.01": 0.01, "tpr@0.001": 0.001}
 
 
-def report(f: WorstCaseComparison) -> Report:
+def report(f: WorstCaseResult) -> Report:
     """Return the report, as plain values."""
     canaries, ordinary = f.groups
     which = f"of each of {count(len(f.trainings))} trainings"
@@ -65,7 +65,7 @@ def report(f: WorstCaseComparison) -> Report:
     )
 
 
-def _measures(f: WorstCaseComparison) -> Iterator[Measure]:
+def _measures(f: WorstCaseResult) -> Iterator[Measure]:
     best = f.best
     none = f.none
     at = f"at {rate(f.fpr)} false alarms"
@@ -130,7 +130,7 @@ def _guessing(fpr: float) -> str:
     return f"{rate(fpr)}: as many as are accused falsely"
 
 
-def _limits(f: WorstCaseComparison) -> Iterator[Measure]:
+def _limits(f: WorstCaseResult) -> Iterator[Measure]:
     """Yield the highest numbers with any defence, or without one if there are none."""
     trainings = f.defended or f.trainings
     turned = [t.title for t in trainings if grade_of_group(t.found.canaries) == UNTOLD]
@@ -158,7 +158,7 @@ def _limits(f: WorstCaseComparison) -> Iterator[Measure]:
     )
 
 
-def _overview(f: WorstCaseComparison) -> Table:
+def _overview(f: WorstCaseResult) -> Table:
     title = f"Found by the best attack at {rate(f.fpr)} false alarms; guessing finds as many"
     dagger = "\N{DAGGER} too few records to tell: fewer than 10 false positives are expected."
     rows: Rows = [
@@ -191,7 +191,7 @@ _TERMS = {
 }
 
 
-def trainings_frame(f: WorstCaseComparison) -> DataFrame:
+def trainings_frame(f: WorstCaseResult) -> DataFrame:
     """Return one row per training: the result of the best attack, and the cost of the models.
 
     Columns: ``training``, ``model_accuracy``; for both groups and every false-positive rate
@@ -203,7 +203,7 @@ def trainings_frame(f: WorstCaseComparison) -> DataFrame:
     return frame([_row(f, training) for training in f.trainings])
 
 
-def _row(f: WorstCaseComparison, training: AttackedTraining) -> dict[str, object]:
+def _row(f: WorstCaseResult, training: AttackedTraining) -> dict[str, object]:
     row: dict[str, object] = {"training": training.title}
     row |= ends("model_accuracy", training.accuracy)
     for group in training.found.groups:
@@ -216,7 +216,7 @@ def _row(f: WorstCaseComparison, training: AttackedTraining) -> dict[str, object
     return row | claim_columns(training.claim)
 
 
-def _data(f: WorstCaseComparison) -> dict[str, Json]:
+def _data(f: WorstCaseResult) -> dict[str, Json]:
     """Return the keys of ``report.json`` that only this kind of report has.
 
     ``trainings``, without a defence first; in each both groups of ``targets`` with what the best

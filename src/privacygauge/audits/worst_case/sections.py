@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.worst_case.play import WorstCaseComparison
+from privacygauge.audits.worst_case.result import WorstCaseResult
 from privacygauge.audits.worst_case.verdict import grade_of_group
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.evaluate.worst_case import AttackedTraining
 from privacygauge.report import defended
-from privacygauge.report.axes import MARKERS, OTHER, SERIES, Axes, axes, legend_above, plot_label
+from privacygauge.report.axes import MARKERS, OTHER, SERIES, axes, legend_above, plot_label
 from privacygauge.report.blocks import note, pairs, text
 from privacygauge.report.numbers import (
     DASH,
@@ -24,6 +24,7 @@ from privacygauge.report.numbers import (
     tpr_estimate,
 )
 from privacygauge.report.values import (
+    Axes,
     Block,
     Cell,
     Column,
@@ -50,7 +51,7 @@ _PLAYED = (
 )
 
 
-def sections(f: WorstCaseComparison) -> tuple[Section, ...]:
+def sections(f: WorstCaseResult) -> tuple[Section, ...]:
     """Return the page below the numbers."""
     title = "Trainings compared" if f.defended else "Canaries and ordinary records"
     ordered = sorted(f.trainings, key=lambda t: t is not f.best)
@@ -66,7 +67,7 @@ def sections(f: WorstCaseComparison) -> tuple[Section, ...]:
     )
 
 
-def _comparison_section(f: WorstCaseComparison) -> Iterator[Block]:
+def _comparison_section(f: WorstCaseResult) -> Iterator[Block]:
     yield text(
         "Each row is what the best of all attacks finds of the members while it accuses so "
         "many of the non-members falsely. Canaries got a wrong label and stand in for the "
@@ -94,7 +95,7 @@ def _comparison_section(f: WorstCaseComparison) -> Iterator[Block]:
     yield from plots(f)
 
 
-def _columns(f: WorstCaseComparison) -> tuple[Column, ...]:
+def _columns(f: WorstCaseResult) -> tuple[Column, ...]:
     """Return a column for both groups at every rate, and for their AUC."""
     groups = [*(f"Found at {rate(fpr)} false alarms" for fpr in f.fprs), "AUC"]
     return tuple(
@@ -102,7 +103,7 @@ def _columns(f: WorstCaseComparison) -> tuple[Column, ...]:
     )
 
 
-def _line(f: WorstCaseComparison, t: AttackedTraining) -> Row:
+def _line(f: WorstCaseResult, t: AttackedTraining) -> Row:
     best = t is f.best and bool(f.defended)
     claim = () if t.claim is None else (defended.claim_shown(t.claim),)
     tags = {"leaves least": best, "worse than average": f.worse_for_canaries(t)}
@@ -119,7 +120,7 @@ def cell(found: RateAtFpr) -> Cell:
     return Cell(tpr_estimate(found.estimate, found.fpr), doubtful=not found.resolved)
 
 
-def _places(f: WorstCaseComparison) -> Iterator[Block]:
+def _places(f: WorstCaseResult) -> Iterator[Block]:
     if not f.changed_places:
         yield text(
             "No two trainings change places significantly between the average and the "
@@ -135,7 +136,7 @@ def _places(f: WorstCaseComparison) -> Iterator[Block]:
     )
 
 
-def _attacks(f: WorstCaseComparison, t: AttackedTraining, number: int) -> Table:
+def _attacks(f: WorstCaseResult, t: AttackedTraining, number: int) -> Table:
     groups = [{attack.attack: attack for attack in group.attacks} for group in t.found.groups]
     rows: list[tuple[Content, ...]] = []
     # Few canaries may be too few for an attack that was played on the ordinary records.
@@ -155,7 +156,7 @@ def _attacks(f: WorstCaseComparison, t: AttackedTraining, number: int) -> Table:
     )
 
 
-def _method_section(f: WorstCaseComparison) -> tuple[Block, ...]:
+def _method_section(f: WorstCaseResult) -> tuple[Block, ...]:
     none = f.none
     found = f.canaries
     alone = found.attacks[0]
@@ -182,7 +183,7 @@ def _method_section(f: WorstCaseComparison) -> tuple[Block, ...]:
 _APART = 0.15
 
 
-def plots(f: WorstCaseComparison) -> tuple[Plot, ...]:
+def plots(f: WorstCaseResult) -> tuple[Plot, ...]:
     """Return the plots of the page; those over accuracy need several trainings."""
     told = (
         f"{plain(t.title)}: canaries {worst}, ordinary records {usual}, model right "
@@ -205,7 +206,7 @@ def plots(f: WorstCaseComparison) -> tuple[Plot, ...]:
     )
 
 
-def plot_groups(f: WorstCaseComparison) -> Axes:
+def plot_groups(f: WorstCaseResult) -> Axes:
     """Draw the best attack's results on either group, training by training: ``trainings.csv``."""
     ax = axes(None)
     for place, training in enumerate(f.trainings):
@@ -219,7 +220,7 @@ def plot_groups(f: WorstCaseComparison) -> Axes:
     return ax
 
 
-def plot_accuracy(f: WorstCaseComparison) -> Axes:
+def plot_accuracy(f: WorstCaseResult) -> Axes:
     """Draw the best attack's results over the models' accuracy on records they did not see."""
     points = []
     for t in f.trainings:
@@ -231,9 +232,7 @@ def plot_accuracy(f: WorstCaseComparison) -> Axes:
     return ax
 
 
-def _rates_of_groups(
-    f: WorstCaseComparison, training: AttackedTraining
-) -> tuple[Estimate, Estimate]:
+def _rates_of_groups(f: WorstCaseResult, training: AttackedTraining) -> tuple[Estimate, Estimate]:
     return training.canaries(f.fpr).estimate, training.ordinary(f.fpr).estimate
 
 

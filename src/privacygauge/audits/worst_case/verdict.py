@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.worst_case.play import WorstCaseComparison
+from privacygauge.audits.worst_case.result import WorstCaseResult
 from privacygauge.evaluate.rate_at_fpr import FEW, TIMES, RateAtFpr
 from privacygauge.evaluate.roc import supported_accuracy
 from privacygauge.evaluate.worst_case import NO_DEFENCE, AttackedTraining, TargetRisk
@@ -31,7 +31,7 @@ _UNSAID = (
 )
 
 
-def verdict(f: WorstCaseComparison) -> Verdict:
+def verdict(f: WorstCaseResult) -> Verdict:
     """Return the verdict on trainings.
 
     The grade is `grade_of_training` of the training by which least is found of canaries. The
@@ -113,7 +113,7 @@ def _grade_at(found: RateAtFpr) -> Grade:
     return next_graver(base) if exposed else base
 
 
-def _headline(f: WorstCaseComparison, grade: Grade) -> str:
+def _headline(f: WorstCaseResult, grade: Grade) -> str:
     best = f.best
     at = f"at {rate(f.fpr)} false alarms"
     found = _canaries(f, best)
@@ -138,7 +138,7 @@ def _headline(f: WorstCaseComparison, grade: Grade) -> str:
     )
 
 
-def _finding_text(f: WorstCaseComparison) -> str:
+def _finding_text(f: WorstCaseResult) -> str:
     """Describe the findings without a defence, in a headline."""
     usual = tpr_estimate(f.none.ordinary(f.fpr).estimate, f.fpr).value
     if grade_of_group(f.canaries) in (NONE, UNTOLD):
@@ -147,7 +147,7 @@ def _finding_text(f: WorstCaseComparison) -> str:
     return f"worst-case leak: {found} of the canaries and {usual} of ordinary records are found"
 
 
-def _sentences(f: WorstCaseComparison) -> Iterator[str]:
+def _sentences(f: WorstCaseResult) -> Iterator[str]:
     best = f.best
     none = f.none
     at = rate(f.fpr)
@@ -201,7 +201,7 @@ def _sentences(f: WorstCaseComparison) -> Iterator[str]:
     )
 
 
-def _order(f: WorstCaseComparison) -> str:
+def _order(f: WorstCaseResult) -> str:
     """Describe whether the order of the trainings changes with the worst case."""
     pairs = f.changed_places
     if not pairs:
@@ -218,7 +218,7 @@ def _order(f: WorstCaseComparison) -> str:
     return f"The order of the trainings changes with the worst case: {named}{more}"
 
 
-def _at_risk(f: WorstCaseComparison) -> str:
+def _at_risk(f: WorstCaseResult) -> str:
     """Describe which defences leave canaries at risk."""
     leaky = [t for t in f.defended if grade_of_group(t.found.canaries) != NONE]
     safe = [t for t in f.defended if t not in leaky]
@@ -229,16 +229,16 @@ def _at_risk(f: WorstCaseComparison) -> str:
     return f"canaries stay at risk with {_names(leaky)}, and no risk was shown with {_names(safe)}"
 
 
-def _rates_text(f: WorstCaseComparison, training: AttackedTraining) -> str:
+def _rates_text(f: WorstCaseResult, training: AttackedTraining) -> str:
     usual = tpr_estimate(training.ordinary(f.fpr).estimate, f.fpr).value
     return f"{_canaries(f, training)} of the canaries and {usual} of the ordinary records"
 
 
-def _canaries(f: WorstCaseComparison, training: AttackedTraining) -> str:
+def _canaries(f: WorstCaseResult, training: AttackedTraining) -> str:
     return tpr_estimate(training.canaries(f.fpr).estimate, f.fpr).value
 
 
-def _advice(f: WorstCaseComparison, grade: Grade) -> Iterator[str]:
+def _advice(f: WorstCaseResult, grade: Grade) -> Iterator[str]:
     yield _use(f, grade)
     if grade != NONE:
         if f.defended and all(t.claim is None for t in f.defended):
@@ -253,7 +253,7 @@ def _advice(f: WorstCaseComparison, grade: Grade) -> Iterator[str]:
     yield "Repeat the comparison whenever the model or its data change."
 
 
-def _use(f: WorstCaseComparison, grade: Grade) -> str:
+def _use(f: WorstCaseResult, grade: Grade) -> str:
     """Return advice on the training to use."""
     if f.defended and f.helps(f.best):
         hold = " It is not enough by itself: limit who may query the model."

@@ -10,19 +10,9 @@ import numpy as np
 from privacygauge.errors import InputError
 from privacygauge.evaluate.curves import Curve, roc_curves, score_shares
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.report.axes import (
-    DASHES,
-    FAINT,
-    INK,
-    OTHER,
-    SERIES,
-    Axes,
-    axes,
-    legend,
-    plot_label,
-)
+from privacygauge.report.axes import DASHES, FAINT, INK, OTHER, SERIES, axes, legend, plot_label
 from privacygauge.report.numbers import decimal, decimal_estimate, plain
-from privacygauge.report.values import Plot, Section
+from privacygauge.report.values import Axes, Plot, Section
 
 
 def roc_section(evaluations: Sequence[Evaluation], best: Evaluation) -> Section:
