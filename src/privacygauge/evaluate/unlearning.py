@@ -7,7 +7,7 @@ that was retrained without the first cannot tell both apart; nor should one that
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,9 +19,6 @@ from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate import roc
 from privacygauge.evaluate.detectable import smallest_auc
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 State = Literal["nothing found", "still known", "known to be forgotten", "cannot be told"]
 """Outcome of a test of unlearning."""
@@ -89,22 +86,15 @@ class Unlearning:
             )
         return f"Too few records: {after}. Give more of both."
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return a row for each model, with its interval."""
-        import pandas as pd
-
+    def summary(self) -> str:
+        """Return the outcome, and the AUC of each model with its interval, as text."""
         models = {"before": self.before, "after": self.after, "placebo": self.placebo}
-        rows = [
-            {"model": name, "auc": x.value, "auc.low": x.low, "auc.high": x.high, "units": x.n}
+        lines = [
+            f"{name}: AUC {x.value:.3f} ({x.low:.3f} to {x.high:.3f}), {x.n:,} units"
             for name, x in models.items()
             if x is not None
         ]
-        return pd.DataFrame(rows)
-
-    def summary(self) -> str:
-        """Return the outcome and the table as text."""
-        table = self.to_frame().to_string(index=False, float_format="{:.3f}".format)
-        return f"{self.state}: {self.reason}\n{table}"
+        return "\n".join([f"{self.state}: {self.reason}", *lines])
 
 
 def measure_unlearning(
