@@ -168,3 +168,17 @@ def test_scores_in_steps_say_nothing_of_neighbours():
         step = rng.integers(150, size=1000)
         member = rng.random(1000) < rng.random(150)[step]
         assert not is_clustered(step / 150, np.zeros(1000, np.int64), member)
+
+
+def test_a_part_answered_in_steps_says_nothing_of_neighbours():
+    """A forest answers one clinic of ten, which it has by heart, and the rest a smooth model."""
+    found = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        member = rng.random(3000) < 0.5
+        score = rng.beta(3, 1.5, 3000)
+        clinic = rng.random(3000) < 0.1
+        votes = rng.binomial(50, np.where(member, 0.95, 0.75)) / 50
+        score[clinic] = votes[clinic]
+        found.append(is_clustered(score, np.zeros(3000, np.int64), member))
+    assert sum(found) <= 1

@@ -165,17 +165,22 @@ def is_clustered(score: Floats, group: Ints, member: Bools) -> bool:
     whichever class it says. The fit takes up some of the correlation, so that the test errs on the
     side of independence. This works in one
     dimension, where no row is nearer to another than chance explains, but not where views of one
-    person are spread over most of the scores. Scores that stand in steps, as calibrated ones do,
-    say nothing of neighbours: the share of members differs from step to step without any rule.
+    person are spread over most of the scores. Scores that stand in steps, as calibrated ones and
+    those of a forest do, say nothing of neighbours: the share of members differs from step to step
+    without any rule. So scores that occur three times are left out.
     """
     rng = stream(0, "clustered")
     total = np.zeros(len(_LAGS))
     variance = np.zeros(len(_LAGS))
     for number in np.unique(group):
         rows = rng.permutation(np.flatnonzero(group == number))  # equal scores in no order
+        _, value, count = np.unique(score[rows], return_inverse=True, return_counts=True)
+        if len(count) < _CONTINUOUS * len(rows):
+            continue
+        rows = rows[count[value] < _STEP]
         inside = member[rows[np.argsort(score[rows], kind="stable")]].astype(np.float64)
         n = len(inside)
-        if n < _FEWEST or len(np.unique(score[rows])) < _CONTINUOUS * n:
+        if n < _FEWEST:
             continue
         residual = inside - _fit_unimodal(inside)
         products = [residual[:-lag] @ residual[lag:] for lag in range(1, _LAGS[-1] + 1)]
@@ -186,6 +191,9 @@ def is_clustered(score: Floats, group: Ints, member: Bools) -> bool:
 
 _CONTINUOUS = 0.5
 """Smallest share of distinct scores among a class's rows."""
+
+_STEP = 3
+"""Fewest equal scores of a class that are a step of the release."""
 
 _LAGS = (5, 10, 20, 40)
 """Lags between compared neighbours: views of one record lie among those of others."""

@@ -95,12 +95,12 @@ class TextRecords:
 
     def rows(self, rows: Ints) -> TextRecords:
         """Return some of the texts, in the order asked for."""
-        ids = (
-            None if part is None else texts_of_rows(part, rows)
-            for part in (self.sample, self.group)
+        return TextRecords(
+            texts_of_rows(self.text, rows),
+            sample=None if self.sample is None else texts_of_rows(self.sample, rows),
+            group=None if self.group is None else texts_of_rows(self.group, rows),
+            trained=self.trained and tuple(self.trained[row] for row in rows.tolist()),
         )
-        trained = self.trained and tuple(self.trained[row] for row in rows.tolist())
-        return TextRecords(texts_of_rows(self.text, rows), *ids, trained)
 
 
 TextRecordsLike = TextRecords | str | Path | Sequence[str] | Mapping[str, Sequence[Any]] | FrameLike

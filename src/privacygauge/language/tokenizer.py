@@ -107,7 +107,8 @@ class Tokenizer:
         from transformers import PreTrainedTokenizerFast
 
         # Of the caller's own: transformers sets state on what it is given.
-        return PreTrainedTokenizerFast(tokenizer_object=Backend.from_str(self.state), **special)
+        made: Any = PreTrainedTokenizerFast  # untyped in some versions
+        return made(tokenizer_object=Backend.from_str(self.state), **special)
 
     def encoded(self, texts: Sequence[ScoredText]) -> list[EncodedText]:
         """Return every text in tokens, untruncated."""
