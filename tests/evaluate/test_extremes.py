@@ -89,3 +89,19 @@ def test_the_tail_of_exponential_values_is_exponential():
     assert 0.05 <= found.shape <= 0.3  # two standard errors above 0
     for value in (5.0, 6.0):
         assert 0.9 * np.exp(-value) <= found.beyond(value) <= 4 * np.exp(-value)
+
+
+@pytest.mark.parametrize("tied", [0.0, 0.005, 0.02, 0.15, 0.6, 0.9, 1.0])
+def test_ties_at_the_top_of_the_others_hide_nobody(tied):
+    """Most texts share one short run of words with others, or none; copies share thirty."""
+    rng = np.random.default_rng(0)
+    others = np.where(rng.random(2000) < tied, 6.9, 0.0)
+    values = np.where(rng.random(1000) < tied, 6.9, 0.0)
+    assert standing_apart(values, others, step=6.9)[0] == 0
+    values[:8] = 186.0
+    assert standing_apart(values, others, step=6.9)[0] == 8
+    # Two or three runs in place of one are no surprise.
+    values[:4] = 13.8
+    values[4:8] = 0.0
+    assert standing_apart(values, others, step=6.9)[0] == 0
+    assert standing_apart(values, np.zeros(2000)) == (0, 0.0)

@@ -29,6 +29,8 @@ _LIGHTEST = 0.05
 _HEAVIEST = 0.5
 """Largest shape: a heavier tail has no variance, moments do not estimate its shape, and no value
 stands out from it."""
+_ENDING = -1.0
+"""Smallest shape that is fitted: that of excesses as likely near the end of the tail as before."""
 _COUNTS = (3, 4, 5, 7, 10, 15, 25, 50, 100)
 """Numbers of highest values that are tested, beside all that lie above the others."""
 
@@ -51,23 +53,42 @@ class ParetoTail:
     shape: float
 
     @classmethod
-    def of(cls, values: Floats) -> ParetoTail | None:
-        """Fit the tail of values; None where too few lie in it, or they hardly differ."""
+    def of(cls, values: Floats, step: float | None = None) -> ParetoTail | None:
+        """Fit the tail of values; None where too few of them lie in it, or all are equal.
+
+        Parameters
+        ----------
+        values : ndarray of float, shape (m,)
+        step : float, optional
+            Usual size of a step between values, by which a tail is made where all are equal.
+        """
         ordered = np.sort(values)[::-1]
         n = min(int(_TAIL * len(ordered)), _MOST)
         if n < _FEWEST or not np.isfinite(ordered[[0, n]]).all():
             return None
-        excess = np.sort(ordered[:n] - ordered[n])
+        threshold = float(ordered[n])
+        if ordered[0] == threshold:
+            # The highest values are ties, as counts are: they are the tail of those below.
+            threshold = float(ordered[ordered < threshold].max(initial=-np.inf))
+        if not np.isfinite(threshold):
+            few = 3 / len(ordered)  # with 95% confidence no more lie above (rule of three)
+            return None if step is None else cls(float(ordered[0]), few, 2 * step, _HEAVIEST)
+        excess = np.sort(ordered[ordered > threshold] - threshold)
+        n = len(excess)
+        share = n / len(ordered)
         mean = float(excess.mean())
+        if n < _FEWEST:  # the threshold is a tie: too few above it to say how heavy their tail is
+            return cls(threshold, share, mean * (1 - _ENDING), _HEAVIEST)
         place = 1 - (np.arange(1, n + 1) - 0.35) / n
         weighted = float(np.mean(place * excess))
-        if mean <= 0 or mean <= 2 * weighted:
-            return None
-        shape = 2 - mean / (mean - 2 * weighted)
+        # Of equal excesses, and of a tail that ends at once, the shape would be without bound, and
+        # the scale that goes with it.
+        apart = mean - 2 * weighted
+        shape = max(2 - mean / apart, _ENDING) if apart > 0 else _ENDING
         heavier = max(shape + _STANDARD_ERRORS / np.sqrt(n), _LIGHTEST)
         if heavier > _HEAVIEST:
             return None
-        return cls(float(ordered[n]), n / len(ordered), mean * (1 - shape), heavier)
+        return cls(threshold, share, mean * (1 - shape), heavier)
 
     def beyond(self, value: float) -> float:
         """Return the probability of a value above the given one, which is above the threshold."""
@@ -75,7 +96,9 @@ class ParetoTail:
         return float(self.share * (1 + self.shape * excess) ** (-1 / self.shape))
 
 
-def standing_apart(values: Floats, others: Floats, *, times: float = 1.0) -> tuple[int, float]:
+def standing_apart(
+    values: Floats, others: Floats, *, times: float = 1.0, step: float | None = None
+) -> tuple[int, float]:
     """Return how many of the highest values stand apart from all others, and the expected number.
 
     Parameters
@@ -86,6 +109,9 @@ def standing_apart(values: Floats, others: Floats, *, times: float = 1.0) -> tup
         Values of the same distribution, unless `values` are special.
     times : float
         Number of draws per value in `values`, where each is the highest of several.
+    step : float, optional
+        Usual size of a step between values: without it none stands apart from others that are all
+        equal.
 
     Returns
     -------
@@ -94,7 +120,7 @@ def standing_apart(values: Floats, others: Floats, *, times: float = 1.0) -> tup
         with a probability of at most `SURELY`; 0 for none. And the expected number by chance, 0
         for none.
     """
-    tail = ParetoTail.of(others)
+    tail = ParetoTail.of(others, step)
     highest = np.sort(values)[::-1]
     above = int(np.count_nonzero(highest > others.max(initial=-np.inf)))
     if tail is None or above < _COUNTS[0]:

@@ -67,7 +67,9 @@ def _shared_runs_of(
         others = np.concatenate(
             [of_holdout, *(measure(texts, among) for texts, among in others_among)]
         )
-        found.append((*standing_apart(real, others, times=more), real, what))
+        # A run of words, or a word, that one synthetic text has is worth this much.
+        step = float(np.log(max(n_made, 2)))
+        found.append((*standing_apart(real, others, times=more, step=step), real, what))
     k, expected, real, what = max(found, key=lambda one: one[0])
     if k:
         share = k / len(real)
