@@ -57,9 +57,6 @@ from .errors import BudgetError as BudgetError
 from .errors import InputError as InputError
 from .errors import OutputError as OutputError
 from .errors import PrivacyGaugeError as PrivacyGaugeError
-from .evaluate.unlearning import Unlearning as Unlearning
-from .evaluate.unlearning import measure_unlearning as measure_unlearning
-from .language.answers import AnswerAudit as AnswerAudit
 from .language.answers import audit_answers as audit_answers
 from .language.unlearning import audit_unlearning as audit_unlearning
 from .register.play import RiskRegister as RiskRegister

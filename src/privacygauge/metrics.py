@@ -8,6 +8,7 @@ from privacygauge.evaluate.epsilon import epsilon_lower_bound
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.rate_at_fpr import tpr_at_fpr
 from privacygauge.evaluate.roc import auc, roc
+from privacygauge.evaluate.unlearning import measure_unlearning
 
 __all__ = [
     "Decisions",
@@ -15,6 +16,7 @@ __all__ = [
     "Transcript",
     "auc",
     "epsilon_lower_bound",
+    "measure_unlearning",
     "roc",
     "smallest_accuracy",
     "smallest_auc",

@@ -58,6 +58,7 @@ WHOLE = {
     "worker": ["run"],
     "reproduce": ["long-table1"],
     "holdout attack": ["--labels", "here.csv", "--classes", "2", "--queries", "9"],
+    "holdout serve void": ["1", "--labels", "here.csv", "--reason", "leaked"],
     "holdout bound": ["--n", "9", "--classes", "2", "--queries", "9"],
 }
 """What makes a command whole beside the place that a case gives."""
@@ -76,6 +77,7 @@ INSTEAD = {
         "--reference": ["--target", "here", *_TEXTS],
         "--answers": ["--target", "here", *_TEXTS],
         "--base": ["--target", "here", *_TEXTS],
+        "--template": ["--target", "here", *_TEXTS],
         "--population": ["--target", "here", *_TEXTS],
         "--members": ["--target", "here", *_TEXTS[2:]],
         "--nonmembers": ["--target", "here", *_TEXTS[:2]],
