@@ -185,17 +185,17 @@ def audit_answers(
     similarity = np.empty(len(rows))
     said = np.empty(len(rows), np.bool_)
     needed = np.empty(len(rows), np.int64)
-    for place, row in enumerate(rows.tolist()):
+    for number, row in enumerate(rows.tolist()):
         text = texts[row]
         words = list(_WORD.finditer(text))
         cut = words[len(words) // 2].start()
         rest = _words(text[cut:])
         answer = _words(_checked_answer(ask, prompt.replace("{beginning}", text[:cut].rstrip())))
-        longest[place], similarity[place] = in_common(rest, answer)
-        needed[place] = min(VERBATIM, len(rest))
-        said[place] = bool(_YES.match(_checked_answer(ask, question.replace("{text}", text))))
+        longest[number], similarity[number] = in_common(rest, answer)
+        needed[number] = min(VERBATIM, len(rest))
+        said[number] = bool(_YES.match(_checked_answer(ask, question.replace("{text}", text))))
         if progress is not None:
-            progress(place + 1, len(rows))
+            progress(number + 1, len(rows))
     each = 1 - (1 - level) / _LOOKS
     [verbatim] = both_sides({"verbatim": longest >= needed}, member, unit, each)
     area = {

@@ -18,6 +18,7 @@ from privacygauge.language.masks import Unit
 from privacygauge.language.store import AnswerStore, compute_arrays
 from privacygauge.language.tokenizer import EncodedText
 from privacygauge.language.tokens import checked_keys, tokens_of
+from privacygauge.language.trained import ScoredText
 from privacygauge.runs.plan import ArraySpec, Plan, Task
 
 # Few texts per task: each is a request, and a killed run loses the task at work.
@@ -56,8 +57,9 @@ class _Answered:
     answers: Mapping[str, Answer]
     unknown_id: int | None = None
 
-    def encoded(self, texts: Sequence[str]) -> list[EncodedText]:
-        return [self.answers[text].encoded for text in texts]
+    def encoded(self, texts: Sequence[ScoredText]) -> list[EncodedText]:
+        # A server is asked for plain texts only.
+        return [self.answers[str(text)].encoded for text in texts]
 
 
 def server_answers(

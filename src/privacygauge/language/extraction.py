@@ -328,9 +328,9 @@ def _cut(tokens: Tokens, how: Writing, prompted: Bools, unit: Unit) -> Suffixes:
     n_suffix = np.minimum(how.suffix, n_units - n_prefix)
     start = np.empty(len(tokens), np.int64)
     parts = []
-    for text, (before, size) in enumerate(zip(n_prefix, n_suffix, strict=True)):
-        ids, units = tokens.of(text)
-        start[text] = np.flatnonzero(units == before)[0]
+    for row, (before, size) in enumerate(zip(n_prefix, n_suffix, strict=True)):
+        ids, units = tokens.of(row)
+        start[row] = np.flatnonzero(units == before)[0]
         stop = np.flatnonzero(units == before + size - 1)[-1] + 1
         parts.append((ids[:stop], units[:stop]))
     ids, units = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -346,7 +346,10 @@ def _score_batch(model: Model, batch: Batch, how: Writing) -> tuple[Floats, Bool
 
     to = partial(torch.as_tensor, device=model.module.device)
     inside = np.arange(batch.ids.shape[1]) < batch.lengths[:, None]
-    inputs = {"input_ids": to(batch.ids), "attention_mask": to(inside.astype(np.int64))}
+    inputs: dict[str, Any] = {
+        "input_ids": to(batch.ids),
+        "attention_mask": to(inside.astype(np.int64)),
+    }
     row = to(batch.row)
     place = to(batch.position)
     token = to(batch.token)

@@ -241,7 +241,7 @@ def _ask_side(
         target, *reference = (model for model in models if isinstance(model, CausalModel))
         other = reference[0] if reference else None
         after = conditional_log_probabilities(
-            target, texts, prefix, reference=other, plan=plan, **vars(second)
+            target, part.records.text, prefix, reference=other, plan=plan, **vars(second)
         )
         return replace(found, after=after)
     if len(models) == 1:

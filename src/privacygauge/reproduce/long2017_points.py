@@ -107,7 +107,8 @@ def draw_points(table: Table) -> Figure:
             for x, y in zip(pdtp, right, strict=True)
             if isinstance(x, Estimate) and isinstance(y, Estimate)
         ]
-        ax.scatter(*np.array(points).T, s=16, color=SERIES[number], alpha=0.75, lw=0)
+        across, up = np.array(points).T
+        ax.scatter(across, up, s=16, color=SERIES[number], alpha=0.75, lw=0)
         ax.axhline(0.5, color=INK, lw=0.6, ls=":")
         ax.set(ylim=(0, 1.03))
         title_panel(ax, name, "Mean PDTP", "Share of right guesses")

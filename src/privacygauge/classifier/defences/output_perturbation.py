@@ -135,7 +135,7 @@ class NoisyLogistic:
                 f"the optimum was not found within {_TOLERANCE:g} (gradient {left:.1g}), and the "
                 "guarantee rests on it: scale the features, or take a larger strength"
             )
-        return flat.reshape(shape)
+        return np.asarray(flat.reshape(shape), np.float64)
 
 
 def scaled_rows(x: Floats) -> Floats:

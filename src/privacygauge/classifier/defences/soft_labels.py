@@ -116,7 +116,7 @@ class Mixup(ByLoss):
         import torch
         from torch.nn.functional import cross_entropy
 
-        share = torch.distributions.Beta(self.alpha, self.alpha).sample().to(x)  # type: ignore[no-untyped-call]
+        share = torch.distributions.Beta(self.alpha, self.alpha).sample().to(x)
         other = torch.randperm(len(x)).to(x.device)
         logits = module(share * x + (1 - share) * x[other])
         mixed: torch.Tensor = share * cross_entropy(logits, y) + (1 - share) * cross_entropy(
