@@ -151,3 +151,25 @@ def test_what_a_text_has_in_common_is_found_out_once_also_for_some_rows():
     assert column.in_common(column.real, measure).tolist() == [0.0, 1.0, 0.0, 0.0]
     assert some.in_common(some.holdout, measure).tolist() == [0.0]
     assert asked == ["b", None, "a", "c"]
+
+
+@pytest.mark.parametrize("write", [int, "r{}".format], ids=["numbers", "texts"])
+@pytest.mark.parametrize("each", [1, 3])
+def test_ids_that_the_synthetic_table_gives_anew_are_left_out(write, each):
+    rng = np.random.default_rng(0)
+
+    def table(first: int) -> pd.DataFrame:
+        return pd.DataFrame(
+            {
+                "patient_id": [write(first + 3 * int(i)) for i in rng.permutation(60) // each],
+                "age": rng.integers(18, 90, 60),
+                "sex": rng.choice(["f", "m"], 60),
+            }
+        )
+
+    found = read_together(table(100_000), table(900_000))
+    assert "patient_id" not in found.schema.names
+    assert any("has other names" in said or "names people" in said for said in found.read)
+    # Another unit of a measure is no other name.
+    amounts = [x.rename(columns={"patient_id": "cost"}) for x in (table(100_000), table(900_000))]
+    assert "cost" in read_together(*amounts).schema.names

@@ -6,6 +6,7 @@ all of them equally far apart. Such columns are left out of the comparison, and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,12 @@ _WORDS = 3
 """Fewest words of free text, on average."""
 _DENSE = 2
 """Row numbers fill at least one in this many places of their range."""
+_PARTS_OF_NAMES = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+"""Words of a column's name, such as ``patient_id`` and ``PatientID``."""
+_IDS = frozenset(("id", "nr", "no", "num", "number", "key", "mrn", "pid", "person", "patient"))
+"""Words in the names of columns that name records or people, in lower case."""
+_SEVERAL_ROWS = 20
+"""Most rows of a person, on average, whom a column names."""
 _LONG = 10**6
 """Whole numbers beyond this that all differ are names, such as insurance numbers."""
 _CHANCE = 1e-3
@@ -120,6 +127,8 @@ def identifying_columns(frames: Mapping[str, pd.DataFrame], kept: Sequence[str])
     for name in shared:
         column = pd.concat([frame[name] for frame in sides], ignore_index=True)
         what = _kind(column, [frame[name] for frame in sides])
+        if not what and _is_numbered_anew(name, column, synthetic[name]):
+            what = "anew"
         if what:
             found[name] = what
     if len(real.columns) - len(found) < 2:
@@ -147,6 +156,8 @@ _SAID = {
     "comparison of records, and looked for alone (name it categorical to compare it)",
     "number": "column {name!r} numbers the records: it is left out (name it continuous or "
     "categorical to compare it)",
+    "anew": "column {name!r} names records or people, and the synthetic table has other names for "
+    "them: it is left out (name it continuous or categorical to compare it)",
     "person": "column {name!r} names people of several rows each, none of whom is on both sides: "
     "it is left out, and rows of one are not taken for independent (as with --unit {name})",
 }
@@ -182,6 +193,21 @@ def _kind(column: pd.Series[Any], sides: Sequence[pd.Series[Any]]) -> str:
     if len(sides) < 2 or not _LEVELS <= levels <= _SEVERAL * n:
         return ""
     return "" if set(sides[0].dropna()) & set(sides[1].dropna()) else "person"
+
+
+def _is_numbered_anew(name: str, column: pd.Series[Any], made: pd.Series[Any]) -> bool:
+    """Return whether a column is called an id, and the synthetic table has other ids."""
+    import pandas as pd
+
+    there = column.dropna()
+    called = {part.casefold() for part in _PARTS_OF_NAMES.findall(name)}
+    if not called & _IDS or there.nunique() * _SEVERAL_ROWS < len(there):
+        return False
+    whole = pd.api.types.is_integer_dtype(there.dtype) and pd.api.types.is_integer_dtype(
+        made.dropna().dtype
+    )
+    texts = pd.api.types.infer_dtype(there) == "string"
+    return (whole or texts) and not set(map(str, there)) & set(map(str, made.dropna()))
 
 
 def _is_number(column: pd.Series[Any]) -> bool:
