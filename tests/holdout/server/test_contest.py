@@ -106,7 +106,7 @@ def test_over_http_a_metric_takes_scores_and_matrices(opened):
         wrong = client.post("/submissions", content=npy(p * 2), headers=head)
         lines = "\n".join(f"{i},{','.join(map(repr, row.tolist()))}" for i, row in enumerate(p))
         text = client.post(
-            "/submissions", content=f"id,a,b,c\n{lines}\n", headers=bearer(token) | CSV
+            "/submissions", content=f"id,0,1,2\n{lines}\n", headers=bearer(token) | CSV
         )
         assert client.get("/board").json()["metric"] == "brier"
     assert {each.json()["score"] for each in (*sent, text)} == {sent[0].json()["score"]}
