@@ -1,5 +1,7 @@
 """Labels that got out are seen, from scores alone; honest leads are not taken for them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -43,6 +45,26 @@ def test_labels_that_many_share_are_found_from_scores(accounts, left):
     shared = {str(team) for team in range(accounts)}
     boards = [board(np.random.default_rng(i), 12, leaked=leaked) for i in range(5)]
     assert sum(shared <= set(audit_leaderboard(one).suspects) for one in boards) >= 4
+
+
+def with_private(seed, left=None):
+    """Return a board with a private part, of which the first account may know all but `left`."""
+    rng = np.random.default_rng(seed)
+    names = np.repeat(np.arange(10), 8)
+    right = 0.85 * np.exp(-0.05 * np.abs(rng.normal(size=10)))[names] + rng.normal(0, 0.005, 80)
+    public, private = (rng.binomial(n, right) / n for n in (2000, 4000))
+    if left is not None:
+        private[7] = 1 - left / 4000
+    history = in_time(None, names, public, n=2000)
+    return replace(history, private=private, n_private=4000)
+
+
+@pytest.mark.parametrize("left", [0, 20])
+def test_private_labels_that_got_out_are_found(left):
+    found = [audit_leaderboard(with_private(seed, left)).suspects for seed in range(5)]
+    assert sum("0" in suspects for suspects in found) >= 4
+    honest = [audit_leaderboard(with_private(seed)).suspects for seed in range(5)]
+    assert sum(map(bool, honest)) <= 1
 
 
 @pytest.mark.slow

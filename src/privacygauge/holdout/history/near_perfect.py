@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.stats import binom, f
 
-from privacygauge.core.checks import Ints
+from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.history.evidence import NEAR_PERFECT, Evidence
 from privacygauge.holdout.history.record import History
@@ -27,7 +27,7 @@ _FEWER = 6.0
 
 
 def near_perfect(history: History) -> tuple[Evidence, ...] | Skipped:
-    """Test the best account, and the best two to ten, for being far ahead.
+    """Test the best account, and the best two to ten, for being far ahead, also in private.
 
     Parameters
     ----------
@@ -48,13 +48,23 @@ def near_perfect(history: History) -> tuple[Evidence, ...] | Skipped:
     m = len(history.names)
     if m < FEWEST:
         return Skipped(NEAR_PERFECT.title, f"needs {FEWEST} accounts, got {m}")
-    best = np.array(
-        [history.rows_of(c)[np.argmax(history.scores[history.rows_of(c)])] for c in range(m)]
-    )
-    wrong = (1 - history.scores[best]) * history.n
+    found = _far_ahead(history, history.scores, history.n)
+    if history.private is not None and history.n_private is not None:
+        # Labels of the private part got out, and the public score shows nothing of it.
+        found += _far_ahead(history, history.private, history.n_private, "in private ")
+    return tuple(found)
+
+
+def _far_ahead(history: History, scores: Floats, n: int, where: str = "") -> list[Evidence]:
+    """Return a test for each number of leading accounts, by scores on n points."""
+    m = len(history.names)
+    rows_of = [history.rows_of(code) for code in range(m)]
+    best = np.array([rows[np.argmax(scores[rows])] for rows in rows_of])
+    wrong = (1 - scores[best]) * n
     order = np.argsort(wrong, kind="stable")
     errors = wrong[order] + 0.5
     steps = np.arange(1, m) * np.diff(np.log(errors))
+    log_errors = np.log((1 - scores) * n + 0.5)
     found = []
     for j in range(1, min(TOGETHER, m - 3) + 1):
         later = steps[j : j + max(NEIGHBOURS, m // 3)]
@@ -63,31 +73,30 @@ def near_perfect(history: History) -> tuple[Evidence, ...] | Skipped:
         if errors[j] >= _FEWER * max(1.0, j / _FRIENDS) * errors[j - 1]:
             ratio = float(steps[j - 1]) / mean if mean > 0 else math.inf
             spaced = float(f.sf(ratio, 2, 2 * len(later)))
-            rate = min(1.0, float(errors[j]) / history.n)
-            counted = float(binom.cdf(math.floor(wrong[order[j - 1]]), history.n, rate))
-            rare = min(1.0, 2 * min(spaced, _jump(history, order[:j], float(errors[j - 1]))))
-            alone = max(rare, min(1.0, m * counted))
-        rows = best[order[:j]]
-        names = tuple(history.names[c] for c in order[:j])
-        says = (
-            f"{1 - wrong[order[j - 1]] / history.n:.4g} where the next account reaches "
-            f"{1 - wrong[order[j]] / history.n:.4g}"
-        )
+            rate = min(1.0, float(errors[j]) / n)
+            counted = float(binom.cdf(math.floor(wrong[order[j - 1]]), n, rate))
+            jump = _jump(history, log_errors, group=order[:j], reached=float(errors[j - 1]))
+            alone = max(min(1.0, 2 * min(spaced, jump)), min(1.0, m * counted))
         found.append(
             Evidence(
                 detector=NEAR_PERFECT,
-                accounts=names,
+                accounts=tuple(history.names[c] for c in order[:j]),
                 p_value=max(alone, 1e-300),
-                says=says,
-                rows=rows,
+                says=(
+                    f"{where}{1 - wrong[order[j - 1]] / n:.4g} where the next account reaches "
+                    f"{1 - wrong[order[j]] / n:.4g}"
+                ),
+                rows=best[order[:j]],
             )
         )
-    return tuple(found)
+    return found
 
 
-def _jump(history: History, group: Ints, reached: float) -> float:
-    """Return the p-value of the jump to few errors, given the improvements of all others."""
-    errors = np.log((1 - history.scores) * history.n + 0.5)
+def _jump(history: History, errors: Floats, group: Ints, reached: float) -> float:
+    """Return the p-value of the jump to few errors, given the improvements of all others.
+
+    `errors` (k,) are the logarithms of each submission's errors.
+    """
     inside = np.isin(history.codes, group)
     first = int(np.flatnonzero(inside & (errors <= math.log(reached) + 1e-9))[0])
     if first == 0:
