@@ -48,6 +48,11 @@ def whole():
     return make_pipeline(columns, DecisionTreeClassifier()).fit(TABLE, TABLE.sick)
 
 
+def of_town():
+    model = make_pipeline(OneHotEncoder(), DecisionTreeClassifier())
+    return model.fit(TABLE[["town"]], TABLE.sick)
+
+
 def train(rows, seed):
     return DecisionTreeClassifier(random_state=seed).fit(AGES.iloc[rows], TABLE.sick[rows])
 
@@ -224,3 +229,9 @@ def test_what_does_not_go_together_gets_one_line(inside, place, tmp_path):
     one_line(inside("logistic", data=str(tmp_path)), "is 2 x 2, ")
     (tmp_path / "b/1.png").write_bytes(b"no image")
     one_line(inside("logistic", data=str(tmp_path)), "b/1.png is damaged or no image")
+
+
+def test_a_fitted_model_of_raw_columns_and_shadow_models_of_numbers_get_one_line(inside):
+    drop = ("--drop", "note", "--drop", "age", "--member", "in", "--fitted", "form_models.py:of_town")
+    done = inside("logistic", drop=drop)
+    one_line(done, "of_town takes 1 features, and --model logistic the 3 numbers")

@@ -49,6 +49,7 @@ from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import ESTIMATORS, Estimator
 from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
+from privacygauge.errors import InputError
 from privacygauge.evaluate.more_models import Foretold, what_more_buy
 from privacygauge.runs.sharing import end_of_sharing
 from privacygauge.runs.store import plan_in, unchecked_code
@@ -366,6 +367,13 @@ def _load_fitted(asked: ClassifierRequest, held: Materials, work: Work) -> Fitte
     model = fitted_model(
         asked.fitted, labels=asked.label_only, anything=isinstance(held.trainer, ByRows)
     )
+    takes = getattr(model, "n_features_in_", None)
+    if takes is not None and isinstance(held.x, np.ndarray) and held.x[0].size != takes:
+        raise InputError(
+            f"--fitted {asked.fitted} takes {takes} features, and --model {asked.model} the "
+            f"{held.x[0].size} numbers that the columns become: give --model FILE.py:NAME with the "
+            "same pipeline as the fitted one, for the shadow models"
+        )
     return Fitted(model, records.member, records.names)
 
 
