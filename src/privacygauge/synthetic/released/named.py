@@ -127,8 +127,8 @@ def identifying_columns(frames: Mapping[str, pd.DataFrame], kept: Sequence[str])
     for name in shared:
         column = pd.concat([frame[name] for frame in sides], ignore_index=True)
         what = _kind(column, [frame[name] for frame in sides])
-        if not what and _is_numbered_anew(name, column, synthetic[name]):
-            what = "anew"
+        if not what and _has_other_ids(name, column, synthetic[name]):
+            what = "renumbered"
         if what:
             found[name] = what
     if len(real.columns) - len(found) < 2:
@@ -156,7 +156,7 @@ _SAID = {
     "comparison of records, and looked for alone (name it categorical to compare it)",
     "number": "column {name!r} numbers the records: it is left out (name it continuous or "
     "categorical to compare it)",
-    "anew": "column {name!r} names records or people, and the synthetic table has other names for "
+    "renumbered": "column {name!r} names records or people, and the synthetic table has other names for "
     "them: it is left out (name it continuous or categorical to compare it)",
     "person": "column {name!r} names people of several rows each, none of whom is on both sides: "
     "it is left out, and rows of one are not taken for independent (as with --unit {name})",
@@ -195,7 +195,7 @@ def _kind(column: pd.Series[Any], sides: Sequence[pd.Series[Any]]) -> str:
     return "" if set(sides[0].dropna()) & set(sides[1].dropna()) else "person"
 
 
-def _is_numbered_anew(name: str, column: pd.Series[Any], made: pd.Series[Any]) -> bool:
+def _has_other_ids(name: str, column: pd.Series[Any], made: pd.Series[Any]) -> bool:
     """Return whether a column is called an id, and the synthetic table has other ids."""
     import pandas as pd
 

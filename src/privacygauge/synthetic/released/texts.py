@@ -21,6 +21,8 @@ _LENGTH = 3
 """Words of a run."""
 _RUN = 4
 """Words of the short runs that longer runs are made of."""
+_WHOLE = 6
+"""Fewest words of a text that is looked for within others."""
 _RARE = 0.01
 """Largest share of the synthetic texts, or three if more, that have a word for it to count by
 itself."""
@@ -73,9 +75,11 @@ def texts_copied(
 
 def _whole_text_hits(released: ReleasedTables, column: TextColumn) -> Hits:
     known = {text for text in column.synthetic if text}
+    among = _contained if column.is_free else None
 
     def found(texts: Texts) -> Bools:
-        return np.array([text in known for text in texts], np.bool_)
+        equal = np.array([text in known for text in texts], np.bool_)
+        return equal if among is None else equal | among(texts, column.synthetic)
 
     units = released.units
     real = found(column.real)
@@ -87,13 +91,35 @@ def _whole_text_hits(released: ReleasedTables, column: TextColumn) -> Hits:
         baseline=np.zeros(len(real), np.bool_),
         meaning=(
             f"the text of a record in {column.name} is looked for, and found where a synthetic "
-            "record has it as it is"
+            "record has it as it is" + (", alone or among other words" if column.is_free else "")
         ),
         attack_unit=units[0],
         control_unit=None if column.holdout is None else units[1],
         baseline_unit=units[0],
         notes=released.notes,
     )
+
+
+def _contained(texts: Texts, made: Texts) -> Bools:
+    """Return which texts a synthetic text contains, (n,), word for word and in one piece.
+
+    Texts of fewer words than `_WHOLE` are left out: what is so short stands in many texts.
+    """
+    words = [_WORD.findall(text or "") for text in made]
+    whole = [f" {' '.join(some)} " for some in words]
+    places: dict[tuple[str, ...], list[int]] = {}
+    for place, text in enumerate(made):
+        for run in dict.fromkeys(_runs_of(text)):
+            places.setdefault(run, []).append(place)
+    found = np.zeros(len(texts), np.bool_)
+    for row, text in enumerate(texts):
+        runs = _runs_of(text)
+        if len(runs) > _WHOLE - _RUN:
+            piece = f" {' '.join(_WORD.findall(text))} "
+            # Whatever contains the text has its rarest run of words.
+            rarest = min((places.get(run, []) for run in runs), key=len)
+            found[row] = any(piece in whole[place] for place in rarest)
+    return found
 
 
 def _parts(
