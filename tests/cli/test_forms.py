@@ -232,6 +232,7 @@ def test_what_does_not_go_together_gets_one_line(inside, place, tmp_path):
 
 
 def test_a_fitted_model_of_raw_columns_and_shadow_models_of_numbers_get_one_line(inside):
-    drop = ("--drop", "note", "--drop", "age", "--member", "in", "--fitted", "form_models.py:of_town")
+    left = ("--drop", "note", "--drop", "age")
+    drop = (*left, "--member", "in", "--fitted", "form_models.py:of_town")
     done = inside("logistic", drop=drop)
     one_line(done, "of_town takes 1 features, and --model logistic the 3 numbers")

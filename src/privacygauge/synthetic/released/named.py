@@ -156,8 +156,8 @@ _SAID = {
     "comparison of records, and looked for alone (name it categorical to compare it)",
     "number": "column {name!r} numbers the records: it is left out (name it continuous or "
     "categorical to compare it)",
-    "renumbered": "column {name!r} names records or people, and the synthetic table has other names for "
-    "them: it is left out (name it continuous or categorical to compare it)",
+    "renumbered": "column {name!r} names records or people, and the synthetic table has other "
+    "names for them: it is left out (name it continuous or categorical to compare it)",
     "person": "column {name!r} names people of several rows each, none of whom is on both sides: "
     "it is left out, and rows of one are not taken for independent (as with --unit {name})",
 }
