@@ -8,7 +8,7 @@ from privacygauge.errors import InputError
 from privacygauge.language.likelihoods import token_log_probabilities
 from privacygauge.language.loading import model_kind
 from privacygauge.language.model import load_causal
-from tests.language.tiny_models import byte_pairs, made_texts, module, quiet, saved
+from tests.language.tiny_models import byte_pairs, made_texts, quiet, saved
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -144,12 +144,12 @@ def test_a_padding_token_without_a_row_of_the_weights_is_left_out(tmp_path):
 
 def test_an_adapter_with_tokens_of_its_own_answers_as_the_trained_model_does(tmp_path):
     peft = pytest.importorskip("peft")
-    from transformers import AutoTokenizer
+    from transformers import AutoModelForCausalLM, AutoTokenizer
 
     base = saved(tmp_path / "base", "gpt2", tokenizer=byte_pairs(framed=False))
     tokenizer = AutoTokenizer.from_pretrained(base)
     tokenizer.add_special_tokens({"additional_special_tokens": ["<|note|>"]})
-    grown = module("gpt2", vocab=VOCABULARY)
+    grown = AutoModelForCausalLM.from_pretrained(base)
     grown.resize_token_embeddings(len(tokenizer), mean_resizing=False)
     how = peft.LoraConfig(
         r=2, target_modules=["c_attn"], modules_to_save=["wte", "lm_head"], fan_in_fan_out=True
