@@ -75,7 +75,7 @@ def texts_copied(
 
 def _whole_text_hits(released: ReleasedTables, column: TextColumn) -> Hits:
     known = {text for text in column.synthetic if text}
-    among = _contained if column.is_free else None
+    among = _stands_within if column.is_free else None
 
     def found(texts: Texts) -> Bools:
         equal = np.array([text in known for text in texts], np.bool_)
@@ -100,7 +100,7 @@ def _whole_text_hits(released: ReleasedTables, column: TextColumn) -> Hits:
     )
 
 
-def _contained(texts: Texts, made: Texts) -> Bools:
+def _stands_within(texts: Texts, made: Texts) -> Bools:
     """Return which texts a synthetic text contains, (n,), word for word and in one piece.
 
     Texts of fewer words than `_WHOLE` are left out: what is so short stands in many texts.
