@@ -304,6 +304,10 @@ def test_the_page_is_sound(name, made):
     assert page.tags["script"] == page.tags["img"] == 0
 
 
+def test_titles_are_words_and_no_names_of_the_code(name):
+    assert not re.search("[a-z][A-Z]", of(name).title)
+
+
 def test_every_number_is_the_same_in_all_forms(name):
     report = of(name)
     page = " ".join(parsed(name).text)

@@ -47,7 +47,7 @@ def report(f: ClassifierResult) -> Report:
     questions = measures.questions_section(f.questions)
     return Report(
         "classifier",
-        "ClassifierResult of a classifier",
+        "Audit of a classifier",
         about=About(
             "A model, by what it answers about single records",
             f"Somebody who holds a record guesses: {f.game.question}",
