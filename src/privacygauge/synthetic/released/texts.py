@@ -75,19 +75,20 @@ def texts_copied(
 
 def _whole_text_hits(released: ReleasedTables, column: TextColumn) -> Hits:
     known = {text for text in column.synthetic if text}
-    among = _stands_within if column.is_free else None
-
-    def found(texts: Texts) -> Bools:
-        equal = np.array([text in known for text in texts], np.bool_)
-        return equal if among is None else equal | among(texts, column.synthetic)
-
+    n = len(column.real)
+    texts = column.real
+    if column.holdout is not None:
+        texts = np.concatenate([texts, column.holdout])
+    found = np.array([text in known for text in texts], np.bool_)
+    if column.is_free:
+        found |= _stands_within(texts, column.synthetic)
+    real = found[:n]
     units = released.units
-    real = found(column.real)
     return Hits(
         "linkability",
         variant=f"copied {'text' if column.is_free else 'name'}: {column.name}",
         attack=real,
-        control=None if column.holdout is None else found(column.holdout),
+        control=None if column.holdout is None else found[n:],
         baseline=np.zeros(len(real), np.bool_),
         meaning=(
             f"the text of a record in {column.name} is looked for, and found where a synthetic "
