@@ -26,6 +26,8 @@ from privacygauge.holdout.transcripts import (
 
 # A gain of the step itself is not enough, however the subtraction rounds.
 _ROUNDING = 1e-12
+_DECIMALS = 12
+"""Decimals of a value on display: further ones come from the arithmetic alone."""
 _LEAST = 1e-6
 """Smallest error that is told from 0."""
 
@@ -60,7 +62,8 @@ class Ladder(Memoryless):
         first = state.shown is None
         before = -math.inf if state.shown is None else state.shown
         rises = first or loss < (1.0 - before) - self.step - _ROUNDING
-        reached = 1.0 - self.step * math.floor(loss / self.step + 0.5)
+        rounded = self.step * math.floor(loss / self.step + 0.5)
+        reached = round(1.0 - rounded, _DECIMALS)
         shown = reached if rises else before
         return max(0.0, shown), replace(state, shown=shown, spent=state.spent + rises)
 
