@@ -95,6 +95,13 @@ class SyntheticRequest(TableRequest):
         "Number of attempts at singling out, linking and inferring. Default: as many as "
         "--half-width needs.",
     )
+    what_if: int = _released_option(
+        "N",
+        "Audit the table again without each of the N columns that tell people apart best, and with "
+        "coarser values of each: what would it do to the leak, and to the table's use? Takes up to "
+        "2 N + 1 times as long.",
+        default=0,
+    )
     related: tuple[str, ...] = asks(
         "REAL[,SYNTHETIC,HOLDOUT]",
         "Further rows of the same people, such as their visits: a table beside each, joined to one "
@@ -396,6 +403,7 @@ def _of_table(asked: SyntheticRequest, work: Work) -> ReleasedAudit:
             unit=column_named(real, asked.unit, "--unit"),
             holdout_unit=None if holdout is None else column_named(holdout, asked.unit, "--unit"),
             show=asked.show,
+            what_if=asked.what_if,
             progress=progress,
             **asked.told("synthetic", {"real" if x == "data" else x: files[x] for x in files}),
         )

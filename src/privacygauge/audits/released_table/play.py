@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,18 +11,20 @@ from numpy.typing import ArrayLike
 
 from privacygauge.audits.released_table.result import (
     ReleasedResult,
+    TriedChange,
     no_control,
 )
 from privacygauge.audits.released_table.says import report
 from privacygauge.audits.released_table.sections import plot_risks, plot_roc
 from privacygauge.audits.running import Running
 from privacygauge.core import checks
-from privacygauge.core.estimate import Skipped
+from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.played import GameDescription, Records
 from privacygauge.report import direction
 from privacygauge.report.numbers import percent
 from privacygauge.report.values import Report
 from privacygauge.runs.execute import Progress
+from privacygauge.synthetic.released.changes import possible_changes
 from privacygauge.synthetic.released.copies import copied_beyond
 from privacygauge.synthetic.released.hits import HALF_WIDTH
 from privacygauge.synthetic.released.judged import judged_names
@@ -83,6 +86,7 @@ def audit_released(
     unit: ArrayLike | None = None,
     holdout_unit: ArrayLike | None = None,
     show: Sequence[str] = (),
+    what_if: int = 0,
     seed: int = 0,
     level: float = 0.95,
     command: str = "audit_released",
@@ -127,6 +131,10 @@ def audit_released(
         holdout record: records of one are never taken for independent.
     show : sequence of str
         Columns to print next to the riskiest records; none otherwise.
+    what_if : int
+        Number of columns that the audit is repeated without, and with coarser values of, to show
+        what each change does to the leak and to the use of the table: those that tell people apart
+        best, by their entropy. Each takes up to two further audits.
     seed, level, command, provenance
         As in `audit_model`.
     progress : callable, optional
@@ -179,9 +187,39 @@ def audit_released(
     asked.tried(tables)  # what is wrong is said before any work
     tables, of_units = with_people(tables, ids if unit is None else unit, holdout_unit)
     require_common(tables.real, tables.synthetic, len(np.unique(tables.units[0])))
-    found = measure_release(
-        tables, asked, names=named, label=label, parts=parts, seed=seed, progress=progress
-    )
+    checks.at_least(0, what_if=what_if)
+    changes = possible_changes(tables, what_if, kept=() if label is None else (label,))
+
+    def measure(changed: ReleasedTables, without: Sequence[str], turn: int) -> ReleasedAudit:
+        found = measure_release(
+            changed,
+            asked.leaving_out(without),
+            names=named,
+            label=label,
+            parts={
+                name: [column for column in columns if column not in without]
+                for name, columns in (parts or {}).items()
+            },
+            seed=seed,
+            progress=_progress_of_turn(progress, turn, 1 + len(changes)),
+        )
+        shown = [column for column in show if column not in without]
+        return _audit_of(found, running, of_units=of_units, show=shown)
+
+    found = measure(tables, (), 0)
+    if not changes:
+        return found
+    tried = [
+        _tried(change.name, measure(change.tables, change.without, turn), found)
+        for turn, change in enumerate(changes, 1)
+    ]
+    return replace(found, changes=tuple(tried))
+
+
+def _audit_of(
+    found: ReleaseMeasurement, running: Running, of_units: Sequence[str], show: Sequence[str]
+) -> ReleasedAudit:
+    """Return the audit of what was measured."""
     played = found.played
     left_out = no_control(found.release)
     unplayed = Skipped("membership attacks", left_out or f"no holdout: {NO_CONTROL}")
@@ -197,6 +235,46 @@ def audit_released(
         game=unplayed if played is None else _game(played),
         records=None if played is None else _records(found, played, show),
     )
+
+
+def _tried(change: str, after: ReleasedAudit, before: ReleasedAudit) -> TriedChange:
+    """Return what a change did to the leak and to the use of a table."""
+    report = after.report()
+    (beyond,) = (one.found for one in report.measures if one.name == "beyond")
+    aucs = [
+        {} if isinstance(learnt, Skipped) else {one.label: one.synthetic_auc for one in learnt}
+        for audit in (before, after)
+        for learnt in [
+            audit.utility if isinstance(audit.utility, Skipped) else audit.utility.learnt
+        ]
+    ]
+    # A column that is left out is no label any more: the same ones are compared.
+    labels = [label for label in aucs[0] if label in aucs[1]]
+    auc_before, auc = (
+        float(np.mean([each[label] for label in labels])) if labels else None for each in aucs
+    )
+    return TriedChange(
+        change,
+        grade=report.verdict.grade.word,
+        beyond=beyond if isinstance(beyond, Estimate | Skipped) else Skipped("beyond", "unknown"),
+        auc=auc,
+        auc_before=auc_before,
+    )
+
+
+def _progress_of_turn(progress: Progress | None, turn: int, turns: int) -> Progress | None:
+    """Return the progress of one of several audits, as that of all of them."""
+    if progress is None or turns == 1:
+        return progress
+
+    def tell(done: int, of_all: int) -> None:
+        progress(turn * _PARTS + _PARTS * done // of_all, turns * _PARTS)
+
+    return tell
+
+
+_PARTS = 100
+"""Steps of the progress of one of several audits."""
 
 
 def _records(found: ReleaseMeasurement, played: Membership, show: Sequence[str]) -> Records:

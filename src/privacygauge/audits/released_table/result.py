@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privacygauge.core.estimate import Skipped
+from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.played import Attacks, GameDescription, Records
 from privacygauge.report.numbers import percent, plain
@@ -92,6 +92,23 @@ def no_control(release: Release) -> str | None:
     return None if release.overlap is None else said_of(release.overlap)
 
 
+@dataclass(frozen=True)
+class TriedChange:
+    """A change of the table, and the audit of the table after it."""
+
+    change: str
+    """The change in words, such as ``without 'age'``."""
+    grade: str
+    """Word of the verdict's grade."""
+    beyond: Estimate | Skipped
+    """What goes furthest beyond the holdout after it; Skipped where nothing was compared."""
+    auc: float | None
+    """Mean AUC of forests that learn from the changed synthetic table, tested on real records that
+    were changed alike; None where none could be compared."""
+    auc_before: float | None
+    """The same labels' mean AUC with the table as it is."""
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ReleasedResult(Reported, Release):
     """Values that a `ReleasedAudit` reports."""
@@ -102,6 +119,8 @@ class ReleasedResult(Reported, Release):
     """The membership game; Skipped without a holdout."""
     records: Records | None
     """The scores of every judged record; None without a holdout."""
+    changes: tuple[TriedChange, ...] = ()
+    """Changes that were tried, in the order of the columns; empty unless asked for."""
 
     @property
     def membership(self) -> Attacks | None:

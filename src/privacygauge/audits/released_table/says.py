@@ -111,6 +111,9 @@ def _sections(f: ReleasedResult, shown: Riskiest | None) -> Iterator[Section]:
     near = tuple(sections.closest(f))
     yield Section("closest", "Distances to the closest record", near, "Distances")
     yield Section("use", "What the table is good for", tuple(sections.utility_section(f)), "Use")
+    if f.changes:
+        tried = tuple(sections.changes_section(f))
+        yield Section("changes", "What changes would do", tried, "Changes")
     if shown is not None:
         risky = tuple(sections.records(shown))
         yield Section("records", "The riskiest records", risky, "Riskiest records")
@@ -335,8 +338,9 @@ def _terms(f: ReleasedResult) -> dict[str, str]:
 def _data(f: ReleasedResult) -> dict[str, Json]:
     """Return the keys of ``report.json`` that only this kind of report has.
 
-    ``risk`` is a list of the forms of the three risks. Without a holdout there are no attacks, and
-    what needs one is None. Scores and contents of single records are not in it.
+    ``risk`` is a list of the forms of the three risks, ``changes`` of the changes that were tried.
+    Without a holdout there are no attacks, and what needs one is None. Scores and contents of
+    single records are not in it.
     """
     pairs = zip(f.risks, f.corrected.risks, f.corrected.points, strict=True)
     used = f.utility if isinstance(f.utility, Skipped) else f.utility.to_dict()
@@ -369,4 +373,5 @@ def _data(f: ReleasedResult) -> dict[str, Json]:
         "order": values_of(f.corrected.order),
         "closest": {"warning": NO_EVIDENCE, "facts": values_of(f.closest)},
         "utility": values_of(used),
+        "changes": values_of(f.changes),
     }

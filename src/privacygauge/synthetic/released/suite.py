@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -298,6 +298,12 @@ class TableOptions:
     half_width: float
     level: float
     n_parts: int
+
+    def leaving_out(self, columns: Sequence[str]) -> TableOptions:
+        """Return the options of tables without some columns."""
+        if self.secrets is None:
+            return self
+        return replace(self, secrets=[name for name in self.secrets if name not in columns])
 
     def n_secrets(self, tables: ReleasedTables) -> int:
         """Return the number of secret columns, where there is another to infer them from."""

@@ -1,0 +1,145 @@
+"""Changes of a table before it is released: columns that are left out, or made coarser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from privacygauge.core.checks import Floats
+from privacygauge.synthetic.released.tables import ReleasedTables, select_columns
+from privacygauge.synthetic.table import Table
+
+STEPS = 10
+"""Number of values that a coarser column has, at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """Tables after a change, all of them alike."""
+
+    name: str
+    """The change in words, such as ``without 'age'``."""
+    without: tuple[str, ...]
+    """Names of the columns that are left out."""
+    tables: ReleasedTables
+    """Tables after the change."""
+
+
+def possible_changes(
+    tables: ReleasedTables, most: int, kept: Sequence[str] = ()
+) -> tuple[Change, ...]:
+    """Return changes of the columns that tell people apart best.
+
+    Each of these columns is left out, and each is made coarser where it has more than ten values:
+    numbers and dates in ten steps with equally many synthetic rows, the nine most frequent
+    categories beside one for all others. The last change makes all of them coarser together.
+
+    Parameters
+    ----------
+    tables : ReleasedTables
+    most : int
+        Number of columns to change, those of the highest entropy among the real records.
+    kept : sequence of str
+        Columns that stay as they are.
+    """
+    columns = [name for name in _by_entropy(tables) if name not in kept][:most]
+    found = []
+    together = tables
+    coarser = []
+    for name in columns:
+        found.extend(_without(tables, name))
+        after = _coarser(tables, name)
+        if after is not None:
+            found.append(Change(f"{name!r} in {STEPS} steps", (), after))
+            coarser.append(name)
+            together = _coarser(together, name) or together
+    if len(coarser) > 1:
+        found.append(Change(f"{_listed(coarser)} in {STEPS} steps each", (), together))
+    return tuple(found)
+
+
+def _by_entropy(tables: ReleasedTables) -> list[str]:
+    """Return the columns, those whose values tell most of who somebody is first."""
+    written = {text.name: np.array([str(one) for one in text.real]) for text in tables.texts}
+    values = dict(zip(tables.schema.names, tables.real.values.T, strict=True))
+    entropy = {
+        name: _entropy(np.unique(column, return_counts=True)[1])
+        for name, column in (written | values).items()
+    }
+    return sorted(entropy, key=lambda name: -entropy[name])
+
+
+def _entropy(counts: np.ndarray) -> float:
+    share = counts / counts.sum()
+    return float(-(share * np.log(share)).sum())
+
+
+def _without(tables: ReleasedTables, name: str) -> Iterator[Change]:
+    """Yield the tables without a column, if another one is left."""
+    told = f"without {name!r}"
+    texts = tuple(text for text in tables.texts if text.name != name)
+    if len(texts) < len(tables.texts):
+        yield Change(told, (name,), replace(tables, texts=texts))
+    elif len(tables.schema.names) > 1:
+        places = [j for j, other in enumerate(tables.schema.names) if other != name]
+        left = {which: select_columns(table, places) for which, table in tables.tables().items()}
+        yield Change(told, (name,), replace(tables, **left))
+
+
+def _coarser(tables: ReleasedTables, name: str) -> ReleasedTables | None:
+    """Return the tables with a coarser column; None where it has ten values or is free text."""
+    if name not in tables.schema.names:
+        return None
+    j = tables.schema.names.index(name)
+    column = tables.schema.columns[j]
+    made = tables.synthetic.values[:, j]
+    made = made[~np.isnan(made)]
+    everywhere = np.concatenate([table.values[:, j] for table in tables.tables().values()])
+    if len(made) == 0 or len(np.unique(everywhere[~np.isnan(everywhere)])) <= STEPS:
+        return None
+    after: dict[str, Table] = {}
+    for which, table in tables.tables().items():
+        values = table.values.copy()
+        if column.is_number:
+            values[:, j] = _in_steps(values[:, j], made)
+            # Steps of whole numbers, such as dates, stand at whole numbers.
+            if tables.schema.limits[2][j]:
+                values[:, j] = np.rint(values[:, j])
+        else:
+            values[:, j] = _frequent(values[:, j], made, len(column.categories))
+        after[which] = replace(table, values=values)
+    return replace(tables, **after)
+
+
+def _in_steps(values: Floats, made: Floats) -> Floats:
+    """Return for each number the median of the released ones in its step."""
+    edges = np.unique(np.quantile(made, np.arange(1, STEPS) / STEPS))
+    step_of_made = np.searchsorted(edges, made, side="right")
+    steps = np.arange(len(edges) + 1)
+    # A step without released numbers stands at its nearest edge.
+    at = np.array(
+        [
+            np.median(made[step_of_made == step])
+            if (step_of_made == step).any()
+            else edges[min(step, len(edges) - 1)]
+            for step in steps
+        ]
+    )
+    found = at[np.searchsorted(edges, values, side="right")]
+    return np.where(np.isnan(values), np.nan, found)
+
+
+def _frequent(values: Floats, made: Floats, n_categories: int) -> Floats:
+    """Return the codes of the nine most frequent released categories, and one for all others."""
+    counts = np.bincount(made.astype(np.int64), minlength=n_categories)[:n_categories]
+    order = np.argsort(-counts, kind="stable")
+    code = np.arange(n_categories + 1.0)  # the last one stands for a missing category
+    code[order[STEPS - 1 :]] = order[STEPS - 1]
+    return code[values.astype(np.int64)]
+
+
+def _listed(names: Sequence[str]) -> str:
+    *first, last = (repr(name) for name in names)
+    return f"{', '.join(first)} and {last}"
