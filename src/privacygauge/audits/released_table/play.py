@@ -189,6 +189,7 @@ def audit_released(
     require_common(tables.real, tables.synthetic, len(np.unique(tables.units[0])))
     checks.at_least(0, what_if=what_if)
     changes = possible_changes(tables, what_if, kept=() if label is None else (label,))
+    turns = 1 + len(changes)
 
     def measure(changed: ReleasedTables, without: Sequence[str], turn: int) -> ReleasedAudit:
         found = measure_release(
@@ -201,7 +202,9 @@ def audit_released(
                 for name, columns in (parts or {}).items()
             },
             seed=seed,
-            progress=_progress_of_turn(progress, turn, 1 + len(changes)),
+            progress=None
+            if progress is None
+            else lambda done, n: progress(turn * n + done, turns * n),
         )
         shown = [column for column in show if column not in without]
         return _audit_of(found, running, of_units=of_units, show=shown)
@@ -210,7 +213,7 @@ def audit_released(
     if not changes:
         return found
     tried = [
-        _tried(change.name, measure(change.tables, change.without, turn), found)
+        _compare_change(change.name, measure(change.tables, change.without, turn), found)
         for turn, change in enumerate(changes, 1)
     ]
     return replace(found, changes=tuple(tried))
@@ -237,7 +240,7 @@ def _audit_of(
     )
 
 
-def _tried(change: str, after: ReleasedAudit, before: ReleasedAudit) -> TriedChange:
+def _compare_change(change: str, after: ReleasedAudit, before: ReleasedAudit) -> TriedChange:
     """Return what a change did to the leak and to the use of a table."""
     report = after.report()
     (beyond,) = (one.found for one in report.measures if one.name == "beyond")
@@ -260,21 +263,6 @@ def _tried(change: str, after: ReleasedAudit, before: ReleasedAudit) -> TriedCha
         auc=auc,
         auc_before=auc_before,
     )
-
-
-def _progress_of_turn(progress: Progress | None, turn: int, turns: int) -> Progress | None:
-    """Return the progress of one of several audits, as that of all of them."""
-    if progress is None or turns == 1:
-        return progress
-
-    def tell(done: int, of_all: int) -> None:
-        progress(turn * _PARTS + _PARTS * done // of_all, turns * _PARTS)
-
-    return tell
-
-
-_PARTS = 100
-"""Steps of the progress of one of several audits."""
 
 
 def _records(found: ReleaseMeasurement, played: Membership, show: Sequence[str]) -> Records:

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.stats import entropy
 
+from privacygauge.core import checks
 from privacygauge.core.checks import Floats
 from privacygauge.synthetic.released.tables import ReleasedTables, select_columns
 from privacygauge.synthetic.table import Table
@@ -56,7 +58,8 @@ def possible_changes(
             coarser.append(name)
             together = _coarser(together, name) or together
     if len(coarser) > 1:
-        found.append(Change(f"{_listed(coarser)} in {STEPS} steps each", (), together))
+        named = checks.short_list(map(repr, coarser), most)
+        found.append(Change(f"{named} in {STEPS} steps each", (), together))
     return tuple(found)
 
 
@@ -64,16 +67,11 @@ def _by_entropy(tables: ReleasedTables) -> list[str]:
     """Return the columns, those whose values tell most of who somebody is first."""
     written = {text.name: np.array([str(one) for one in text.real]) for text in tables.texts}
     values = dict(zip(tables.schema.names, tables.real.values.T, strict=True))
-    entropy = {
-        name: _entropy(np.unique(column, return_counts=True)[1])
+    found = {
+        name: float(entropy(np.unique(column, return_counts=True)[1]))
         for name, column in (written | values).items()
     }
-    return sorted(entropy, key=lambda name: -entropy[name])
-
-
-def _entropy(counts: np.ndarray) -> float:
-    share = counts / counts.sum()
-    return float(-(share * np.log(share)).sum())
+    return sorted(found, key=lambda name: -found[name])
 
 
 def _without(tables: ReleasedTables, name: str) -> Iterator[Change]:
@@ -99,6 +97,13 @@ def _coarser(tables: ReleasedTables, name: str) -> ReleasedTables | None:
     everywhere = np.concatenate([table.values[:, j] for table in tables.tables().values()])
     if len(made) == 0 or len(np.unique(everywhere[~np.isnan(everywhere)])) <= STEPS:
         return None
+    # The nine most frequent released categories keep their codes; the last code is a missing one.
+    n_categories = len(column.categories)
+    code = np.arange(n_categories + 1.0)
+    if not column.is_number:
+        counts = np.bincount(made.astype(np.int64), minlength=n_categories)[:n_categories]
+        order = np.argsort(-counts, kind="stable")
+        code[order[STEPS - 1 :]] = order[STEPS - 1]
     after: dict[str, Table] = {}
     for which, table in tables.tables().items():
         values = table.values.copy()
@@ -108,7 +113,7 @@ def _coarser(tables: ReleasedTables, name: str) -> ReleasedTables | None:
             if tables.schema.limits[2][j]:
                 values[:, j] = np.rint(values[:, j])
         else:
-            values[:, j] = _frequent(values[:, j], made, len(column.categories))
+            values[:, j] = code[values[:, j].astype(np.int64)]
         after[which] = replace(table, values=values)
     return replace(tables, **after)
 
@@ -129,17 +134,3 @@ def _in_steps(values: Floats, made: Floats) -> Floats:
     )
     found = at[np.searchsorted(edges, values, side="right")]
     return np.where(np.isnan(values), np.nan, found)
-
-
-def _frequent(values: Floats, made: Floats, n_categories: int) -> Floats:
-    """Return the codes of the nine most frequent released categories, and one for all others."""
-    counts = np.bincount(made.astype(np.int64), minlength=n_categories)[:n_categories]
-    order = np.argsort(-counts, kind="stable")
-    code = np.arange(n_categories + 1.0)  # the last one stands for a missing category
-    code[order[STEPS - 1 :]] = order[STEPS - 1]
-    return code[values.astype(np.int64)]
-
-
-def _listed(names: Sequence[str]) -> str:
-    *first, last = (repr(name) for name in names)
-    return f"{', '.join(first)} and {last}"

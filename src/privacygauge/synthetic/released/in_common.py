@@ -186,11 +186,13 @@ def nearest_in_common(records: Table, made: Table) -> Floats:
     records, made : Table
         Tables of one schema; a missing value agrees with a missing one alone.
     """
-    return np.asarray(nearest_of_each(records, (made,))[0])
+    return np.asarray(nearest_of_each(records, (made,))[0][0])
 
 
-def nearest_of_each(records: Table, tables: Sequence[Table]) -> Floats:
-    """Return (t, n) the largest weight of near values that each record shares, by table.
+def nearest_of_each(records: Table, tables: Sequence[Table]) -> tuple[Floats, Ints]:
+    """Return the largest weight of near values that each record shares by table, and the row.
+
+    Both are (t, n); rows are those of all tables, one after the other, and of equal ones the first.
 
     As `nearest_in_common`; how rare values are is counted in the records and all tables together.
 
@@ -212,14 +214,19 @@ def nearest_of_each(records: Table, tables: Sequence[Table]) -> Floats:
         )
     ]
     found = np.zeros((len(tables), len(records)))
+    places = np.zeros(found.shape, np.int64)
+    ends = [*begins[1:].tolist(), len(others)]
     step = max(1, _CELLS // len(others))
     for begin in range(0, len(records), step):
         rows = slice(begin, begin + step)
         score = np.zeros((len(found[0, rows]), len(others)), np.float32)
         for column in columns:
             column.add(score, rows, worth)
-        found[:, rows] = np.maximum.reduceat(score, begins, axis=1).T
-    return found
+        for i, (first, end) in enumerate(zip(begins.tolist(), ends, strict=True)):
+            nearest = score[:, first:end].argmax(axis=1)
+            places[i, rows] = first + nearest
+            found[i, rows] = score[np.arange(len(score)), first + nearest]
+    return found, places
 
 
 @dataclass(frozen=True, eq=False)

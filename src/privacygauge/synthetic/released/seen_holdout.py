@@ -14,7 +14,7 @@ from scipy.stats import beta
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.synthetic.released.in_common import nearest_of_each
 from privacygauge.synthetic.released.linkability import FEWEST_COLUMNS
-from privacygauge.synthetic.released.tables import ReleasedTables, draw_rows
+from privacygauge.synthetic.released.tables import ReleasedTables, draw_rows, stack_tables
 from privacygauge.synthetic.table import Table
 
 MOST = 1_000
@@ -48,7 +48,8 @@ def seen_nearly(released: ReleasedTables, rng: np.random.Generator) -> Ints:
 
     Notes
     -----
-    Of the people in the holdout who have most in common with anybody, the lower end of the share
+    A row of a table counts for one person, the one with most in common with it. Of the people in the
+    holdout who have most in common with anybody, the lower end of the share
     for whom that is a synthetic row must be above `UNSEEN` (Clopper-Pearson). Where the synthetic
     rows were drawn from the population, it is one half.
 
@@ -63,28 +64,41 @@ def seen_nearly(released: ReleasedTables, rng: np.random.Generator) -> Ints:
     n = min(MOST, len(released.synthetic), len(released.real))
     tables = [table[draw_rows(len(table), n, rng)] for table in (released.synthetic, released.real)]
     # A generator that moves numbers has frequent values where people have rare ones, and the other
-    # way round: real numbers take those of the synthetic rows, rank by rank, so that only how
-    # columns go together can be nearer to somebody.
-    tables[1] = with_numbers_of(tables[1], tables[0], rng)
+    # way round: both take the numbers of both, rank by rank, so that only how columns go together
+    # can be nearer to somebody. One alone would be shuffled where its numbers are equal.
+    together = stack_tables(*tables)
+    tables = [with_numbers_of(table, together, rng) for table in tables]
     asked = draw_rows(len(released.holdout), MOST, rng)
-    score = nearest_of_each(released.holdout[asked], tables)
+    score, places = nearest_of_each(released.holdout[asked], tables)
     most = score.max(axis=0) + 1e-9 * rng.random(len(asked))
     order = np.argsort(-most, kind="stable")
     # A person counts once, by the row with most in common.
     _, first = np.unique(released.units[1][asked][order], return_index=True)
     order = order[np.sort(first)]
     nearer = score[0] > score[1]
+    # Of all people whom one row comes nearest to, such as those who share a rare value with it, one
+    # counts: they lie on the same side by the same chance.
+    row = np.where(nearer, places[0], places[1])
+    order = _first_of_each(row, order)
     for share in FIRST:
         some = order[: max(1, round(share * len(order)))]
         found = some[nearer[some]]
         low = beta.ppf(1 - SURE, len(found), len(some) - len(found) + 1) if len(found) else 0.0
         if low > UNSEEN:
             return np.sort(asked[found])
+    far_first = np.argsort(-np.abs(score[0] - score[1]), kind="stable")
+    order = far_first[np.isin(far_first, order)]
     nearer_by = (score[0] - score[1])[order]
     if _reaches_far(nearer_by) and _reaches_far(nearer_by - np.median(nearer_by)):
         far = np.argsort(-np.abs(nearer_by), kind="stable")[: FOREMOST[0][0]]
         return np.sort(asked[order[far[nearer_by[far] > 0]]])
     return none
+
+
+def _first_of_each(row: Ints, order: Ints) -> Ints:
+    """Return those of an order that are the first ones with their row."""
+    _, first = np.unique(row[order], return_index=True)
+    return order[np.sort(first)]
 
 
 def with_numbers_of(table: Table, other: Table, rng: np.random.Generator) -> Table:
