@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from privacygauge.audits.released_table.play import audit_released
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.released.overlap import with_people
 from privacygauge.synthetic.released.several_rows import constant_columns, rows_of_people
@@ -125,3 +126,48 @@ def test_strangers_who_share_much_are_nobodys_rows() -> None:
             3_000, 600, p=np.exp(older["age"] / 10) / np.exp(older["age"] / 10).sum()
         )
         assert constant_columns(*both(older.iloc[np.unique(drawn)], other)) is None
+
+
+def stays(rng, n_people):
+    """Return visits of people of whom the birthday alone tells who they are."""
+    person = np.repeat(np.arange(n_people), rng.poisson(3, n_people) + 1)
+    n = len(person)
+    born = np.datetime64("1940-01-01") + rng.integers(0, 60 * 365, n_people)
+    weight = 1 / (np.arange(140) + 1.0)
+    return pd.DataFrame(
+        {
+            "born": born[person].astype(str),
+            "sex": rng.choice(["F", "M"], n_people)[person],
+            "seconds": rng.integers(0, 3 * 365 * 86_400, n),
+            "code": np.char.add("D", rng.choice(140, n, p=weight / weight.sum()).astype(str)),
+            "days": rng.geometric(0.3, n),
+            "cost": rng.gamma(2, 800, n).round(2),
+        }
+    )
+
+
+@pytest.mark.parametrize("columns", [["born", "sex"], ["born"]])
+def test_people_are_recognised_by_a_birthday_alone(columns: list[str]) -> None:
+    for seed in range(times(6)):
+        rng = np.random.default_rng(seed)
+        frames = [stays(rng, 300)[[*columns, "seconds", "code", "days", "cost"]] for _ in range(2)]
+        assert constant_columns(*both(*frames)) == (0,)
+
+
+def test_days_of_other_years_are_no_people() -> None:
+    for seed in range(times(6)):
+        rng = np.random.default_rng(seed)
+        frames = [stays(rng, 300).drop(columns="born") for _ in range(2)]
+        for frame, first in zip(frames, (0, 400), strict=True):
+            frame["day"] = first + rng.integers(0, 300, len(frame))
+        assert constant_columns(*both(*frames)) is None
+
+
+@pytest.mark.slow
+def test_visits_of_other_people_are_no_leak_although_nobody_is_named() -> None:
+    for seed in range(times(8)):
+        rng = np.random.default_rng(seed)
+        real, made, holdout = (stays(rng, 300) for _ in range(3))
+        found = audit_released(real, made, holdout, attempts=100, seed=seed)
+        assert found.report().verdict.grade.word in ("cannot be told", "no leak found")
+        assert any("--unit" in warning for warning in found.warnings)

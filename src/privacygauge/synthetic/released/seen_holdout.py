@@ -48,9 +48,9 @@ def seen_nearly(released: ReleasedTables, rng: np.random.Generator) -> Ints:
 
     Notes
     -----
-    A row of a table counts for one person, the one with most in common with it. Of the people in the
-    holdout who have most in common with anybody, the lower end of the share
-    for whom that is a synthetic row must be above `UNSEEN` (Clopper-Pearson). Where the synthetic
+    A row of a table counts for one person, the one with most in common with it. Of the people in
+    the holdout who have most in common with anybody, the lower end of the share for whom that is a
+    synthetic row must be above `UNSEEN` (Clopper-Pearson). Where the synthetic
     rows were drawn from the population, it is one half.
 
     Few copies are found by how far they go: a copy with noise has far more in common with its row

@@ -28,6 +28,8 @@ _MOSTLY_ONE_SIDED = 0.75
 all of them."""
 _TOGETHER_MORE_WITHIN = 2.5
 """Smallest ratio of agreeing pairs to those of independent columns, within the sides."""
+_DRIFT = 0.15
+"""Share of neighbouring values on the same side, beyond chance, from which on a column drifts."""
 _FEWEST = 20
 """Fewest groups of equal rows."""
 
@@ -46,8 +48,9 @@ def constant_columns(values: Floats, member: Bools) -> tuple[int, ...] | None:
     -----
     A person's birthday, sex and town are the same in all of their rows, and all of these are on one
     side, if people were assigned to the sides. Rows of different people that agree by chance are
-    as often on both. Of all sets of up to three columns whose groups of equal rows keep to one
-    side, far beyond chance, that with the most rows in such groups is returned.
+    as often on both. Of all sets of two or three columns whose groups of equal rows keep to one
+    side, far beyond chance, that with the most rows in such groups is returned; without such a set
+    a single column of which that is true, if the next values do not keep to the same side too.
     """
     few = np.concatenate([np.flatnonzero(member)[:_ROWS], np.flatnonzero(~member)[:_ROWS]])
     side = member[few]
@@ -74,7 +77,32 @@ def constant_columns(values: Floats, member: Bools) -> tuple[int, ...] | None:
             if rows > most and binom.sf(n_alone - 1, n_groups, by_chance) < _SURE:
                 best = columns
                 most = rows
-    return best if best is not None else _grown(codes, order, side)
+    if best is not None:
+        return best
+    for j in order:
+        n_groups, n_alone, _ = _one_sided(codes[j], side)
+        if (
+            n_groups >= _FEWEST
+            and n_alone >= _ONE_SIDED * n_groups
+            and binom.sf(n_alone - 1, n_groups, by_chance) < _SURE
+            and not _drifts(codes[j], side)
+        ):
+            return (j,)
+    return _grown(codes, order, side)
+
+
+def _drifts(code: Ints, side: Bools) -> bool:
+    """Return whether neighbouring values of a column are on the same side.
+
+    Days of two years keep to a side each, and so do the days before and after. Of birthdays, which
+    keep to the side of the person, the next one is on either side.
+    """
+    real = np.bincount(code[side], minlength=int(code.max()) + 1)
+    count = np.bincount(code)
+    mostly_real = (real > count / 2)[count > 0]
+    alike = mostly_real[1:] == mostly_real[:-1]
+    share = float(mostly_real.mean())
+    return float(alike.mean()) > share**2 + (1 - share) ** 2 + _DRIFT
 
 
 def _grown(codes: Sequence[Ints], order: Sequence[int], side: Bools) -> tuple[int, ...] | None:
