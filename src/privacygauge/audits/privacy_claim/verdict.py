@@ -114,14 +114,14 @@ def open_without_claim(f: ClaimResult, found: Verdict) -> bool:
 
 
 def exact_text(value: float) -> str:
-    """Return a claimed number with its digits, at most eight of them that count.
+    """Return a claimed number with its digits, at most ten of them that count.
 
     Examples
     --------
-    >>> exact_text(2.0), exact_text(1e-05), exact_text(0.125), exact_text(1.9930914044)
-    ('2', '1e-05', '0.125', '1.9930914')
+    >>> exact_text(2.0), exact_text(1e-05), exact_text(0.125), exact_text(1.99309140441)
+    ('2', '1e-05', '0.125', '1.993091404')
     """
-    return f"{value:.8g}"
+    return f"{value:.10g}"
 
 
 def claim_text(f: ClaimResult) -> str:
