@@ -198,6 +198,59 @@ def test_labels_of_one_side_that_are_of_other_records_are_no_leak(side):
             assert "does not know the classes of the non-members" in found.headline
 
 
+def learnt(seed, leaf, *, sense):
+    """Return records, labels, members, and a tree's answers; labels of `sense` can be learnt."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(K, size=1_000)
+    x = rng.normal(size=(1_000, 6)) + 2.0 * sense * rng.normal(size=(K, 6))[labels]
+    member = rng.random(1_000) < 0.5
+    tree = DecisionTreeClassifier(min_samples_leaf=leaf, random_state=seed)
+    return x, labels, member, tree.fit(x[member], labels[member]).predict_proba(x)
+
+
+@pytest.mark.parametrize("leaf", [1, 5])
+def test_labels_without_sense_that_are_known_by_heart_leak(leaf):
+    x, labels, member, probs = learnt(1, leaf, sense=0)
+    target = {"probs": probs, "labels": labels, "member": member}
+    with_features = pg.audit_classifier(target, features=x, attacks=ATTACKS[:1])
+    assert with_features.report().verdict.grade.severity is Severity.GRAVE
+    alone = pg.audit_classifier(target, attacks=ATTACKS[:1])
+    severity = alone.report().verdict.grade.severity
+    # A model that errs about some members may as well have been given other people's labels.
+    assert severity is (Severity.GRAVE if leaf == 1 else Severity.UNTOLD)
+    assert any("or the model knows its members by heart" in text for text in alone.warnings)
+
+
+@pytest.mark.parametrize("leaf", [1, 5])
+def test_labels_of_other_records_are_no_leak_where_members_labels_can_be_learnt(leaf):
+    x, labels, member, probs = learnt(1, leaf, sense=1)
+    others = np.flatnonzero(~member)
+    labels[others] = np.random.default_rng(2).permutation(labels[others])
+    target = {"probs": probs, "labels": labels, "member": member}
+    audit = pg.audit_classifier(target, features=x, attacks=ATTACKS[:1])
+    assert audit.other_labels
+    assert audit.report().verdict.grade.severity is Severity.UNTOLD
+
+
+@pytest.mark.parametrize(
+    ("mistake", "said"),
+    [
+        (lambda labels: (labels + 1) % K, "in another order of the classes"),
+        (lambda labels: np.roll(labels, 3), "3 rows below the answers"),
+        (lambda labels: np.roll(labels, -1), "one row above the answers"),
+        (lambda labels: labels[::-1], "in the opposite order of rows"),
+    ],
+)
+def test_the_order_of_labels_that_fits_the_answers_is_named(mistake, said):
+    _, labels, member, probs = learnt(1, 1, sense=1)
+    others = np.flatnonzero(~member)
+    labels[others] = mistake(labels[others])
+    target = {"probs": probs, "labels": labels, "member": member}
+    found = pg.audit_classifier(target, attacks=ATTACKS[:1]).report().verdict
+    assert found.grade.severity is Severity.UNTOLD
+    assert said in found.sentences[0]
+
+
 @pytest.mark.parametrize("leak", [0.0, 2.0])
 def test_labels_that_are_wrong_among_members_alone_are_no_leak(leak):
     """A model that learnt them by heart contradicts none of them: then they still leak."""

@@ -22,8 +22,8 @@ from privacygauge.evaluate.unit_scores import unit_rounds
 SMALLEST = 10
 """Fewest members, and fewest non-members, of different units in a group."""
 
-DEALS = 399
-"""Permutations of the secret; p-values are multiples of 1/400."""
+DEALS = 999
+"""Permutations of the secret; p-values are multiples of 1/1000."""
 
 MOST = 2_000
 """Most units of a group that are ranked; drawn at random where there are more."""

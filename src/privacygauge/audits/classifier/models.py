@@ -315,6 +315,7 @@ def audit_pool(
         running=running,
         comparison=comparison,
         has_shadow=True,
+        features=features,
         warnings=[*warnings, *owned.warnings, *unused, *lone_records(pool), *of_one_logit(pool)],
     )
     more = what_more_buy(FORETOLD, dealt, seeds.stream(seed, "more models"), level)

@@ -21,6 +21,7 @@ from privacygauge.classifier.attacked import (
 )
 from privacygauge.classifier.files import PredictionsLike, as_predictions
 from privacygauge.classifier.game import PredictionGame
+from privacygauge.classifier.held import Held
 from privacygauge.classifier.known import comparison_of
 from privacygauge.classifier.pool import LogitPool, Pool
 from privacygauge.classifier.predictions import Predictions
@@ -58,14 +59,15 @@ def assemble(
     *,
     comparison: Comparison,
     has_shadow: bool,
+    features: Held | None = None,
     skipped: Sequence[Skipped] = (),
     warnings: Sequence[str] = (),
 ) -> Audit:
     """Return the audit of rounds already dealt; their targets are the rows of `target`.
 
     `comparison` says on which of them members and non-members are compared; `has_shadow` is whether
-    the shadow records come from other models, and not from the target's other half; `skipped` and
-    `warnings` are known already.
+    the shadow records come from other models, and not from the target's other half; `features` are
+    the records themselves; `skipped` and `warnings` are known already.
     """
     level = running.level
     contents = contents_of(target, asked.shown)
@@ -84,7 +86,7 @@ def assemble(
     turned = direction.warnings(done.found.headline.inverted)
     doubtful = tuple(doubts(rounds, target, level, has_shadow=has_shadow))
     nobody = tuple(knows_nobody(rounds, level, has_shadow=has_shadow))
-    other_labels = tuple(of_one_side(rounds, target, level, has_shadow=has_shadow))
+    odd = of_one_side(rounds, target, level, has_shadow=has_shadow, features=features)
     matched = fairness.warnings(comparison)
     if not comparison.compared.all():
         n_in = int(np.count_nonzero(comparison.compared & target.member))
@@ -99,7 +101,7 @@ def assemble(
             *turned,
             *doubtful,
             *nobody,
-            *other_labels,
+            *(() if odd is None else (odd.words,)),
         )
     )
     return Audit(
@@ -119,7 +121,7 @@ def assemble(
             vulnerability=done.vulnerability,
         ),
         doubts=doubtful,
-        other_labels=other_labels,
+        other_labels=() if odd is None or odd.gives_away else (odd.words,),
     )
 
 
@@ -284,6 +286,7 @@ def audit_classifier(
         running=running,
         comparison=comparison,
         has_shadow=shadow is not None,
+        features=x,
         skipped=same,
         warnings=[
             *(() if shadow is None else shadow.notes),

@@ -10,16 +10,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privacygauge.classifier.by_heart import learnt_by_heart, other_order
 from privacygauge.classifier.game import PredictionObservation
+from privacygauge.classifier.held import Held
+from privacygauge.classifier.known import known_of
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.signals import gains, knowledge_of_classes
+from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.game import Round, Shadow
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate.fairness import Comparison
 from privacygauge.evaluate.headline import Headline
 from privacygauge.evaluate.played import Attacks
-from privacygauge.evaluate.rates import difference, mean
+from privacygauge.evaluate.rates import clopper_pearson, difference, mean
 from privacygauge.evaluate.roc import auc
 from privacygauge.report import direction, fairness
 from privacygauge.report.attacks.verdict import (
@@ -102,7 +106,8 @@ def verdict(
     if comparison is not None and comparison.clustered and found.grade not in (NONE, UNTOLD):
         return fairness.of_unnamed_people()
     if other_labels and found.grade not in (NONE, UNTOLD):
-        side = "members" if " members" in other_labels[0] else "non-members"
+        of_others = "the classes of the non-members" in other_labels[0]
+        side = "non-members" if of_others else "members"
         wrong = "contradicts the labels" in other_labels[0]
         headline = (WRONG_LABELS if wrong else OTHER_LABELS).format(side=side)
         return Verdict(
@@ -249,15 +254,32 @@ def of_classes(target: Predictions, level: float) -> Iterator[str]:
         )
 
 
+@dataclass(frozen=True)
+class UnknownSide:
+    """Labels of one side that the model does not know, or contradicts, unlike the other's."""
+
+    words: str
+    """Why, in a sentence."""
+    gives_away: bool = False
+    """Whether members are given away even so: the model is right about each of them."""
+
+
 def of_one_side(
-    rounds: Sequence[Round], target: Predictions, level: float, *, has_shadow: bool
-) -> Iterator[str]:
-    """Yield a warning if the labels of one side may belong to other records.
+    rounds: Sequence[Round],
+    target: Predictions,
+    level: float,
+    *,
+    has_shadow: bool,
+    features: Held | None = None,
+) -> UnknownSide | None:
+    """Return whether the labels of one side may belong to other records.
 
     The model knows the classes of one side and nothing of the other's, and what it says without
     regard to the labels tells the sides apart in nothing: a difference of the labels, not of the
-    model. Where shadow models know as little of their records of that side, it is the task. Labels
-    that are wrong more often on one side are looked for where no pool's models saw the same ones.
+    model. Where shadow models know as little of their records of that side, it is the task; and
+    where members' labels cannot be learnt from the columns that its answers follow from, it has
+    them by heart. Labels that are wrong more often on one side are looked for where no pool's
+    models saw the same ones.
     """
     gain, claimed = gains(target)
     sides = {"members": target.member, "non-members": ~target.member}
@@ -274,11 +296,11 @@ def of_one_side(
     ]
     signals = [r.observation.signals for r in rounds]
     if not all({_WITHOUT_LABELS, "correctness"} <= set(one) for one in signals):
-        return
+        return None
     secret, unit = (np.concatenate([getattr(r, x) for r in rounds]) for x in ("secret", "unit"))
     blind = np.concatenate([one[_WITHOUT_LABELS] for one in signals])
     if auc(Transcript(blind, secret, unit=unit), level).excludes(0.5):
-        return
+        return None
     right = np.concatenate([one["correctness"] for one in signals]) == 1.0
     # Models of a pool saw the same labels: attacks that compare with them find no such difference.
     with_pool = any(
@@ -287,9 +309,10 @@ def of_one_side(
     )
     if not unknown and not with_pool:
         labels = np.concatenate([r.observation.stratum for r in rounds])
-        yield from _of_wrong_labels(right, secret, unit=unit, labels=labels, level=level)
+        words = _of_wrong_labels(right, secret, unit=unit, labels=labels, level=level)
+        return None if words is None else UnknownSide(words)
     if len(unknown) != 1 or max(one.low for one in found.values()) <= 0:
-        return
+        return None
     [name] = unknown
     inside = name == "members"
     shadow = rounds[0].observation.shadow
@@ -299,19 +322,43 @@ def of_one_side(
         others = shadow.member == inside
         owners = unit[rows], shadow.unit[others]
         if difference(right[rows], theirs[others], level, owners=owners).high >= -_POINTS:
-            return
-    yield (
+            return None
+    known = found["non-members" if inside else "members"]
+    words = (
         f"The model does not know the classes of the {name}: it gives them a probability that is "
         f"{decimal_estimate(found[name])} above the mean over all records, where its own certainty "
         f"claims {decimal(claimed, 3)}; and without the labels its answers tell the sides apart in "
-        f"nothing. Most likely labels and predictions of the {name} are of different records"
+        "nothing."
+    )
+    order = other_order(target[np.flatnonzero(sides[name])], _FITS * known.value)
+    if order is not None:
+        return UnknownSide(f"{words} Labels of the {name} fit the answers {order}")
+    records = f"labels and predictions of the {name} are of different records"
+    if inside:
+        return UnknownSide(f"{words} Most likely {records}")
+    of_file = {key: np.empty(len(target)) for key in ("correctness", "confidence", "entropy")}
+    order_of_rows = np.concatenate([r.target for r in rounds])
+    for key, values in of_file.items():
+        values[order_of_rows] = np.concatenate([one[key] for one in signals])
+    known_columns = known_of(target, of_file, features).columns
+    by_heart = learnt_by_heart(target, known_columns, 1 / _UNKNOWN, level)
+    if by_heart:
+        return None
+    n_in = checks.n_distinct(unit[secret])
+    return UnknownSide(
+        f"{words} Either {records}; or the model knows its members by heart and has learnt nothing "
+        "else, which gives them away. An audit that is also given the records' features, or a "
+        "shadow model, can tell which",
+        gives_away=by_heart is None
+        and bool(right[secret].all())
+        and clopper_pearson(n_in, n_in, level)[0] > _EACH,
     )
 
 
 def _of_wrong_labels(
     right: Bools, secret: Bools, unit: Ints, labels: Ints, level: float
-) -> Iterator[str]:
-    """Yield a warning if the model contradicts members' labels more often than other people's.
+) -> str | None:
+    """Return a warning if the model contradicts members' labels more often than other people's.
 
     No training on labels makes a model contradict them. Where the answers tell nothing without
     the labels, it is the labels that differ, as those of a training set do that nobody cleaned.
@@ -319,8 +366,8 @@ def _of_wrong_labels(
     owners = unit[secret], unit[~secret]
     away = difference(right[secret], right[~secret], level, owners=owners)
     if away.high >= -_POINTS or _difference_within_classes(right, secret, labels) >= -_POINTS:
-        return
-    yield (
+        return None
+    return (
         f"The model contradicts the labels of the members {-100 * away.value:.1f} points more "
         f"often ({-100 * away.high:.1f} to {-100 * away.low:.1f}) than those of the non-members, "
         "which no training on them explains; and without the labels its answers tell the sides "
@@ -347,6 +394,14 @@ _UNKNOWN = 4
 
 _KNOWN = 3.0
 """Standard deviations of agreement with the answers that show labels to be the records' own."""
+
+_FITS = 0.5
+"""Share of the model's knowledge of one side at which another order fits the labels of the other.
+"""
+
+_EACH = 0.98
+"""Share of right answers about members that is shown where none is wrong: then the model has them
+by heart, or its task is without errors."""
 
 _WITHOUT_LABELS = "entropy"
 """A signal that does not look at the labels."""

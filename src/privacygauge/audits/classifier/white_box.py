@@ -141,6 +141,7 @@ def audit_white_box(
         running=replace(running, provenance={**engine, **(provenance or {})}),
         comparison=comparison,
         has_shadow=own is not None,
+        features=np.asarray(x),
         warnings=[
             *caveats.missing_classes(seen, known, allow_missing_classes),
             *owned.warnings,
