@@ -139,8 +139,7 @@ def _far_apart_text(a: Attacks, n_apart: int) -> Iterator[str]:
         f"No leak was found on average, but {several(n_apart, 'member')} of "
         f"{count(a.game.n_in)} score far higher than all other records, further than chance "
         "explains. A model that knows them by heart would look like this. Records of a kind of "
-        "their own would, too: that so few are all members is no proof. They head the list of the "
-        "riskiest."
+        "their own would, too: that so few are all members is no proof."
     )
     yield _undetected_leak_text(a)
 
