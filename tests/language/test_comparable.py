@@ -291,6 +291,42 @@ def of_patients(seed, exposed, others=1.0):
     }  # fmt: skip
 
 
+def known_by_heart(seed, *, exposed, population, n=400):
+    """Return energies of texts of which the model knows a few members' word for word."""
+    rng = np.random.default_rng([seed, 9])
+    side = np.repeat([0, 1, 2], (n, n, population))
+    base = rng.normal(3.2, 0.5, len(side))
+    target = base - 0.3 + rng.normal(0, 0.15, len(side))
+    target[:exposed] = 0.02
+    return {
+        "sample": np.arange(len(side)), "energy_target": np.maximum(target, 0.001),
+        "energy_reference": base + rng.normal(0, 0.15, len(side)),
+        "length": rng.integers(10, 61, len(side)),
+        "member": side == 0, "population": side == 2,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("exposed", "population"), [(6, 0), (4, 400)])
+def test_a_handful_of_texts_known_by_heart_is_a_leak(exposed, population):
+    """Four have a population to be compared with: of three sides they are once in 81 times."""
+    games = times(6)
+    found = sum(
+        severity(known_by_heart(seed, exposed=exposed, population=population)) in FOUND
+        for seed in range(games)
+    )
+    assert found >= 0.8 * games
+
+
+@pytest.mark.parametrize("population", [0, 400])
+def test_two_texts_known_by_heart_are_neither_proof_nor_safety(population):
+    told = [
+        verdict(audit_language(known_by_heart(seed, exposed=2, population=population))).headline
+        for seed in range(4)
+    ]
+    assert sum(headline.startswith("Cannot be told: a few members") for headline in told) >= 2
+    assert not any(headline.startswith("No leak") for headline in told)
+
+
 @pytest.mark.slow
 def test_five_patients_of_eighty_stand_out_beside_a_population():
     games = times(12)

@@ -31,7 +31,7 @@ _HEAVIEST = 0.5
 stands out from it."""
 _ENDING = -1.0
 """Smallest shape that is fitted: that of excesses as likely near the end of the tail as before."""
-_COUNTS = (3, 4, 5, 7, 10, 15, 25, 50, 100)
+_COUNTS = (*range(2, 11), 12, 15, 20, 25, 50, 100)
 """Numbers of highest values that are tested, beside all that lie above the others."""
 
 
@@ -97,7 +97,12 @@ class ParetoTail:
 
 
 def standing_apart(
-    values: Floats, others: Floats, *, times: float = 1.0, step: float | None = None
+    values: Floats,
+    others: Floats,
+    *,
+    times: float = 1.0,
+    step: float | None = None,
+    fewest: int = 3,
 ) -> tuple[int, float]:
     """Return how many of the highest values stand apart from all others, and the expected number.
 
@@ -112,6 +117,8 @@ def standing_apart(
     step : float, optional
         Usual size of a step between values: without it none stands apart from others that are all
         equal.
+    fewest : int
+        Fewest values that can stand apart, at least 2.
 
     Returns
     -------
@@ -123,9 +130,9 @@ def standing_apart(
     tail = ParetoTail.of(others, step)
     highest = np.sort(values)[::-1]
     above = int(np.count_nonzero(highest > others.max(initial=-np.inf)))
-    if tail is None or above < _COUNTS[0]:
+    if tail is None or above < fewest:
         return 0, 0.0
-    counts = [k for k in {*_COUNTS, above} if k <= above]
+    counts = [k for k in {*_COUNTS, above} if fewest <= k <= above]
     for k in sorted(counts, reverse=True):
         expected = len(values) * times * tail.beyond(float(highest[k - 1]))
         if len(counts) * poisson.sf(k - 1, expected) <= SURELY:

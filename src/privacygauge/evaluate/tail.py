@@ -40,6 +40,10 @@ _STEPS = 16
 _SHALLOW = 8
 """P-values of deeper tops are multiplied by depth / 8: a few exposed records show only in shallow
 tops, many show at any depth."""
+_OF_A_KIND = 1.4
+"""Factor on the error that ranks of records far beyond all others are allowed: with the tenth of a
+verdict's error that is for reasons to raise a grade, beside the quarter for few records. So six of
+equal sides are shown, which are all members once in 64 times if they are of a kind of their own."""
 _BLOCK = 1 << 22
 """Bits in memory at a time."""
 
@@ -170,7 +174,7 @@ def tail(
             outstanding, n_apart, expected = apart
             by_rank = float(hypergeom.sf(n_apart - 1, n, n_in, n_apart))
         # Rows of another kind lie far beyond all others, too, and a few may all be members.
-        if apart is not None and by_rank <= 1 - level:
+        if apart is not None and by_rank <= _OF_A_KIND * (1 - level):
             return Tail(
                 attack=played[outstanding][0],
                 top=n_apart,
@@ -209,7 +213,7 @@ def _outstanding_attack(
     found = None
     for attack, (_, transcript) in enumerate(played):
         best = _highest_of_units(transcript, item, len(inside))
-        top, expected = standing_apart(best[inside], best[~inside])
+        top, expected = standing_apart(best[inside], best[~inside], fewest=2)
         if top > (0 if found is None else found[1]) and expected * len(played) <= 1:
             found = attack, top, expected
     return found

@@ -303,9 +303,11 @@ def exposed_few(scores: TextScores, asked: ThresholdOptions) -> Tail | None:
         everybody = np.ones(len(scores), np.bool_)
         beside = tail(_transcripts(scores, values, everybody), rng, level)
         assert beside is not None  # there are more than alone
-        if alone.p_value <= 1 - _CONFIRMED:
+        # Members that are far beyond the non-members alone, too: by their ranks, as above.
+        apart = 0.0 if not alone.apart else (alone.n_in / (alone.n_in + alone.n_out)) ** alone.apart
+        if alone.p_value <= 1 - _CONFIRMED or 0 < apart <= 1 - _CONFIRMED:
             found = beside
-        elif not alone.shown:
+        elif not alone.shown and not alone.apart:
             found = replace(beside, exposed=0)
     if found.shown and known_lengths(scores) is None:
         beyond = _beyond_bottom(scores, values[found.attack], found)

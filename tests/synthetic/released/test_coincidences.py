@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -63,7 +66,7 @@ def test_a_few_copied_values_are_found_and_no_others(name):
     if name == "phone":  # the others are written alike
         made["phone"] = written(made["phone"])
     shown = found(real, made.sample(frac=1, random_state=0), holdout)
-    assert [one.column for one in shown] == [column]
+    assert {one.column for one in shown} == {column}
     assert set(shown[0].rows) >= set(range(k - 1))
     assert len(shown[0].rows) <= k + 1
 
@@ -141,3 +144,67 @@ def test_names_need_no_holdout_where_many_are_copied():
     assert shown.column == "mail"
     assert len(shown.rows) == 50
     assert not found(real, people(rng, 500), None)
+
+
+@pytest.fixture(scope="module")
+def real_sentences(data_folder):
+    """Return sentences of real notes, by part; no note is in two of them."""
+    parts = {}
+    for part in ("member", "nonmember", "reference"):
+        with gzip.open(data_folder / f"mtsamples_{part}.jsonl.gz", "rt") as lines:
+            parts[part] = np.array([json.loads(line)["text"] for line in lines], object)
+    return parts
+
+
+def tables_of_sentences(rng, sentences, n):
+    """Return a real table, a synthetic one and a holdout with a sentence in each row."""
+    tables = []
+    for part in ("member", "reference", "nonmember"):
+        table = people(rng, n)[["age", "town"]]
+        table["stay"] = rng.poisson(4, n)
+        tables.append(table.assign(note=rng.choice(sentences[part], n, replace=False)))
+    return tables
+
+
+@pytest.mark.parametrize(
+    ("frame", "n_holdout"),
+    [("Summary: {}", 600), ("He was seen today. {} Home tomorrow.", 150), ("Summary: {}", 0)],
+)
+def test_eight_real_sentences_between_other_words_are_found(real_sentences, frame, n_holdout):
+    """Sentences of other people share phrases, but hardly ever a whole sentence."""
+    seen = 0
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        real, made, holdout = tables_of_sentences(rng, real_sentences, 600)
+        made.loc[:7, "note"] = [frame.format(text) for text in real["note"][:8]]
+        others = holdout[:n_holdout] if n_holdout else None
+        shown = found(real, made.sample(frac=1, random_state=0), others)
+        seen += any(set(one.rows) >= set(range(6)) for one in shown)
+        assert all(len(one.rows) <= 10 for one in shown)
+    assert seen >= 4
+
+
+@pytest.mark.parametrize("n_holdout", [600, 150, 0])
+def test_real_sentences_of_other_people_share_nothing_beyond_chance(real_sentences, n_holdout):
+    alarms = 0
+    games = times(12)
+    for seed in range(games):
+        rng = np.random.default_rng(seed)
+        real, made, holdout = tables_of_sentences(rng, real_sentences, 600)
+        # Several sentences in one text contain more of what anybody says.
+        made["note"] = made["note"] + " " + rng.permutation(made["note"])
+        alarms += bool(found(real, made, holdout[:n_holdout] if n_holdout else None))
+    assert alarms <= max(1, binom.ppf(0.99, games, 0.03))
+
+
+def test_three_long_notes_are_proof_without_a_holdout_and_parts_of_them_are_not():
+    rng = np.random.default_rng(6)
+    real = people(rng, 600)[["age", "town", "note"]].assign(stay=rng.poisson(4, 600))
+    real["note"] = real["note"].str.cat(rng.permutation(real["note"]), " ")
+    made = people(rng, 600)[["age", "town", "note"]].assign(stay=rng.poisson(4, 600))
+    made.loc[:2, "note"] = "Summary: " + real["note"][:3]
+    [shown] = found(real, made, None)
+    assert set(shown.rows) == {0, 1, 2}
+    assert shown.what == "have their whole note within one of a synthetic record"
+    made.loc[:2, "note"] = real["note"][:3].str[:60]
+    assert not found(real, made, None)

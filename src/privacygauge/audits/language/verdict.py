@@ -94,6 +94,7 @@ def verdict(f: LanguageResult) -> Verdict:
             more = (_MORE, _REPEAT)
         elif headline == FEW_APART:
             more = LOOK_AT_THEM
+            said += ("The members with the highest scores are named below, as the riskiest.",)
         return Verdict(
             grade=grade,
             scale=scale_of(grade),

@@ -2,7 +2,8 @@
 
 A handful of copied addresses is far beyond chance where no two people share one, whatever their
 share of the table. Different people show how often values coincide: the holdout's with the
-synthetic ones, and those of real records and the holdout among each other.
+synthetic ones, and those of real records and the holdout among each other. A free text also counts
+where it stands whole within another one, as a copy between other words does.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from scipy.stats import binom
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.synthetic.released.tables import ReleasedTables
+from privacygauge.synthetic.released.texts import stands_within
 from privacygauge.synthetic.released.unlikely import NEGLIGIBLE
 
 _DISTINCT = 0.95
@@ -88,36 +90,38 @@ def shared_values(released: ReleasedTables, level: float) -> Iterator[SharedValu
     holdout only names and texts are looked at.
     """
     columns = []
-    for name, real, made, holdout in _columns(released):
-        people = [real] if holdout is None else [real, holdout]
-        owners = released.units if holdout is not None else released.units[:1]
-        once = [_of_people(values, unit) for values, unit in zip(people, owners, strict=True)]
-        everyone = np.concatenate(once)
+    for column in _columns(released):
+        sides = [column.real] if column.holdout is None else [column.real, column.holdout]
+        owners = released.units if column.holdout is not None else released.units[:1]
+        people = [_of_people(values, unit) for values, unit in zip(sides, owners, strict=True)]
+        everyone = np.concatenate([values for values, _ in people])
         if len(everyone) >= _FEWEST and len(set(everyone)) >= _DISTINCT * len(everyone):
-            columns.append((name, real, made, holdout, once))
+            columns.append((column, people))
     # The real people alone decide on these columns, so that the others do not count as looks.
-    for name, real, made, holdout, once in columns:
-        known = set(made) - {None}
-        n = len(once[0])
+    for column, people in columns:
+        known = np.array(list(set(column.made) - {None}), object)
+        n = len(people[0][0])
         s = len(known)
-        copied = set(once[0]) & known
-        by_chance, pairs = _equal_pairs(once)
-        if holdout is not None:
-            met = len(set(once[1]) & known - copied)
-            beside = binom.sf(len(copied) - 1, len(copied) + met, n / (n + len(once[1])))
+        copied = column.met(people[0][0], known)
+        by_chance, pairs = _equal_pairs(column, people)
+        if len(people) == 2:
+            others = people[1][0]
+            met = len(column.met(others, known) - copied)
+            beside = binom.sf(len(copied) - 1, len(copied) + met, n / (n + len(others)))
             if beside > most_by_chance(met):
                 continue
             by_chance += met
-            pairs += len(once[1]) * s
+            pairs += len(others) * s
         share = n * s / (n * s + pairs)
         if len(columns) * binom.sf(len(copied) - 1, len(copied) + by_chance, share) > NEGLIGIBLE:
             continue
-        rows = np.flatnonzero([value in copied for value in real])
-        counted = len(rows) / len(real)
+        rows = np.flatnonzero([value in copied for value in column.real])
+        counted = len(rows) / len(column.real)
         yield SharedValues(
-            column=name,
+            column=column.name,
             rows=rows,
-            what=f"have their {name} in the synthetic table",
+            what=f"have their {column.name} in the synthetic table"
+            + (", alone or among other words" if column.is_free else ""),
             why=(
                 f"of {pairs:,} pairs of values of different people {by_chance:,} are equal, and of "
                 f"{n * s:,} pairs of a real and a synthetic one {len(copied):,}"
@@ -127,21 +131,43 @@ def shared_values(released: ReleasedTables, level: float) -> Iterator[SharedValu
                 low=counted,
                 high=counted,
                 level=level,
-                n=len(real),
+                n=len(column.real),
                 method=("values that are no chance, counted"),
             ),
         )
 
 
-def _columns(released: ReleasedTables) -> Iterator[tuple[str, Values, Values, Values | None]]:
-    """Yield the names and values of real, synthetic and holdout records, None for missing."""
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """Values of a column, None for missing ones."""
+
+    name: str
+    real: Values
+    made: Values
+    holdout: Values | None
+    is_free: bool = False
+    """Whether the values are texts, and one that stands within another counts as equal to it."""
+
+    def met(self, values: Values, others: Values) -> set[object]:
+        """Return the values that others have, too."""
+        if not self.is_free:
+            return set(values) & set(others)
+        known = set(map(_sorted_words, others))
+        equal = np.array([_sorted_words(text) in known for text in values], np.bool_)
+        return set(values[equal | stands_within(values, others)])
+
+
+def _columns(released: ReleasedTables) -> Iterator[_Column]:
+    """Yield the columns of real, synthetic and holdout records whose values are compared."""
     for text in released.texts:
-        forms = _digits if _are_numbers(text.real) else _words
+        is_number = _are_numbers(text.real)
+        is_free = text.is_free and not is_number
+        forms = _digits if is_number else _words_in_order if is_free else _words
         sides = (text.real, text.synthetic, text.holdout)
         real, made, others = (None if side is None else forms(side) for side in sides)
         assert real is not None
         assert made is not None
-        yield text.name, real, made, others
+        yield _Column(text.name, real, made, others, is_free=is_free)
     if released.holdout is None:
         return
     for place, column in enumerate(released.schema.columns):
@@ -149,7 +175,7 @@ def _columns(released: ReleasedTables) -> Iterator[tuple[str, Values, Values, Va
             _numbers(table.values[:, place])
             for table in (released.real, released.synthetic, released.holdout)
         )
-        yield column.name, real, made, others
+        yield _Column(column.name, real, made, others)
 
 
 def _numbers(values: NDArray[np.float64]) -> Values:
@@ -175,24 +201,36 @@ def _digits(texts: Values) -> Values:
 
 def _words(texts: Values) -> Values:
     """Return the words of each text in alphabetical order, without spaces and punctuation."""
-    return np.array(
-        [None if not text else " ".join(sorted(_WORD.findall(text))) for text in texts], object
-    )
+    return np.array([None if not text else _sorted_words(text) for text in texts], object)
 
 
-def _of_people(values: Values, unit: Ints) -> Values:
-    """Return the values that are not missing, each once per person."""
-    pairs = {(value, owner) for value, owner in zip(values, unit.tolist(), strict=True)}
-    return np.array([value for value, _ in pairs if value is not None], object)
+def _words_in_order(texts: Values) -> Values:
+    """Return the words of each text without spaces and punctuation."""
+    return np.array([None if not text else " ".join(_WORD.findall(text)) for text in texts], object)
 
 
-def _equal_pairs(sides: list[Values]) -> tuple[int, int]:
+def _sorted_words(text: str) -> str:
+    return " ".join(sorted(_WORD.findall(text)))
+
+
+def _of_people(values: Values, unit: Ints) -> tuple[Values, Ints]:
+    """Return the values that are not missing, each once per person, and the people."""
+    pairs = dict.fromkeys(zip(values, unit.tolist(), strict=True))
+    there = [(value, owner) for value, owner in pairs if value is not None]
+    return np.array([x for x, _ in there], object), np.array([x for _, x in there], np.int64)
+
+
+def _equal_pairs(column: _Column, sides: list[tuple[Values, Ints]]) -> tuple[int, int]:
     """Return the number of equal pairs of different people's values, and that of all pairs."""
     equal = pairs = 0
-    for values in sides:
-        equal += len(values) - len(set(values))
+    for values, owner in sides:
+        within = len(values) - len(set(values))
+        if column.is_free:
+            contained = stands_within(values, values, (owner, owner))
+            within = max(within, -(-int(contained.sum()) // 2))  # two equal texts are one pair
+        equal += within
         pairs += len(values) * (len(values) - 1) // 2
     if len(sides) == 2:
-        equal += len(set(sides[0]) & set(sides[1]))
-        pairs += len(sides[0]) * len(sides[1])
+        equal += len(column.met(sides[0][0], sides[1][0]))
+        pairs += len(sides[0][0]) * len(sides[1][0])
     return equal, pairs

@@ -17,7 +17,11 @@ from privacygauge.evaluate.extremes import standing_apart
 from privacygauge.synthetic.released.coincidences import SharedValues
 from privacygauge.synthetic.released.named import TextColumn
 from privacygauge.synthetic.released.tables import ReleasedTables
-from privacygauge.synthetic.released.texts import longest_run_in_common, most_words_in_common
+from privacygauge.synthetic.released.texts import (
+    longest_run_in_common,
+    most_words_in_common,
+    whole_text_in_common,
+)
 
 
 def shared_runs(
@@ -25,7 +29,8 @@ def shared_runs(
 ) -> Iterator[SharedValues]:
     """Yield, for each column of free text, the real records whose texts were copied in part.
 
-    Without a holdout there is none: texts of one source repeat each other in ways of their own.
+    Without a holdout only whole texts are looked for: texts of one source repeat parts of each
+    other in ways of their own.
 
     Parameters
     ----------
@@ -39,34 +44,35 @@ def shared_runs(
     Notes
     -----
     The longest runs that real texts share with synthetic ones (`longest_run_in_common`), and the
-    rare words (`most_words_in_common`), are compared with those that different people share, and
-    with what the tail of these says of still more (`standing_apart`).
+    rare words (`most_words_in_common`), and whole texts (`whole_text_in_common`), are compared with
+    those that different people share, and with what the tail of these says of still more
+    (`standing_apart`).
     """
     for column in released.texts:
-        if column.is_free and column.holdout is not None:
+        if column.is_free:
             yield from _shared_runs_of(column, rng, level)
 
 
 def _shared_runs_of(
     column: TextColumn, rng: np.random.Generator, level: float
 ) -> Iterator[SharedValues]:
-    assert column.holdout is not None
-    half = rng.permutation(len(column.real)) < len(column.real) // 2
+    in_first = rng.permutation(len(column.real)) < len(column.real) // 2
+    first = column.real[in_first]
+    second = column.real[~in_first]
     # What different people have in common: texts, and among which the most is looked for.
-    others_among = (
-        (column.real, column.holdout),
-        (column.real[half], column.real[~half]),
-    )
+    others_among = [(first, second), (second, first)]
+    if column.holdout is not None:
+        others_among.append((column.real, column.holdout))
     # Among more texts more is found in common.
     n_made = len(column.synthetic)
     more = max(1.0, n_made / min(n_made, *(len(among) for _, among in others_among)))
     found = []
-    for measure, what in _MEASURES:
+    for measure, what in _MEASURES[: 1 if column.holdout is None else None]:
         real = column.in_common(column.real, measure)
-        of_holdout = column.in_common(column.holdout, measure)
-        others = np.concatenate(
-            [of_holdout, *(measure(texts, among) for texts, among in others_among)]
-        )
+        of_others = [measure(texts, among) for texts, among in others_among]
+        if column.holdout is not None:
+            of_others.append(column.in_common(column.holdout, measure))
+        others = np.concatenate(of_others)
         # A run of words, or a word, that one synthetic text has is worth this much.
         step = float(np.log(max(n_made, 2)))
         found.append((*standing_apart(real, others, times=more, step=step), real, what))
@@ -76,11 +82,8 @@ def _shared_runs_of(
         yield SharedValues(
             column=column.name,
             rows=np.argsort(-real, kind="stable")[:k],
-            what=(
-                f"share more {what} of {column.name} with a synthetic record than any two "
-                "different people do"
-            ),
-            why=f"by chance {expected:.1g} of them would, as the holdout and the real table say",
+            what=what.format(name=column.name),
+            why=f"by chance {expected:.1g} of them would, as other people's texts say",
             people=Estimate(
                 value=share,
                 low=share,
@@ -93,8 +96,16 @@ def _shared_runs_of(
 
 
 _MEASURES = (
-    (longest_run_in_common, "words in a row"),
-    (most_words_in_common, "rare words"),
+    (whole_text_in_common, "have their whole {name} within one of a synthetic record"),
+    (
+        longest_run_in_common,
+        "share more words in a row of {name} with a synthetic record than any two different people "
+        "do",
+    ),
+    (
+        most_words_in_common,
+        "share more rare words of {name} with a synthetic record than any two different people do",
+    ),
 )
-"""Measures of the similarity of two texts. Where single words were replaced, no long run is
-left."""
+"""Measures of the similarity of two texts, and what they find; without a holdout only the first.
+Where single words were replaced, no long run is left."""

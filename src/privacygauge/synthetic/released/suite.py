@@ -356,6 +356,9 @@ def correct_together(
         if beyond is not None and beyond.high < 0
     )
     points = tuple(points_of(hits, level) for hits in tried)
+    most = sorted(shared, key=lambda one: -len(one.rows))
+    # A text that was copied whole is found in several ways.
+    by_column = {one.column: one for one in reversed(most)}
     return CorrectedIntervals(
         risks=found[:-1],
         copies=found[-1],
@@ -364,6 +367,6 @@ def correct_together(
         rows=rows_copied_alone(lone, level),
         unlikely=unlikely.beyond if unlikely is not None and len(unlikely.real) else None,
         order=None if order is None else order.beyond(level),
-        shared=tuple(sorted(shared, key=lambda one: -len(one.rows))),
+        shared=tuple(one for one in most if by_column[one.column] is one),
         points=points,
     )

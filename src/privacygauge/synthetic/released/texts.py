@@ -81,7 +81,7 @@ def _whole_text_hits(released: ReleasedTables, column: TextColumn) -> Hits:
         texts = np.concatenate([texts, column.holdout])
     found = np.array([text in known for text in texts], np.bool_)
     if column.is_free:
-        found |= _stands_within(texts, column.synthetic)
+        found |= stands_within(texts, column.synthetic)
     real = found[:n]
     units = released.units
     return Hits(
@@ -101,15 +101,22 @@ def _whole_text_hits(released: ReleasedTables, column: TextColumn) -> Hits:
     )
 
 
-def _stands_within(texts: Texts, made: Texts) -> Bools:
-    """Return which texts a synthetic text contains, (n,), word for word and in one piece.
+def stands_within(texts: Texts, others: Texts, owners: tuple[Ints, Ints] | None = None) -> Bools:
+    """Return which texts another text contains, (n,), word for word and in one piece.
 
     Texts of fewer words than `_WHOLE` are left out: what is so short stands in many texts.
+
+    Parameters
+    ----------
+    texts : ndarray of str, shape (n,)
+    others : ndarray of str, shape (m,)
+    owners : tuple of two ndarray of int, shapes (n,) and (m,), optional
+        People behind both; only texts of other people are looked at.
     """
-    words = [_WORD.findall(text or "") for text in made]
+    words = [_WORD.findall(text or "") for text in others]
     whole = [f" {' '.join(some)} " for some in words]
     places: dict[tuple[str, ...], list[int]] = {}
-    for place, text in enumerate(made):
+    for place, text in enumerate(others):
         for run in dict.fromkeys(_runs_of(text)):
             places.setdefault(run, []).append(place)
     found = np.zeros(len(texts), np.bool_)
@@ -119,7 +126,11 @@ def _stands_within(texts: Texts, made: Texts) -> Bools:
             piece = f" {' '.join(_WORD.findall(text))} "
             # Whatever contains the text has its rarest run of words.
             rarest = min((places.get(run, []) for run in runs), key=len)
-            found[row] = any(piece in whole[place] for place in rarest)
+            found[row] = any(
+                piece in whole[place]
+                for place in rarest
+                if owners is None or owners[0][row] != owners[1][place]
+            )
     return found
 
 
@@ -202,6 +213,18 @@ def longest_run_in_common(asked: Texts, made: Texts) -> Floats:
             worth = worth + most - np.log(count[run]) if run in count else 0.0
             best = max(best, worth)
         found[row] = best
+    return found
+
+
+def whole_text_in_common(asked: Texts, made: Texts) -> Floats:
+    """Return (n,) how unlikely it is that a text stands whole within a synthetic one; 0 elsewhere.
+
+    Worth as much as its run of words in `longest_run_in_common`.
+    """
+    found = np.zeros(len(asked))
+    whole = stands_within(asked, made)
+    if whole.any():
+        found[whole] = longest_run_in_common(asked[whole], made)
     return found
 
 
