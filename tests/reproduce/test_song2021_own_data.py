@@ -13,7 +13,7 @@ from privacygauge.reproduce import (
     make,
     reproduction,
     song2021,
-    song2021_sensitivity,
+    song2021_risk,
     song2021_settings,
     song2021_training,
     song2021_white_box,
@@ -33,7 +33,7 @@ def small(monkeypatch, tmp_path):
     members = {PURCHASE: MEMBERS, TEXAS: MEMBERS, LOCATION: MEMBERS}
     monkeypatch.setattr(song2021_settings, "MEMBERS", members)
     monkeypatch.setattr(song2021, "EPOCHS", 20)
-    monkeypatch.setattr(song2021_sensitivity, "QUICK", 20)
+    monkeypatch.setattr(song2021_risk, "QUICK", 20)
     monkeypatch.setattr(song2021_training, "RECORDED", (1, 5))
     short = replace(song2021_training.NETWORKS, epochs=5)
     monkeypatch.setattr(song2021_training, "NETWORKS", short)

@@ -17,9 +17,9 @@ from privacygauge.holdout.message_passing import MessagePassing
 from privacygauge.holdout.naive_bayes import NaiveBayes
 from privacygauge.holdout.oracle import Holdout
 from privacygauge.holdout.priors import Knowledge, from_logits
-from privacygauge.reproduce.feldman2019 import PAPER
-from privacygauge.reproduce.feldman2019_plays import (
+from privacygauge.reproduce.feldman2019 import (
     LEVEL,
+    PAPER,
     GivenTestSet,
     Series,
     n_trials,

@@ -120,7 +120,9 @@ def _add_routes(app: FastAPI, board: Board) -> None:
     signed = problems(401, 422)
     app.add_api_route("/submissions", receipts, methods=["GET"], responses=signed)
     app.add_api_route("/account", account, methods=["GET"], responses=signed)
-    app.add_api_route("/account/finals", finals, methods=["PUT"], responses=problems(400, 401, 403, 422))
+    app.add_api_route(
+        "/account/finals", finals, methods=["PUT"], responses=problems(400, 401, 403, 422)
+    )
     app.add_api_route("/accounts", sign_up, methods=["POST"], responses=problems(400, 403, 422))
     app.add_api_route("/board", show_standings, methods=["GET"], responses=problems())
     app.add_api_route("/health", health, methods=["GET"], responses=problems())
