@@ -26,9 +26,8 @@ from privacygauge.holdout.closed_form import (
     poisson_bias,
 )
 from privacygauge.holdout.majority import BlumHardt, Majority
-from privacygauge.holdout.naive_bayes import NaiveBayes
+from privacygauge.holdout.naive_bayes import NaiveBayes, simulate_point
 from privacygauge.holdout.oracle import Holdout, most_submissions
-from privacygauge.holdout.point import simulate_point
 from privacygauge.reproduce.table import Cell, Effort, Row, Table, exact
 from privacygauge.runs.execute import complete
 from privacygauge.runs.folder import kept_or_scratch

@@ -12,8 +12,8 @@ from privacygauge.datasets.files import own_file
 from privacygauge.datasets.local_copies import LOGITS, cifar_logits, own_logits
 from privacygauge.evaluate.rates import less
 from privacygauge.holdout.analysts import Analyst, play
+from privacygauge.holdout.decoding import MessagePassing
 from privacygauge.holdout.majority import LinearScan
-from privacygauge.holdout.message_passing import MessagePassing
 from privacygauge.holdout.naive_bayes import NaiveBayes
 from privacygauge.holdout.oracle import Holdout
 from privacygauge.holdout.priors import Knowledge, from_logits

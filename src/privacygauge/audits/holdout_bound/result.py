@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privacygauge.holdout.bounded import ReuseBounds
+from privacygauge.holdout.gained import ReuseBounds
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privacygauge.holdout.history.examined import HistoryFindings
+from privacygauge.holdout.history.standing_out import HistoryFindings
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin
 
