@@ -13,7 +13,7 @@ from rich.console import Console
 
 import privacygauge as pg
 from privacygauge.audits.holdout_attack.asks import METRICS as OF_ATTACK
-from privacygauge.audits.holdout_attack.verdict import (
+from privacygauge.audits.holdout_attack.says import (
     LARGE,
     MODERATE,
     NONE,

@@ -16,7 +16,7 @@ from privacygauge.classifier.dtp.indirect import nearest_example
 from privacygauge.classifier.dtp.nearest import NearestNeighbours
 from privacygauge.classifier.dtp.ratios import log_ratio
 from privacygauge.classifier.dtp.removal import RemovalPath
-from privacygauge.classifier.dtp.variation import Variation
+from privacygauge.classifier.dtp.retrained import Variation
 from privacygauge.core.estimate import Skipped
 from privacygauge.datasets.adult import adult
 from privacygauge.reproduce import (

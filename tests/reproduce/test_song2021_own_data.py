@@ -103,7 +103,7 @@ def test_one_data_set_at_a_time_where_a_table_has_one(small):
 
 def test_the_named_folder_decides_which_copy_is_taken(small, tmp_path_factory, monkeypatch):
     """A copy of other data in the usual folder does not take the place of the one that is given."""
-    from privacygauge.datasets.files import data_in
+    from privacygauge.datasets.local_copies import data_in
 
     usual = tmp_path_factory.mktemp("usual")
     purchases_in(usual)

@@ -8,8 +8,7 @@ import numpy as np
 
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate
-from privacygauge.datasets.files import own_file
-from privacygauge.datasets.local_copies import LOGITS, cifar_logits, own_logits
+from privacygauge.datasets.local_copies import LOGITS, cifar_logits, own_file, own_logits
 from privacygauge.evaluate.rates import less
 from privacygauge.holdout.analysts import Analyst, play
 from privacygauge.holdout.decoding import MessagePassing

@@ -23,7 +23,7 @@ from privacygauge.classifier.dtp.removal import (
     categorical_records,
     remove_riskiest,
 )
-from privacygauge.classifier.dtp.variation import Variation, variation
+from privacygauge.classifier.dtp.retrained import Variation, variation
 from privacygauge.classifier.targeted import Distance
 from privacygauge.core import seeds
 from privacygauge.core.checks import Floats, Ints

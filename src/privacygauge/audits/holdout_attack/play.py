@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.holdout_attack.result import HoldoutResult
-from privacygauge.audits.holdout_attack.says import plot_biases, report
+from privacygauge.audits.holdout_attack.says import HoldoutResult, plot_biases, report
 from privacygauge.audits.running import Running
 from privacygauge.holdout.contest import (
     Contest,
