@@ -21,7 +21,7 @@ from privacygauge.audits.holdout_attack.says import (
     grade_of_attack,
 )
 from privacygauge.audits.holdout_bound.asks import METRICS as OF_BOUND
-from privacygauge.audits.holdout_bound.verdict import submissions_text
+from privacygauge.audits.holdout_bound.says import submissions_text
 from privacygauge.audits.holdout_words import SCORES, points, points_estimate
 from privacygauge.core.estimate import Estimate
 from privacygauge.report.grades import UNTOLD

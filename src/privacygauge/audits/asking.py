@@ -217,7 +217,7 @@ class Request:
 
         `files` replaces the files that were named.
         """
-        from privacygauge.runs.provenance import file_hashes
+        from privacygauge.runs.results import file_hashes
 
         hashes = file_hashes(self.files() if files is None else files)
         how = {"seed": self.seed, "level": self.level}

@@ -16,7 +16,7 @@ from privacygauge.errors import InputError
 from privacygauge.report.values import Report
 from privacygauge.runs.folder import copied_folder, copy_object, place_text, scratch
 from privacygauge.runs.named import FILES
-from privacygauge.runs.provenance import file_hashes
+from privacygauge.runs.results import file_hashes
 from privacygauge.runs.store import plan_in, read_run
 from privacygauge.runs.user_code import code_in, compared_code
 

@@ -266,8 +266,11 @@ class Part:
         part = self.part(key)
         low = -math.inf if part.value.get("low") is None else part.number("low")
         try:
-            value, high = part.or_infinite("value"), part.or_infinite("high")
-            level, n, method = part.number("level"), part.whole("n"), part.text("method")
+            value = part.or_infinite("value")
+            high = part.or_infinite("high")
+            level = part.number("level")
+            n = part.whole("n")
+            method = part.text("method")
             return Estimate(value=value, low=low, high=high, level=level, n=n, method=method)
         except InputError as error:
             raise InputError(f"{part.where} is not an estimate: {error}") from error

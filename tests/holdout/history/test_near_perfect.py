@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from privacygauge.audits.leaderboard.play import audit_leaderboard
-from privacygauge.audits.leaderboard.verdict import verdict
+from privacygauge.audits.leaderboard.says import verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.slices import holm
 from privacygauge.holdout.history.made import varied_history

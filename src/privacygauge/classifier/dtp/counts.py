@@ -73,7 +73,8 @@ class Normals:
         floor = self.floors_without(rows)
         whole = self.squares / np.maximum(self.n, 1)[:, None] + floor[:, None, None]
         means = np.broadcast_to(self.mean, whole.shape).copy()
-        means[some, label], whole[some, label] = mean, variance + floor[:, None]
+        means[some, label] = mean
+        whole[some, label] = variance + floor[:, None]
         left = np.broadcast_to(self.n, (len(rows), len(self.n))).copy()
         left[some, label] -= 1
         return np.where(left > 0, _log_normal(queries[:, None], means, whole), 0.0)

@@ -216,7 +216,8 @@ class TrainingSet:
         pdtp = quick.pdtp.copy()
         low = quick.dtp.low.copy()
         high = quick.dtp.high.copy()
-        pdtp[unsure], low[unsure] = own[refitted], said.searched[refitted]
+        pdtp[unsure] = own[refitted]
+        low[unsure] = said.searched[refitted]
         high[unsure] = np.maximum(low[unsure], cap(self.width))
         n_unsure = int(np.count_nonzero(unsure))
         refits = (

@@ -58,7 +58,8 @@ def _of_categories(counted: CountedRecords, rows: Ints, width: float, box: Box) 
         return parts
     low = values.copy()
     high = values.copy()
-    low[left], high[left] = parts.low, parts.high
+    low[left] = parts.low
+    high[left] = parts.high
     return DtpRange(low, high, f"{method}; for {len(left):,} of {len(rows):,}: {CERTIFIED}")
 
 
@@ -124,7 +125,8 @@ def posterior_bound(counted: CountedRecords, rows: Ints, box: Box) -> Floats:
     some = np.arange(len(rows))
     y = counted.y[rows]
     removal = counted.removal
-    low[some, y], high[some, y] = removal.at_record[rows], removal.base[rows]
+    low[some, y] = removal.at_record[rows]
+    high[some, y] = removal.base[rows]
     ends = _numbers_of(counted, box)
     for into, change in zip((low, high), counted.normals.change_over(rows, *ends), strict=True):
         into += change
