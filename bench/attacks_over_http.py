@@ -29,8 +29,8 @@ from privacygauge.core.seeds import stream  # noqa: E402
 from privacygauge.holdout.analysts import Analyst  # noqa: E402
 from privacygauge.holdout.attacks import ATTACKS  # noqa: E402
 from privacygauge.holdout.bounds import guarantee, transcript_nats  # noqa: E402
-from privacygauge.holdout.linear_bayes import LinearBayes  # noqa: E402
 from privacygauge.holdout.metrics import ACCURACY, metric_bias  # noqa: E402
+from privacygauge.holdout.naive_bayes import LinearBayes  # noqa: E402
 from privacygauge.holdout.server import open_board  # noqa: E402
 from privacygauge.holdout.server.accounts import add_account  # noqa: E402
 from privacygauge.holdout.server.board import Board  # noqa: E402

@@ -23,10 +23,10 @@ from privacygauge.core.seeds import stream
 from privacygauge.evaluate.rates import clopper_pearson
 from privacygauge.holdout.attacks import ATTACKS
 from privacygauge.holdout.guards import default_guard
-from privacygauge.holdout.history.habits import World
 from privacygauge.holdout.history.made import (
     HABITS,
     AccountSubmissions,
+    World,
     analyst_rows,
     attack_submissions,
     contest_history,

@@ -36,9 +36,9 @@ from privacygauge.holdout.attacks import ATTACKS
 from privacygauge.holdout.bounds import guarantee, transcript_nats
 from privacygauge.holdout.guards import default_guard, guard_named
 from privacygauge.holdout.guards import guard_for as guard_of_metric
-from privacygauge.holdout.linear_bayes import LinearBayes
 from privacygauge.holdout.mechanism import Guard, GuardState, MarkedSubmission
 from privacygauge.holdout.metrics import Metric, metric_bias, metric_named
+from privacygauge.holdout.naive_bayes import LinearBayes
 from privacygauge.holdout.names import METRICS
 from privacygauge.holdout.oracle import Holdout
 

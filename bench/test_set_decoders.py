@@ -20,11 +20,8 @@ import numpy as np
 from _measure import Timed, ratio_row, show
 
 from privacygauge.holdout.analysts import Analyst, uniform_holdout
-from privacygauge.holdout.decoding import DecodedLabels
-from privacygauge.holdout.designed import DesignedQueries
-from privacygauge.holdout.detecting import queries_for
-from privacygauge.holdout.linear_programming import LinearProgramming
-from privacygauge.holdout.message_passing import MessagePassing
+from privacygauge.holdout.decoding import DecodedLabels, LinearProgramming, MessagePassing
+from privacygauge.holdout.designed import DesignedQueries, queries_for
 from privacygauge.holdout.naive_bayes import NaiveBayes
 from privacygauge.holdout.oracle import Budget
 from privacygauge.holdout.reconstruction import Reconstruction

@@ -230,7 +230,7 @@ def demo():
     """Return the audit of `privacygauge demo`."""
     import privacygauge as pg
     from privacygauge.classifier.named import forest
-    from privacygauge.datasets.digits import digits
+    from privacygauge.datasets.images import digits
 
     # One after the other: starting processes takes longer than the forests do.
     target, shadow = pg.learners.train_predictions(forest, *digits(), seed=0, n_jobs=1)

@@ -8,7 +8,7 @@ from privacygauge.audits.dtp.play import DtpAudit
 from privacygauge.classifier.dtp.learner import DtpRange
 from privacygauge.classifier.dtp.ratios import log_ratio
 from privacygauge.classifier.dtp.removal import RemovalPath
-from privacygauge.classifier.dtp.variation import Variation
+from privacygauge.classifier.dtp.retrained import Variation
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.seeds import stream
 from privacygauge.core.versions import today

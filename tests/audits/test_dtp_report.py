@@ -17,7 +17,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from privacygauge.audits.dtp import plots, words
+from privacygauge.audits.dtp import sections
+from privacygauge.audits.dtp import verdict as words
 from privacygauge.audits.dtp.options import METRICS
 from privacygauge.audits.dtp.play import DtpAudit
 from privacygauge.audits.dtp.verdict import ABOVE, CERTAIN, SEEN, verdict
@@ -422,10 +423,10 @@ def test_an_average_over_one_set_has_no_ends() -> None:
 
 def test_every_plot_draws_on_the_axes_given(findings: DtpAudit) -> None:
     for draw in (
-        lambda ax: plots.plot_pdtp(findings, ax),
-        lambda ax: plots.plot_pdtp(example(20, infinite=2, upper="bounded"), ax),
-        lambda ax: plots.plot_removal(findings, ax),
-        lambda ax: plots.plot_variation(findings.variation[0], ax),
+        lambda ax: sections.plot_pdtp(findings, ax),
+        lambda ax: sections.plot_pdtp(example(20, infinite=2, upper="bounded"), ax),
+        lambda ax: sections.plot_removal(findings, ax),
+        lambda ax: sections.plot_variation(findings.variation[0], ax),
     ):
         ax = Figure().subplots()
         assert draw(ax) is ax
@@ -437,26 +438,26 @@ def test_every_plot_draws_on_the_axes_given(findings: DtpAudit) -> None:
 
 
 def test_the_riskiest_stay_single_points_and_none_is_lost(findings: DtpAudit) -> None:
-    found = plots.rank_by_pdtp(findings.pdtp, findings.dtp, findings.order, 60)
+    found = sections.rank_by_pdtp(findings.pdtp, findings.dtp, findings.order, 60)
     by_hand = np.sort(findings.pdtp)[::-1]
     np.testing.assert_array_equal(found.pdtp, by_hand[found.rank - 1])
     assert found.rank[:5].tolist() == [1, 2, 3, 4, 5]
     assert len(found.rank) <= 60
     assert found.low.max() == findings.dtp.low.max()
     found = quiet()
-    every = plots.rank_by_pdtp(found.pdtp, found.dtp, found.order, 200)
+    every = sections.rank_by_pdtp(found.pdtp, found.dtp, found.order, 200)
     assert len(every.rank) == 200
 
 
 def test_infinite_values_are_drawn_and_named() -> None:
-    ax = plots.plot_pdtp(example(50, infinite=2, extras=False))
+    ax = sections.plot_pdtp(example(50, infinite=2, extras=False))
     line = next(x for x in ax.get_lines() if x.get_label() == "infinite")
     assert line.get_xdata().tolist() == [1, 2]
     assert all(np.isfinite(x.get_ydata()).all() for x in ax.get_lines())
 
 
 def test_the_sawtooth_marks_the_best_point(findings: DtpAudit) -> None:
-    lines = plots.plot_removal(findings).get_lines()
+    lines = sections.plot_removal(findings).get_lines()
     np.testing.assert_array_equal(lines[0].get_ydata(), findings.removal.highest)
     (best,) = [x for x in lines if x.get_label() == "best point to stop"]
     assert best.get_xdata()[0] == findings.removal.best
@@ -467,12 +468,12 @@ def test_equal_predictions_can_be_drawn() -> None:
     v = replace(
         example(50).variation[0], initialisation=still, sampling=still, with_it=0.5, without=0.5
     )
-    plots.plot_variation(v).get_figure().canvas.draw()
+    sections.plot_variation(v).get_figure().canvas.draw()
 
 
 def test_nothing_removed_is_an_error() -> None:
     with pytest.raises(InputError, match="removal must have been asked for"):
-        plots.plot_removal(quiet())
+        sections.plot_removal(quiet())
 
 
 # -- files, gate and register

@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import privacygauge as pg
-from privacygauge.audits.holdout_bound.verdict import OPEN, SAFE, SOUND, UNKNOWN, WORN, grade
+from privacygauge.audits.holdout_bound.says import OPEN, SAFE, SOUND, UNKNOWN, WORN, grade
 from privacygauge.audits.holdout_words import OF_METRIC, SCORES
 from privacygauge.core import seeds
 from privacygauge.errors import InputError
 from privacygauge.holdout import bounds
 from privacygauge.holdout.analysts import play, trials, uniform_holdout
-from privacygauge.holdout.attacked import read_labels, read_logits
 from privacygauge.holdout.attacks import ATTACKS
-from privacygauge.holdout.closed_form import majority_bias, nb_bias, scan_bias
-from privacygauge.holdout.designed import DesignedQueries
-from privacygauge.holdout.detecting import (
+from privacygauge.holdout.closed_form import honest_best_of_k, majority_bias, nb_bias, scan_bias
+from privacygauge.holdout.contest import read_labels, read_logits
+from privacygauge.holdout.designed import (
+    DesignedQueries,
     designed_bias,
     designed_points,
     designed_submissions,
@@ -28,7 +28,6 @@ from privacygauge.holdout.detecting import (
 from privacygauge.holdout.guards import guard_named
 from privacygauge.holdout.metrics import metric_named
 from privacygauge.holdout.oracle import Holdout
-from privacygauge.holdout.selection import honest_best_of_k
 from tests.thorough import times
 
 pytestmark = pytest.mark.usefixtures("undrawn")

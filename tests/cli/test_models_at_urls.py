@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from privacygauge.errors import InputError
-from privacygauge.runs.copies import copied_folder
-from privacygauge.runs.folder import Folder
+from privacygauge.runs.folder import Folder, copied_folder
 from privacygauge.runs.store import read_run
 from tests.cli.test_main import one_line, run_inside
 from tests.language.tiny_models import made_texts, saved

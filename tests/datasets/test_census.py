@@ -4,8 +4,7 @@ import gzip
 
 import pytest
 
-from privacygauge.datasets.files import VARIABLE, own_file
-from privacygauge.datasets.local_copies import SAMPLE, WHOLE, census
+from privacygauge.datasets.local_copies import SAMPLE, VARIABLE, WHOLE, census, own_file
 from privacygauge.errors import InputError
 
 needs_the_sample = pytest.mark.skipif(

@@ -9,8 +9,8 @@ from urllib.error import URLError
 
 import pytest
 
-from privacygauge.datasets import files
-from privacygauge.datasets.files import own_file, read_checked
+from privacygauge.datasets import local_copies
+from privacygauge.datasets.local_copies import own_file, read_checked
 from privacygauge.errors import InputError
 
 CONTENT = b"a,b\n1,2\n"
@@ -34,7 +34,7 @@ def network(monkeypatch, tmp_path):
             raise answer
         return io.BytesIO(answer)
 
-    monkeypatch.setattr(files.urllib.request, "urlopen", urlopen)
+    monkeypatch.setattr(local_copies.urllib.request, "urlopen", urlopen)
     return found
 
 

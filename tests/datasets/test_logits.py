@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from privacygauge.datasets.files import VARIABLE
-from privacygauge.datasets.local_copies import cifar_logits
+from privacygauge.datasets.local_copies import VARIABLE, cifar_logits
 from privacygauge.errors import InputError
 
 

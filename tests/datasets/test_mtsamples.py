@@ -5,7 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
-from privacygauge.datasets.files import VARIABLE
+from privacygauge.datasets.local_copies import VARIABLE
 from privacygauge.datasets.mtsamples import PARTS, mtsamples
 from privacygauge.errors import InputError
 

@@ -22,9 +22,9 @@ from privacygauge.holdout.naive_bayes import (
     argmax_random_ties,
     label_sums,
     log_odds,
+    simulate_point,
 )
 from privacygauge.holdout.oracle import Budget, Holdout
-from privacygauge.holdout.point import simulate_point
 from privacygauge.holdout.priors import Knowledge, from_logits
 from tests.thorough import crossed, times
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
 from privacygauge.holdout.analysts import play, uniform_holdout
-from privacygauge.holdout.designed import DesignedQueries
-from privacygauge.holdout.detecting import DetectingMatrix, points_for, queries_for
+from privacygauge.holdout.designed import DesignedQueries, DetectingMatrix, points_for, queries_for
 from privacygauge.holdout.guards import Exact, guard_named
 from privacygauge.holdout.naive_bayes import NaiveBayes
 from privacygauge.holdout.oracle import Budget, BudgetError, Holdout

@@ -14,9 +14,8 @@ from scipy.stats import norm
 from privacygauge.holdout.bounds import transcript_nats
 from privacygauge.holdout.closed_form import nb_bias
 from privacygauge.holdout.guards import Exact, default_guard, guard_for, guard_named
-from privacygauge.holdout.linear_bayes import LinearBayes
 from privacygauge.holdout.metrics import metric_bias, metric_named
-from privacygauge.holdout.naive_bayes import NaiveBayes
+from privacygauge.holdout.naive_bayes import LinearBayes, NaiveBayes
 from privacygauge.holdout.oracle import Budget, Holdout
 from tests.holdout.test_metrics import NAMES, drawn_truth
 from tests.thorough import crossed, times

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
 from privacygauge.holdout.analysts import play, uniform_holdout
-from privacygauge.holdout.decoding import ask_random_queries
-from privacygauge.holdout.guards import guard_named
-from privacygauge.holdout.linear_programming import (
+from privacygauge.holdout.decoding import (
     LinearProgramming,
+    MessagePassing,
     answer_shares,
+    ask_random_queries,
     decode_by_program,
 )
-from privacygauge.holdout.message_passing import MessagePassing
+from privacygauge.holdout.guards import guard_named
 from privacygauge.holdout.naive_bayes import NaiveBayes
 from privacygauge.holdout.oracle import Budget, Holdout
 from privacygauge.holdout.priors import Knowledge
@@ -59,7 +59,7 @@ def test_labels_are_recovered_where_message_passing_recovers_them(n, m, k):
 
 
 def message_passing_labels(data):
-    from privacygauge.holdout.message_passing import decode_by_messages as by_messages
+    from privacygauge.holdout.decoding import decode_by_messages as by_messages
 
     return by_messages(data, RNG(0)).labels
 

@@ -10,11 +10,16 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 
 from privacygauge.errors import InputError
-from privacygauge.holdout import message_passing
+from privacygauge.holdout import decoding
 from privacygauge.holdout.analysts import play, trials, uniform_holdout
-from privacygauge.holdout.decoding import AnsweredQueries, ask_random_queries, query_sums
+from privacygauge.holdout.decoding import (
+    AnsweredQueries,
+    MessagePassing,
+    ask_random_queries,
+    decode_by_messages,
+    query_sums,
+)
 from privacygauge.holdout.guards import guard_named
-from privacygauge.holdout.message_passing import MessagePassing, decode_by_messages
 from privacygauge.holdout.naive_bayes import NaiveBayes
 from privacygauge.holdout.oracle import Budget, BudgetError, Holdout
 from privacygauge.holdout.priors import Knowledge, from_logits
@@ -97,7 +102,7 @@ def test_a_pass_is_its_formula(n, m, k, seed):
     data = known(truth, matrix, m)
     posterior = rng.dirichlet(np.ones(m + 1), n)
     left = rng.normal(size=k)
-    found = message_passing._pass(data, posterior, left, 0.7, 0.0)
+    found = decoding._pass(data, posterior, left, 0.7, 0.0)
     expected = naive_pass(matrix, posterior, left, data.log_prior, 0.7)
     # Products with two labels are in single precision.
     for mine, theirs in zip(found, expected, strict=True):
@@ -113,7 +118,7 @@ def test_the_spread_is_the_variance_of_a_count(n, m, k, seed):
     centred = np.eye(m) - 1 / m
     covariances = [np.diag(p) - np.outer(p, p) for p in inside]
     expected = sum(np.trace(centred @ c) / m for c in covariances)
-    assert message_passing._spread(posterior) == pytest.approx(expected, abs=1e-12)
+    assert decoding._spread(posterior) == pytest.approx(expected, abs=1e-12)
 
 
 @settings(max_examples=times(30))

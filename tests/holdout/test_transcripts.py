@@ -13,14 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.holdout.guards import guard_named
-from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
-from privacygauge.holdout.mechanism import Guard, MarkedSubmission
-from privacygauge.holdout.transcripts import (
+from privacygauge.holdout.ladder import (
+    Ladder,
+    ParameterFreeLadder,
     log_choose,
     log_rising,
     log_rising_binary,
     log_rising_by_two,
 )
+from privacygauge.holdout.mechanism import Guard, MarkedSubmission
 from tests.thorough import crossed
 
 FREE = ParameterFreeLadder()

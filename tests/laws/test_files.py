@@ -27,7 +27,7 @@ from privacygauge.classifier.tables import load_categories, load_records
 from privacygauge.datasets import bounds
 from privacygauge.datasets.canary_scores import as_canaries
 from privacygauge.errors import InputError
-from privacygauge.holdout.attacked import read_labels, read_logits
+from privacygauge.holdout.contest import read_labels, read_logits
 from privacygauge.holdout.history.reading import read_history
 from privacygauge.holdout.server.bodies import NPY, labels_in
 from privacygauge.language.score_files import load_text_scores

@@ -17,22 +17,22 @@ from privacygauge.holdout.majority import LinearScan
 from privacygauge.holdout.naive_bayes import NaiveBayes
 from privacygauge.holdout.oracle import Budget, Holdout
 from privacygauge.holdout.priors import from_logits
-from privacygauge.reproduce import Effort, feldman2019, feldman2019_logits, feldman2019_queries
-from privacygauge.reproduce.feldman2019 import feldman_fig3, feldman_fig5, theory
-from privacygauge.reproduce.feldman2019_logits import feldman_fig1, feldman_fig2, scan_gain
-from privacygauge.reproduce.feldman2019_plays import (
+from privacygauge.reproduce import Effort, feldman2019, feldman2019_logits
+from privacygauge.reproduce.feldman2019 import (
     GivenTestSet,
     Series,
     Uniform,
+    feldman_fig3,
+    feldman_fig4,
+    feldman_fig5,
+    first_attained,
     plays,
     point,
-)
-from privacygauge.reproduce.feldman2019_queries import (
-    feldman_fig4,
-    first_attained,
     queries_from,
     slope,
+    theory,
 )
+from privacygauge.reproduce.feldman2019_logits import feldman_fig1, feldman_fig2, scan_gain
 from tests.thorough import only_thorough
 
 QUICK = Effort(quick=True, n_jobs=1)
@@ -150,15 +150,15 @@ def test_figure_5_sets_naive_bayes_against_majorities(small):
 @pytest.mark.parametrize(("bias", "m"), [(0.01, 2), (0.05, 5), (0.005, 10)])
 def test_the_first_attained_is_the_fewest(bias, m):
     k = first_attained(bias, 100_000, m)
-    assert feldman2019_queries.theoretical_bias(100_000, m, k) >= bias
-    assert feldman2019_queries.theoretical_bias(100_000, m, k - 1) < bias
+    assert feldman2019.theoretical_bias(100_000, m, k) >= bias
+    assert feldman2019.theoretical_bias(100_000, m, k - 1) < bias
     if m < 10:
         assert k == math.ceil(queries_for_bias(bias, 100_000, m))
 
 
 def test_a_bias_that_is_missed_takes_more_queries():
     # Of two classes a small bias grows as the root of the queries.
-    k = first_attained(0.01, feldman2019_queries.POINTS, 2)
+    k = first_attained(0.01, feldman2019.POINTS, 2)
     found = queries_from(0.01, 2, k, Estimate(0.008, 0.005, 0.01, 0.95, 10, "made up"))
     assert found.value == pytest.approx(k * 1.25**2, rel=0.01)
     assert found.low == pytest.approx(k, rel=0.01)
@@ -177,11 +177,11 @@ def test_a_slope_is_between_ends_on_logarithmic_axes():
 
 @pytest.mark.slow
 def test_figure_4_needs_as_many_queries_as_theory_says(monkeypatch):
-    monkeypatch.setattr(feldman2019_queries, "POINTS", 2_000)
-    monkeypatch.setattr(feldman2019_queries, "SLOPES", {0.1: 1.3})
-    monkeypatch.setattr(feldman2019_queries, "CLASSES", (2, 8))
-    monkeypatch.setattr(feldman2019_queries, "MORE_CLASSES", 9)
-    monkeypatch.setattr(feldman2019_queries, "_trials", lambda k, effort: 12)
+    monkeypatch.setattr(feldman2019, "POINTS", 2_000)
+    monkeypatch.setattr(feldman2019, "SLOPES", {0.1: 1.3})
+    monkeypatch.setattr(feldman2019, "CLASSES_4", (2, 8))
+    monkeypatch.setattr(feldman2019, "MORE_CLASSES", 9)
+    monkeypatch.setattr(feldman2019, "_trials", lambda k, effort: 12)
     table = feldman_fig4(Effort(n_jobs=1))
     found = cells(table)
     ends = found["bias 0.1, m 2"], found["bias 0.1, m 8"]

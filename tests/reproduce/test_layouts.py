@@ -9,8 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from privacygauge.cli.main import app
-from privacygauge.datasets.files import data_in, own_file
-from privacygauge.datasets.local_copies import own_logits, purchases
+from privacygauge.datasets.local_copies import data_in, own_file, own_logits, purchases
 from privacygauge.errors import InputError
 from privacygauge.reproduce import REPRODUCTIONS, Effort, long2017, make, reproduction
 from privacygauge.reproduce.catalogue import judgement

@@ -16,20 +16,22 @@ from privacygauge.classifier.dtp.indirect import nearest_example
 from privacygauge.classifier.dtp.nearest import NearestNeighbours
 from privacygauge.classifier.dtp.ratios import log_ratio
 from privacygauge.classifier.dtp.removal import RemovalPath
-from privacygauge.classifier.dtp.variation import Variation
+from privacygauge.classifier.dtp.retrained import Variation
 from privacygauge.core.estimate import Skipped
 from privacygauge.datasets.adult import adult
 from privacygauge.reproduce import (
     Effort,
     long2017,
-    long2017_dtp,
-    long2017_removal,
+    long2017_figures,
     long2017_stability,
 )
-from privacygauge.reproduce.long2017_dtp import deviation, long_fig3, long_fig7, long_fig8
-from privacygauge.reproduce.long2017_removal import (
+from privacygauge.reproduce.long2017_figures import (
     complete_adult,
+    deviation,
+    long_fig3,
     long_fig6,
+    long_fig7,
+    long_fig8,
     made_up,
     removal_numbers,
 )
@@ -67,7 +69,7 @@ def played(monkeypatch, data_folder):
         )
         return kept[0]
 
-    monkeypatch.setattr(long2017_dtp, "audit_candidates", small)
+    monkeypatch.setattr(long2017_figures, "audit_candidates", small)
     return kept
 
 
@@ -116,7 +118,7 @@ def test_figure_6_is_said_in_numbers():
 
 @pytest.mark.slow
 def test_figure_6_has_a_saw(monkeypatch, data_folder):
-    monkeypatch.setattr(long2017_removal, "MADE_UP", 400_000)
+    monkeypatch.setattr(long2017_figures, "MADE_UP", 400_000)
     told = []
     table = long_fig6(replace(QUICK, progress=lambda *n: told.append(n)))
     assert told[-1] == (6, 6)
@@ -155,7 +157,7 @@ def test_records_of_infinite_dtp_are_the_last_of_their_class_with_a_value(data_f
             return_counts=True,
         )
         alone |= (number == 1)[place.ravel()]
-    row = long2017_removal._row_without_smoothing(people)
+    row = long2017_figures._row_without_smoothing(people)
     assert row.cells["records of infinite DTP"].ours.value == alone.sum() > 0
     assert isinstance(row.cells["DTP"].ours, Skipped)
 
@@ -206,7 +208,7 @@ def test_the_interval_of_a_deviation_covers():
 def test_an_individuals_own_effect_is_measured_in_deviations():
     spread = np.array([0.3, 0.5, 0.7])
     one = Variation(5, 1, spread, np.array([0.4, 0.5, 0.6]), with_it=0.8, without=0.5)
-    cells = {k: c.ours for k, c in long2017_dtp.variation_cells(one, spread).items()}
+    cells = {k: c.ours for k, c in long2017_figures.variation_cells(one, spread).items()}
     assert cells["deviation"].value == pytest.approx(0.2)
     assert cells["own effect"].value == pytest.approx(0.3)
     ratio = cells["own effect in deviations"]
@@ -218,7 +220,7 @@ def test_an_individuals_own_effect_is_measured_in_deviations():
 @pytest.mark.torch
 def test_figures_7_and_8_show_one_individual_of_each_class(monkeypatch, data_folder, tmp_path):
     pytest.importorskip("torch")
-    monkeypatch.setattr(long2017_dtp, "STEPS", 50)  # one epoch
+    monkeypatch.setattr(long2017_figures, "STEPS", 50)  # one epoch
     for make in (long_fig7, long_fig8):  # of the same networks
         table = make(replace(QUICK, run=tmp_path / make.__name__))
         assert [row.label for row in table.rows] == ["low salary", "high salary"]

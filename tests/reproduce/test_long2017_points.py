@@ -7,9 +7,9 @@ import pytest
 
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.per_target import PerTarget
-from privacygauge.reproduce import Effort, long2017_points
+from privacygauge.reproduce import Effort, long2017_figures
 from privacygauge.reproduce.catalogue import judgement
-from privacygauge.reproduce.long2017_points import FOUND, HIGHEST, LOWEST, RIGHT, draw_points
+from privacygauge.reproduce.long2017_figures import FOUND, HIGHEST, LOWEST, RIGHT, draw_points
 
 PDTP = np.array([0.1, 0.2, 0.3, 0.7, 1.5, 1.6, 4.5, 5.0, 6.0])
 RIGHT_GUESSES = np.array([50, 52, 54, 60, 75, 77, 94, 97, 99])
@@ -25,9 +25,9 @@ def table(monkeypatch):
         measured=np.array([PDTP - 0.05, PDTP + 0.05]),
         targets=np.arange(10, 10 + n),
     )
-    monkeypatch.setattr(long2017_points, "play_distance_attack", lambda *_: found)
-    monkeypatch.setattr(long2017_points, "notes_of", lambda *_: ())
-    return long2017_points.long_fig4(Effort())
+    monkeypatch.setattr(long2017_figures, "play_distance_attack", lambda *_: found)
+    monkeypatch.setattr(long2017_figures, "notes_of", lambda *_: ())
+    return long2017_figures.long_fig4(Effort())
 
 
 def test_bands_count_each_record_once(table):

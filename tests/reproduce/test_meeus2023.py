@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.datasets.files import own_file
-from privacygauge.datasets.local_copies import SAMPLE
+from privacygauge.datasets.local_copies import SAMPLE, own_file
 from privacygauge.reproduce import Effort, meeus2023, reproduction
 from privacygauge.reproduce.meeus2023 import DATA, TABLE_2, TABLE_3, Size
 from privacygauge.synthetic.attacks.closest import ClosestDistance

@@ -17,8 +17,8 @@ from privacygauge.language.patients import by_patient
 from privacygauge.language.text_files import TextRecords
 from privacygauge.language.training_steps import DONE
 from privacygauge.reproduce import Cell, Effort, Row, mireshghallah2022, reproduction
-from privacygauge.reproduce import mireshghallah2022_cells as cells
-from privacygauge.reproduce import mireshghallah2022_claims as claims
+from privacygauge.reproduce import mireshghallah2022 as cells
+from privacygauge.reproduce import mireshghallah2022_figures as claims
 from privacygauge.reproduce import mireshghallah2022_figures as figures
 from privacygauge.reproduce.mireshghallah2022_setting import (
     FOLDER,

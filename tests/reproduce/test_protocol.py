@@ -15,7 +15,7 @@ from privacygauge.datasets.local_copies import LOCATION30, location30
 from privacygauge.errors import InputError
 from privacygauge.reproduce import ITEMS, REPRODUCTIONS, meeus2023, page
 from privacygauge.reproduce.catalogue import PROTOCOLS, deviations_of
-from privacygauge.reproduce.protocol import Entry
+from privacygauge.reproduce.item import Entry
 from tests.test_docs import ROOT
 
 MODULES = sorted(Path(privacygauge.reproduce.__file__).parent.glob("*_protocol.py"))

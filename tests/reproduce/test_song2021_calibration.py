@@ -11,7 +11,6 @@ from privacygauge.reproduce import (
     song2021_architectures,
     song2021_calibration,
     song2021_classifiers,
-    song2021_distribution,
 )
 from privacygauge.reproduce.song2021_architectures import (
     LARGEST,
@@ -21,8 +20,18 @@ from privacygauge.reproduce.song2021_architectures import (
     song_fig4,
     song_fig12,
 )
-from privacygauge.reproduce.song2021_bins import BINS, bin_label, bin_rows, over_models
-from privacygauge.reproduce.song2021_calibration import draw_fig3, song_fig3
+from privacygauge.reproduce.song2021_calibration import (
+    BINS,
+    CUTS,
+    bin_label,
+    bin_rows,
+    cut_label,
+    draw_fig3,
+    draw_fig5,
+    over_models,
+    song_fig3,
+    song_fig5,
+)
 from privacygauge.reproduce.song2021_classifiers import (
     CLASSIFIERS,
     REGULARISED,
@@ -31,7 +40,6 @@ from privacygauge.reproduce.song2021_classifiers import (
     MemberScores,
     Pair,
 )
-from privacygauge.reproduce.song2021_distribution import CUTS, cut_label, draw_fig5, song_fig5
 from privacygauge.reproduce.song2021_settings import LOCATION, DataSetting, Side
 from tests.classifier.made import made_up
 from tests.thorough import THOROUGH
@@ -51,10 +59,10 @@ def made_classifiers(data, effort):
 def models(monkeypatch):
     sides = Side(0, 5, range(20, 25)), Side(10, 5, range(25, 30))
     data = DataSetting(LOCATION, np.zeros((30, 1)), np.arange(30) % 3, sides, "tanh")
-    for module in (song2021_calibration, song2021_distribution, song2021_architectures):
+    for module in (song2021_calibration, song2021_architectures):
         monkeypatch.setattr(module, "setting", lambda wanted, seed: data)
     monkeypatch.setattr(song2021_calibration, "classifiers", made_classifiers)
-    monkeypatch.setattr(song2021_distribution, "classifiers", made_classifiers)
+    monkeypatch.setattr(song2021_calibration, "classifiers", made_classifiers)
     attacks = {**song2021_classifiers.ATTACKS, "network": NeuralNasr(Network(4, 3))}
     monkeypatch.setattr(song2021_classifiers, "ATTACKS", attacks)
 
@@ -155,7 +163,7 @@ def test_figure_5_without_an_early_epoch_says_so(models, monkeypatch):
     def made(data, effort):
         return {**made_classifiers(data, effort), STOPPED: Skipped("early stopping", "too late")}
 
-    monkeypatch.setattr(song2021_distribution, "classifiers", made)
+    monkeypatch.setattr(song2021_calibration, "classifiers", made)
     rows = by_label(song_fig5(Effort(quick=True)))
     assert rows[cut_label(0.5)][STOPPED].ours.reason == "too late"
     assert rows[f"{STOPPED} less {REGULARISED}"]["mean score"].ours.reason == "too late"

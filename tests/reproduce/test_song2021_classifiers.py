@@ -5,7 +5,7 @@ from privacygauge.classifier.attack_network import Network
 from privacygauge.classifier.defences.by_epoch import Trajectories
 from privacygauge.classifier.neural import NeuralNasr
 from privacygauge.core.estimate import Skipped
-from privacygauge.reproduce import Effort, song2021_classifiers, song2021_epochs
+from privacygauge.reproduce import Effort, song2021_classifiers, song2021_training
 from privacygauge.reproduce.song2021_classifiers import (
     ATTACKS,
     CLASSIFIERS,
@@ -55,7 +55,7 @@ def learning(asked, regularised_as):
 def test_training_stops_where_it_is_as_accurate_as_the_regularised_model(data, monkeypatch):
     asked = []
     told = []
-    monkeypatch.setattr(song2021_epochs, "trajectories", learning(asked, 3))
+    monkeypatch.setattr(song2021_training, "trajectories", learning(asked, 3))
     found = classifiers(data, Effort(quick=True, progress=lambda *done: told.append(done)))
     assert tuple(found) == CLASSIFIERS
     assert told[-1] == (4, 4)
@@ -77,7 +77,7 @@ def test_training_stops_where_it_is_as_accurate_as_the_regularised_model(data, m
 
 def test_what_was_trained_is_not_trained_again_by_another_figure(data, monkeypatch, tmp_path):
     asked = []
-    monkeypatch.setattr(song2021_epochs, "trajectories", learning(asked, 2))
+    monkeypatch.setattr(song2021_training, "trajectories", learning(asked, 2))
     first = classifiers(data, Effort(quick=True, run=tmp_path / "song-fig3"))
     assert len(asked) == 4
     again = classifiers(data, Effort(quick=True, run=tmp_path / "song-fig5"))
@@ -89,7 +89,7 @@ def test_what_was_trained_is_not_trained_again_by_another_figure(data, monkeypat
 
 
 def test_where_no_epoch_is_as_accurate_nothing_stopped_early(data, monkeypatch):
-    monkeypatch.setattr(song2021_epochs, "trajectories", learning([], 9))
+    monkeypatch.setattr(song2021_training, "trajectories", learning([], 9))
     found = classifiers(data, Effort(quick=True))
     assert isinstance(found[STOPPED], Skipped)
     assert "no recorded epoch is as accurate" in found[STOPPED].reason

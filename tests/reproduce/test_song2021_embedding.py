@@ -10,9 +10,15 @@ from hypothesis import strategies as st
 from privacygauge.classifier.networks import SONG_MITTAL_2021_RELU
 from privacygauge.classifier.white_box import WhiteBoxSide, WhiteBoxSignals
 from privacygauge.errors import InputError
-from privacygauge.reproduce import Effort, song2021_embedding, song2021_neighbours
-from privacygauge.reproduce.song2021_embedding import draw_fig9, song_fig9
-from privacygauge.reproduce.song2021_neighbours import HIGH, LOW, extreme_classes, kept_class
+from privacygauge.reproduce import Effort, song2021_embedding
+from privacygauge.reproduce.song2021_embedding import (
+    HIGH,
+    LOW,
+    draw_fig9,
+    extreme_classes,
+    kept_class,
+    song_fig9,
+)
 from privacygauge.reproduce.song2021_settings import LOCATION, DataSetting, Side
 from privacygauge.reproduce.table import Table
 from tests.thorough import only_thorough, times
@@ -48,7 +54,7 @@ def made(monkeypatch):
     )
     monkeypatch.setattr(song2021_embedding, "PAIRS", 2)
     monkeypatch.setattr(song2021_embedding, "LEAST", {LOCATION: N})
-    monkeypatch.setattr(song2021_neighbours, "PERPLEXITY", 5.0)
+    monkeypatch.setattr(song2021_embedding, "PERPLEXITY", 5.0)
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from privacygauge.reproduce import (
     make,
     reproduction,
     song2021,
-    song2021_sensitivity,
+    song2021_risk,
     song2021_settings,
     song2021_training,
     song2021_white_box,
@@ -33,7 +33,7 @@ def small(monkeypatch, tmp_path):
     members = {PURCHASE: MEMBERS, TEXAS: MEMBERS, LOCATION: MEMBERS}
     monkeypatch.setattr(song2021_settings, "MEMBERS", members)
     monkeypatch.setattr(song2021, "EPOCHS", 20)
-    monkeypatch.setattr(song2021_sensitivity, "QUICK", 20)
+    monkeypatch.setattr(song2021_risk, "QUICK", 20)
     monkeypatch.setattr(song2021_training, "RECORDED", (1, 5))
     short = replace(song2021_training.NETWORKS, epochs=5)
     monkeypatch.setattr(song2021_training, "NETWORKS", short)
@@ -103,7 +103,7 @@ def test_one_data_set_at_a_time_where_a_table_has_one(small):
 
 def test_the_named_folder_decides_which_copy_is_taken(small, tmp_path_factory, monkeypatch):
     """A copy of other data in the usual folder does not take the place of the one that is given."""
-    from privacygauge.datasets.files import data_in
+    from privacygauge.datasets.local_copies import data_in
 
     usual = tmp_path_factory.mktemp("usual")
     purchases_in(usual)

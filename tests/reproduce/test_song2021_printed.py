@@ -5,7 +5,7 @@ import pytest
 from privacygauge.core.estimate import Skipped
 from privacygauge.reproduce import song2021_printed as printed
 from privacygauge.reproduce.catalogue import judgement
-from privacygauge.reproduce.markdown import numbers_tables
+from privacygauge.reproduce.page import numbers_tables
 from privacygauge.reproduce.table import Table
 
 ALL = [

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from privacygauge.core.estimate import Skipped
-from privacygauge.reproduce import Effort, song2021_sensitivity
+from privacygauge.reproduce import Effort, song2021_risk
 from privacygauge.reproduce.song2021 import TARGET
-from privacygauge.reproduce.song2021_sensitivity import _folds, song_fig7
+from privacygauge.reproduce.song2021_risk import _folds, song_fig7
 from privacygauge.reproduce.song2021_settings import LOCATION, DataSetting, Side
 
 
@@ -33,8 +33,8 @@ def test_only_the_members_own_removal_counts_for_its_net_influence(monkeypatch):
 
     sides = Side(0, 1000), Side(2000, 1000)
     data = DataSetting(LOCATION, np.zeros((4000, 1)), y, sides, "relu")
-    monkeypatch.setattr(song2021_sensitivity, "setting", lambda *_: data)
-    monkeypatch.setattr(song2021_sensitivity, "train_all", remembered)
+    monkeypatch.setattr(song2021_risk, "setting", lambda *_: data)
+    monkeypatch.setattr(song2021_risk, "train_all", remembered)
     rows = {row.label: row.cells for row in song_fig7(Effort(quick=True)).rows}
     assert len(set(states[0])) == 1
     assert len(states[0]) == 2 + 4
@@ -53,9 +53,9 @@ def test_only_the_members_own_removal_counts_for_its_net_influence(monkeypatch):
 
 
 def test_bins_with_few_members_say_so(monkeypatch):
-    made = song2021_sensitivity._Sensitivity(np.full(30, 0.95), np.ones(30), np.zeros(30))
-    row = song2021_sensitivity._bin(made, 0.5, 0.6)
+    made = song2021_risk._Sensitivity(np.full(30, 0.95), np.ones(30), np.zeros(30))
+    row = song2021_risk._bin(made, 0.5, 0.6)
     assert row.cells["net"].ours == Skipped(
         "score in [0.5, 0.6)", "0 members, and at least 20 are needed"
     )
-    assert song2021_sensitivity._bin(made, 0.9, 1.0).cells["net"].ours.value == 1.0
+    assert song2021_risk._bin(made, 0.9, 1.0).cells["net"].ours.value == 1.0

@@ -5,7 +5,7 @@ import pytest
 
 from privacygauge.classifier.defences.by_epoch import Trajectories
 from privacygauge.core.estimate import Skipped
-from privacygauge.reproduce import song2021_epochs, song2021_training
+from privacygauge.reproduce import song2021_training
 from privacygauge.reproduce.song2021_training import song_fig2, song_table2
 from privacygauge.reproduce.table import Effort
 from tests.reproduce.made_tables import measured
@@ -37,7 +37,7 @@ def remembered(trained):
 @pytest.fixture
 def trained(monkeypatch, data_folder):
     found = []
-    monkeypatch.setattr(song2021_epochs, "trajectories", remembered(found))
+    monkeypatch.setattr(song2021_training, "trajectories", remembered(found))
     monkeypatch.setattr(song2021_training, "RECORDED", RECORDED)
     return found
 

@@ -15,7 +15,7 @@ from zarr.codecs import Crc32cCodec, ZstdCodec
 from zarr.core.buffer.cpu import Buffer as CpuBuffer
 from zarr.storage import MemoryStore
 
-from privacygauge.runs.encoding import (
+from privacygauge.runs.contents import (
     AbsentError,
     Layout,
     chunk_files,

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from privacygauge.errors import InputError
-from privacygauge.runs.shipping import PACKAGES, require_versions, ship, versions_here
+from privacygauge.runs.execute import PACKAGES, require_versions, ship, versions_here
 
 pytest.importorskip("cloudpickle")
 

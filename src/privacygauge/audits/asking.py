@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
 from privacygauge.errors import InputError
-from privacygauge.runs.code import PROGRAM, absolute
 from privacygauge.runs.folder import url_of
+from privacygauge.runs.reach import PROGRAM, absolute
 
 
 class Role(Enum):
@@ -217,7 +217,7 @@ class Request:
 
         `files` replaces the files that were named.
         """
-        from privacygauge.runs.provenance import file_hashes
+        from privacygauge.runs.results import file_hashes
 
         hashes = file_hashes(self.files() if files is None else files)
         how = {"seed": self.seed, "level": self.level}

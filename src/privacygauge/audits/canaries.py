@@ -201,7 +201,7 @@ def audit_canaries(asked: MeasureRequest, work: Work) -> CanaryAudit:
 
     from privacygauge.language.canaries import canary_losses, read_canaries
     from privacygauge.language.compared import check_one_kind, compared_models, load_either
-    from privacygauge.runs.provenance import file_hashes
+    from privacygauge.runs.results import file_hashes
 
     made = read_canaries(asked.canaries)
     load = partial(load_either, device=asked.device, precision=asked.computed_in)

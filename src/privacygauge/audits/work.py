@@ -14,10 +14,9 @@ from privacygauge.audits.running import Running
 from privacygauge.core.versions import today
 from privacygauge.errors import InputError
 from privacygauge.report.values import Report
-from privacygauge.runs.copies import copied_folder, copy_object
-from privacygauge.runs.folder import place_text, scratch
+from privacygauge.runs.folder import copied_folder, copy_object, place_text, scratch
 from privacygauge.runs.named import FILES
-from privacygauge.runs.provenance import file_hashes
+from privacygauge.runs.results import file_hashes
 from privacygauge.runs.store import plan_in, read_run
 from privacygauge.runs.user_code import code_in, compared_code
 

@@ -279,7 +279,7 @@ def results(database: Database = "leaderboard.sqlite", json: options.Json = None
     Example: privacygauge holdout serve results
     """
     from privacygauge.cli.output import check_json, emit_rows, print_line
-    from privacygauge.holdout.server.ending import ending
+    from privacygauge.holdout.server.standings import ending
 
     check_json(json)
     found = ending(_connect(database))
@@ -415,7 +415,7 @@ def merge(
     _connect(database).dispose()
     from privacygauge.holdout.server import open_board
     from privacygauge.holdout.server.bodies import read_hidden
-    from privacygauge.holdout.server.merging import check_merge, merge_accounts
+    from privacygauge.holdout.server.rescoring import check_merge, merge_accounts
 
     truth = read_hidden(labels).values
     check_merge(name, other, reason)
@@ -440,7 +440,7 @@ def void(
     from privacygauge.holdout.server import open_board
     from privacygauge.holdout.server.accounts import checked_reason
     from privacygauge.holdout.server.bodies import read_hidden
-    from privacygauge.holdout.server.merging import void_submission
+    from privacygauge.holdout.server.rescoring import void_submission
 
     truth = read_hidden(labels).values
     checked_reason(reason)

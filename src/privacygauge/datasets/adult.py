@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privacygauge.core.checks import Floats, Ints
-from privacygauge.datasets.files import read_checked
+from privacygauge.datasets.local_copies import read_checked
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,4 +1,4 @@
-"""Images in a folder for each class."""
+"""Images: a folder for each class, or the handwritten digits shipped with scikit-learn."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.core.checks import Floats, Ints
 from privacygauge.datasets.bounds import check_size
 from privacygauge.errors import InputError
 
@@ -77,3 +78,20 @@ def read_images(files: Sequence[Path]) -> NDArray[np.uint8]:
             raise InputError(f"{path} is damaged or no image") from error
         place[:] = pixels.reshape(place.shape)
     return np.ascontiguousarray(result.transpose(0, 3, 1, 2))
+
+
+LICENCE = "CC BY 4.0 (E. Alpaydin, C. Kaynak; UCI Machine Learning Repository)"
+
+
+def digits() -> tuple[Floats, Ints]:
+    """Return 1,797 images of 8 x 8 handwritten digits and which digit each one shows.
+
+    Returns
+    -------
+    tuple of ndarray, shapes (1797, 64) and (1797,)
+        Grey values in [0, 1]; digits in 0..9.
+    """
+    from sklearn.datasets import load_digits
+
+    x, y = load_digits(return_X_y=True)
+    return np.asarray(x, np.float64) / 16.0, np.asarray(y, np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Ints
-from privacygauge.datasets.files import read_own
+from privacygauge.datasets.local_copies import read_own
 from privacygauge.errors import InputError
 
 LICENCE = "sharing with credit and notice (mtsamples.com): for tests and reproductions only"

@@ -22,10 +22,9 @@ from privacygauge.datasets.amounts import amounts_of
 from privacygauge.datasets.arrays import Content
 from privacygauge.datasets.bounds import check_size, require_once
 from privacygauge.datasets.dates import days_of
-from privacygauge.datasets.files import content_of
+from privacygauge.datasets.local_copies import content_of
 from privacygauge.errors import InputError
-from privacygauge.runs.copies import copy_object
-from privacygauge.runs.folder import place_text, scratch, url_of
+from privacygauge.runs.folder import copy_object, place_text, scratch, url_of
 
 if TYPE_CHECKING:
     import pandas as pd

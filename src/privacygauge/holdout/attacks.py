@@ -9,11 +9,9 @@ from privacygauge.core.checks import short_list
 from privacygauge.errors import InputError
 from privacygauge.holdout.analysts import Analyst
 from privacygauge.holdout.closed_form import blum_hardt_bias, majority_bias, nb_bias, scan_bias
-from privacygauge.holdout.designed import DesignedQueries
-from privacygauge.holdout.detecting import designed_bias
-from privacygauge.holdout.linear_programming import LinearProgramming
+from privacygauge.holdout.decoding import LinearProgramming, MessagePassing
+from privacygauge.holdout.designed import DesignedQueries, designed_bias
 from privacygauge.holdout.majority import BlumHardt, LinearScan, Majority
-from privacygauge.holdout.message_passing import MessagePassing
 from privacygauge.holdout.naive_bayes import NaiveBayes
 from privacygauge.holdout.priors import Knowledge
 from privacygauge.holdout.reconstruction import Reconstruction

@@ -17,10 +17,10 @@ from scipy.special import rel_entr
 
 from privacygauge.core import checks
 from privacygauge.errors import InputError
+from privacygauge.holdout.closed_form import some
 from privacygauge.holdout.guards import Exact
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.oracle import fewest, most_submissions
-from privacygauge.holdout.selection import some
 
 # Largest number of points that is searched.
 _MOST = 10**12

@@ -1,21 +1,276 @@
-"""Designed queries: two candidates of a point at a time, and labels known for certain."""
+"""Designed queries: Lindstrom's detecting matrix, and two candidates of a point at a time."""
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
-from privacygauge.holdout.decoding import DecodedLabels, Decoder, fallen_back
-from privacygauge.holdout.detecting import DetectingMatrix, kinds_left, points_for, queries_for
-from privacygauge.holdout.message_passing import MessagePassing
+from privacygauge.errors import InputError
+from privacygauge.holdout.decoding import DecodedLabels, Decoder, MessagePassing, fallen_back
 from privacygauge.holdout.naive_bayes import budget_of, check_knowledge, check_sizes
 from privacygauge.holdout.oracle import Oracle
 from privacygauge.holdout.priors import Informed, Knowledge
+
+_KINDS = (2, 3)
+
+
+@dataclass(frozen=True)
+class DetectingMatrix:
+    """Which of two candidates each query takes for each point.
+
+    Sources
+    -------
+    Lindstrom, "On a combinatorial problem in number theory" (1965), for 2^r queries and two
+    possible values. The same construction serves for any number of queries and for three values.
+    """
+
+    n_points: int
+    """Number of labels to find, at least 1."""
+    kinds: int = 2
+    """2: every label is one of its point's candidates. 3: it may be neither."""
+
+    def __post_init__(self) -> None:
+        if self.kinds not in _KINDS:
+            raise InputError(f"kinds must be 2 or 3, got {self.kinds}")
+        checks.at_least(1, n_points=self.n_points)
+
+    @cached_property
+    def n_queries(self) -> int:
+        """The fewest queries of this design that find all labels."""
+        return queries_for(self.n_points, self.kinds)
+
+    @cached_property
+    def _levels(self) -> tuple[_Level, ...]:
+        """All sets by ascending size, so that the decoder begins with the last."""
+        size = (self.n_queries - 1).bit_length()
+        made = []
+        first = 0
+        for s in range(1, size + 1):
+            level = _Level.made(
+                s,
+                size,
+                n_queries=self.n_queries,
+                kinds=self.kinds,
+                first=first,
+                n_points=self.n_points,
+            )
+            made.append(level)
+            first += len(level.elements) * level.weights.size
+        return tuple(made)
+
+    def codes(self, start: int, stop: int) -> NDArray[np.uint8]:
+        """Return queries ``start:stop``, shape (n_points, stop - start): 1 the second candidate."""
+        y = np.arange(start, stop)
+        parts = [level.codes(y) for level in self._levels]
+        return np.concatenate(parts)[: self.n_points]
+
+    def decode(self, counts: Floats) -> tuple[Ints, bool]:
+        """Return the decoded labels, and whether they reproduce all counts exactly.
+
+        Parameters
+        ----------
+        counts : numpy.ndarray of shape (n_queries,)
+            Number of right points of each query, up to a constant that is the same for all.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n_points,)
+            1 for the second candidate, -1 for the first, 0 for neither.
+        bool
+            False where some count is not what these labels give: then they are not to be trusted.
+        """
+        left = _alternating(np.round(counts).astype(np.int64))
+        found = np.zeros(sum(level.used.size for level in self._levels), np.int64)
+        for level in reversed(self._levels):
+            digits = level.digits(left[level.sets], self.kinds)
+            found[level.first : level.first + digits.size] = digits.reshape(-1)
+            np.subtract.at(left, level.subsets, digits @ level.effects.T)
+        return found[: self.n_points], not left[1 : self.n_queries].any()
+
+
+@dataclass(frozen=True, eq=False)
+class _Level:
+    """The sets of one size, and their columns."""
+
+    elements: Ints  # (c, s) the digits of each set, ascending
+    weights: Ints  # (t,) of the columns of a set
+    used: NDArray[np.bool_]  # (c, t) whether a column has a point
+    first: int  # number of the first column
+
+    @classmethod
+    def made(
+        cls, s: int, size: int, n_queries: int, kinds: int, first: int, n_points: int
+    ) -> _Level:
+        """Return the sets of `s` digits among `size` whose number is below `n_queries`."""
+        every = np.array(list(combinations(range(size), s)), np.int64)
+        elements = every[(1 << every).sum(axis=1) < n_queries]
+        weights = kinds ** np.arange(_columns(s, kinds), dtype=np.int64)
+        number = first + np.arange(len(elements) * weights.size)
+        return cls(elements, weights, (number < n_points).reshape(-1, weights.size), first)
+
+    @cached_property
+    def sets(self) -> Ints:
+        """(c,) The numbers of the sets."""
+        numbers: Ints = (1 << self.elements).sum(axis=1)
+        return numbers
+
+    @cached_property
+    def subsets(self) -> Ints:
+        """(c, 2^s) The numbers of the subsets of each set, in the order of its own digits."""
+        own = np.arange(1 << self.elements.shape[1])
+        numbers = np.zeros((len(self.elements), own.size), np.int64)
+        for b in range(self.elements.shape[1]):
+            numbers += ((own >> b) & 1) << self.elements[:, b : b + 1]
+        return numbers
+
+    @cached_property
+    def chosen(self) -> NDArray[np.uint8]:
+        """(2^s, t) Whether a subset is among those of each column."""
+        s = self.elements.shape[1]
+        own = np.arange(1 << s)
+        # The other digits decide about the lowest one, so there is one such subset for each half.
+        alike = (np.bitwise_count(own) - s) % 2 == 0
+        return np.asarray(alike[:, None] & (own[:, None] >> 1 < self.weights), np.uint8)
+
+    @cached_property
+    def effects(self) -> Ints:
+        """(2^s, t) The alternating sums of `chosen` over the subsets of each subset."""
+        return _alternating(self.chosen.astype(np.int64))
+
+    def codes(self, y: Ints) -> NDArray[np.uint8]:
+        """Return the part of queries `y`, (b,), for these columns, shape (c t, b)."""
+        own = np.zeros((len(self.elements), len(y)), np.int64)
+        for b in range(self.elements.shape[1]):
+            own |= ((y >> self.elements[:, b : b + 1]) & 1) << b
+        by_column = self.chosen.T[:, own]
+        return by_column.swapaxes(0, 1).reshape(-1, len(y))
+
+    def digits(self, sums: Ints, kinds: int) -> Ints:
+        """Return d, (c, t), from the sums of w_j d_j, (c,)."""
+        most = (self.used * self.weights).sum(axis=1)
+        if kinds == 2:
+            digits = ((sums + most) // 2)[:, None] // self.weights % 2 * 2 - 1
+        else:
+            digits = (sums + self.weights.sum())[:, None] // self.weights % 3 - 1
+        used: Ints = digits * self.used
+        return used
+
+
+def points_for(n_queries: int, kinds: int = 2) -> int:
+    """Return the number of labels that designed queries find; `kinds` as in `DetectingMatrix`.
+
+    Examples
+    --------
+    >>> from privacygauge.holdout.designed import points_for
+    >>> points_for(1_024), points_for(1_024, kinds=3)
+    (5120, 3082)
+    """
+    return int(_found_by(max(n_queries, 1), kinds)[-1])
+
+
+def queries_for(n_points: int, kinds: int = 2) -> int:
+    """Return the fewest designed queries that find `n_points` labels."""
+    most = 2
+    while points_for(most, kinds) < n_points:
+        most *= 2
+    return int(np.searchsorted(_found_by(most, kinds), n_points)) + 1 if n_points else 0
+
+
+@lru_cache(maxsize=64)
+def _found_by(most: int, kinds: int) -> Ints:
+    """Return the number of labels that 1, 2, ..., `most` queries find."""
+    columns = np.array([_columns(s, kinds) for s in range(most.bit_length() + 1)])
+    found: Ints = checks.frozen(np.cumsum(columns[np.bitwise_count(np.arange(most))]))
+    return found
+
+
+def _columns(s: int, kinds: int) -> int:
+    """Return how many weights 1, kinds, kinds^2, ... are at most 2^(s - 1)."""
+    count = 0
+    while s and kinds**count <= 2 ** (s - 1):
+        count += 1
+    return count
+
+
+def _alternating(values: Ints) -> Ints:
+    """Return for each set x the sum over its subsets y of (-1)^(|x| - |y|) values[y].
+
+    Rows of `values` are sets by number; missing ones at the end are taken for 0.
+    """
+    size = max(len(values) - 1, 1).bit_length()
+    sums = np.zeros((1 << size, *values.shape[1:]), np.int64)
+    sums[: len(values)] = values
+    for b in range(size):
+        halves = sums.reshape(-1, 2, 1 << b, *values.shape[1:])
+        halves[:, 1] -= halves[:, 0]
+    return sums
+
+
+MOST = 2_000_000
+"""Largest number of queries considered; more would take too much memory."""
+
+
+def designed_bias(n: int, m: int, k: int) -> float:
+    """Return the expected bias above 1/m of `DesignedQueries` without knowledge, exact answers.
+
+    For two classes k queries find points_for(k) labels, so this is exact. For more, it counts the
+    points that are expected to be settled, two candidates a round, as if as many were open in
+    each round as on average: simulations come out within some 10% of it.
+
+    Parameters
+    ----------
+    n, m, k : int
+        Points (at least 1), classes (at least 2) and queries (at least 0).
+    """
+    return min(n, n_labels_found(m, k)) / n * (1 - 1 / m)
+
+
+def n_labels_found(m: int, k: int) -> int:
+    """Return how many labels k designed queries find, as in `designed_bias`, of any number."""
+    if k < 2:
+        return 0
+    asked = min(k, MOST)
+    # The first round alone finds no more.
+    most = points_for(asked, kinds_left(m, 0))
+    return bisect_left(range(1, most + 1), True, key=lambda p: _cost(p, m) > asked)
+
+
+def designed_submissions(bias: float, n: int, m: int) -> int | None:
+    """Return how many designed queries stay within `bias`, in (0, 1 - 1/m); None above `MOST`."""
+    found = math.floor(bias * n / (1 - 1 / m)) + 1
+    if found > 4 * MOST:
+        return None
+    cost = _cost(found, m)
+    return max(1, cost - 1) if cost <= MOST else None
+
+
+def designed_points(bias: float, m: int, k: int) -> int:
+    """Return the fewest points on which k designed queries stay within `bias`."""
+    return max(1, math.ceil(n_labels_found(m, k) * (1 - 1 / m) / bias))
+
+
+def _cost(p: int, m: int) -> int:
+    """Return how many queries settle p points: those still open are asked about again."""
+    total = 0
+    for tried in range(0, m - 1, 2):
+        left = -(-p * (m - tried) // m)
+        total += queries_for(left, kinds_left(m, tried))
+    return total
+
+
+def kinds_left(m: int, tried: int) -> int:
+    """Return 2 where the next two candidates are all that are left, otherwise 3."""
+    return 2 if m - tried == 2 else 3
 
 
 @dataclass(frozen=True)

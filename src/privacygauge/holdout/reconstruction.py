@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
-from privacygauge.holdout.decoding import DecodedLabels, Decoder, fallen_back
-from privacygauge.holdout.message_passing import MessagePassing
+from privacygauge.holdout.decoding import DecodedLabels, Decoder, MessagePassing, fallen_back
 from privacygauge.holdout.naive_bayes import budget_of, check_sizes
 from privacygauge.holdout.oracle import Oracle
 from privacygauge.holdout.queries import Codes, RandomQueries

@@ -1,4 +1,4 @@
-"""A line of a risk register: one audit, read from the `report.json` of any kind."""
+"""A risk register as values, a line an audit, read from the `report.json` of any kind."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from typing import Any, NoReturn
 
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
-from privacygauge.evaluate.together import Statement
+from privacygauge.evaluate.together import JointStatement, Statement
 from privacygauge.report.numbers import Shown, plain
 from privacygauge.report.render import SCHEMA
-from privacygauge.report.values import Measure, Severity, Worst
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Measure, Origin, Severity, Worst
 
 SEVERITIES = tuple(reversed(Severity))
 """From grave to mild; an audit that cannot tell ranks above a leak known to be moderate."""
@@ -265,8 +266,11 @@ class Part:
         part = self.part(key)
         low = -math.inf if part.value.get("low") is None else part.number("low")
         try:
-            value, high = part.or_infinite("value"), part.or_infinite("high")
-            level, n, method = part.number("level"), part.whole("n"), part.text("method")
+            value = part.or_infinite("value")
+            high = part.or_infinite("high")
+            level = part.number("level")
+            n = part.whole("n")
+            method = part.text("method")
             return Estimate(value=value, low=low, high=high, level=level, n=n, method=method)
         except InputError as error:
             raise InputError(f"{part.where} is not an estimate: {error}") from error
@@ -297,3 +301,28 @@ class Part:
         text = repr(self.value[key])
         shown = text if len(text) <= 40 else f"{text[:37]}..."
         raise InputError(f"{self._named(key)} must be {what}, got {shown}: {self.mend}")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RegisterResult(Reported):
+    """Values that a `RiskRegister` reports."""
+
+    origin: Origin
+    """Origin of the register; nothing was drawn at random."""
+    title: str
+    """Name of the release."""
+    lines: tuple[RegisterLine, ...]
+    """Lines by descending severity; ties in the order given."""
+    together: JointStatement
+    """Joint level of all lines."""
+
+    @property
+    def severity(self) -> Severity:
+        """The severity of the first line."""
+        return self.lines[0].severity
+
+    @property
+    def counts(self) -> dict[Severity, int]:
+        """Number of lines of each severity that has any, from grave to mild."""
+        given = [line.severity for line in self.lines]
+        return {severity: given.count(severity) for severity in SEVERITIES if severity in given}

@@ -13,9 +13,8 @@ from privacygauge.datasets.reading import read_text
 from privacygauge.errors import InputError
 from privacygauge.evaluate.together import joint_statement
 from privacygauge.register import says
-from privacygauge.register.line import SEVERITIES, RegisterLine, line_of
+from privacygauge.register.line import SEVERITIES, RegisterLine, RegisterResult, line_of
 from privacygauge.register.model_card import render as card
-from privacygauge.register.result import RegisterResult
 from privacygauge.report import render
 from privacygauge.report.document import DataFrame
 from privacygauge.report.numbers import plain

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.register.line import Number, RegisterLine
-from privacygauge.register.result import RegisterResult
+from privacygauge.register.line import Number, RegisterLine, RegisterResult
 from privacygauge.report.blocks import Rows, pairs, table, text
 from privacygauge.report.document import DataFrame, frame, pick_values
 from privacygauge.report.numbers import Shown, count, plain, rate

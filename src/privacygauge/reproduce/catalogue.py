@@ -10,39 +10,28 @@ from privacygauge.reproduce import (
     feldman2019,
     feldman2019_items,
     feldman2019_logits,
-    feldman2019_protocol,
-    feldman2019_queries,
     long2017,
-    long2017_dtp,
+    long2017_figures,
     long2017_items,
-    long2017_points,
-    long2017_protocol,
-    long2017_removal,
     long2017_stability,
     meeus2023,
     meeus2023_items,
-    meeus2023_protocol,
     mireshghallah2022,
-    mireshghallah2022_claims,
     mireshghallah2022_figures,
     mireshghallah2022_items,
-    mireshghallah2022_protocol,
     song2021,
     song2021_architectures,
     song2021_calibration,
     song2021_defences,
-    song2021_distribution,
     song2021_embedding,
     song2021_items,
     song2021_protocol,
     song2021_risk,
-    song2021_sensitivity,
     song2021_thresholds,
     song2021_training,
     song2021_white_box,
 )
-from privacygauge.reproduce.item import Item, item_title
-from privacygauge.reproduce.protocol import Entry, deviations
+from privacygauge.reproduce.item import Entry, Item, deviations, item_title
 from privacygauge.reproduce.result import FULL, QUICK
 from privacygauge.reproduce.table import Reproduction
 from privacygauge.reproduce.verdict import Judgement
@@ -55,26 +44,26 @@ _MADE = {
         (
             "long-fig1",
             "three attacks, record by record",
-            long2017_points.long_fig1,
-            long2017_points.draw_points,
+            long2017_figures.long_fig1,
+            long2017_figures.draw_points,
         ),
         ("long-fig2", "the best of three", long2017.long_fig2),
-        ("long-fig3", "averages of PDTP", long2017_dtp.long_fig3),
+        ("long-fig3", "averages of PDTP", long2017_figures.long_fig3),
         (
             "long-fig4",
             "purchases, record by record",
-            long2017_points.long_fig4,
-            long2017_points.draw_points,
+            long2017_figures.long_fig4,
+            long2017_figures.draw_points,
         ),
         (
             "long-fig5",
             "Adult, record by record",
-            long2017_points.long_fig5,
-            long2017_points.draw_points,
+            long2017_figures.long_fig5,
+            long2017_figures.draw_points,
         ),
-        ("long-fig6", "removing records", long2017_removal.long_fig6),
-        ("long-fig7", "initial weights", long2017_dtp.long_fig7),
-        ("long-fig8", "the other records", long2017_dtp.long_fig8),
+        ("long-fig6", "removing records", long2017_figures.long_fig6),
+        ("long-fig7", "initial weights", long2017_figures.long_fig7),
+        ("long-fig8", "the other records", long2017_figures.long_fig8),
     ),
     "Meeus et al. (2023)": (
         ("meeus-table2", "which records", meeus2023.meeus_table2),
@@ -99,7 +88,7 @@ _MADE = {
         (
             "mireshghallah-claims",
             "all of its claims",
-            mireshghallah2022_claims.mireshghallah_claims,
+            mireshghallah2022_figures.mireshghallah_claims,
         ),
     ),
     "Song & Mittal (2021)": (
@@ -125,11 +114,11 @@ _MADE = {
         (
             "song-fig5",
             "risk by defence",
-            song2021_distribution.song_fig5,
-            song2021_distribution.draw_fig5,
+            song2021_calibration.song_fig5,
+            song2021_calibration.draw_fig5,
         ),
         ("song-fig6", "risk scores", song2021_risk.song_fig6),
-        ("song-fig7", "influence", song2021_sensitivity.song_fig7),
+        ("song-fig7", "influence", song2021_risk.song_fig7),
         ("song-fig8", "by class", song2021_risk.song_fig8),
         ("song-fig9", "features", song2021_embedding.song_fig9, song2021_embedding.draw_fig9),
         ("song-fig10", "priors", song2021_risk.song_fig10),
@@ -145,7 +134,7 @@ _MADE = {
         ("feldman-fig1", "attackers with a model", feldman2019_logits.feldman_fig1),
         ("feldman-fig2", "beside a linear scan", feldman2019_logits.feldman_fig2),
         ("feldman-fig3", "bias by queries", feldman2019.feldman_fig3),
-        ("feldman-fig4", "queries for a bias", feldman2019_queries.feldman_fig4),
+        ("feldman-fig4", "queries for a bias", feldman2019.feldman_fig4),
         ("feldman-fig5", "beside the majority", feldman2019.feldman_fig5),
     ),
 }
@@ -181,11 +170,11 @@ JUDGEMENTS: Mapping[str, Judgement] = {
 
 
 PROTOCOLS: Mapping[str, tuple[Entry, ...]] = {
-    long2017_items.PAPER: long2017_protocol.ENTRIES,
-    meeus2023_items.PAPER: meeus2023_protocol.ENTRIES,
-    mireshghallah2022_items.PAPER: mireshghallah2022_protocol.ENTRIES,
+    long2017_items.PAPER: long2017_items.ENTRIES,
+    meeus2023_items.PAPER: meeus2023_items.ENTRIES,
+    mireshghallah2022_items.PAPER: mireshghallah2022_items.ENTRIES,
     song2021_items.PAPER: song2021_protocol.ENTRIES,
-    feldman2019.PAPER: feldman2019_protocol.ENTRIES,
+    feldman2019.PAPER: feldman2019_items.ENTRIES,
 }
 """Paper to every setting that it states, and ours."""
 

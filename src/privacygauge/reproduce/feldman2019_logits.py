@@ -8,18 +8,17 @@ import numpy as np
 
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate
-from privacygauge.datasets.files import own_file
-from privacygauge.datasets.local_copies import LOGITS, cifar_logits, own_logits
+from privacygauge.datasets.local_copies import LOGITS, cifar_logits, own_file, own_logits
 from privacygauge.evaluate.rates import less
 from privacygauge.holdout.analysts import Analyst, play
+from privacygauge.holdout.decoding import MessagePassing
 from privacygauge.holdout.majority import LinearScan
-from privacygauge.holdout.message_passing import MessagePassing
 from privacygauge.holdout.naive_bayes import NaiveBayes
 from privacygauge.holdout.oracle import Holdout
 from privacygauge.holdout.priors import Knowledge, from_logits
-from privacygauge.reproduce.feldman2019 import PAPER
-from privacygauge.reproduce.feldman2019_plays import (
+from privacygauge.reproduce.feldman2019 import (
     LEVEL,
+    PAPER,
     GivenTestSet,
     Series,
     n_trials,

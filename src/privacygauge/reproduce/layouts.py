@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from privacygauge.core.checks import Ints
 from privacygauge.datasets.arrays import read_npz
-from privacygauge.datasets.files import data_in, file_in
 from privacygauge.datasets.local_copies import (
     LOGITS,
     PURCHASES,
     WHOLE,
     census,
+    data_in,
+    file_in,
     location30,
     own_logits,
     purchase100,

@@ -21,8 +21,13 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack
 from privacygauge.datasets.adult import CATEGORICAL, CONTINUOUS, WEIGHT, adult, adult_binary
-from privacygauge.datasets.files import own_file
-from privacygauge.datasets.local_copies import LOCATION30, PURCHASES, location30, purchases
+from privacygauge.datasets.local_copies import (
+    LOCATION30,
+    PURCHASES,
+    location30,
+    own_file,
+    purchases,
+)
 from privacygauge.errors import InputError
 from privacygauge.evaluate.correlation import correlation
 from privacygauge.evaluate.decision import EQUAL_SIDES, with_odds

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from privacygauge.core.versions import own_version
-from privacygauge.datasets.files import data_in
+from privacygauge.datasets.local_copies import data_in
 from privacygauge.errors import InputError
 from privacygauge.reproduce.catalogue import judgement
 from privacygauge.reproduce.drawing import figure_svg

@@ -14,7 +14,7 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.datasets.adult import CONTINUOUS, adult
 from privacygauge.datasets.local_copies import census
 from privacygauge.evaluate.rates import mean
-from privacygauge.reproduce.long2017_dtp import deviation
+from privacygauge.reproduce.long2017_figures import deviation
 from privacygauge.reproduce.table import Cell, Effort, Row, Table, exact, part_of
 from privacygauge.synthetic.attacks.attack import TableAttack
 from privacygauge.synthetic.attacks.attention import TargetAttention

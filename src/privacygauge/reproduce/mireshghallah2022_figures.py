@@ -1,8 +1,9 @@
-"""Figures 3 to 5 and Table 7 of Mireshghallah et al. (2022): curves, and who is found."""
+"""Figures 3 to 5, Table 7 and the claims in words of Mireshghallah et al. (2022)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,12 +23,35 @@ from privacygauge.language.features import (
     feature_study,
     token_frequency,
 )
+from privacygauge.language.patients import by_patient
 from privacygauge.language.scores import LIKELIHOOD_RATIO, LOSS, TextScores
 from privacygauge.language.tokenizer import read_tokenizer
-from privacygauge.reproduce.mireshghallah2022 import BASE, LOW_FPR, notes_on
-from privacygauge.reproduce.mireshghallah2022_cells import LEVEL, mean_over_draws, over_draws
+from privacygauge.reproduce.mireshghallah2022 import (
+    BASE,
+    FAR_WORDS,
+    FPR,
+    LEVEL,
+    LONGER,
+    LOW_FPR,
+    NAMED,
+    NAMED_ALIKE,
+    NEAR_WORDS,
+    NORMALISED,
+    SMALL,
+    Line,
+    Measured,
+    long,
+    mean_difference,
+    mean_over_draws,
+    measure_draw,
+    notes_on,
+    over_draws,
+    samples,
+    score_lines,
+    short,
+)
 from privacygauge.reproduce.mireshghallah2022_setting import ModelSetting, model_setting
-from privacygauge.reproduce.table import Cell, Effort, Row, Table
+from privacygauge.reproduce.table import Cell, Effort, Row, Table, exact
 
 LINEAR = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 """False-positive rates of Figure 4."""
@@ -182,3 +206,183 @@ def _tpr(scores: TextScores, signal: str, fpr: float) -> Estimate:
     transcript = energy_transcript(scores, signal)
     independent = transcript.independent
     return tpr_at_fpr(roc(transcript), fpr, LEVEL, independent=independent).estimate
+
+
+NAME = "mireshghallah-claims"
+GAIN = "ln of the ratio of recalls, LR to loss"
+"""How many times as many members the likelihood ratio finds, on a scale with a mean."""
+
+LINES = (
+    Line("samples", BASE, samples),
+    Line("notes", BASE, by_patient),
+    Line("short samples", BASE, short),
+    Line("long samples", BASE, long),
+    Line("small target", SMALL, samples),
+    Line("large target, longer", LONGER, samples),
+    Line("near reference", NEAR_WORDS, samples),
+    Line("far reference", FAR_WORDS, samples),
+    Line("members named", NAMED, samples),
+    Line("members named, notes", NAMED, by_patient),
+    Line("all named", NAMED_ALIKE, samples),
+    Line("normalised energy", NORMALISED, samples),
+)
+AT_LOW_FPR = "samples at 1%"
+"""The samples again, with thresholds for 1% of false positives."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """That one number is larger than another."""
+
+    what: str
+    """In a few words."""
+    larger: tuple[str, str]
+    """Line and column of the number that should be larger."""
+    smaller: tuple[str, str]
+    """Line and column of the other one."""
+    published: float | None
+    """The difference that the paper prints; None where it prints none."""
+
+
+_LR = "AUC, LR"
+_LOSS = "AUC, loss"
+_FOUND = "recall, LR, population"
+
+CLAIMS = (
+    Claim("LR beats the loss, AUC of samples", ("samples", _LR), ("samples", _LOSS), 0.238),
+    Claim("LR beats the loss, AUC of notes", ("notes", _LR), ("notes", _LOSS), 0.077),
+    Claim("LR beats the loss, recall at 10%", ("samples", _FOUND),
+          ("samples", "recall, loss, population"), 0.636),
+    Claim("LR beats the loss, recall at 1%", (AT_LOW_FPR, _FOUND),
+          (AT_LOW_FPR, "recall, loss, population"), 0.593),
+    Claim("the gain is larger at 1% than at 10%", (AT_LOW_FPR, GAIN), ("samples", GAIN), 2.381),
+    Claim("notes leak more than samples, LR", ("notes", _LR), ("samples", _LR), 0.092),
+    Claim("notes leak more than samples, loss", ("notes", _LOSS), ("samples", _LOSS), 0.253),
+    Claim("long samples leak more, LR", ("long samples", _LR), ("short samples", _LR), 0.070),
+    Claim("long samples leak more, loss", ("long samples", _LOSS), ("short samples", _LOSS), 0.146),
+    Claim("large and longer leaks more, LR", ("large target, longer", _LR), ("small target", _LR),
+          0.005),
+    Claim("large and longer leaks more, loss", ("large target, longer", _LOSS),
+          ("small target", _LOSS), 0.038),
+    Claim("a near reference serves better, AUC", ("near reference", _LR), ("far reference", _LR),
+          0.017),
+    Claim("a near reference serves better, recall", ("near reference", _FOUND),
+          ("far reference", _FOUND), 0.077),
+    Claim("names make samples leak more, LR", ("members named", _LR), ("samples", _LR), 0.060),
+    Claim("names hide samples from the loss", ("samples", _LOSS), ("members named", _LOSS), 0.101),
+    Claim("names make notes leak more, LR", ("members named, notes", _LR), ("notes", _LR), 0.008),
+    Claim("names make notes leak more, loss", ("members named, notes", _LOSS), ("notes", _LOSS),
+          0.038),
+    Claim("the same with names on all sides, LR", ("all named", _LR), ("samples", _LR), None),
+    Claim("normalised energy serves better, LR", ("normalised energy", _LR), ("samples", _LR),
+          0.016),
+    Claim("normalised energy serves better, loss", ("normalised energy", _LOSS),
+          ("samples", _LOSS), 0.023),
+    Claim("punctuation tells more than length", ("non-alphanumeric", "AUC, test"),
+          ("length", "AUC, test"), None),
+    Claim("punctuation tells more than digits", ("non-alphanumeric", "AUC, test"),
+          ("digits", "AUC, test"), None),
+    Claim("rare tokens add to punctuation", ("non-alphanumeric, rarest tokens", "AUC, test"),
+          ("non-alphanumeric", "AUC, test"), None),
+    Claim("length adds to both", ("length, non-alphanumeric, rarest tokens", "AUC, test"),
+          ("non-alphanumeric, rarest tokens", "AUC, test"), None),
+)  # fmt: skip
+
+CONTROLS = (
+    ("reference alone, AUC of samples", ("samples", "AUC, reference alone"), 0.5),
+    ("reference alone, AUC of notes", ("notes", "AUC, reference alone"), 0.5),
+    ("realised FPR, LR, asked for 10%", ("samples", "FPR, LR, population"), FPR),
+    ("realised FPR, loss, asked for 10%", ("samples", "FPR, loss, population"), FPR),
+    ("realised FPR, LR, asked for 1%", (AT_LOW_FPR, "FPR, LR, population"), LOW_FPR),
+    ("realised FPR, loss, asked for 1%", (AT_LOW_FPR, "FPR, loss, population"), LOW_FPR),
+)
+"""What should have a known value: its name, where it stands, and the value."""
+
+Draws = Mapping[str, Sequence[Measured]]
+"""Line to the numbers of every draw."""
+
+
+def mireshghallah_claims(effort: Effort) -> Table:
+    """Return all of the paper's qualitative claims beside the effect that was measured.
+
+    Returns
+    -------
+    Table
+        For every claim the effect, which should be above 0 (a difference of two numbers of the
+        same draw, with Student's interval over draws), and in how many draws it is; then
+        controls, beside the value that they should have. The last notes say which claims hold.
+    """
+    with model_setting(effort) as setting:
+        drawn = _measure_lines(setting, effort)
+    rows = [_row(claim, drawn) for claim in CLAIMS]
+    for label, (line, column), wanted in CONTROLS:
+        cell = Cell(wanted, mean_over_draws(label, [draw[column] for draw in drawn[line]]))
+        rows.append(Row(f"control: {label}", {"value": cell}))
+    notes = (*notes_on(effort), "Published values of controls are what they should be.")
+    title = "Mireshghallah et al. (2022), its claims"
+    return Table(NAME, title, tuple(rows), (*notes, *verdicts(rows)))
+
+
+def verdicts(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Return sentences: which claims hold beyond their interval, which do not, and which turn."""
+    kinds: dict[str, list[str]] = {}
+    for row in rows:
+        if "effect" in row.cells:
+            kinds.setdefault(_verdict(row.cells["effect"].ours), []).append(row.label)
+    return tuple(f"{kind} ({len(kinds[kind])}): {'; '.join(kinds[kind])}." for kind in kinds)
+
+
+def _verdict(effect: Estimate | Skipped) -> str:
+    if isinstance(effect, Skipped):
+        return "Not told"
+    if not effect.excludes(0.0):
+        return "Within its interval of no effect"
+    return "Reproduced" if effect.value > 0 else "The opposite was found"
+
+
+def _row(claim: Claim, drawn: Draws) -> Row:
+    first, second = (
+        [draw[column] for draw in drawn[line]] for line, column in (claim.larger, claim.smaller)
+    )
+    effect = mean_difference(claim.what, first, second)
+    return Row(
+        claim.what,
+        {
+            "effect": Cell(claim.published, effect),
+            "draws above 0": Cell(None, _count_above(claim.what, first, second)),
+        },
+    )
+
+
+def _count_above(
+    name: str, first: Sequence[Estimate | Skipped], second: Sequence[Estimate | Skipped]
+) -> Estimate | Skipped:
+    pairs = list(zip(first, second, strict=True))
+    told = [(a, b) for a, b in pairs if isinstance(a, Estimate) and isinstance(b, Estimate)]
+    if len(told) < len(pairs):
+        return Skipped(name, "not every draw has both numbers")
+    above = float(sum(a.value > b.value for a, b in told))
+    return exact(above, len(told), "counted")
+
+
+def _measure_lines(setting: ModelSetting, effort: Effort) -> dict[str, list[Measured]]:
+    found: dict[str, list[Measured]] = {}
+    for done, (line, scores) in enumerate(score_lines(setting, LINES), 1):
+        found[line.label] = [_with_gain(measure_draw(line.view(draw), FPR)) for draw in scores]
+        if line.label == "samples":
+            found[AT_LOW_FPR] = [_with_gain(measure_draw(draw, LOW_FPR)) for draw in scores]
+            for number, draw in enumerate(scores):
+                for features, numbers in study_features(setting, number, draw).items():
+                    found.setdefault(", ".join(features), []).append(numbers)
+        effort.told(done, len(LINES))
+    return found
+
+
+def _with_gain(numbers: dict[str, Estimate | Skipped]) -> Measured:
+    with_ratio, with_loss = (numbers[f"recall, {name}, population"] for name in ("LR", "loss"))
+    assert isinstance(with_ratio, Estimate)
+    assert isinstance(with_loss, Estimate)
+    if min(with_ratio.value, with_loss.value) <= 0:
+        return {**numbers, GAIN: Skipped(GAIN, "no member was found at this threshold")}
+    gain = float(np.log(with_ratio.value / with_loss.value))
+    return {**numbers, GAIN: exact(gain, with_ratio.n, "of one draw")}

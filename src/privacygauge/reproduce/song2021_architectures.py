@@ -21,7 +21,8 @@ from privacygauge.core import seeds
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.report.axes import legend
 from privacygauge.reproduce.song2021 import LEVEL
-from privacygauge.reproduce.song2021_bins import (
+from privacygauge.reproduce.song2021_calibration import (
+    accuracy_row,
     bin_rows,
     calibrations,
     diagonal,
@@ -30,7 +31,6 @@ from privacygauge.reproduce.song2021_bins import (
     plot_bins,
     title_panel,
 )
-from privacygauge.reproduce.song2021_calibration import accuracy_row
 from privacygauge.reproduce.song2021_classifiers import QUICK, MemberScores, Pair, score_pairs
 from privacygauge.reproduce.song2021_defences import over_fits
 from privacygauge.reproduce.song2021_settings import PURCHASE, TEXAS, DataSetting, setting, states

@@ -1,27 +1,20 @@
-"""Figure 3 of Song & Mittal (2021): scores beside the real probability of being a member."""
+"""Figures 3 and 5 of Song & Mittal (2021): scores beside the real share of members, bin by bin."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+from scipy.stats import ks_2samp
+
+from privacygauge.core import seeds
+from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.evaluate.rates import proportion
-from privacygauge.report.axes import SERIES, legend
+from privacygauge.evaluate.calibration import Reliability, reliability
+from privacygauge.evaluate.rates import mean, proportion
+from privacygauge.report.axes import DASHES, INK, OTHER, SERIES, SIZE, legend, style_axes
 from privacygauge.reproduce.song2021 import LEVEL
-from privacygauge.reproduce.song2021_bins import (
-    BINS,
-    bin_label,
-    bin_rows,
-    calibrations,
-    cells,
-    diagonal,
-    measured_by_place,
-    over_models,
-    panels,
-    plot_bins,
-    title_panel,
-)
 from privacygauge.reproduce.song2021_classifiers import (
     ATTACKS,
     CLASSIFIERS,
@@ -35,11 +28,138 @@ from privacygauge.reproduce.song2021_classifiers import (
 )
 from privacygauge.reproduce.song2021_defences import over_fits
 from privacygauge.reproduce.song2021_settings import PURCHASE, setting
+from privacygauge.reproduce.song2021_white_box import over_pairs
 from privacygauge.reproduce.table import Cell, Effort, Row, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+BINS = 10
+"""Equal bins of [0, 1]."""
+
+LEAST = 10
+"""A bin counts where it holds at least so many records of every target."""
+
+
+def bin_label(name: str, number: int) -> str:
+    """Return the label of the row about a bin."""
+    low = number / BINS
+    high = (number + 1) / BINS
+    return f"{name}: score in [{low:g}, {high:g}{']' if number == BINS - 1 else ')'}"
+
+
+def bin_rows(name: str, found: Sequence[MemberScores], scores: Sequence[str]) -> list[Row]:
+    """Return a row for every bin: the members in it, their share there, and the mean score."""
+    return [
+        Row(
+            bin_label(name, number),
+            {key: cell for score in scores for key, cell in _bin(found, score, number).items()},
+        )
+        for number in range(BINS)
+    ]
+
+
+def calibrations(
+    found: Sequence[MemberScores], score: str, seed: int, level: float
+) -> list[Reliability]:
+    """Return how far the scores of each target are from the real share of members."""
+    rngs = [seeds.stream(seed, "bootstrap", score, i) for i in range(len(found))]
+    return [
+        reliability(one.by_name[score], one.member, rng, n_bins=BINS, level=level)
+        for one, rng in zip(found, rngs, strict=True)
+    ]
+
+
+def over_models(
+    values: Sequence[float], name: str, *, least: float = -np.inf
+) -> Estimate | Skipped:
+    """Return the mean of a number, never below `least`, that has no interval for one pair."""
+    if len(values) < 2:
+        return Skipped(name, "one pair of models shows no spread: make the full form")
+    return mean(np.array(values), LEVEL, unit="pairs", least=least)
+
+
+def plot_bins(ax: Axes, table: Table, name: str, score: str, number: int, label: str) -> None:
+    """Draw the real share of members against the mean score of each bin."""
+    labels = [bin_label(name, i) for i in range(BINS)]
+    x = measured_by_place(cells(table, labels, f"{score}: mean score"))
+    y = measured_by_place(cells(table, labels, f"{score}: share of members"))
+    colour = SERIES[number % len(SERIES)]
+    places = sorted(set(x) & set(y))
+    if not places:
+        return
+    at = [x[i].value for i in places]
+    ax.vlines(at, [y[i].low for i in places], [y[i].high for i in places], color=colour, lw=1.0)
+    ax.plot(
+        at,
+        [y[i].value for i in places],
+        color=colour,
+        ls=DASHES[number] if number < len(DASHES) else (0, (2, 4)),
+        lw=1.4,
+        marker="o",
+        ms=3,
+        label=label,
+    )
+
+
+def panels(rows: int, columns: int) -> tuple[Figure, list[Axes]]:
+    """Return a figure that no window knows of, and its panels row by row."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(SIZE[0] * columns, SIZE[1] * rows), layout="constrained")
+    return figure, [style_axes(ax) for ax in figure.subplots(rows, columns, squeeze=False).flat]
+
+
+def title_panel(ax: Axes, title: str, x: str, y: str) -> None:
+    """Name a panel and its axes."""
+    ax.set_title(title, fontsize=9, loc="left", color=INK)
+    ax.set(xlabel=x, ylabel=y)
+
+
+def diagonal(ax: Axes) -> None:
+    """Draw where a calibrated score would lie."""
+    ax.plot([0, 1], [0, 1], color=OTHER, lw=0.9, ls=(0, (1, 2)), zorder=1, label="ideal")
+    ax.set(xlim=(0, 1), ylim=(0, 1))
+
+
+def cells(table: Table, labels: Sequence[str], column: str) -> list[Cell | None]:
+    """Return the cells of a column in these rows; None where the table has none."""
+    rows = {row.label: row.cells for row in table.rows}
+    return [rows.get(label, {}).get(column) for label in labels]
+
+
+def measured_by_place(given: Sequence[Cell | None]) -> dict[int, Estimate]:
+    """Return what was measured, by place; what was not is left out."""
+    found = [None if cell is None else cell.ours for cell in given]
+    return {place: ours for place, ours in enumerate(found) if isinstance(ours, Estimate)}
+
+
+def _bin(found: Sequence[MemberScores], score: str, number: int) -> dict[str, Cell]:
+    held = [_places(one.by_name[score]) == number for one in found]
+    pairs = list(zip(found, held, strict=True))
+    here = over_fits([proportion(rows[one.member], level=LEVEL) for one, rows in pairs])
+    fewest = min(int(np.count_nonzero(rows)) for rows in held)
+    share: Estimate | Skipped = Skipped(
+        f"{score}, bin {number + 1}", f"{fewest} records, and at least {LEAST} are needed"
+    )
+    middle = share
+    if fewest >= LEAST:
+        share = over_fits([proportion(one.member[rows], level=LEVEL) for one, rows in pairs])
+        values = [one.by_name[score][rows] for one, rows in pairs]
+        middle = over_pairs([mean(some, LEVEL, unit="records") for some in values])
+    return {
+        f"{score}: of the members": Cell(None, here),
+        f"{score}: share of members": Cell(None, share),
+        f"{score}: mean score": Cell(None, middle),
+    }
+
+
+def _places(score: Floats) -> Ints:
+    # As `reliability` counts them.
+    return np.clip((score * BINS).astype(np.int64), 0, BINS - 1)
+
 
 RMSE: Mapping[str, Mapping[str, float]] = {
     UNDEFENDED: {"risk score": 0.05, "network": 0.26},
@@ -64,7 +184,7 @@ COPY = (
     "only the claims can be compared."
 )
 
-_NOTES = (
+_NOTES_3 = (
     COPY,
     "1024-512-256-128 tanh, Adam at 3e-4, 40 epochs. Regularised: weight 1. Early stopping: the "
     "undefended model after the first epoch that is as accurate as the regularised one, on "
@@ -95,7 +215,7 @@ def song_fig3(effort: Effort) -> Table:
         rows += _errors(kind, found, names, effort.seed)
         rows += bin_rows(kind, found, DRAWN)
     return Table(
-        "song-fig3", f"Song & Mittal (2021), Figure 3, on {data.name}", tuple(rows), _NOTES
+        "song-fig3", f"Song & Mittal (2021), Figure 3, on {data.name}", tuple(rows), _NOTES_3
     )
 
 
@@ -158,3 +278,125 @@ def _plot_members(ax: Axes, table: Table, kind: str, score: str, number: int) ->
     ax.bar(at, [100 * one.value for one in share.values()], 0.9 / BINS, color=SERIES[number])
     ax.set(xlim=(0, 1))
     title_panel(ax, kind, score[0].upper() + score[1:], "Members, %")
+
+
+CUTS = tuple(round(0.05 * step, 2) for step in range(1, 21))
+"""The scores at which the distribution is read."""
+
+RECALL: Mapping[str, Mapping[float, float]] = {
+    UNDEFENDED: {1.0: 0.0, 0.9: 0.0, 0.8: 0.0, 0.7: 0.078, 0.6: 0.551, 0.5: 0.909},
+    REGULARISED: {1.0: 0.002, 0.9: 0.002, 0.8: 0.005, 0.7: 0.017, 0.6: 0.246, 0.5: 0.763},
+    STOPPED: {1.0: 0.0, 0.9: 0.0, 0.8: 0.0, 0.7: 0.013, 0.6: 0.202, 0.5: 0.752},
+}
+"""Shares of the members with at least a score, on Purchase100: the paper's recall (Table 6)."""
+
+MEAN = 0.6
+"""Its undefended members' mean score: 0.1 above the prior (appendix B)."""
+
+HIGH = 0.8
+"""No undefended member of the paper's reaches this score."""
+
+_NOTES_5 = (
+    COPY,
+    "The paper draws the distribution; the shares that it prints are the recalls of its Table 6. "
+    "The classifiers are those of song-fig3, the scores the paper's histogram.",
+    "Differences are between two models' scores of the same members. Largest distance: the largest "
+    "difference of two distribution functions (Kolmogorov and Smirnov's statistic), 0 for equal "
+    "ones.",
+    "Over pairs of a target and a shadow model; the intervals allow for records and pairs.",
+)
+
+
+def song_fig5(effort: Effort) -> Table:
+    """Return Figure 5: the share of the members with at least a score, by classifier.
+
+    The quick form has one pair of models and six epochs, the full one three and forty.
+    """
+    data = setting(PURCHASE, effort.seed)
+    found: dict[str, list[Floats] | Skipped] = {}
+    for kind, pairs in classifiers(data, effort).items():
+        if isinstance(pairs, Skipped):
+            found[kind] = pairs
+            continue
+        of_all = score_pairs(pairs, effort.seed, DRAWN[:1])
+        found[kind] = [one.by_name[DRAWN[0]][one.member] for one in of_all]
+    rows = [Row(cut_label(cut), _shares(found, cut)) for cut in CUTS]
+    rows.append(
+        Row("mean score", {kind: _mean_cell(kind, scores) for kind, scores in found.items()})
+    )
+    rows += _claims(found)
+    return Table(
+        "song-fig5", f"Song & Mittal (2021), Figure 5, on {data.name}", tuple(rows), _NOTES_5
+    )
+
+
+def draw_fig5(table: Table) -> Figure:
+    """Return the figure: the share of the members with a lower score, by classifier."""
+    figure, (ax,) = panels(1, 1)
+    for number, kind in enumerate(CLASSIFIERS):
+        found = measured_by_place(cells(table, [cut_label(cut) for cut in CUTS], kind))
+        x = [0.0, *(CUTS[place] for place in found)]
+        y = [0.0, *(100 * (1 - one.value) for one in found.values())]
+        ax.plot(x, y, color=SERIES[number], ls=DASHES[number], lw=1.6, label=kind)
+    ax.set(xlim=(0, 1), ylim=(0, 101))
+    title_panel(ax, table.title, "Privacy risk score", "Members with a lower score, %")
+    legend(ax, loc="upper left")
+    return figure
+
+
+def cut_label(cut: float) -> str:
+    """Return the label of the row about a score."""
+    return f"score of at least {cut:g}"
+
+
+def _shares(found: Mapping[str, list[Floats] | Skipped], cut: float) -> dict[str, Cell]:
+    row = {}
+    for kind, scores in found.items():
+        paper = RECALL[kind].get(cut)
+        if isinstance(scores, Skipped):
+            row[kind] = Cell(paper, scores)
+            continue
+        row[kind] = Cell(
+            paper, over_fits([proportion(some >= cut, level=LEVEL) for some in scores])
+        )
+    return row
+
+
+def _mean_cell(kind: str, scores: list[Floats] | Skipped) -> Cell:
+    paper = MEAN if kind == UNDEFENDED else None
+    if isinstance(scores, Skipped):
+        return Cell(paper, scores)
+    return Cell(paper, over_fits([mean(some, LEVEL, unit="members") for some in scores]))
+
+
+def _claims(found: Mapping[str, list[Floats] | Skipped]) -> list[Row]:
+    """Return what the paper says of the three distributions, as differences."""
+    rows = []
+    for one, other in ((REGULARISED, UNDEFENDED), (STOPPED, REGULARISED)):
+        first = found[one]
+        second = found[other]
+        label = f"{one} less {other}"
+        if isinstance(first, Skipped) or isinstance(second, Skipped):
+            absent = first if isinstance(first, Skipped) else second
+            assert isinstance(absent, Skipped)
+            rows.append(Row(label, {"mean score": Cell(None, absent)}))
+            continue
+        rows.append(
+            Row(label, _comparison_cells(first, second, RECALL[one][HIGH] - RECALL[other][HIGH]))
+        )
+    return rows
+
+
+def _comparison_cells(
+    first: Sequence[Floats], second: Sequence[Floats], paper: float
+) -> dict[str, Cell]:
+    both = list(zip(first, second, strict=True))
+    high = [(a >= HIGH).astype(np.float64) - (b >= HIGH) for a, b in both]
+    apart = [float(ks_2samp(a, b, method="asymp").statistic) for a, b in both]
+    return {
+        "mean score": Cell(None, over_pairs([mean(a - b, LEVEL, unit="members") for a, b in both])),
+        f"share from {HIGH:g} on": Cell(
+            paper, over_pairs([mean(some, LEVEL, unit="members") for some in high])
+        ),
+        "largest distance": Cell(None, over_models(apart, "largest distance", least=0.0)),
+    }

@@ -26,9 +26,15 @@ from privacygauge.core.attacks.posterior import Histogram, Isotonic, RiskScore
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Play, play
-from privacygauge.reproduce.song2021_epochs import EpochWork, Trained, models_by_epoch
 from privacygauge.reproduce.song2021_settings import DataSetting, states
-from privacygauge.reproduce.song2021_training import NETWORKS, SHOWN, SMALL
+from privacygauge.reproduce.song2021_training import (
+    NETWORKS,
+    SHOWN,
+    SMALL,
+    EpochWork,
+    Trained,
+    models_by_epoch,
+)
 from privacygauge.reproduce.table import Effort, part_of
 from privacygauge.runs.folder import kept_or_scratch
 

@@ -25,7 +25,7 @@ from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Estimate
 from privacygauge.core.game import Attack
 from privacygauge.datasets.arrays import read_npz
-from privacygauge.datasets.files import VARIABLE, own_file
+from privacygauge.datasets.local_copies import VARIABLE, own_file
 from privacygauge.errors import InputError
 from privacygauge.evaluate.defences import AttackedDefence, JudgedDefence
 from privacygauge.evaluate.rates import mean

@@ -15,14 +15,13 @@ from privacygauge.reproduce import (
     song2021_training,
     song2021_white_box,
 )
-from privacygauge.reproduce.protocol import Entry
+from privacygauge.reproduce.item import Entry
 from privacygauge.reproduce.song2021 import BATCH, EPOCHS, FEWER, PAIRS, PUBLISHED, RATE, TARGET
-from privacygauge.reproduce.song2021_bins import BINS
+from privacygauge.reproduce.song2021_calibration import BINS
 from privacygauge.reproduce.song2021_classifiers import LONG
 from privacygauge.reproduce.song2021_classifiers import PAIRS as FIGURE_PAIRS
-from privacygauge.reproduce.song2021_embedding import LEAST
-from privacygauge.reproduce.song2021_neighbours import CLASSES, PERPLEXITY
-from privacygauge.reproduce.song2021_sensitivity import PARTS
+from privacygauge.reproduce.song2021_embedding import CLASSES, LEAST, PERPLEXITY
+from privacygauge.reproduce.song2021_risk import PARTS
 from privacygauge.reproduce.song2021_settings import LOCATION, MEMBERS, PURCHASE, TEXAS
 from privacygauge.reproduce.song2021_training import NETWORKS, SMALL, WEIGHTS
 

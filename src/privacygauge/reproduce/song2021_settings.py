@@ -12,8 +12,14 @@ from numpy.typing import NDArray
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Ints
-from privacygauge.datasets.files import data_folders, file_in, own_file
-from privacygauge.datasets.local_copies import location30, purchase100, texas100
+from privacygauge.datasets.local_copies import (
+    data_folders,
+    file_in,
+    location30,
+    own_file,
+    purchase100,
+    texas100,
+)
 from privacygauge.errors import InputError
 
 PURCHASE = "Purchase100"

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privacygauge.classifier.defences.adversarial_regularisation import (
     AdversarialRegularisation,
     AttackNetworkSizes,
     ReferenceRows,
 )
-from privacygauge.classifier.defences.by_epoch import Trajectories
+from privacygauge.classifier.defences.by_epoch import Trajectories, trajectories
 from privacygauge.classifier.defences.early_stopping import (
     EarlyStopping,
     first_epoch,
     nearest_epoch,
 )
 from privacygauge.classifier.defences.epochs import EpochCurve, EpochRisk, risk_by_epoch
+from privacygauge.classifier.held import digest_of
 from privacygauge.classifier.networks import SONG_MITTAL_2021, Networks
 from privacygauge.classifier.networks.layers import Dropout
 from privacygauge.classifier.shadows import cohort_of, random_states
@@ -27,10 +30,10 @@ from privacygauge.classifier.suite import METRICS
 from privacygauge.classifier.trainer import Cohort
 from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.versions import versions
 from privacygauge.evaluate.rates import mean
 from privacygauge.reproduce.song2021 import LEVEL
 from privacygauge.reproduce.song2021_defences import over_fits
-from privacygauge.reproduce.song2021_epochs import EpochWork, Trained, models_by_epoch
 from privacygauge.reproduce.song2021_printed import TABLE_2, printed_rows
 from privacygauge.reproduce.song2021_settings import (
     PURCHASE,
@@ -41,7 +44,83 @@ from privacygauge.reproduce.song2021_settings import (
     setting,
 )
 from privacygauge.reproduce.table import Cell, Effort, Row, Table, part_of
+from privacygauge.runs.execute import complete
 from privacygauge.runs.folder import kept_or_scratch
+from privacygauge.runs.plan import ArraySpec, Plan, Task
+from privacygauge.runs.store import open_run
+
+Trained = EarlyStopping | AdversarialRegularisation
+"""What shows a model after every epoch and describes itself."""
+
+
+@dataclass(frozen=True, eq=False)
+class EpochWork:
+    """Trains models of one kind: what workers are sent."""
+
+    trainer: Trained
+    """The kind."""
+    cohort: Cohort
+    """The models."""
+    recorded: tuple[int, ...]
+    """The epochs after which they are looked at."""
+
+    def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
+        """Return the logits of the task's models, (m, e, a, k)."""
+        part = self.cohort[task.start : task.stop]
+        return {"logits": trajectories(self.trainer, part, self.recorded).logits}
+
+    def plan(self, seed: int) -> Plan:
+        """Return what the run computes: one model a task."""
+        n_models, *rest = self.cohort.shape
+        spec = ArraySpec(
+            ("model", "epoch", "record", "class"), (n_models, len(self.recorded), *rest), "float32"
+        )
+        settings = {
+            **self.trainer.describe(),
+            "recorded": list(self.recorded),
+            "data": digest_of(self.cohort.x, self.cohort.y),
+            "training sets": digest_of(
+                self.cohort.inside, self.cohort.asked, np.array(self.cohort.seeds)
+            ),
+            "versions": versions("torch"),
+        }
+        return Plan(
+            "models_by_epoch",
+            seed=seed,
+            n_units=n_models,
+            unit="model",
+            units_a_task=1,
+            arrays={"logits": spec},
+            settings=settings,
+        )
+
+
+def models_by_epoch(
+    work: EpochWork,
+    run: Path,
+    seed: int,
+    n_jobs: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Sequence[Trajectories]:
+    """Return each model's predictions after the recorded epochs.
+
+    Parameters
+    ----------
+    work : Training
+    run : Path
+        Folder of the run: models that it holds are not trained again.
+    seed : int
+        Named in the run; training draws from the cohort's seeds.
+    n_jobs : int, optional
+    progress : callable, optional
+        Told how many models of how many are done.
+    """
+    opened = open_run(run, work.plan(seed), {})
+    complete(opened, work, n_jobs=n_jobs, progress=progress)
+    logits = np.asarray(opened.array("logits")[:])
+    epochs = np.array(work.recorded)
+    return [Trajectories(epochs, one[None]) for one in logits]
+
 
 RECORDED = (*range(1, 11), 15, 20, 30, 40)
 """The epochs at which models are looked at; the last one is released where nothing stops early."""

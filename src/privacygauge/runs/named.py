@@ -9,7 +9,7 @@ from typing import Any
 from privacygauge.core.checks import short_list
 from privacygauge.errors import InputError
 from privacygauge.runs.folder import Folder, absolute_place, place_text, url_of
-from privacygauge.runs.provenance import file_hashes
+from privacygauge.runs.results import file_hashes
 from privacygauge.runs.store import plan_in, read_run
 
 RUN = "run"

@@ -1,8 +1,4 @@
-"""Result files, written without replacing any file that PrivacyGauge did not write.
-
-Every result folder keeps a list of the files written there, with their digests. A file that is not
-in the list, or whose content has changed, belongs to the user.
-"""
+"""Result files that replace no file of others, and the hashes of input files."""
 
 from __future__ import annotations
 
@@ -15,7 +11,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from privacygauge.errors import OutputError, failure_sentence
+from privacygauge.errors import InputError, OutputError, failure_sentence
 from privacygauge.runs.atomic import write_all
 from privacygauge.runs.folder import Folder, place_text, url_of
 
@@ -176,3 +172,25 @@ def _exclusive_list(directory: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def file_hashes(files: Mapping[str, Path | None]) -> dict[str, str]:
+    """Return name and SHA-256 of every file that was given."""
+    return {role: _describe(path) for role, path in files.items() if path is not None}
+
+
+def _describe(path: Path) -> str:
+    # Files that cannot be read get their message where they are loaded.
+    if path.is_dir():
+        files = sorted(inner for inner in path.rglob("*") if inner.is_file())
+        listed = "".join(f"{inner.relative_to(path)} {_file_digest(inner)}\n" for inner in files)
+        return f"{path.name} sha256:{hashlib.sha256(listed.encode()).hexdigest()}"
+    return f"{path.name} sha256:{_file_digest(path)}" if path.is_file() else path.name
+
+
+def _file_digest(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except PermissionError as error:
+        raise InputError(f"{path} cannot be read: permission denied") from error

@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core.checks import short_list
 from privacygauge.errors import InputError, OutputError
-from privacygauge.runs.code import NOT_CHECKED, changed_pieces
 from privacygauge.runs.contents import (
     DIGEST,
     UNREADABLE,
@@ -27,14 +26,17 @@ from privacygauge.runs.contents import (
     Static,
     StoredRows,
     check_task_arrays,
+    chunk_files,
+    chunk_keys,
     digest_layout,
+    group_metadata,
+    layout_of,
     layouts,
     record_in,
     static_layout,
     task_digest,
     unreadable,
 )
-from privacygauge.runs.encoding import chunk_files, chunk_keys, group_metadata, layout_of
 from privacygauge.runs.folder import (
     Folder,
     absolute_place,
@@ -43,6 +45,7 @@ from privacygauge.runs.folder import (
     require_local,
 )
 from privacygauge.runs.plan import Plan, Task, first_difference
+from privacygauge.runs.reach import NOT_CHECKED, changed_pieces
 from privacygauge.runs.sharing import Way, way
 
 _GROUP = "observations.zarr"

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_iris
 
-from privacygauge.classifier.dtp import normal
+from privacygauge.classifier.dtp import counts as class_counts
 from privacygauge.classifier.dtp.bayes_inference import BayesInference
 from privacygauge.classifier.dtp.discriminant import LinearDiscriminant
 from privacygauge.classifier.dtp.least_squares import KernelRidge, LeastSquares, Rbf
@@ -216,7 +216,7 @@ def pdtp_of_clusters(learner, apart):
 @pytest.mark.parametrize("learner", [NaiveBayes((None, None)), QuadraticDiscriminant()])
 def test_how_far_apart_clusters_are_changes_no_pdtp(learner, monkeypatch):
     # A share of the largest variance is added to all: it grows with the distance.
-    monkeypatch.setattr(normal, "VAR_SMOOTHING", 1e-30)
+    monkeypatch.setattr(class_counts, "VAR_SMOOTHING", 1e-30)
     near = pdtp_of_clusters(learner, 20)
     for apart in (30, 60, 1000):
         found = pdtp_of_clusters(learner, apart)

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from privacygauge.classifier.dtp import logistic_optimum
+from privacygauge.classifier.dtp import logistic
 from privacygauge.classifier.dtp.learner import Bounded, Learner
 from privacygauge.classifier.dtp.logistic import Logistic
-from privacygauge.datasets.files import own_file
+from privacygauge.datasets.local_copies import own_file
 from privacygauge.errors import InputError
 from tests.thorough import quarter, times
 
@@ -125,7 +125,7 @@ def test_what_chords_do_not_reach_newton_steps_do(monkeypatch):
 def test_ordinary_records_need_no_newton_steps_of_their_own(monkeypatch):
     x, y = records(np.random.default_rng(1), 300, 4, 3)
     model = Logistic().fit(x, y, n_classes=3)
-    monkeypatch.delattr(logistic_optimum.Problem, "without")
+    monkeypatch.delattr(logistic.Problem, "without")
     found = np.exp(model.log_p_without(np.arange(300)))
     np.testing.assert_allclose(found[0], honest(x, y, 1.0, 3, 0), rtol=0, atol=CLOSE)
 
@@ -133,7 +133,7 @@ def test_ordinary_records_need_no_newton_steps_of_their_own(monkeypatch):
 def test_blocks_change_nothing(monkeypatch):
     x, y = records(np.random.default_rng(2), 200, 4, 3)
     whole = np.exp(Logistic().fit(x, y, n_classes=3).log_p_without(np.arange(90)))
-    monkeypatch.setattr(logistic_optimum, "BLOCK", 50)
+    monkeypatch.setattr(logistic, "BLOCK", 50)
     monkeypatch.setattr("privacygauge.classifier.dtp.logistic.BLOCK", 50)
     parts = np.exp(Logistic().fit(x, y, n_classes=3).log_p_without(np.arange(90)))
     np.testing.assert_allclose(parts, whole, rtol=0, atol=1e-10)
@@ -229,7 +229,7 @@ def test_what_cannot_be_fitted_is_refused(broken, message):
 
 
 def test_too_many_parameters_are_refused_with_a_way_out(monkeypatch):
-    monkeypatch.setattr(logistic_optimum, "MOST_PARAMETERS", 8)
+    monkeypatch.setattr(logistic, "MOST_PARAMETERS", 8)
     x, y = records(np.random.default_rng(8), 9, 4, 3)
     with pytest.raises(InputError, match="drop attributes or classes, or refit for each record"):
         Logistic().fit(x, y, n_classes=3)

@@ -12,14 +12,14 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
 
-from privacygauge.classifier.dtp import naive_bayes_dtp
+from privacygauge.classifier.dtp import naive_bayes
 from privacygauge.classifier.dtp.domain import dtp_of_two_classes, dtp_over_cells
 from privacygauge.classifier.dtp.learner import Bounded, Box, Fitted, Learner, box_of, logs
 from privacygauge.classifier.dtp.naive_bayes import FittedNaiveBayes, NaiveBayes, naive_bayes_of
 from privacygauge.classifier.dtp.ratios import binned_bound, cap, log_ratio
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.datasets.adult import CATEGORICAL, CONTINUOUS, adult
-from privacygauge.datasets.files import own_file
+from privacygauge.datasets.local_copies import own_file
 from privacygauge.errors import InputError
 from tests.thorough import quarter, times
 
@@ -113,9 +113,7 @@ def test_brute_force_lies_in_the_certified_range(
     fitted = learner.fit(x, y, n_classes=k)
     truth = brute_force(made, width)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            naive_bayes_dtp, "_exact", lambda f, rows, w: (np.full(len(rows), np.nan), "")
-        )
+        patch.setattr(naive_bayes, "_exact", lambda f, rows, w: (np.full(len(rows), np.nan), ""))
         found = fitted.dtp(np.arange(len(y)), width, NO_BOX)
     assert (found.low <= truth + 1e-9).all()
     assert (truth <= found.high + 1e-9).all()

@@ -53,9 +53,9 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from privacygauge.audits.dtp.play import audit_dtp
+from privacygauge.classifier.dtp.indirect import queries_within
 from privacygauge.classifier.dtp.learner import logs
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
-from privacygauge.classifier.dtp.queries import queries_within
 from privacygauge.classifier.dtp.ratios import log_ratio
 from privacygauge.classifier.held import is_frame, take_records
 from privacygauge.core import seeds

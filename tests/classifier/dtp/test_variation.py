@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from privacygauge.classifier.dtp.learner import LearnerTrainer
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
-from privacygauge.classifier.dtp.variation import Variation, variation
+from privacygauge.classifier.dtp.retrained import Variation, variation
 from privacygauge.classifier.estimators import as_trainer
 from privacygauge.classifier.trainer import Cohort
 from privacygauge.core.checks import Floats, Ints

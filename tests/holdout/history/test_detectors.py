@@ -19,10 +19,10 @@ from privacygauge.holdout.history.made import (
     honest_history,
     mix_works,
 )
-from privacygauge.holdout.history.nearness import nearness
 from privacygauge.holdout.history.record import in_time
 from privacygauge.holdout.history.scores import chance_scores, score_scan
 from privacygauge.holdout.history.standing_out import inspect
+from privacygauge.holdout.history.votes import nearness
 from tests.thorough import crossed
 
 RNG = np.random.default_rng

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from privacygauge.audits.leaderboard.play import audit_leaderboard
-from privacygauge.audits.leaderboard.verdict import verdict
+from privacygauge.audits.leaderboard.says import verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.slices import holm
 from privacygauge.holdout.history.made import varied_history
-from privacygauge.holdout.history.near_perfect import near_perfect
 from privacygauge.holdout.history.record import in_time
+from privacygauge.holdout.history.scores import near_perfect
 from privacygauge.report.values import Severity
 from tests.thorough import times
 

@@ -161,8 +161,7 @@ def key_of(board, account: str) -> bytes:
     """Return the key behind the noise of an account's answers."""
     from sqlalchemy import select
 
-    from privacygauge.holdout.server.database import reading
-    from privacygauge.holdout.server.schema import ACCOUNT, STATE
+    from privacygauge.holdout.server.database import ACCOUNT, STATE, reading
 
     query = select(STATE.c.state_key).join(ACCOUNT, ACCOUNT.c.id == STATE.c.holder)
     with reading(board.engine) as connection:

@@ -29,8 +29,7 @@ from privacygauge.holdout.server.accounts import (
     show_account,
 )
 from privacygauge.holdout.server.board import HiddenError, KeyConflictError
-from privacygauge.holdout.server.database import connect
-from privacygauge.holdout.server.schema import guard_state, state_columns
+from privacygauge.holdout.server.database import connect, guard_state, state_columns
 from privacygauge.holdout.server.standings import log, standings
 from tests.holdout.server.serving import SRC, key_of, labels_of, replayed, replayed_apart
 

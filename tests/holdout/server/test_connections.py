@@ -10,8 +10,7 @@ import pytest
 import uvicorn
 from starlette.responses import JSONResponse
 
-from privacygauge.holdout.server.outside import HEADERS
-from privacygauge.holdout.server.running import Connections, listening
+from privacygauge.holdout.server.running import HEADERS, Connections, listening
 
 WHOLE = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 PART = b"GET / HTTP/1.1\r\nHost:"

@@ -20,9 +20,8 @@ from privacygauge.holdout.server import board as boards
 from privacygauge.holdout.server import contest, open_board
 from privacygauge.holdout.server.accounts import add_account, hide_account
 from privacygauge.holdout.server.bodies import read_hidden
-from privacygauge.holdout.server.ending import ending
 from privacygauge.holdout.server.rescoring import rescore
-from privacygauge.holdout.server.standings import as_csv, entries, standings
+from privacygauge.holdout.server.standings import as_csv, ending, entries, standings
 from privacygauge.holdout.server.web import application
 from tests.holdout.server.serving import bearer, labels_of, npy, only_sqlite
 from tests.thorough import quarter

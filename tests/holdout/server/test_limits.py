@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacygauge.holdout.server import outside
-from privacygauge.holdout.server.outside import RateLimit, limited_address
+from privacygauge.holdout.server import running
+from privacygauge.holdout.server.running import RateLimit, limited_address
 
 
 class Clock:
@@ -44,7 +44,7 @@ def test_everybody_has_a_bucket():
 
 
 def test_who_has_not_asked_for_longest_is_forgotten(monkeypatch):
-    monkeypatch.setattr(outside, "_REMEMBERED", 2)
+    monkeypatch.setattr(running, "_REMEMBERED", 2)
     rate = RateLimit(1, Clock())
     assert [rate.wait(who) == 0 for who in "abacab"] == [True, True, False, True, False, True]
 

@@ -17,10 +17,9 @@ from privacygauge.holdout.server.accounts import (
     show_account,
 )
 from privacygauge.holdout.server.board import now
-from privacygauge.holdout.server.ending import ending
-from privacygauge.holdout.server.merging import merge_accounts
-from privacygauge.holdout.server.schema import BOARD, STATE
-from privacygauge.holdout.server.standings import log, standings
+from privacygauge.holdout.server.database import BOARD, STATE
+from privacygauge.holdout.server.rescoring import merge_accounts
+from privacygauge.holdout.server.standings import ending, log, standings
 from tests.holdout.server.serving import labels_of
 from tests.thorough import crossed
 

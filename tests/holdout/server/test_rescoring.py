@@ -20,12 +20,9 @@ from privacygauge.holdout.server.accounts import (
     show_account,
 )
 from privacygauge.holdout.server.board import now, pack_submission, unpack_submission
-from privacygauge.holdout.server.database import connect, reading, writing
-from privacygauge.holdout.server.ending import ending
-from privacygauge.holdout.server.merging import merge_accounts, void_submission
-from privacygauge.holdout.server.rescoring import rescore
-from privacygauge.holdout.server.schema import ACCOUNT, METADATA
-from privacygauge.holdout.server.standings import log, standings
+from privacygauge.holdout.server.database import ACCOUNT, METADATA, connect, reading, writing
+from privacygauge.holdout.server.rescoring import merge_accounts, rescore, void_submission
+from privacygauge.holdout.server.standings import ending, log, standings
 from tests.holdout.server.serving import labels_of, replayed_apart
 from tests.thorough import crossed, times
 

@@ -15,8 +15,7 @@ from fastapi.testclient import TestClient
 from privacygauge.holdout.oracle import Budget
 from privacygauge.holdout.server import open_board
 from privacygauge.holdout.server.accounts import add_account, renew_token, revoke_token
-from privacygauge.holdout.server.outside import HEADERS
-from privacygauge.holdout.server.running import JsonLines
+from privacygauge.holdout.server.running import HEADERS, JsonLines
 from privacygauge.holdout.server.web import Rates, application
 from tests.holdout.server.serving import bearer, labels_of, npy
 

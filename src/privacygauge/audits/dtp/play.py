@@ -10,17 +10,22 @@ from typing import Any, cast
 
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.dtp.options import NAME, DtpRequest
-from privacygauge.audits.dtp.plots import plot_pdtp
-from privacygauge.audits.dtp.result import DtpResult
+from privacygauge.audits.dtp.options import NAME, DtpRequest, DtpResult
 from privacygauge.audits.dtp.says import report
+from privacygauge.audits.dtp.sections import plot_pdtp
 from privacygauge.audits.running import Running
 from privacygauge.audits.training import load_labelled_records
 from privacygauge.audits.work import Work
 from privacygauge.classifier import estimators
 from privacygauge.classifier.binning import BIN
 from privacygauge.classifier.cost import bill_without_each
-from privacygauge.classifier.dtp.findings import DtpOptions, measurement
+from privacygauge.classifier.dtp.findings import (
+    DtpOptions,
+    checked_records,
+    draw_people_rows,
+    measurement,
+    units_note,
+)
 from privacygauge.classifier.dtp.learner import Learner, LearnerTrainer
 from privacygauge.classifier.dtp.measure import TrainingSet
 from privacygauge.classifier.dtp.named import (
@@ -30,7 +35,6 @@ from privacygauge.classifier.dtp.named import (
 )
 from privacygauge.classifier.dtp.names import ON_CATEGORIES
 from privacygauge.classifier.dtp.removal import Order
-from privacygauge.classifier.dtp.told import checked_records, draw_people_rows, units_note
 from privacygauge.classifier.forms import NUMBERS, on_records_made_up, standardise_columns
 from privacygauge.classifier.held import Held
 from privacygauge.classifier.named import NETWORKS

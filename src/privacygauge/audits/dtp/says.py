@@ -6,10 +6,19 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from privacygauge.audits.dtp import sections, words
-from privacygauge.audits.dtp.result import DtpResult
-from privacygauge.audits.dtp.verdict import measured_records_text, verdict
-from privacygauge.audits.dtp.words import FACTOR, between, factor, nats
+from privacygauge.audits.dtp import sections
+from privacygauge.audits.dtp.options import DtpResult
+from privacygauge.audits.dtp.verdict import (
+    FACTOR,
+    MOST,
+    between,
+    factor,
+    measured_records_text,
+    nats,
+    records_frame,
+    removal_frame,
+    verdict,
+)
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
 from privacygauge.report.document import estimate_dict, finite, names_of, pick_values
 from privacygauge.report.numbers import (
@@ -28,8 +37,8 @@ from privacygauge.report.values import About, Json, Measure, Report, Worst
 def report(f: DtpResult) -> Report:
     """Return the report, as plain values."""
     path = f.removal
-    shown = f.order[: words.MOST]
-    removal = {} if path is None else {"removal.csv": lambda: words.removal_frame(path)}
+    shown = f.order[:MOST]
+    removal = {} if path is None else {"removal.csv": lambda: removal_frame(path)}
     small = f" Small figures are {rate(f.level)} intervals." if f.averages else ""
     if not f.complete:
         small = f" Small figures are {rate(f.level)} intervals."
@@ -54,7 +63,7 @@ def report(f: DtpResult) -> Report:
         terms=_terms(f),
         worst=Worst("records", tuple(str(x) for x in names_of(f.ids[shown]).tolist())),
         data=_data(f),
-        frames={"records.parquet": lambda: words.records_frame(f), **removal},
+        frames={"records.parquet": lambda: records_frame(f), **removal},
         nothing_left_out="Nothing: everything that was asked for was measured.",
         overview=sections.overview(f),
         sources="The measure: Long, Bindschaedler and Gunter, Towards Measuring Membership Privacy "
@@ -219,7 +228,7 @@ def _data(f: DtpResult) -> dict[str, Json]:
             "mean": finite(f.mean.value),
             "riskiest": [
                 {**_record_json(f, i), **{name: finite(x[i]) for name, x in numbers.items()}}
-                for i in f.order[: words.MOST].tolist()
+                for i in f.order[:MOST].tolist()
             ],
         },
         "dtp": {
@@ -229,7 +238,7 @@ def _data(f: DtpResult) -> dict[str, Json]:
             "above_1": int(np.count_nonzero(f.dtp.low > LIMIT)),
             "indirect": {
                 "count": f.n_indirect,
-                "rows": f.rows[f.by_other_queries[: words.MOST]].tolist(),
+                "rows": f.rows[f.by_other_queries[:MOST]].tolist(),
             },
         },
         "removal": pick_values(
@@ -243,7 +252,7 @@ def _data(f: DtpResult) -> dict[str, Json]:
             **pick_values(f, above_1="n_above_on_average", surely_above_1="n_surely_above"),
             "riskiest": [
                 {**_record_json(f, i), "mean": estimate_dict(f.averages[i])}
-                for i in f.by_average[: words.MOST].tolist()
+                for i in f.by_average[:MOST].tolist()
             ],
         }
         if f.averages

@@ -97,7 +97,7 @@ class AttackRequest(Request):
 def play(asked: AttackRequest, work: Work) -> HoldoutAudit:
     """Run the requested audit, playing the trials that the run does not hold yet."""
     from privacygauge.audits.holdout_attack.play import audit_of
-    from privacygauge.holdout.attacked import contest_of
+    from privacygauge.holdout.contest import contest_of
     from privacygauge.holdout.priors import Having
 
     prior = cast("Prior", asked.prior)

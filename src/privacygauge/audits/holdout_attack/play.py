@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.holdout_attack.result import HoldoutResult
-from privacygauge.audits.holdout_attack.says import plot_biases, report
+from privacygauge.audits.holdout_attack.says import HoldoutResult, plot_biases, report
 from privacygauge.audits.running import Running
-from privacygauge.holdout.attacked import contest_of, summarise_contest
-from privacygauge.holdout.contest import Contest, Progress, play_contest
+from privacygauge.holdout.contest import (
+    Contest,
+    Progress,
+    contest_of,
+    play_contest,
+    summarise_contest,
+)
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.priors import Having, Prior
 from privacygauge.report.values import Report

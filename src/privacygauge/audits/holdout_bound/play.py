@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.holdout_bound.result import HoldoutBoundsResult
-from privacygauge.audits.holdout_bound.says import plot_curves, report
+from privacygauge.audits.holdout_bound.says import HoldoutBoundsResult, plot_curves, report
 from privacygauge.audits.running import Running
-from privacygauge.holdout.bounded import bound_reuse
-from privacygauge.holdout.gained import ReuseQuestion, caveats, total_of
+from privacygauge.holdout.gained import ReuseQuestion, bound_reuse, caveats, total_of
 from privacygauge.holdout.guards import guard_named
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.report.values import Report

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.leaderboard.result import LeaderboardResult
-from privacygauge.audits.leaderboard.says import plot_history, report
+from privacygauge.audits.leaderboard.says import LeaderboardResult, plot_history, report
 from privacygauge.audits.running import Running
-from privacygauge.holdout.history.examined import examine_history
 from privacygauge.holdout.history.record import History
-from privacygauge.holdout.history.standing_out import history_warnings
+from privacygauge.holdout.history.standing_out import examine_history, history_warnings
 from privacygauge.report.values import Report
 
 if TYPE_CHECKING:

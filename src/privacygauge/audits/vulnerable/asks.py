@@ -79,8 +79,7 @@ def play(asked: VulnerableRequest, work: Work) -> VulnerableRecords:
     """Compute the requested ranking."""
     from privacygauge.audits.vulnerable.play import vulnerable_records
     from privacygauge.runs.atomic import check_writable
-    from privacygauge.runs.provenance import file_hashes
-    from privacygauge.runs.results import require_free, write_results
+    from privacygauge.runs.results import file_hashes, require_free, write_results
     from privacygauge.synthetic.frames import column_named, read_beside, read_frame, read_table
 
     schema_file = None if asked.write_schema is None else Path(asked.write_schema).absolute()

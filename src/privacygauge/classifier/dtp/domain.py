@@ -76,7 +76,8 @@ class _Sums:
             conditional = counts.log_conditional(j)
             odds = conditional[label] - conditional[1 - label]
             same[:, j] = odds[mine]
-            low[:, j], high[:, j] = _without_own(odds, mine, np.inf), _without_own(odds, mine)
+            low[:, j] = _without_own(odds, mine, np.inf)
+            high[:, j] = _without_own(odds, mine)
         prior = float(log_prior[label] - log_prior[1 - label])
         return cls(
             base=removal.base[rows],

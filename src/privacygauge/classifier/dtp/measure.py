@@ -11,14 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.dtp.checked import RefitAgreement, compare_with_refits, spots
-from privacygauge.classifier.dtp.indirect import shown_by
+from privacygauge.classifier.dtp.indirect import append_queries, queries_within, shown_by
 from privacygauge.classifier.dtp.learner import Bounded, DtpRange, Fitted, Learner, box_of
 from privacygauge.classifier.dtp.logistic import Logistic
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
-from privacygauge.classifier.dtp.queries import append_queries, queries_within
 from privacygauge.classifier.dtp.ratios import binned_bound, cap, log_ratio
-from privacygauge.classifier.dtp.recognised import Shortcut, before_the_optimum, find_shortcut
+from privacygauge.classifier.dtp.recognised import (
+    RefitAgreement,
+    Shortcut,
+    before_the_optimum,
+    compare_with_refits,
+    find_shortcut,
+    spots,
+)
 from privacygauge.classifier.dtp.removal import (
     LearnerRecords,
     Order,
@@ -29,11 +34,12 @@ from privacygauge.classifier.dtp.removal import (
 )
 from privacygauge.classifier.dtp.retrained import (
     LeaveOneOutAnswers,
+    Variation,
     failed_records_warning,
     retrain_without_each,
+    variation,
     zero_probability_warning,
 )
-from privacygauge.classifier.dtp.variation import Variation, variation
 from privacygauge.classifier.estimators import as_given, as_trainer
 from privacygauge.classifier.held import Held, take_records
 from privacygauge.classifier.pipelines import named_with_steps
@@ -210,7 +216,8 @@ class TrainingSet:
         pdtp = quick.pdtp.copy()
         low = quick.dtp.low.copy()
         high = quick.dtp.high.copy()
-        pdtp[unsure], low[unsure] = own[refitted], said.searched[refitted]
+        pdtp[unsure] = own[refitted]
+        low[unsure] = said.searched[refitted]
         high[unsure] = np.maximum(low[unsure], cap(self.width))
         n_unsure = int(np.count_nonzero(unsure))
         refits = (

@@ -1,20 +1,180 @@
-"""Naive Bayes on categories and numbers; a record is left out by subtracting it from the counts."""
+"""Naive Bayes on categories and numbers, and bounds on the effect of leaving a record out."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.classifier.dtp.counts import CountedRecords
-from privacygauge.classifier.dtp.domain import is_small
+from privacygauge.classifier.dtp.domain import (
+    dtp_of_two_classes,
+    dtp_over_cells,
+    dtp_over_cells_binned,
+    is_small,
+    n_cells,
+)
 from privacygauge.classifier.dtp.learner import Box, DtpRange
-from privacygauge.classifier.dtp.naive_bayes_dtp import dtp_range
+from privacygauge.classifier.dtp.ratios import binned_bound, cap, log_ratio
+from privacygauge.classifier.dtp.stability import naive_bayes_bound
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
+
+MOST_ANSWERS = 200_000_000
+"""Largest number of answers to bin and compare."""
+
+MOST_CLASSES = 10
+"""Largest number of other classes against which queries are searched."""
+
+# How a range was found, as reports say it.
+EXACT = "exact: every query of the domain"
+EXACT_FOR_TWO = "exact: every set of attributes in which a query may agree with the record"
+CERTIFIED = "certified bound over the domain; the lower end from queries that were tried"
+
+
+def dtp_range(counted: CountedRecords, rows: Ints, width: float, box: Box) -> DtpRange:
+    """Return the range of each record's DTP over all queries, for bins of `width` (0 for none).
+
+    Of `box`, the domain of all attributes, only the numbers are used.
+    """
+    if counted.numbers.shape[1] == 0:
+        distinct, group = _distinct(counted, rows)
+        found = _of_categories(counted, distinct, width, box)
+        return DtpRange(found.low[group], found.high[group], found.method)
+    return _certify_range(counted, rows, width, box)
+
+
+def _of_categories(counted: CountedRecords, rows: Ints, width: float, box: Box) -> DtpRange:
+    values, method = _exact(counted, rows, width)
+    left = np.flatnonzero(np.isnan(values))
+    if not len(left):
+        return DtpRange(values, values, method)
+    parts = _certify_range(counted, rows[left], width, box)
+    if len(left) == len(rows):
+        return parts
+    low = values.copy()
+    high = values.copy()
+    low[left] = parts.low
+    high[left] = parts.high
+    return DtpRange(low, high, f"{method}; for {len(left):,} of {len(rows):,}: {CERTIFIED}")
+
+
+def _exact(counted: CountedRecords, rows: Ints, width: float) -> tuple[Floats, str]:
+    """Return exact values; NaN where enumeration would take too long."""
+    counts = counted.counts
+    codes = counted.codes[rows]
+    y = counted.y[rows]
+    if width:
+        if len(rows) * n_cells(counts.sizes) > MOST_ANSWERS:
+            return np.full(len(rows), np.nan), EXACT
+        return dtp_over_cells_binned(counts, codes, y, width), EXACT
+    if is_small(counts.sizes, len(counts.n)):
+        return dtp_over_cells(counts, codes, y), EXACT
+    if len(counts.n) != 2 or counts.alpha == 0:
+        return np.full(len(rows), np.nan), EXACT
+    return dtp_of_two_classes(counts, codes, y), EXACT_FOR_TWO
+
+
+def _distinct(counted: CountedRecords, rows: Ints) -> tuple[Ints, Ints]:
+    """Return one row per distinct record, and the index of each record among them."""
+    sizes = counted.sizes
+    if n_cells(sizes) * counted.n_classes < 2**62:
+        key = np.ravel_multi_index(tuple(counted.codes[rows].T), sizes)
+        key = key * counted.n_classes + counted.y[rows]
+        _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    else:
+        whole = np.column_stack([counted.codes[rows], counted.y[rows]])
+        _, first, group = np.unique(whole, axis=0, return_index=True, return_inverse=True)
+    return rows[first], group.ravel()
+
+
+def _certify_range(counted: CountedRecords, rows: Ints, width: float, box: Box) -> DtpRange:
+    low = log_ratio(counted.own_log_p(rows), counted.log_p_without(rows), width)
+    for queries in _candidates(counted, rows, box):
+        without = counted.log_p_without_at(rows, *queries)
+        np.maximum(low, log_ratio(counted.log_p(*queries), without, width), out=low)
+    bound = posterior_bound(counted, rows, box)
+    # A classifier without an answer differs visibly from one that has an answer, bins or not.
+    silent = np.isinf(bound) & (counted.alpha == 0 or len(counted.y) == 1)
+    high = np.where(silent, np.inf, np.minimum(binned_bound(bound, width), cap(width)))
+    # Both are rounded, but the upper end must not fall below the lower one.
+    return DtpRange(low, np.maximum(high, low), CERTIFIED)
+
+
+def posterior_bound(counted: CountedRecords, rows: Ints, box: Box) -> Floats:
+    """Return an upper bound on the log ratio of the posterior over the domain, (r,).
+
+    Notes
+    -----
+    With ``D_y`` the change of class y's log joint, the posterior of y changes by
+    ``D_y - log(sum_z p_z exp(D_z))``, a weighted mean of ``D_y - D_z``: its size is at most the
+    largest ``D_y - D_z`` over pairs of different classes. For categories alone ``D`` is 0 but
+    for the record's own class (`naive_bayes_bound`); numbers add the range of a quadratic each.
+    O(number of attributes) for a record.
+    """
+    if not counted.numbers.shape[1]:
+        counts = counted.counts
+        y = counted.y[rows]
+        shared = counts.occurrences(counted.codes[rows], y)
+        return naive_bayes_bound(counts.n[y], shared, counts.sizes, alpha=counts.alpha)
+    low, high = np.zeros((2, len(rows), counted.n_classes))
+    some = np.arange(len(rows))
+    y = counted.y[rows]
+    removal = counted.removal
+    low[some, y] = removal.at_record[rows]
+    high[some, y] = removal.base[rows]
+    ends = _numbers_of(counted, box)
+    for into, change in zip((low, high), counted.normals.change_over(rows, *ends), strict=True):
+        into += change
+    found = np.zeros(len(rows))
+    for a, b in product(range(counted.n_classes), repeat=2):
+        if a != b:
+            np.maximum(found, high[:, a] - low[:, b], out=found)
+    return found
+
+
+def _numbers_of(counted: CountedRecords, box: Box) -> tuple[Floats, Floats]:
+    return box.low[counted.numeric], box.high[counted.numeric]
+
+
+Queries = tuple[Ints, Floats]
+"""Categories and numbers of one query for each record."""
+
+
+def _candidates(counted: CountedRecords, rows: Ints, box: Box) -> list[Queries]:
+    """Yield queries, one per record, that may show more than the record itself."""
+    codes = counted.codes[rows]
+    numbers = counted.numbers[rows]
+    places = [numbers]
+    if numbers.shape[1]:
+        places += [np.broadcast_to(end, numbers.shape) for end in _numbers_of(counted, box)]
+    named = [codes]
+    for other in range(min(counted.n_classes, MOST_CLASSES)):
+        named += _extreme_codes(counted, rows, other)
+    return [(c, x) for c, x in product(named, places)][1:]
+
+
+def _extreme_codes(counted: CountedRecords, rows: Ints, other: int) -> list[Ints]:
+    """Return the categories most against and most for the own class, but for the record's own."""
+    lowest = counted.codes[rows].copy()
+    highest = counted.codes[rows].copy()
+    y = counted.y[rows]
+    for j, size in enumerate(counted.sizes):
+        if size < 2:
+            continue
+        conditional = counted.counts.log_conditional(j)
+        with np.errstate(invalid="ignore"):
+            odds = np.nan_to_num(conditional - conditional[other])[y]
+        own = np.arange(len(rows)), counted.codes[rows, j]
+        odds[own] = np.inf
+        lowest[:, j] = odds.argmin(axis=1)
+        odds[own] = -np.inf
+        highest[:, j] = odds.argmax(axis=1)
+    return [lowest, highest]
 
 
 @dataclass(frozen=True)

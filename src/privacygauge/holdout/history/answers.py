@@ -22,7 +22,6 @@ from privacygauge.holdout.history.evidence import (
     log_many,
     probability,
 )
-from privacygauge.holdout.history.nearness import Nearness, around, label_ranks
 from privacygauge.holdout.history.record import Answers, History
 from privacygauge.holdout.history.scores import (
     BAND,
@@ -31,6 +30,7 @@ from privacygauge.holdout.history.scores import (
     narrow,
     per_account_and_group,
 )
+from privacygauge.holdout.history.votes import Nearness, around, label_ranks
 
 NO_ANSWERS = "the submitted answers are not available"
 _SMALL = 2

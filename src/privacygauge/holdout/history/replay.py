@@ -10,11 +10,11 @@ import numpy as np
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.bounds import transcript_nats
+from privacygauge.holdout.closed_form import expected_maximum, honest_best_of_k
 from privacygauge.holdout.guards import Calibrated, Exact, Rounded, guard_named
 from privacygauge.holdout.history.record import History
 from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder, Thresholdout
 from privacygauge.holdout.mechanism import Guard, GuardState, MarkedSubmission
-from privacygauge.holdout.selection import expected_maximum, honest_best_of_k
 
 _NEEDS_ALL = (ParameterFreeLadder,)
 _SAME = 1e-9

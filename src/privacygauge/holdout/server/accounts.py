@@ -18,8 +18,7 @@ from sqlalchemy import Connection, Engine, RowMapping, func, insert, select, upd
 from sqlalchemy.exc import IntegrityError
 
 from privacygauge.errors import InputError
-from privacygauge.holdout.server.database import board_row, reading, writing
-from privacygauge.holdout.server.schema import ACCOUNT, ACTION
+from privacygauge.holdout.server.database import ACCOUNT, ACTION, board_row, reading, writing
 
 _LONGEST = 64
 # Compared with if there is no such account, so that both cases take equally long.

@@ -26,16 +26,18 @@ from privacygauge.holdout.mechanism import Guard, GuardState, MarkedSubmission, 
 from privacygauge.holdout.metrics import Values
 from privacygauge.holdout.oracle import Budget, Holdout
 from privacygauge.holdout.server import accounts, contest
-from privacygauge.holdout.server.database import board_row, reading, writing
-from privacygauge.holdout.server.schema import (
+from privacygauge.holdout.server.database import (
     ACCOUNT,
     BOARD,
     EXACT,
     KEPT,
     STATE,
     SUBMISSION,
+    board_row,
     guard_state,
+    reading,
     state_columns,
+    writing,
 )
 
 SCOPES = "account", "board"

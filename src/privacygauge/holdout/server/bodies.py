@@ -10,22 +10,26 @@ import json
 import re
 import warnings
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from fastapi import Request
 from numpy.typing import NDArray
+from starlette.concurrency import run_in_threadpool
 
 from privacygauge.datasets.arrays import HeadError, ObjectError, read_head
 from privacygauge.datasets.reading import read_array, read_content
 from privacygauge.errors import InputError, PrivacyGaugeError
 from privacygauge.holdout.metrics import ACCURACY, Metric
+from privacygauge.holdout.server.board import Board, Receipt
 from privacygauge.runs.folder import require_local
 
 if TYPE_CHECKING:
     from privacygauge.holdout.server.board import Board
+
 
 JSON = "application/json"
 NPY = "application/octet-stream"
@@ -349,3 +353,36 @@ def read_hidden(path: Path) -> HiddenLabels:
     if len(set(names)) < len(names):
         raise InputError(f"{path}: every id must differ from the others")
     return HiddenLabels(values, names, classes)
+
+
+SECONDS_FOR_BODY = 60.0
+"""Seconds within which a body must arrive."""
+_DIGITS = 6
+"""Decimals of a receipt's score, if they tell all scores of the board apart."""
+
+
+async def receive_submission(
+    request: Request,
+    account: str,
+    body: bytes,
+    kind: str,
+    *,
+    key: str | None = None,
+    claimed: float | None = None,
+) -> Receipt:
+    """Parse and score a body of this account; return its receipt."""
+    board: Board = request.app.state.board
+    # A body of text becomes many objects for a while: few at a time bound the memory.
+    async with request.app.state.parsing:
+        labels: Any = await run_in_threadpool(labels_in, body, kind, form_of(board))
+    async with request.app.state.turn:
+        receipt = await run_in_threadpool(
+            partial(board.submit, account, labels, key=key, claimed=claimed)
+        )
+    return round_score(board, receipt)
+
+
+def round_score(board: Board, receipt: Receipt) -> Receipt:
+    """Return a receipt without digits of the score that only the arithmetic put there."""
+    digits = max(_DIGITS, len(str(len(board.holdout))) + 1)
+    return replace(receipt, score=round(receipt.score, digits))

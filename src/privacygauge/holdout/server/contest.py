@@ -18,14 +18,17 @@ from privacygauge.holdout.server.accounts import (
     known_account,
     owned_by,
 )
-from privacygauge.holdout.server.database import begun_board, board_row, reading, writing
-from privacygauge.holdout.server.schema import (
+from privacygauge.holdout.server.database import (
     ACCOUNT,
     BOARD,
     FINAL,
     INVITATION,
     PHASE,
     SUBMISSION,
+    begun_board,
+    board_row,
+    reading,
+    writing,
 )
 
 JUDGES = "exact", "shown"

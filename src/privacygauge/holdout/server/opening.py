@@ -23,6 +23,8 @@ from privacygauge.holdout.metrics import Metric, Values, metric_named
 from privacygauge.holdout.oracle import Budget, Holdout
 from privacygauge.holdout.server.board import SCOPES, Board
 from privacygauge.holdout.server.database import (
+    BOARD,
+    NAMES,
     begun_board,
     board_row,
     connect,
@@ -30,7 +32,6 @@ from privacygauge.holdout.server.database import (
     wait_for_makers,
     writing,
 )
-from privacygauge.holdout.server.schema import BOARD, NAMES
 
 
 def open_or_begin(

@@ -1,13 +1,14 @@
-"""The page of a team, without a script: sign in with the token, upload a file, see its scores."""
+"""Pages that load nothing from elsewhere and run no script: the board's, and each team's."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.message import Message
-from functools import partial
+from functools import cache, partial
+from importlib.resources import files
 from secrets import token_urlsafe
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 from fastapi import FastAPI, Request
@@ -15,11 +16,58 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from privacygauge.errors import BudgetError, InputError, PrivacyGaugeError
-from privacygauge.holdout.server import bodies, contest, page
+from privacygauge.holdout.server import bodies, contest
 from privacygauge.holdout.server.accounts import account_of_token
 from privacygauge.holdout.server.board import Board, now
-from privacygauge.holdout.server.receiving import SECONDS_FOR_BODY, receive_submission
-from privacygauge.holdout.server.standings import chosen_submissions, latest_submissions, standings
+from privacygauge.holdout.server.bodies import SECONDS_FOR_BODY, receive_submission
+from privacygauge.holdout.server.standings import (
+    Standings,
+    chosen_submissions,
+    latest_submissions,
+    standings,
+)
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+
+_TEMPLATES = files("privacygauge.holdout.server") / "templates"
+
+
+def render_page(standings: Standings) -> str:
+    """Return the page; all user input is escaped."""
+    return _template("board.html.j2").render(board=standings)
+
+
+def render_team(told: Mapping[str, object]) -> str:
+    """Return the page of a team, or the form to sign in; all user input is escaped."""
+    return _template("team.html.j2").render(**told)
+
+
+@cache
+def style() -> str:
+    """Return the page's style sheet."""
+    return (_TEMPLATES / "board.css").read_text(encoding="utf-8")
+
+
+@cache
+def _template(name: str) -> Template:
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment.filters |= {"whole": "{:,}".format, "share": _share, "minute": _minute}
+    text = (_TEMPLATES / name).read_text(encoding="utf-8")
+    return environment.from_string(text)
+
+
+def _share(score: float) -> str:
+    # An accuracy of n points has no more digits than these for n below a million.
+    return f"{score:.6f}".rstrip("0").ljust(5, "0")
+
+
+def _minute(time: str) -> str:
+    return f"{time[:10]} {time[11:16]}"
+
 
 _COOKIE = "privacygauge_token"
 _PATH = "/team"
@@ -124,7 +172,7 @@ def _page(
         rows = [(each, each.number in chosen) for each in latest_submissions(board, name, _SHOWN)]
         # Sent again by a reload, the form's key brings the same answer and costs nothing.
         told |= {"left": board.left(name), "submissions": rows, "key": token_urlsafe(16)}
-    return HTMLResponse(page.render_team(told), status)
+    return HTMLResponse(render_team(told), status)
 
 
 def _team_of(request: Request) -> str | None:

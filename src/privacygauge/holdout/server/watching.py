@@ -18,9 +18,19 @@ from privacygauge.holdout.history.standing_out import inspect
 from privacygauge.holdout.metrics import metric_named
 from privacygauge.holdout.server.accounts import write_action
 from privacygauge.holdout.server.board import unpack_submission
-from privacygauge.holdout.server.database import begun_board, board_row, reading, writing
+from privacygauge.holdout.server.database import (
+    ACCOUNT,
+    ACTION,
+    BOARD,
+    EXACT,
+    KEPT,
+    SUBMISSION,
+    begun_board,
+    board_row,
+    reading,
+    writing,
+)
 from privacygauge.holdout.server.opening import public_of
-from privacygauge.holdout.server.schema import ACCOUNT, ACTION, BOARD, EXACT, KEPT, SUBMISSION
 
 ALERT = "alert"
 _FEWEST = 20

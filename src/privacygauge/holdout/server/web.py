@@ -14,16 +14,16 @@ from starlette.concurrency import run_in_threadpool
 
 from privacygauge.core.versions import own_version
 from privacygauge.errors import InputError
-from privacygauge.holdout.server import bodies, contest, page
+from privacygauge.holdout.server import bodies, contest, team
 from privacygauge.holdout.server.accounts import account_of_token
 from privacygauge.holdout.server.board import Board, Receipt, RemainingBudget, now
-from privacygauge.holdout.server.database import reading
-from privacygauge.holdout.server.outside import ANSWERS, Outside, RateError, RateLimit, problems
-from privacygauge.holdout.server.receiving import (
+from privacygauge.holdout.server.bodies import (
     SECONDS_FOR_BODY,
     receive_submission,
     round_score,
 )
+from privacygauge.holdout.server.database import reading
+from privacygauge.holdout.server.running import ANSWERS, Outside, RateError, RateLimit, problems
 from privacygauge.holdout.server.standings import Standings, own_submissions, standings
 from privacygauge.holdout.server.team import add_team_page
 
@@ -260,9 +260,9 @@ def health(request: Request) -> Health:
 
 def front(request: Request) -> HTMLResponse:
     """Return the board as a page."""
-    return HTMLResponse(page.render_page(standings(request.app.state.board)))
+    return HTMLResponse(team.render_page(standings(request.app.state.board)))
 
 
 def style() -> Response:
     """Return the page's style sheet."""
-    return Response(page.style(), media_type="text/css")
+    return Response(team.style(), media_type="text/css")
