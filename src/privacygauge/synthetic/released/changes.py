@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -82,8 +82,18 @@ def _without(tables: ReleasedTables, name: str) -> Iterator[Change]:
         yield Change(told, (name,), replace(tables, texts=texts))
     elif len(tables.schema.names) > 1:
         places = [j for j, other in enumerate(tables.schema.names) if other != name]
-        left = {which: select_columns(table, places) for which, table in tables.tables().items()}
-        yield Change(told, (name,), replace(tables, **left))
+        left = _change_each(tables, lambda table: select_columns(table, places))
+        yield Change(told, (name,), left)
+
+
+def _change_each(tables: ReleasedTables, change: Callable[[Table], Table]) -> ReleasedTables:
+    """Return the release with each of its tables changed."""
+    return replace(
+        tables,
+        real=change(tables.real),
+        synthetic=change(tables.synthetic),
+        holdout=None if tables.holdout is None else change(tables.holdout),
+    )
 
 
 def _coarser(tables: ReleasedTables, name: str) -> ReleasedTables | None:
@@ -102,10 +112,10 @@ def _coarser(tables: ReleasedTables, name: str) -> ReleasedTables | None:
     code = np.arange(n_categories + 1.0)
     if not column.is_number:
         counts = np.bincount(made.astype(np.int64), minlength=n_categories)[:n_categories]
-        order = np.argsort(-counts, kind="stable")
-        code[order[STEPS - 1 :]] = order[STEPS - 1]
-    after: dict[str, Table] = {}
-    for which, table in tables.tables().items():
+        frequent = np.argsort(-counts, kind="stable")
+        code[frequent[STEPS - 1 :]] = frequent[STEPS - 1]
+
+    def change(table: Table) -> Table:
         values = table.values.copy()
         if column.is_number:
             values[:, j] = _in_steps(values[:, j], made)
@@ -114,22 +124,22 @@ def _coarser(tables: ReleasedTables, name: str) -> ReleasedTables | None:
                 values[:, j] = np.rint(values[:, j])
         else:
             values[:, j] = code[values[:, j].astype(np.int64)]
-        after[which] = replace(table, values=values)
-    return replace(tables, **after)
+        return replace(table, values=values)
+
+    return _change_each(tables, change)
 
 
 def _in_steps(values: Floats, made: Floats) -> Floats:
     """Return for each number the median of the released ones in its step."""
     edges = np.unique(np.quantile(made, np.arange(1, STEPS) / STEPS))
     step_of_made = np.searchsorted(edges, made, side="right")
-    steps = np.arange(len(edges) + 1)
     # A step without released numbers stands at its nearest edge.
     at = np.array(
         [
             np.median(made[step_of_made == step])
             if (step_of_made == step).any()
             else edges[min(step, len(edges) - 1)]
-            for step in steps
+            for step in range(len(edges) + 1)
         ]
     )
     found = at[np.searchsorted(edges, values, side="right")]
