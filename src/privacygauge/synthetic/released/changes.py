@@ -46,8 +46,15 @@ def possible_changes(
     kept : sequence of str
         Columns that stay as they are.
     """
-    columns = [name for name in _by_entropy(tables) if name not in kept][:most]
-    found = []
+    written = {text.name: np.array([str(one) for one in text.real]) for text in tables.texts}
+    values = dict(zip(tables.schema.names, tables.real.values.T, strict=True))
+    told = {
+        name: float(entropy(np.unique(column, return_counts=True)[1]))
+        for name, column in (written | values).items()
+        if name not in kept
+    }
+    columns = sorted(told, key=lambda name: -told[name])[:most]
+    found: list[Change] = []
     together = tables
     coarser = []
     for name in columns:
@@ -61,17 +68,6 @@ def possible_changes(
         named = checks.short_list(map(repr, coarser), most)
         found.append(Change(f"{named} in {STEPS} steps each", (), together))
     return tuple(found)
-
-
-def _by_entropy(tables: ReleasedTables) -> list[str]:
-    """Return the columns, those whose values tell most of who somebody is first."""
-    written = {text.name: np.array([str(one) for one in text.real]) for text in tables.texts}
-    values = dict(zip(tables.schema.names, tables.real.values.T, strict=True))
-    found = {
-        name: float(entropy(np.unique(column, return_counts=True)[1]))
-        for name, column in (written | values).items()
-    }
-    return sorted(found, key=lambda name: -found[name])
 
 
 def _without(tables: ReleasedTables, name: str) -> Iterator[Change]:

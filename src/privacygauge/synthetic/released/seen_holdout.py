@@ -79,7 +79,8 @@ def seen_nearly(released: ReleasedTables, rng: np.random.Generator) -> Ints:
     # Of all people whom one row comes nearest to, such as those who share a rare value with it, one
     # counts: they lie on the same side by the same chance.
     row = np.where(nearer, places[0], places[1])
-    order = _first_of_each(row, order)
+    _, first = np.unique(row[order], return_index=True)
+    order = order[np.sort(first)]
     for share in FIRST:
         some = order[: max(1, round(share * len(order)))]
         found = some[nearer[some]]
@@ -93,12 +94,6 @@ def seen_nearly(released: ReleasedTables, rng: np.random.Generator) -> Ints:
         far = np.argsort(-np.abs(nearer_by), kind="stable")[: FOREMOST[0][0]]
         return np.sort(asked[order[far[nearer_by[far] > 0]]])
     return none
-
-
-def _first_of_each(row: Ints, order: Ints) -> Ints:
-    """Return those of an order that are the first ones with their row."""
-    _, first = np.unique(row[order], return_index=True)
-    return order[np.sort(first)]
 
 
 def with_numbers_of(table: Table, other: Table, rng: np.random.Generator) -> Table:

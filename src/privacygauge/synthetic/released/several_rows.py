@@ -79,30 +79,32 @@ def constant_columns(values: Floats, member: Bools) -> tuple[int, ...] | None:
                 most = rows
     if best is not None:
         return best
+    single = _single_column(codes, order, side, by_chance=by_chance)
+    return single if single is not None else _grown(codes, order, side)
+
+
+def _single_column(
+    codes: Sequence[Ints], order: Sequence[int], side: Bools, by_chance: float
+) -> tuple[int] | None:
+    """Return a column whose equal values keep to one side, though the next values do not.
+
+    Days of two years keep to a side each, and so do the days before and after: that is a drift. Of
+    birthdays, which keep to the side of the person, the next one is on either side.
+    """
     for j in order:
         n_groups, n_alone, _ = _one_sided(codes[j], side)
-        if (
-            n_groups >= _FEWEST
-            and n_alone >= _ONE_SIDED * n_groups
-            and binom.sf(n_alone - 1, n_groups, by_chance) < _SURE
-            and not _drifts(codes[j], side)
-        ):
+        if n_groups < _FEWEST or n_alone < _ONE_SIDED * n_groups:
+            continue
+        if binom.sf(n_alone - 1, n_groups, by_chance) >= _SURE:
+            continue
+        count = np.bincount(codes[j])
+        real = np.bincount(codes[j][side], minlength=len(count))
+        mostly_real = (real > count / 2)[count > 0]
+        alike = float(np.mean(mostly_real[1:] == mostly_real[:-1]))
+        share = float(mostly_real.mean())
+        if alike <= share**2 + (1 - share) ** 2 + _DRIFT:
             return (j,)
-    return _grown(codes, order, side)
-
-
-def _drifts(code: Ints, side: Bools) -> bool:
-    """Return whether neighbouring values of a column are on the same side.
-
-    Days of two years keep to a side each, and so do the days before and after. Of birthdays, which
-    keep to the side of the person, the next one is on either side.
-    """
-    real = np.bincount(code[side], minlength=int(code.max()) + 1)
-    count = np.bincount(code)
-    mostly_real = (real > count / 2)[count > 0]
-    alike = mostly_real[1:] == mostly_real[:-1]
-    share = float(mostly_real.mean())
-    return float(alike.mean()) > share**2 + (1 - share) ** 2 + _DRIFT
+    return None
 
 
 def _grown(codes: Sequence[Ints], order: Sequence[int], side: Bools) -> tuple[int, ...] | None:
