@@ -276,8 +276,8 @@ def _fired_controls_text(f: LanguageResult) -> Iterator[str]:
         yield (
             f"Of those that {plain(f.headline.attack.name)} ranks last more are members than "
             "chance puts there, which no memory explains: the scores of members vary more, as "
-            "those of shorter texts do, or the scores or the sides are the wrong way round. Give a "
-            "column length, or text."
+            "those of shorter texts do, or the scores or the sides are the wrong way round."
+            f"{'' if f.lengths else ' Give a column length, or text.'}"
         )
     if f.one_run is not None:
         yield (
