@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
 from privacygauge.errors import InputError
+from privacygauge.runs.code import PROGRAM, absolute
 from privacygauge.runs.folder import url_of
-from privacygauge.runs.reach import PROGRAM, absolute
 
 
 class Role(Enum):

@@ -9,7 +9,8 @@ from privacygauge.classifier.networks.extra import seeded_torch, the_torch
 from privacygauge.classifier.networks.task import Make
 from privacygauge.classifier.stacking import Wrapping
 from privacygauge.classifier.trainer import Cohort, Trainer
-from privacygauge.runs.reach import Code, RecordedCode, code_of
+from privacygauge.runs.code import Code, RecordedCode
+from privacygauge.runs.reach import code_of
 from privacygauge.runs.source import digest
 
 

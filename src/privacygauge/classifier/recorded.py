@@ -22,7 +22,7 @@ from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.errors import InputError
-from privacygauge.runs.reach import Code, RecordedCode
+from privacygauge.runs.code import Code, RecordedCode
 from privacygauge.runs.store import read_run
 from privacygauge.runs.user_code import names_code
 

@@ -23,7 +23,7 @@ from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core import checks
 from privacygauge.core.checks import Ints
 from privacygauge.errors import InputError
-from privacygauge.runs.reach import RecordedCode
+from privacygauge.runs.code import RecordedCode
 from privacygauge.runs.threads import one_thread
 
 EACH = 10

@@ -16,7 +16,7 @@ import numpy as np
 
 from privacygauge.core.seeds import non_negative
 from privacygauge.errors import InputError
-from privacygauge.runs.reach import Code, on_one_side
+from privacygauge.runs.code import Code, on_one_side
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 _ABSENT = object()

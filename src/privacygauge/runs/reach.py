@@ -10,13 +10,16 @@ import random
 import sys
 import types
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from privacygauge.runs.code import (
+    Code,
+    RecordedCode,
+)
 from privacygauge.runs.source import (
     OWN,
     PYTHON,
@@ -29,81 +32,6 @@ from privacygauge.runs.source import (
     pieces_of,
     version_of,
 )
-
-
-@dataclass(frozen=True)
-class Code:
-    """The pieces of the user's code that a run depends on."""
-
-    digests: Mapping[str, str] = field(default_factory=dict)
-    """Digest of every piece by name: functions, methods, classes, constants and closure values; and
-    versions, by ``package NAME``."""
-    unchecked: tuple[str, ...] = ()
-    """Pieces that cannot be compared, each with the reason, sorted."""
-
-    def to_mapping(self) -> dict[str, Any]:
-        """Return the code as JSON values; empty where there is none of the user's."""
-        found = {"digests": dict(self.digests), "unchecked": list(self.unchecked)}
-        return {name: value for name, value in found.items() if value}
-
-    @classmethod
-    def of_mapping(cls, stored: Mapping[str, Any]) -> Code:
-        """Return the code of a mapping made by `to_mapping`."""
-        return cls(dict(stored.get("digests", {})), tuple(stored.get("unchecked", ())))
-
-
-class RecordedCode:
-    """Stand-in for absent code, known only from the record of a run."""
-
-    code: Code
-    """The code."""
-    description: Mapping[str, Any]
-    """The code's own description, as JSON values."""
-
-
-def changed_pieces(there: Mapping[str, str], here: Mapping[str, str]) -> str | None:
-    """Name the pieces that differ between two runs, in a few words; None if none does."""
-    differing = [name for name in there if name in here and there[name] != here[name]]
-    names = sorted(differing, key=lambda name: (" " in name, name))  # definitions first
-    return (
-        f"{_first_three(names)} {'has' if len(names) == 1 else 'have'} changed" if names else None
-    )
-
-
-def on_one_side(there: Mapping[str, str], here: Mapping[str, str]) -> str | None:
-    """Name a piece of code that only one of two runs has, in a few words; None if there is none."""
-    if here and not there:
-        return f"it does not say what code made it, and here it is {_first_three(list(here))}"
-    name = next(
-        iter([*(n for n in here if n not in there), *(n for n in there if n not in here)]), ""
-    )
-    where = "here and not there" if name in here else "there and not here"
-    return f"{name} is part of the code {where}" if name else None
-
-
-def _first_three(names: list[str]) -> str:
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more
-
-
-NOT_CHECKED = "code not checked: "
-"""Prefix of pieces that name unchecked code."""
-
-PROGRAM = "command:"
-"""Prefix of code that is a program."""
-
-
-def absolute(name: str) -> str:
-    """Return a name of code, with an absolute path if it names a file.
-
-    Examples
-    --------
-    >>> absolute("sklearn.svm:SVC")
-    'sklearn.svm:SVC'
-    """
-    place, colon, attribute = name.rpartition(":")
-    return f"{Path(place).absolute()}:{attribute}" if colon and place.endswith(".py") else name
-
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
 _STATES = (np.random.Generator, np.random.BitGenerator, np.random.RandomState, random.Random)

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core.checks import short_list
 from privacygauge.errors import InputError, OutputError
+from privacygauge.runs.code import NOT_CHECKED, changed_pieces
 from privacygauge.runs.contents import (
     DIGEST,
     UNREADABLE,
@@ -45,7 +46,6 @@ from privacygauge.runs.folder import (
     require_local,
 )
 from privacygauge.runs.plan import Plan, Task, first_difference
-from privacygauge.runs.reach import NOT_CHECKED, changed_pieces
 from privacygauge.runs.sharing import Way, way
 
 _GROUP = "observations.zarr"

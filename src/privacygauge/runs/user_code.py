@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from privacygauge.errors import InputError
-from privacygauge.runs.reach import NOT_CHECKED, PROGRAM, absolute, on_one_side
+from privacygauge.runs.code import NOT_CHECKED, PROGRAM, absolute, on_one_side
 from privacygauge.runs.source import digest, files_beside, files_of_module, pieces_of, version_of
 from privacygauge.runs.store import OTHER_CODE, is_void, read_run, require_same_code
 

@@ -1,22 +1,14 @@
-"""Options of `privacygauge dtp`, and its result, as values."""
+"""Options of `privacygauge dtp`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from privacygauge.audits.asking import amounts, asks, option, shares
 from privacygauge.audits.training import TRAINING, LabelledRecords, data_option, model_option
-from privacygauge.classifier.dtp.findings import DtpFindings
 from privacygauge.classifier.dtp.names import HAVE, MODELS, ON_CATEGORIES, ON_NUMBERS, ORDERS
 from privacygauge.errors import InputError
-from privacygauge.report.reported import Reported
-from privacygauge.report.values import Origin
-
-if TYPE_CHECKING:
-    pass
-
 
 METRICS = (*amounts("pdtp", "mean", "dtp", "dtp-upper"), *shares("share"))
 """Metrics that a release can be held to."""
@@ -129,11 +121,3 @@ class DtpRequest(LabelledRecords):
                 f"--continuous goes with {', '.join(ON_CATEGORIES)}; for {self.model} numbers are "
                 "numbers, and texts are categories"
             )
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class DtpResult(DtpFindings, Reported):
-    """Effect of each training record on the classifier, with its report, tables and plots."""
-
-    origin: Origin = field(kw_only=True)
-    """Origin of the findings: command, seed, level and inputs."""

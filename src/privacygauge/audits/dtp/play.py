@@ -10,7 +10,8 @@ from typing import Any, cast
 
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.dtp.options import NAME, DtpRequest, DtpResult
+from privacygauge.audits.dtp.options import NAME, DtpRequest
+from privacygauge.audits.dtp.result import DtpResult
 from privacygauge.audits.dtp.says import report
 from privacygauge.audits.dtp.sections import plot_pdtp
 from privacygauge.audits.running import Running

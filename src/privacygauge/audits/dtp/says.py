@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from privacygauge.audits.dtp import sections
-from privacygauge.audits.dtp.options import DtpResult
+from privacygauge.audits.dtp.result import DtpResult
 from privacygauge.audits.dtp.verdict import (
     FACTOR,
     MOST,

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from privacygauge.audits.dtp.options import DtpResult
+from privacygauge.audits.dtp.result import DtpResult
 from privacygauge.audits.dtp.verdict import (
     AT_LEAST,
     MOST,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privacygauge.audits.dtp.options import DtpResult
+from privacygauge.audits.dtp.result import DtpResult
 from privacygauge.classifier.dtp.ratios import cap
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
 from privacygauge.report.document import DataFrame, frame, names_of

@@ -24,7 +24,7 @@ from privacygauge.classifier.networks.stacks import TrainedModels, train_stacks
 from privacygauge.classifier.networks.task import Make, Task
 from privacygauge.classifier.trainer import Cohort
 from privacygauge.errors import InputError
-from privacygauge.runs.reach import RecordedCode
+from privacygauge.runs.code import RecordedCode
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from privacygauge.errors import InputError
-from privacygauge.runs.reach import PROGRAM, Code, RecordedCode
+from privacygauge.runs.code import PROGRAM, Code, RecordedCode
 from privacygauge.runs.store import read_run
 from privacygauge.runs.user_code import import_object, names_code
 from privacygauge.synthetic.generators.command import Command
