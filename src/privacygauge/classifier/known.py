@@ -188,6 +188,8 @@ def comparison_of(
         found = replace(found, placebo=_placebo(worlds, target, found.compared, level))
     if owned.clustered:
         found = replace(found, clustered=True)
+    if owned.oversampled:
+        found = replace(found, oversampled=True)
     return found, tuple(notes)
 
 

@@ -109,6 +109,8 @@ class Comparison:
     placebo: Estimate | None = None
     """AUC of models that were not trained on the members, on the compared rows; None where there
     are none."""
+    oversampled: bool = False
+    """Whether there are rows that were interpolated from others, of which some alone are known."""
     clustered: bool = False
     """Whether rows seem to share people without unit labels, so that the number of independent
     rows is unknown."""

@@ -105,6 +105,8 @@ def verdict(
     found = grade_attacks(a)
     if comparison is not None and comparison.clustered and found.grade not in (NONE, UNTOLD):
         return fairness.of_unnamed_people()
+    if comparison is not None and comparison.oversampled and found.grade not in (NONE, UNTOLD):
+        return fairness.of_oversampling()
     if other_labels and found.grade not in (NONE, UNTOLD):
         of_others = "the classes of the non-members" in other_labels[0]
         side = "non-members" if of_others else "members"
