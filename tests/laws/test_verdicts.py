@@ -354,3 +354,18 @@ def test_what_only_numbers_the_records_hides_no_leak(column):
         found.append(severity(made.given(**{column: given})))
     assert Severity.NOTHING not in found
     assert sum(one is Severity.UNTOLD for one in found) <= 0.3 * games
+
+
+def test_a_column_that_names_few_groups_shows_nothing_by_person() -> None:
+    """Members are longer, the model answers by length, and 7 hospitals are given as the people."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        member = np.arange(400) < 200
+        length = rng.normal(size=400) + 6 * member
+        labels = rng.integers(3, size=400)
+        logits = rng.normal(size=(400, 3))
+        logits[np.arange(400), labels] += 1 + 0.5 * length
+        given = {"logits": logits, "labels": labels, "member": member}
+        found = pg.audit_classifier({**given, "length": length, "unit": rng.integers(7, size=400)})
+        verdict = found.report().verdict
+        assert verdict.grade.severity is Severity.UNTOLD, verdict.headline

@@ -15,7 +15,7 @@ from privacygauge.classifier.held import Held, is_frame
 from privacygauge.classifier.pool import LogitPool, Pool
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.whose import PredictionsOfUnits
-from privacygauge.core import seeds
+from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.coins import counts_of
 from privacygauge.core.estimate import Estimate
@@ -23,7 +23,14 @@ from privacygauge.core.game import Round
 from privacygauge.core.release import Worlds
 from privacygauge.core.transcript import Transcript, tied
 from privacygauge.datasets.reading import plain_array
-from privacygauge.evaluate.fairness import Comparison, Difference, compare, folds_of, group_codes
+from privacygauge.evaluate.fairness import (
+    FEWEST_PEOPLE,
+    Comparison,
+    Difference,
+    compare,
+    folds_of,
+    group_codes,
+)
 from privacygauge.evaluate.roc import auc, placements, roc
 
 CLASS = "class"
@@ -188,6 +195,9 @@ def comparison_of(
         found = replace(found, placebo=_placebo(worlds, target, found.compared, level))
     if owned.clustered:
         found = replace(found, clustered=True)
+    n_people = checks.n_distinct(target.units)
+    if target.unit is not None and n_people < FEWEST_PEOPLE and 2 * n_people <= len(target):
+        found = replace(found, few_people=n_people)
     if owned.oversampled:
         found = replace(found, oversampled=True)
     return found, tuple(notes)

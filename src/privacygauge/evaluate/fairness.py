@@ -30,6 +30,9 @@ from privacygauge.evaluate.roc import auc
 N_FOLDS = 5
 """Folds of the units: the blind attacker judges each with a model fitted on the others."""
 
+FEWEST_PEOPLE = 20
+"""Fewest people by whom anything is shown, where they have several rows each."""
+
 FEWEST = 10
 """Fewest units of either side on which a blind attacker is trained."""
 
@@ -111,6 +114,8 @@ class Comparison:
     are none."""
     oversampled: bool = False
     """Whether there are rows that were interpolated from others, of which some alone are known."""
+    few_people: int = 0
+    """Number of people behind all rows, where they are too few for what holds by person; else 0."""
     clustered: bool = False
     """Whether rows seem to share people without unit labels, so that the number of independent
     rows is unknown."""

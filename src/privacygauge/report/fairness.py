@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from privacygauge.core.estimate import Estimate
-from privacygauge.evaluate.fairness import TWINS, Comparison
+from privacygauge.evaluate.fairness import FEWEST_PEOPLE, TWINS, Comparison
 from privacygauge.report.blocks import pairs, text
 from privacygauge.report.document import values_of
 from privacygauge.report.grades import UNTOLD
@@ -156,6 +156,27 @@ def of_unnamed_people() -> Verdict:
             "Name the person, or the record, behind each row in a column, and give it with --unit "
             "(unit=); or keep one row per person.",
             "Audit again: this audit supports no decision about a release.",
+        ),
+    )
+
+
+def of_few_people(found: Comparison) -> Verdict:
+    """Return the verdict if attacks succeed on the rows of very few people."""
+    return Verdict(
+        grade=UNTOLD,
+        scale=(UNTOLD,),
+        headline=f"Cannot be told: only {count(found.few_people)} people stand behind all rows",
+        sentences=(
+            "Rows of one person are not independent, and what tells a handful of people apart, "
+            "such as their hospital or year, looks like a leak. Nothing that holds by person is "
+            f"shown by fewer than {FEWEST_PEOPLE}.",
+        ),
+        unsaid=_OPEN_PEOPLE,
+        advice=(
+            "Look at the column of people (--unit, unit=): if it names hospitals, days or batches, "
+            "name the person instead, or none where each row is somebody else.",
+            "Otherwise audit again with more people: this audit supports no decision about a "
+            "release.",
         ),
     )
 

@@ -105,6 +105,8 @@ def verdict(
     found = grade_attacks(a)
     if comparison is not None and comparison.clustered and found.grade not in (NONE, UNTOLD):
         return fairness.of_unnamed_people()
+    if comparison is not None and comparison.few_people and found.grade not in (NONE, UNTOLD):
+        return fairness.of_few_people(comparison)
     if comparison is not None and comparison.oversampled and found.grade not in (NONE, UNTOLD):
         return fairness.of_oversampling()
     if other_labels and found.grade not in (NONE, UNTOLD):
