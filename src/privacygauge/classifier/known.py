@@ -198,8 +198,6 @@ def comparison_of(
     n_people = checks.n_distinct(target.units)
     if target.unit is not None and n_people < FEWEST_PEOPLE and 2 * n_people <= len(target):
         found = replace(found, few_people=n_people)
-    if owned.oversampled:
-        found = replace(found, oversampled=True)
     return found, tuple(notes)
 
 

@@ -49,8 +49,6 @@ class PredictionsOfUnits:
     are nobody's, and they are left out too."""
     clustered: bool = False
     """Whether rows seem to belong to the same people, without any column that says so."""
-    oversampled: bool = False
-    """Whether `invented` rows are known by their answers alone, which are not all there are."""
 
 
 def settle_units(
@@ -83,14 +81,10 @@ def settle_units(
         alike, such as members that it knows by heart.
     """
     nobody = np.zeros(len(target), np.bool_)
-    invented, oversampled = (nobody, False) if drawn else _between_others(target, features)
+    invented = nobody if drawn else _between_others(target, features)
     if target.unit is not None:
         return PredictionsOfUnits(
-            target,
-            tuple(said_of_units(target.units, target.member)),
-            nobody,
-            invented,
-            oversampled=oversampled,
+            target, tuple(said_of_units(target.units, target.member)), nobody, invented
         )
     if drawn and features is not None:  # `twice` warns before coins are drawn
         return PredictionsOfUnits(target, (), nobody, nobody)
@@ -156,7 +150,6 @@ def settle_units(
         across=across,
         invented=invented,
         clustered=together,
-        oversampled=oversampled,
     )
 
 
@@ -201,36 +194,15 @@ def _of_unnamed_people(target: Predictions, resolved: Resolution | None) -> bool
     return clustered_points(points, target.labels, target.member, seen)
 
 
-def _between_others(target: Predictions, features: Held | None) -> tuple[Bools, bool]:
-    """Return which rows lie between others, and whether their answers alone show it.
-
-    Features show it, or the file's columns. Of a linear model the logits of an interpolated row lie
-    between those of the other two as well.
-    """
-    group = 2 * target.labels + target.member
+def _between_others(target: Predictions, features: Held | None) -> Bools:
+    """Return which rows lie between others by their features, or by the file's columns."""
     known = None if features is None else numeric(features)
     if features is None:
         numbers = [x for x in target.columns.values() if np.asarray(x).dtype.kind == "f"]
         known = np.column_stack(numbers) if numbers else None
-    if known is not None:
-        found = interpolated_rows(np.asarray(known, np.float64), group)
-        if found.any():
-            return found, False
-    values = np.asarray(target.values, np.float64)
-    if not target.logits:
-        values = np.log(np.maximum(values, _LEAST))
-    found = interpolated_rows(values[:, :-1] - values[:, -1:], group)
-    # Training rows alone are interpolated: answers that have few dimensions lie so on both sides.
-    n_others = int(np.count_nonzero(found & ~target.member))
-    if found.sum() < _FEWEST_BETWEEN or n_others > _BY_CHANCE * np.count_nonzero(~target.member):
-        return np.zeros(len(target), np.bool_), False
-    return found, True
-
-
-_BY_CHANCE = 0.01
-"""Largest share of non-members whose answers may lie between others for this to say anything."""
-_FEWEST_BETWEEN = 10
-"""Fewest rows whose answers lie between others that show oversampling."""
+    if known is None:
+        return np.zeros(len(target), np.bool_)
+    return interpolated_rows(np.asarray(known, np.float64), 2 * target.labels + target.member)
 
 
 def _points(target: Predictions, features: Held | None, resolved: Resolution | None) -> Floats:

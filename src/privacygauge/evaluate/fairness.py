@@ -112,8 +112,6 @@ class Comparison:
     placebo: Estimate | None = None
     """AUC of models that were not trained on the members, on the compared rows; None where there
     are none."""
-    oversampled: bool = False
-    """Whether there are rows that were interpolated from others, of which some alone are known."""
     few_people: int = 0
     """Number of people behind all rows, where they are too few for what holds by person; else 0."""
     clustered: bool = False

@@ -181,33 +181,6 @@ def of_few_people(found: Comparison) -> Verdict:
     )
 
 
-def of_oversampling() -> Verdict:
-    """Return the verdict if rows were interpolated from others, of which some alone are known."""
-    return Verdict(
-        grade=UNTOLD,
-        scale=(UNTOLD,),
-        headline=(
-            "Cannot be told: some rows were made by oversampling, and the file does not say which"
-        ),
-        sentences=(OVERSAMPLED,),
-        unsaid=_OPEN_PEOPLE,
-        advice=(
-            "Leave out the rows that oversampling (such as SMOTE) made, which are nobody's; or "
-            "give the columns of the records (--feature, features=), by which such rows are "
-            "recognised.",
-            "Audit again: this audit supports no decision about a release.",
-        ),
-    )
-
-
-OVERSAMPLED = (
-    "The answers about some members, and about no others, lie exactly between those about two "
-    "further ones, as those of a linear model do about rows that were interpolated. Such rows "
-    "vary less than real ones, so that a model is surer of them, whether it has learnt them or "
-    "not; only some are seen by their answers."
-)
-
-
 CLUSTERED = (
     "Rows that the model answers nearly alike are on the same side more often than rows of "
     "different people are, as repeated measurements or altered copies of one record would be. "
@@ -220,7 +193,6 @@ _OPEN_PEOPLE = "It says neither that something leaks nor that nothing does."
 def warnings(found: Comparison) -> tuple[str, ...]:
     """Return the warnings about a comparison that does not cover all records as given."""
     left_out = [CLUSTERED] if found.clustered else []
-    left_out += [OVERSAMPLED] if found.oversampled else []
     left_out += [
         f"{count(number)} records {why} are left out of the comparison"
         for number, why in (

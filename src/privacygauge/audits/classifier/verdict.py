@@ -107,8 +107,6 @@ def verdict(
         return fairness.of_unnamed_people()
     if comparison is not None and comparison.few_people and found.grade not in (NONE, UNTOLD):
         return fairness.of_few_people(comparison)
-    if comparison is not None and comparison.oversampled and found.grade not in (NONE, UNTOLD):
-        return fairness.of_oversampling()
     if other_labels and found.grade not in (NONE, UNTOLD):
         of_others = "the classes of the non-members" in other_labels[0]
         side = "non-members" if of_others else "members"
