@@ -171,11 +171,7 @@ def audit_released(
         real, synthetic, holdout=holdout, schema=schema, columns=columns, compared=compared
     )
     # Columns that were left out by themselves are in no part.
-    kept = {
-        name: [c for c in columns if c not in tables.apart]
-        for name, columns in (parts or {}).items()
-    }
-    parts = {name: columns for name, columns in kept.items() if columns}
+    parts = _parts_without(parts, tables.apart)
     named = checked_names(tables, label, secrets=secrets, parts=parts, show=show, ids=ids)
     asked = TableOptions(
         secrets=secrets,
@@ -197,10 +193,7 @@ def audit_released(
             asked.leaving_out(without),
             names=named,
             label=label,
-            parts={
-                name: [column for column in columns if column not in without]
-                for name, columns in (parts or {}).items()
-            },
+            parts=_parts_without(parts, without),
             seed=seed,
             progress=None
             if progress is None
@@ -217,6 +210,17 @@ def audit_released(
         for turn, change in enumerate(changes, 1)
     ]
     return replace(found, changes=tuple(tried))
+
+
+def _parts_without(
+    parts: Mapping[str, Sequence[str]] | None, columns: Sequence[str]
+) -> dict[str, list[str]]:
+    """Return the parts without some columns, and without those that have no others."""
+    kept = {
+        name: [column for column in part if column not in columns]
+        for name, part in (parts or {}).items()
+    }
+    return {name: part for name, part in kept.items() if part}
 
 
 def _audit_of(
@@ -244,6 +248,7 @@ def _compare_change(change: str, after: ReleasedAudit, before: ReleasedAudit) ->
     """Return what a change did to the leak and to the use of a table."""
     report = after.report()
     (beyond,) = (one.found for one in report.measures if one.name == "beyond")
+    assert isinstance(beyond, Estimate | Skipped)  # a share, or the reason for none
     aucs = [
         {} if isinstance(learnt, Skipped) else {one.label: one.synthetic_auc for one in learnt}
         for audit in (before, after)
@@ -259,7 +264,7 @@ def _compare_change(change: str, after: ReleasedAudit, before: ReleasedAudit) ->
     return TriedChange(
         change,
         grade=report.verdict.grade.word,
-        beyond=beyond if isinstance(beyond, Estimate | Skipped) else Skipped("beyond", "unknown"),
+        beyond=beyond,
         auc=auc,
         auc_before=auc_before,
     )
