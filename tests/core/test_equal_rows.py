@@ -57,3 +57,28 @@ def test_answers_of_one_row_each_are_no_copies_of_each(answers):
         member, rng = sides(0.5, seed)
         rows = rng.integers(answers, size=1000)
         assert Equal(rows, np.zeros(1000, np.int64)).copies_of_each(member) is None
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_members_copied_several_times_are_copies(share: float, seed: int) -> None:
+    """The copies of one member equal each other as often as they equal the member."""
+    member, rng = sides(0.5, seed)
+    rows = np.arange(1000)
+    outside = np.flatnonzero(~member)
+    taken = outside[rng.random(len(outside)) < share]
+    rows[taken] = rng.choice(np.flatnonzero(member), len(taken))
+    assert Equal(rows, np.zeros(1000, np.int64)).copied(member)
+
+
+@pytest.mark.parametrize("known", [0.2, 0.9, 1.0])
+@pytest.mark.parametrize("others", [0.02, 0.2, 0.8])
+def test_members_known_by_heart_are_no_copies(known: float, others: float) -> None:
+    """A tree has one answer for the members that it knows, and for a few others by chance."""
+    found = 0
+    for seed in range(30):
+        member, rng = sides(0.5, seed)
+        sure = rng.random(1000) < np.where(member, known, others)
+        rows = np.where(sure, rng.integers(4, size=1000), 10 + rng.integers(60, size=1000))
+        found += Equal(rows, np.zeros(1000, np.int64)).copied(member)
+    assert not found

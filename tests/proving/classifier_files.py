@@ -161,7 +161,7 @@ def _columns(
     elif extra == "flag":
         found["urgent"] = rng.random(n) < 0.5
     elif extra == "three":
-        found |= {f"x{i}": rng.normal(size=n) for i in range(3)}
+        found |= {f"extra{i}": rng.normal(size=n) for i in range(3)}
     if chosen["option"] == "feature":
         # An embedding, from which the model's answers can be foretold in part.
         shown = given.base.mean(axis=1) + 0.3 * rng.normal(size=n)

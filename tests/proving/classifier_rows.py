@@ -241,18 +241,33 @@ def _repeated(world: World, chosen: Mapping[str, str], role: str, given: Rows) -
 
 
 def _interpolated(rng: np.random.Generator, given: Rows) -> Rows:
-    """Return members of whom a third lie between two others of their class."""
+    """Return members of whom a third lie between two others of their class, as SMOTE makes them.
+
+    The file holds the features, which show such rows. Without features nobody can tell them from
+    rows that the model answers otherwise because it was trained on them.
+    """
+    features = rng.normal(size=(len(given.labels), _N_FEATURES))
     inside = np.flatnonzero(given.member)
     made = rng.permutation(inside)[: len(inside) // 3]
     logits = given.logits.copy()
     signal = given.signal.copy()
+    real = np.setdiff1d(inside, made)
     for row in made:
-        alike = inside[given.labels[inside] == given.labels[row]]
-        a, b = rng.choice(alike, 2)
+        alike = real[given.labels[real] == given.labels[row]]
+        if len(alike) < 2:
+            continue
+        # Neighbours are interpolated: the first end at random, the other one of its five nearest.
+        a = rng.choice(alike)
+        distance = np.linalg.norm(features[alike] - features[a], axis=1)
+        b = rng.choice(alike[np.argsort(distance)[1:6]])
         share = rng.random()
-        logits[row] = share * given.logits[a] + (1 - share) * given.logits[b]
-        signal[row] = share * given.signal[a] + (1 - share) * given.signal[b]
-    return replace(given, logits=logits, signal=signal)
+        for values in (logits, signal, features):
+            values[row] = share * values[a] + (1 - share) * values[b]
+    columns = {f"x{i}": features[:, i] for i in range(_N_FEATURES)}
+    return replace(given, logits=logits, signal=signal, columns={**given.columns, **columns})
+
+
+_N_FEATURES = 5
 
 
 def answered(

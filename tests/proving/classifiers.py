@@ -143,7 +143,8 @@ FACTORS = (
         ),
         "none",
         chance=0.3,
-        about="rows per person: equal, unequal, copies, noisy views, of members only",
+        about="rows per person: equal, unequal, copies, noisy views, of members only; smote: rows "
+        "made between two others, features in the file",
     ),
     Factor(
         "person_id",

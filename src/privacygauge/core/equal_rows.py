@@ -171,7 +171,10 @@ class Equal:
 
         Shares of rows that equal one of as many others as the smaller side has: of more rows more
         are equal by chance. The larger share of the two sides counts, since of a small side few are
-        equal.
+        equal. Where members were copied several times, their copies equal each other, too: then
+        the geometric mean of both shares is the measure. For rows that are drawn independently,
+        the probability that one of each side are equal is no larger than the geometric mean of
+        the probabilities within the sides (Cauchy-Schwarz).
         """
         _, same = np.unique(number_with_class(self.rows, self.labels), return_inverse=True)
         sizes = np.count_nonzero(member), np.count_nonzero(~member)
@@ -182,8 +185,19 @@ class Equal:
             return float(np.mean(1 - missed ** (others - (of is among))))
 
         outside = ~member
-        within = max(share(member, member), share(outside, outside))
-        return share(member, outside) > 2 * within
+        within_members = share(member, member)
+        within_others = share(outside, outside)
+        found = share(member, outside)
+        if found > 2 * max(within_members, within_others):
+            return True
+        # In both directions: a tree may answer all its members as it answers a few others.
+        least = min(found, share(outside, member))
+        expected = [
+            # Few rows of a small side are equal by chance: three standard errors more.
+            within + (3 * np.sqrt(within * size) + 5) / size
+            for within, size in zip((within_members, within_others), sizes, strict=True)
+        ]
+        return least > 2 * float(np.sqrt(expected[0] * expected[1]))
 
     def on_both_sides(self, what: str, member: Bools) -> list[str]:
         """Return a warning where members equal non-members, unless rows are often alike anyway."""
