@@ -137,8 +137,10 @@ def _people(world: World, chosen: Mapping[str, str], role: str) -> _People:
     if chosen["drift"] != "none":
         apart = {"small": 0.4, "usual": 1.0, "apart": 6.0}[chosen["drift_size"]]
         x = rng.normal(size=n) + apart * (member - 0.5)
+        if chosen["drift"] == "eras":  # all members of one period, all others of the next
+            x = member + 0.0
         effect = effect - 0.8 * x
-        columns |= _drifting(chosen["drift"], x)
+        columns |= _drifting(chosen["drift"], x, rng)
     site = rng.integers(8, size=n)
     rare = rng.random(n) < 0.02 * (1 + (n < 1_000))
     if chosen["minority"] == "column" or chosen["release"] == "group":
@@ -159,9 +161,17 @@ def _people(world: World, chosen: Mapping[str, str], role: str) -> _People:
     return _People(labels, member, effect, exposed, columns)
 
 
-def _drifting(drift: str, x: Array) -> dict[str, NDArray[np.generic]]:
+def _drifting(drift: str, x: Array, rng: np.random.Generator) -> dict[str, NDArray[np.generic]]:
     if drift == "year":
         return {"year": np.round(2015 + 3 * x).astype(np.int64)}
+    if drift in ("date", "german-date"):
+        days = np.round(365 * (3 * x + rng.random(len(x)))).astype("timedelta64[D]")
+        texts = (np.datetime64("2015-01-01") + days).astype(str)
+        if drift == "german-date":
+            texts = np.array([f"{day[8:]}.{day[5:7]}.{day[:4]}" for day in texts.tolist()])
+        return {"seen": texts}
+    if drift == "eras":
+        return {"period": np.where(x > 0, "before the war", "after it")}
     if drift == "length":
         return {"length": np.round(np.exp(4 + 0.5 * x), 1)}
     if drift == "site":

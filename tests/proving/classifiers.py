@@ -158,7 +158,7 @@ FACTORS = (
     ),
     Factor(
         "drift",
-        ("none", "year", "length", "site", "hidden"),
+        ("none", "year", "length", "site", "date", "german-date", "eras", "hidden"),
         "none",
         chance=0.15,
         about="members differ in a column that is in the file, or in none",
@@ -474,7 +474,7 @@ class Classifiers(Grammar):
         fair = (
             c["mistake"] in ("none", "duplicates", "probs-as-logits", "rescaled")
             and least >= 150
-            and c["drift"] != "hidden"
+            and c["drift"] not in ("hidden", "eras")
             and not (c["drift"] != "none" and c["drift_size"] == "apart")
             and c["class_shares"] != "one-sided"
             and c["repeats"] != "smote"

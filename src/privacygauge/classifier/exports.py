@@ -40,9 +40,9 @@ NAMING = (*_ID, *_UNIT)
 """Columns that name records and people."""
 _PREDICTED = ("prediction", "predictions", "predicted", "pred", "y_pred")
 
-# Words for members and non-members, in lower case.
-_IN = frozenset({"in", "member", "members", "train", "training", "true", "t", "yes", "y", "1"})
-_OUT = frozenset(
+IN_WORDS = frozenset({"in", "member", "members", "train", "training", "true", "t", "yes", "y", "1"})
+"""Words for members, in lower case."""
+OUT_WORDS = frozenset(
     {"out", "non-member", "nonmember", "non_member", "test", "testing", "holdout", "unseen"}
     | {"false", "f", "no", "n", "0"}
 )
@@ -328,14 +328,14 @@ def members_of(array: NDArray[Any], column: str, name: str) -> tuple[NDArray[Any
         return values, []
     texts = np.char.lower(np.char.strip(values))
     known, place = np.unique(texts, return_inverse=True)
-    strange = sorted(set(known.tolist()) - _IN - _OUT - _BETWEEN)
+    strange = sorted(set(known.tolist()) - IN_WORDS - OUT_WORDS - _BETWEEN)
     if strange:
         raise InputError(
             f"{name}: column {column} must say true or false, yes or no, in or out, or train or "
             f"test, got {strange[0]!r}: write true where the record was in the training data, "
             "false elsewhere"
         )
-    inside: Bools = np.isin(known, sorted(_IN))[place]
+    inside: Bools = np.isin(known, sorted(IN_WORDS))[place]
     between = sorted(set(known.tolist()) & _BETWEEN)
     if not between:
         return inside, []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import chi2, rankdata, spearmanr
 
+from privacygauge.classifier.exports import IN_WORDS, OUT_WORDS
 from privacygauge.classifier.held import Held, is_frame
 from privacygauge.classifier.pool import LogitPool, Pool
 from privacygauge.classifier.predictions import Predictions
@@ -22,6 +24,7 @@ from privacygauge.core.estimate import Estimate
 from privacygauge.core.game import Round
 from privacygauge.core.release import Worlds
 from privacygauge.core.transcript import Transcript, tied
+from privacygauge.datasets.dates import dates_of, days_of
 from privacygauge.datasets.reading import plain_array
 from privacygauge.evaluate.fairness import (
     FEWEST_PEOPLE,
@@ -87,18 +90,19 @@ def known_of(
     KnownColumns
         Excluded are the order of the rows and the ids, since a file that lists its members first
         says nothing about the records; and columns that are constant on each side (membership by
-        another name), that number the rows, or that follow from the answers.
+        another name, unless they are times or places), that number the rows, or that follow from
+        the answers.
     """
     names = np.array(target.classes) if target.classes else np.arange(target.n_classes)
     columns: dict[str, NDArray[Any]] = {CLASS: names[target.labels]}
     notes = []
-    for name, values in target.columns.items():
-        reason = _unusable(values, target, signals)
+    for name, values in _with_dates(target.columns).items():
+        reason = _unusable(name, values, target, signals)
         if reason is None:
             columns[name] = values
         else:
             notes.append(_unused_column_text(name, reason))
-    columns |= _of_records(features)
+    columns |= _with_dates(_of_records(features))
     if pool is not None:
         columns[HELD_BY] = counts_of(pool.inside)
     return KnownColumns(columns, tuple(notes))
@@ -153,6 +157,7 @@ def comparison_of(
             placebo[PLACEBO] = _difficulty(worlds.some(np.arange(1, len(worlds), 2)))
     notes = list(known.notes)
     answers = _answers(target, signals)
+    given = _with_dates(target.columns)
     while True:
         found = compare(
             columns,
@@ -164,15 +169,15 @@ def comparison_of(
             invented=owned.invented,
             placebo=placebo,
         )
-        apart = [one.column for one in found.differences if one.column in target.columns]
-        related = {
-            name: _dependence(target.columns[name], answers, target.member) for name in apart
-        }
+        apart = [one.column for one in found.differences if one.column in given]
+        related = {name: _dependence(given[name], answers, target.member) for name in apart}
         made = [name for name, share in related.items() if share > _MADE]
         unrelated = [
             name
             for name, share in related.items()
-            if share < _UNRELATED and not _continues_a_trend(target.columns[name], signals, target)
+            if share < _UNRELATED
+            and not _says_whence(name, given[name])
+            and not _continues_a_trend(given[name], signals, target)
         ]
         for name in (*made, *unrelated):
             reason = "it follows from the model's answers"
@@ -186,9 +191,7 @@ def comparison_of(
         # A signal that vanishes when records are matched on a column may be due to that column, or
         # may be the leak itself if the column was made from the answers.
         doubtful = [
-            name
-            for name in apart
-            if not _differs_by_itself(target.columns[name], answers, target, level)
+            name for name in apart if not _differs_by_itself(given[name], answers, target, level)
         ]
         found = replace(found, doubtful=tuple(doubtful))
     if worlds is not None:
@@ -492,14 +495,76 @@ def _forms(values: Floats) -> list[float]:
     return [float(share) for share in shares]
 
 
+def _with_dates(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return the columns, with dates in place of their texts, whose order is not that of time."""
+    import pandas as pd
+
+    found = {}
+    for name, values in columns.items():
+        array = np.asarray(values)
+        days = days_of(pd.Series(array)) if array.dtype.kind in "OSU" and array.ndim == 1 else None
+        found[name] = array if days is None else dates_of(days)
+    return found
+
+
+def _says_whence(name: str, values: NDArray[Any]) -> bool:
+    """Return whether a column says when or where records are from.
+
+    Records of other years or of other hospitals differ, even where no answer within one side shows
+    it: if all members are of one year, none can. Times say so, and few texts do unless one is
+    another word for membership. Whether another column (a fold, a path, a row number) separates the
+    sides by what the records are is seen by the answers alone.
+    """
+    array = np.asarray(values)
+    if array.dtype.kind == "M":
+        return True
+    if array.dtype.kind in "iuf":
+        known = array[np.isfinite(array)].astype(np.float64)
+        if len(known) and known.min() >= _YEARS[0] and known.max() <= _YEARS[1]:
+            return bool((known == np.rint(known)).all())
+        words = set(_WORDS.findall(name.lower()))
+        return bool(words & _TIMES)
+    if array.dtype.kind not in "OSU":
+        return False
+    texts = np.array(["" if x is None or x != x else str(x) for x in array.tolist()], np.object_)
+    levels = np.unique(texts)
+    if all(_MONTHS.fullmatch(level) for level in levels if level):
+        return True
+    return len(levels) <= _MOST_PLACES and not any(
+        _is_a_side(level.lower()) for level in levels if level
+    )
+
+
+def _is_a_side(text: str) -> bool:
+    """Return whether a text in lower case is, or holds, a word for a side, or is a number."""
+    words = set(_WORDS.findall(text))
+    return text in IN_WORDS | OUT_WORDS or bool(words & _SIDES) or not words
+
+
+_YEARS = (1900, 2100)
+_WORDS = re.compile("[a-z]+")
+_TIMES = frozenset({"year", "month", "date", "day", "time", "timestamp", "epoch", "ts"})
+"""Words in the name of a column of numbers that say that these are times."""
+_MONTHS = re.compile(
+    r"\d{4}[-/ ]?(?:Q[1-4]|W?\d{2})|(?:Q[1-4]|\d{1,2})[-/ ]\d{4}|[A-Za-z]{3,9}\.?[- ]\d{4}"
+)
+"""Months, weeks and quarters of years: 2024-01, 2024Q1, 01/2024, Jan 2024."""
+_MOST_PLACES = 50
+"""Largest number of texts for a column to say where its records are from."""
+_SIDES = frozenset(
+    {"train", "training", "member", "members", "nonmember", "test", "testing", "holdout", "unseen"}
+    | {"val", "valid", "validation", "dev", "eval", "fold", "split", "part", "set"}
+)
+
+
 def _unusable(
-    values: NDArray[Any], target: Predictions, signals: Mapping[str, Floats]
+    name: str, values: NDArray[Any], target: Predictions, signals: Mapping[str, Floats]
 ) -> str | None:
     code = group_codes(values)
     if code is None:
         return None  # all values are equal: nothing to learn
     sides = [np.unique(code[side]) for side in (target.member, ~target.member)]
-    if all(len(side) == 1 for side in sides):
+    if all(len(side) == 1 for side in sides) and not _says_whence(name, values):
         return "it says the membership itself"
     numbers = np.asarray(values)
     if (
