@@ -192,3 +192,24 @@ def test_a_few_people_of_many_records_need_have_no_code_in_common():
     with pytest.raises(InputError, match="no value of column 'code'"):
         require_common(tables.real, tables.synthetic)
     require_common(tables.real, tables.synthetic, 4)
+
+
+@pytest.mark.parametrize("n_made", [10, 30])
+def test_a_few_rows_of_a_code_of_many_levels_may_share_none_with_the_real_table(n_made):
+    """Most real people have a code of their own, so that a further one's is likely to be new."""
+    rng = np.random.default_rng(4)
+    own, fresh = np.split(rng.permutation(100_000), 2)
+
+    def coded(codes):
+        table = people(rng)
+        return table.assign(code=np.char.add("D", rng.choice(codes, len(table)).astype(str)))
+
+    def read(levels):
+        real, others = (coded(own[:levels]) for _ in range(2))
+        return read_together(real, coded(fresh[:levels])[:n_made], others, categorical=["code"])
+
+    many = read(len(own) // 50)
+    require_common(many.real, many.synthetic)
+    few = read(30)
+    with pytest.raises(InputError, match="no value of column 'code'"):
+        require_common(few.real, few.synthetic)

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 MISSING = frozenset(("?", "-", ".", "", "missing", "unknown", "none", "n/a", "na", "nan", "null"))
 """Common spellings of a missing value, in lower case."""
-SMALL = 50
-"""Fewest records; in a smaller table codes may differ from those of another one by chance."""
 FEW_PEOPLE = 10
 """Fewest people of whom two groups have values in common in nearly every column."""
 DECIMALS = 9
@@ -295,9 +293,9 @@ def require_common(real: Table, made: Table, n_people: int | None = None) -> Non
             common = bool(((values >= low) & (values <= high)).any())
             what = f"which are from {low:g} to {high:g}"
         else:
-            # Two groups of a few people, or of some with a code of many levels each, need have no
-            # code in common: too little of the column's distribution was seen.
-            few = people < FEW_PEOPLE or (people < SMALL and 4 * len(np.unique(own)) > people)
+            # Two groups of a few people, or a few values of a column with many levels, need have
+            # no level in common: too little of the column's distribution was seen.
+            few = people < FEW_PEOPLE or _may_be_apart(own, values, people)
             common = few or bool(np.isin(values, own).any())
             there = np.unique(own[own < len(column.categories)]).astype(np.int64)
             what = checks.short_list((repr(column.categories[code]) for code in there), 3)
@@ -307,6 +305,25 @@ def require_common(real: Table, made: Table, n_people: int | None = None) -> Non
                 f"{what}, so that no copy could be seen: write the values as there, or leave the "
                 f"column out (--drop {column.name})"
             )
+
+
+def _may_be_apart(own: Floats, values: Floats, people: int) -> bool:
+    """Return whether values of the same distribution as `own` may all be others by chance.
+
+    The levels that one person has estimate the probability that the level of a further one is new
+    (Good 1953, Turing's estimate). Rows of a person may all have one level: a level counts as that
+    of as many people as its share of the rows is of the people, and each of `values` once.
+    """
+    known = own[~np.isnan(own)]
+    _, rows = np.unique(known, return_counts=True)
+    if not len(rows):
+        return True
+    persons = np.maximum(1, np.rint(rows * min(1.0, people / len(own))))
+    new = np.count_nonzero(persons == 1) / persons.sum()
+    return bool(new ** len(np.unique(values[~np.isnan(values)])) > _BY_CHANCE)
+
+
+_BY_CHANCE = 0.001
 
 
 def rounded_alike(made: Table, others: Sequence[Table]) -> tuple[list[Table], tuple[str, ...]]:
