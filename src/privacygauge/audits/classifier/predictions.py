@@ -121,7 +121,7 @@ def assemble(
             vulnerability=done.vulnerability,
         ),
         doubts=doubtful,
-        other_labels=() if odd is None or odd.gives_away else (odd.words,),
+        unknown_side=odd,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from privacygauge.audits.classifier.verdict import UnknownSide
 from privacygauge.classifier.attacked import AttackFindings
 from privacygauge.classifier.candidates_judged import JudgedCandidates
 from privacygauge.evaluate.played import Attacks, GameDescription, Records
@@ -23,9 +24,8 @@ class ClassifierResult(AttackFindings, Reported):
     """One row per target."""
     doubts: tuple[str, ...] = ()
     """Reasons to doubt the predictions: with any of them, no absence of a leak is claimed."""
-    other_labels: tuple[str, ...] = ()
-    """Why the labels of one side may belong to other records: with any reason, no leak is claimed.
-    """
+    unknown_side: UnknownSide | None = None
+    """The side whose labels may belong to other records: no leak is claimed unless it shows one."""
 
     @property
     def attacks(self) -> Attacks:

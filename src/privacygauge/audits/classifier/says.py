@@ -62,7 +62,7 @@ def report(f: ClassifierResult) -> Report:
             f.comparison,
             ranked=ranked,
             unmatched=f.unmatched,
-            other_labels=f.other_labels,
+            unknown_side=f.unknown_side,
         ),
         measures=(*measures.highest(a), *measures.cards(a), risk.mean_risk_measure(f.risk)),
         sections=(

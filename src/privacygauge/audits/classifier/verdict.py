@@ -90,15 +90,15 @@ def verdict(
     *,
     ranked: bool = False,
     unmatched: Headline | None = None,
-    other_labels: tuple[str, ...] = (),
+    unknown_side: UnknownSide | None = None,
 ) -> Verdict:
     """Return the verdict on attacks on a classifier, graded as `grade_attacks` does.
 
     It cannot be told where members and non-members differ without the release, or where no leak was
     found but there are doubts about the predictions. `ranked` is whether single records stand out
     in the table of the riskiest; `unmatched` what attacks reach on all records, where a column on
-    which they were matched may have been made from the answers. `other_labels` is why attacks may
-    have found that the labels of one side are those of other records, see `of_one_side`.
+    which they were matched may have been made from the answers. `unknown_side` is a side whose
+    labels may be those of other records, see `of_one_side`.
     """
     if comparison is not None and not comparison.told:
         return fairness.verdict(comparison)
@@ -107,16 +107,13 @@ def verdict(
         return fairness.of_unnamed_people()
     if comparison is not None and comparison.few_people and found.grade not in (NONE, UNTOLD):
         return fairness.of_few_people(comparison)
-    if other_labels and found.grade not in (NONE, UNTOLD):
-        of_others = "the classes of the non-members" in other_labels[0]
-        side = "non-members" if of_others else "members"
-        wrong = "contradicts the labels" in other_labels[0]
-        headline = (WRONG_LABELS if wrong else OTHER_LABELS).format(side=side)
+    doubted = unknown_side is not None and not unknown_side.gives_away
+    if unknown_side is not None and doubted and found.grade not in (NONE, UNTOLD):
         return Verdict(
             grade=UNTOLD,
             scale=(UNTOLD,),
-            headline=headline,
-            sentences=other_labels,
+            headline=unknown_side.headline,
+            sentences=(unknown_side.words,),
             unsaid=direction.OPEN,
             advice=CHECKS,
         )
@@ -260,6 +257,8 @@ def of_classes(target: Predictions, level: float) -> Iterator[str]:
 class UnknownSide:
     """Labels of one side that the model does not know, or contradicts, unlike the other's."""
 
+    headline: str
+    """Verdict in one line, if attacks find something."""
     words: str
     """Why, in a sentence."""
     gives_away: bool = False
@@ -312,7 +311,9 @@ def of_one_side(
     if not unknown and not with_pool:
         labels = np.concatenate([r.observation.stratum for r in rounds])
         words = _of_wrong_labels(right, secret, unit=unit, labels=labels, level=level)
-        return None if words is None else UnknownSide(words)
+        if words is None:
+            return None
+        return UnknownSide(WRONG_LABELS.format(side="members"), words)
     if len(unknown) != 1 or max(one.low for one in found.values()) <= 0:
         return None
     [name] = unknown
@@ -325,6 +326,7 @@ def of_one_side(
         owners = unit[rows], shadow.unit[others]
         if difference(right[rows], theirs[others], level, owners=owners).high >= -_POINTS:
             return None
+    headline = OTHER_LABELS.format(side=name)
     known = found["non-members" if inside else "members"]
     words = (
         f"The model does not know the classes of the {name}: it gives them a probability that is "
@@ -334,10 +336,10 @@ def of_one_side(
     )
     order = other_order(target[np.flatnonzero(sides[name])], _FITS * known.value)
     if order is not None:
-        return UnknownSide(f"{words} Labels of the {name} fit the answers {order}")
+        return UnknownSide(headline, f"{words} Labels of the {name} fit the answers {order}")
     records = f"labels and predictions of the {name} are of different records"
     if inside:
-        return UnknownSide(f"{words} Most likely {records}")
+        return UnknownSide(headline, f"{words} Most likely {records}")
     of_file = {key: np.empty(len(target)) for key in ("correctness", "confidence", "entropy")}
     order_of_rows = np.concatenate([r.target for r in rounds])
     for key, values in of_file.items():
@@ -348,6 +350,7 @@ def of_one_side(
         return None
     n_in = checks.n_distinct(unit[secret])
     return UnknownSide(
+        headline,
         f"{words} Either {records}; or the model knows its members by heart and has learnt nothing "
         "else, which gives them away. An audit that is also given the records' features, or a "
         "shadow model, can tell which",
