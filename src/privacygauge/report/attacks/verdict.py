@@ -111,7 +111,7 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
         first = groups[0]
         group = f"{plain(first.column)} = {shorten(plain(first.group))}"
         headline = (
-            f"{grade.word.capitalize()} leak: among records with {group} {_told_apart(first)}"
+            f"{grade.word.capitalize()} leak: among records with {group}, {_told_apart(first)}"
         )
     sentences = [
         *_ability(a),
@@ -190,8 +190,8 @@ def _least(found: Detectable) -> str:
 
 
 def _told_apart(group: Slice) -> str:
-    """Return the attack's success on a group, as part of a sentence."""
-    if group.ranked is not None and group.reached.by_ranking:
+    """Return the attack's success on a group, as part of a sentence: what shows it."""
+    if group.ranked is not None and (group.reached.by_ranking or group.least <= 0.5):
         return ranked_pairs(group.ranked.auc)
     return f"guesses are right {percent(group.accuracy.value)} of the time"
 
