@@ -9,7 +9,7 @@ import privacygauge as pg
 from privacygauge.errors import InputError
 from privacygauge.language.audited import bound_by_person
 from privacygauge.language.coins import Coins
-from privacygauge.language.score_files import as_text_scores
+from privacygauge.language.scores import as_text_scores
 from privacygauge.report import render
 from tests.thorough import quarter
 

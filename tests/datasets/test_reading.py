@@ -25,7 +25,7 @@ from privacygauge.datasets.reading import SEPARATORS, csv_texts, read_content, s
 from privacygauge.errors import InputError
 from privacygauge.holdout.history.reading import read_history
 from privacygauge.holdout.server.bodies import read_hidden
-from privacygauge.language.score_files import load_text_scores
+from privacygauge.language.scores import load_text_scores
 from privacygauge.language.text_files import load_texts
 from privacygauge.synthetic.frames import read_beside, read_frame, read_table
 from privacygauge.synthetic.related import per_person

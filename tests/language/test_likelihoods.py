@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from privacygauge.errors import InputError
+from privacygauge.language.energies import MaskPlan
 from privacygauge.language.likelihoods import pair_log_probabilities, token_log_probabilities
-from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import load_causal, load_masked
 from privacygauge.language.tokenizer import tokenizer_of
 from privacygauge.language.windows import Windows

@@ -30,7 +30,7 @@ from privacygauge.errors import InputError
 from privacygauge.holdout.contest import read_labels, read_logits
 from privacygauge.holdout.history.reading import read_history
 from privacygauge.holdout.server.bodies import NPY, labels_in
-from privacygauge.language.score_files import load_text_scores
+from privacygauge.language.scores import load_text_scores
 from privacygauge.language.text_files import load_texts
 from privacygauge.register.play import read_line
 from privacygauge.runs.plan import Plan

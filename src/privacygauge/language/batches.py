@@ -9,7 +9,7 @@ import numpy as np
 
 from privacygauge.core.checks import Bools, Ints, frozen
 from privacygauge.errors import InputError
-from privacygauge.language.masks import MaskPlan
+from privacygauge.language.energies import MaskPlan
 from privacygauge.language.tokens import Tokens
 
 

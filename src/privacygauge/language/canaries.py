@@ -16,8 +16,8 @@ import numpy as np
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.errors import InputError, OutputError
+from privacygauge.language.energies import MaskPlan
 from privacygauge.language.likelihoods import token_log_probabilities
-from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import MaskedModel, Model
 from privacygauge.language.names import made_up_names
 from privacygauge.language.texts import Texts

@@ -24,7 +24,7 @@ from privacygauge.language.model import (
     tokenizer_for,
 )
 from privacygauge.language.precision import Asked as AskedPrecision
-from privacygauge.language.score_files import energies_place
+from privacygauge.language.scores import energies_place
 from privacygauge.language.text_files import SIDES, Columns, TextRecords, TextRecordsLike, sides_of
 from privacygauge.language.units import ThresholdOptions, require_two
 

@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike
 from privacygauge.core.versions import own_version
 from privacygauge.language.batches import causal_scored
 from privacygauge.language.endpoints import Answer, EndpointModel, most_tokens_of_text
-from privacygauge.language.energies import Energies
-from privacygauge.language.masks import Unit
+from privacygauge.language.energies import Energies, Unit
 from privacygauge.language.store import AnswerStore, compute_arrays
 from privacygauge.language.tokenizer import EncodedText
 from privacygauge.language.tokens import checked_keys, tokens_of

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.language.batches import Batch, ScoredPositions, batch_of, pass_groups
+from privacygauge.language.energies import Unit
 from privacygauge.language.heads import Head
-from privacygauge.language.masks import Unit
 from privacygauge.language.model import CausalModel, Model
 from privacygauge.language.store import distinct_texts, token_budget
 from privacygauge.language.tokens import Tokens, tokens_of

@@ -20,16 +20,14 @@ from privacygauge.language.conditional import (
     recall_signal,
 )
 from privacygauge.language.endpoints import AnyModel, EndpointModel
-from privacygauge.language.energies import Energies
+from privacygauge.language.energies import Energies, MaskPlan
 from privacygauge.language.likelihoods import (
     WORDS,
     pair_log_probabilities,
     read_texts,
     token_log_probabilities,
 )
-from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import CausalModel, MaskedModel
-from privacygauge.language.near_copies import components, connected_rows
 from privacygauge.language.scores import TextScores
 from privacygauge.language.store import AnswerStore
 from privacygauge.language.text_files import (
@@ -39,7 +37,7 @@ from privacygauge.language.text_files import (
     scores_of,
     sides_of,
 )
-from privacygauge.language.texts import plain_texts
+from privacygauge.language.texts import components, connected_rows, plain_texts
 from privacygauge.language.token_signals import SideTokens, token_signals
 from privacygauge.language.tokens import n_units_of
 from privacygauge.runs.execute import Progress

@@ -17,7 +17,7 @@ import numpy as np
 
 from privacygauge.core.checks import Bools, Ints, frozen
 from privacygauge.errors import InputError
-from privacygauge.language.masks import Unit
+from privacygauge.language.energies import Unit
 from privacygauge.language.tokenizer import EncodedText
 from privacygauge.language.trained import ScoredText, TrainedText
 

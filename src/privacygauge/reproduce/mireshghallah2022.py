@@ -18,7 +18,7 @@ from privacygauge.language.attacks import (
     Threshold,
     energy_transcript,
 )
-from privacygauge.language.masks import MaskPlan
+from privacygauge.language.energies import MaskPlan
 from privacygauge.language.patients import by_patient
 from privacygauge.language.scores import (
     LIKELIHOOD_RATIO,

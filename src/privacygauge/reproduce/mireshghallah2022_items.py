@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from privacygauge.language.energies import MaskPlan
 from privacygauge.language.features import FEATURES
-from privacygauge.language.masks import MaskPlan
 from privacygauge.language.scores import LONG, SHORT
 from privacygauge.reproduce.item import Entry, Status, items
 from privacygauge.reproduce.mireshghallah2022 import FPR, LOW_FPR

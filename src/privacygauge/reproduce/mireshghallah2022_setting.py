@@ -20,7 +20,7 @@ import numpy as np
 
 from privacygauge.core import seeds
 from privacygauge.datasets.mtsamples import PARTS, Sentences, mtsamples
-from privacygauge.language.masks import MaskPlan
+from privacygauge.language.energies import MaskPlan
 from privacygauge.language.model import load_masked
 from privacygauge.language.names import fictitious_names, prefix_names
 from privacygauge.language.scores import TextScores

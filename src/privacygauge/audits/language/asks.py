@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from privacygauge.audits.work import Work
     from privacygauge.language.coins import Coins
     from privacygauge.language.endpoints import AnyModel, EndpointModel
-    from privacygauge.language.masks import MaskPlan, Pattern
+    from privacygauge.language.energies import MaskPlan, Pattern
     from privacygauge.language.precision import Asked
     from privacygauge.language.text_energies import Form
     from privacygauge.language.text_files import Columns
@@ -270,7 +270,7 @@ class LanguageRequest(Request):
     @property
     def plan(self) -> MaskPlan:
         """Plan of the masks over the texts."""
-        from privacygauge.language.masks import MaskPlan
+        from privacygauge.language.energies import MaskPlan
 
         default = MaskPlan()
         pattern = default.pattern if self.pattern is None else cast("Pattern", self.pattern)

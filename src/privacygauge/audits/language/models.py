@@ -21,11 +21,10 @@ from privacygauge.language.compared import (
     with_chat,
 )
 from privacygauge.language.endpoints import AnyModel, EndpointModel
-from privacygauge.language.masks import MaskPlan
+from privacygauge.language.energies import MaskPlan
 from privacygauge.language.model import CausalModel, MaskedModel, load_causal, load_masked
 from privacygauge.language.precision import Asked as AskedPrecision
-from privacygauge.language.score_files import write_energies
-from privacygauge.language.scores import TextScores
+from privacygauge.language.scores import TextScores, write_energies
 from privacygauge.language.text_energies import Form, text_energies
 from privacygauge.language.text_files import Columns, TextRecords, TextRecordsLike
 from privacygauge.language.units import asked_for

@@ -19,8 +19,7 @@ from privacygauge.language.audited import EnergyFindings, audit_energies
 from privacygauge.language.coins import Coins, read_coins
 from privacygauge.language.controls import unlearnt
 from privacygauge.language.lengths import comparable
-from privacygauge.language.score_files import TextScoresLike, as_text_scores
-from privacygauge.language.scores import TextScores
+from privacygauge.language.scores import TextScores, TextScoresLike, as_text_scores
 from privacygauge.language.units import ThresholdFinding, ThresholdOptions, UnitFindings, asked_for
 from privacygauge.report import direction
 from privacygauge.report.numbers import count, percent_estimate, rate, several
