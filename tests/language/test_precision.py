@@ -101,10 +101,10 @@ def test_a_model_spread_by_accelerate_gives_the_same(folders, texts):
 def test_few_bits_need_a_package_and_a_gpu(folders, monkeypatch):
     have = lambda name: find_spec("json") if name == "bitsandbytes" else find_spec(name)  # noqa: E731
     for bits in ("int8", "int4"):
-        monkeypatch.setattr("privacygauge.language.precision.find_spec", lambda name: None)
+        monkeypatch.setattr("privacygauge.language.loading.find_spec", lambda name: None)
         with pytest.raises(InputError, match=f"precision {bits} needs bitsandbytes, which is not"):
             load_masked(folders(), precision=bits)
-        monkeypatch.setattr("privacygauge.language.precision.find_spec", have)
+        monkeypatch.setattr("privacygauge.language.loading.find_spec", have)
         with pytest.raises(InputError, match=f"precision {bits} needs a GPU"):
             load_masked(folders(), precision=bits)
 

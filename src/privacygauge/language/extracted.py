@@ -22,11 +22,12 @@ from privacygauge.language.extraction import (
     Suffixes,
     SuffixLikelihoods,
     Writing,
+    kept_edits,
+    kept_written,
     long_enough,
     suffixes_of,
     tries_needed,
 )
-from privacygauge.language.extraction_answers import kept_edits, kept_written
 from privacygauge.language.filling import KINDS, Span, by_identifier, hidden, identifiers
 from privacygauge.language.model import CausalModel, MaskedModel, Model
 from privacygauge.language.patients import even_sizes, whole_patients

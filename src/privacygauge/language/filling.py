@@ -15,8 +15,7 @@ from privacygauge.language.extraction import Suffixes
 from privacygauge.language.model import MaskedModel
 from privacygauge.language.scores import TextScores
 from privacygauge.language.texts import texts_of_rows
-from privacygauge.language.tokenizer import EncodedText
-from privacygauge.language.tokens import Tokens
+from privacygauge.language.tokens import EncodedText, Tokens
 
 KINDS = ("own", "e-mail", "iban", "date", "phone", "code", "number", "name")
 """Kinds of identifiers, in the order of the search: a stretch found as one kind is not searched for

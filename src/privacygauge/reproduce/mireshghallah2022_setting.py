@@ -20,9 +20,9 @@ import numpy as np
 
 from privacygauge.core import seeds
 from privacygauge.datasets.mtsamples import PARTS, Sentences, mtsamples
+from privacygauge.language.canaries import fictitious_names, prefix_names
 from privacygauge.language.energies import MaskPlan
 from privacygauge.language.model import load_masked
-from privacygauge.language.names import fictitious_names, prefix_names
 from privacygauge.language.scores import TextScores
 from privacygauge.language.text_energies import text_energies
 from privacygauge.language.text_files import TextRecords

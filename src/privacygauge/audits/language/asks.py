@@ -30,10 +30,10 @@ from privacygauge.errors import InputError
 if TYPE_CHECKING:
     from privacygauge.audits.language.play import LanguageAudit
     from privacygauge.audits.work import Work
-    from privacygauge.language.coins import Coins
     from privacygauge.language.endpoints import AnyModel, EndpointModel
     from privacygauge.language.energies import MaskPlan, Pattern
-    from privacygauge.language.precision import Asked
+    from privacygauge.language.loading import Asked
+    from privacygauge.language.splitting import Coins
     from privacygauge.language.text_energies import Form
     from privacygauge.language.text_files import Columns
     from privacygauge.runs.store import Run
@@ -401,7 +401,7 @@ def _columns(asked: LanguageRequest) -> Columns:
 
 def _coins(asked: LanguageRequest) -> tuple[Coins | None, tuple[str, ...]]:
     """Return the coins that were named, or those next to the members, and why they do not count."""
-    from privacygauge.language.coins import FILE, read_coins
+    from privacygauge.language.splitting import FILE, read_coins
     from privacygauge.language.text_files import SIDES, load_texts
 
     if asked.coins is not None:

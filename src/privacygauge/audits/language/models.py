@@ -12,20 +12,21 @@ from privacygauge.audits.language.play import LanguageAudit, audit_of
 from privacygauge.audits.running import Running
 from privacygauge.core import checks
 from privacygauge.language.attacks import FPRS
-from privacygauge.language.coins import Coins
-from privacygauge.language.compared import (
+from privacygauge.language.endpoints import AnyModel, EndpointModel
+from privacygauge.language.energies import MaskPlan
+from privacygauge.language.loading import Asked as AskedPrecision
+from privacygauge.language.model import CausalModel, MaskedModel, load_causal, load_masked
+from privacygauge.language.scores import TextScores, write_energies
+from privacygauge.language.splitting import Coins
+from privacygauge.language.text_energies import (
+    Form,
     check_asked,
     compared_models,
     judged_texts,
     origin_of,
+    text_energies,
     with_chat,
 )
-from privacygauge.language.endpoints import AnyModel, EndpointModel
-from privacygauge.language.energies import MaskPlan
-from privacygauge.language.model import CausalModel, MaskedModel, load_causal, load_masked
-from privacygauge.language.precision import Asked as AskedPrecision
-from privacygauge.language.scores import TextScores, write_energies
-from privacygauge.language.text_energies import Form, text_energies
 from privacygauge.language.text_files import Columns, TextRecords, TextRecordsLike
 from privacygauge.language.units import asked_for
 from privacygauge.language.windows import WHOLE, Windows

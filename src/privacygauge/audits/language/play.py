@@ -16,10 +16,10 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.played import GameDescription
 from privacygauge.language.attacks import FPRS
 from privacygauge.language.audited import EnergyFindings, audit_energies
-from privacygauge.language.coins import Coins, read_coins
 from privacygauge.language.controls import unlearnt
-from privacygauge.language.lengths import comparable
+from privacygauge.language.patients import comparable
 from privacygauge.language.scores import TextScores, TextScoresLike, as_text_scores
+from privacygauge.language.splitting import Coins, read_coins
 from privacygauge.language.units import ThresholdFinding, ThresholdOptions, UnitFindings, asked_for
 from privacygauge.report import direction
 from privacygauge.report.numbers import count, percent_estimate, rate, several

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privacygauge.audits.work import Work
-    from privacygauge.language.precision import Precision
+    from privacygauge.language.loading import Precision
     from privacygauge.language.training import TrainedModel
 
 NAME = "train-reference"

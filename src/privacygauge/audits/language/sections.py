@@ -8,8 +8,7 @@ from privacygauge.audits.language.result import LanguageResult
 from privacygauge.audits.language.verdict import measured_on
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.language.controls import ControlFinding
-from privacygauge.language.matching import MatchedAttack
+from privacygauge.language.controls import ControlFinding, MatchedAttack
 from privacygauge.language.units import UnitFindings
 from privacygauge.report.attacks import measures, plots, records, tables
 from privacygauge.report.attacks.records import RECORDS, Riskiest

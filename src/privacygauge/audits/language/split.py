@@ -53,8 +53,7 @@ def play(asked: SplitRequest, work: Work) -> str:
     from pathlib import Path
 
     from privacygauge.errors import OutputError
-    from privacygauge.language.coins import write_sides
-    from privacygauge.language.splitting import redealt, split_texts
+    from privacygauge.language.splitting import redealt, split_texts, write_sides
     from privacygauge.language.text_files import Columns, load_texts
     from privacygauge.runs.folder import Folder, absolute_place, place_text
 
