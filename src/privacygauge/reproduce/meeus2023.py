@@ -21,7 +21,7 @@ from privacygauge.synthetic.attacks.attention import TargetAttention
 from privacygauge.synthetic.attacks.query_based import QueryBased
 from privacygauge.synthetic.distance import Cosine, Distance, Minkowski
 from privacygauge.synthetic.frames import read_table
-from privacygauge.synthetic.games.judging import TargetGroup
+from privacygauge.synthetic.games.audited import TargetGroup
 from privacygauge.synthetic.generators.generator import BayNet, Generator, PrivBayes, SynthPop
 from privacygauge.synthetic.selection import LogLikelihood, Random, RareValue, Selector, Vulnerable
 from privacygauge.synthetic.table import Table as Records

@@ -28,8 +28,13 @@ from privacygauge.reproduce.verdict import (
     near,
     paired_claim,
 )
-from privacygauge.synthetic.attacks.attention import TargetAttention
-from privacygauge.synthetic.attacks.attention_network import ATTENTION, EMBEDDING, HIDDEN, LAST
+from privacygauge.synthetic.attacks.attention import (
+    ATTENTION,
+    EMBEDDING,
+    HIDDEN,
+    LAST,
+    TargetAttention,
+)
 from privacygauge.synthetic.attacks.meta import Forest
 from privacygauge.synthetic.attacks.query_based import QueryBased
 from privacygauge.synthetic.games.setting import Sizes

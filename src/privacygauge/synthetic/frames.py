@@ -24,8 +24,7 @@ from privacygauge.datasets.reading import (
     separator_of,
 )
 from privacygauge.errors import InputError
-from privacygauge.synthetic.schema import LARGEST_WHOLE, Column, Kind, Schema
-from privacygauge.synthetic.table import Table, require_columns
+from privacygauge.synthetic.table import LARGEST_WHOLE, Column, Kind, Schema, Table, require_columns
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -30,7 +30,7 @@ from privacygauge.report.numbers import (
     shorten,
 )
 from privacygauge.report.values import Block, Cell, Column, Content, FoldedBlocks, Row, Table, Tone
-from privacygauge.synthetic.games.judging import TargetGroup
+from privacygauge.synthetic.games.audited import TargetGroup
 
 _PRINTED = 5
 """Number of the riskiest records that are printed in a terminal."""

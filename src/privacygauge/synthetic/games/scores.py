@@ -23,7 +23,7 @@ from privacygauge.runs.reach import code_of
 from privacygauge.runs.sharing import end_of_sharing
 from privacygauge.runs.store import Run, open_run, plan_in
 from privacygauge.synthetic.attacks.attack import Answer, TableAttack, Tables, View
-from privacygauge.synthetic.games.game import Block, Game
+from privacygauge.synthetic.games.games import Block, Game
 from privacygauge.synthetic.games.releases import Making, Releases, Storage, release_settings
 from privacygauge.synthetic.games.setting import Setting
 
