@@ -20,7 +20,7 @@ from privacygauge.audits.released_table.play import audit_released
 from privacygauge.classifier.files import as_predictions, save_predictions
 from privacygauge.classifier.tables import load_categories, load_records
 from privacygauge.datasets.canary_scores import as_canaries
-from privacygauge.datasets.dates import dates_of, days_of
+from privacygauge.datasets.parsing import dates_of, days_of
 from privacygauge.datasets.reading import SEPARATORS, csv_texts, read_content, separator_of
 from privacygauge.errors import InputError
 from privacygauge.holdout.history.reading import read_history

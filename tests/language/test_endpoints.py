@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from privacygauge.audits.language.asks import LanguageRequest, play
-from privacygauge.audits.language.models import audit_causal
+from privacygauge.audits.language.play import audit_causal
 from privacygauge.audits.work import Work
 from privacygauge.errors import InputError
 from privacygauge.language import endpoints

@@ -17,8 +17,7 @@ from transformers import Trainer, TrainerCallback
 
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.predictions import audit_classifier
-from privacygauge.audits.language.models import audit_causal, audit_masked
-from privacygauge.audits.language.play import LanguageAudit
+from privacygauge.audits.language.play import LanguageAudit, audit_causal, audit_masked
 from privacygauge.classifier.predictions import predictions
 from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints

@@ -28,7 +28,7 @@ from privacygauge.classifier.targeted import Distance
 from privacygauge.core import seeds
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.datasets.adult import adult, adult_binary
+from privacygauge.datasets.public import adult, adult_binary
 from privacygauge.evaluate.correlation import correlation
 from privacygauge.evaluate.per_target import PerTarget
 from privacygauge.evaluate.rates import mean, proportion

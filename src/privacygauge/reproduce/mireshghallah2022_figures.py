@@ -38,17 +38,18 @@ from privacygauge.reproduce.mireshghallah2022 import (
     SMALL,
     Line,
     Measured,
+    ModelSetting,
     long,
     mean_difference,
     mean_over_draws,
     measure_draw,
+    model_setting,
     notes_on,
     over_draws,
     samples,
     score_lines,
     short,
 )
-from privacygauge.reproduce.mireshghallah2022_setting import ModelSetting, model_setting
 from privacygauge.reproduce.table import Cell, Effort, Row, Table, exact
 
 # Features of the texts of detected samples (Table 7).

@@ -20,8 +20,11 @@ from privacygauge.classifier.shadows import cohort_of, train_all
 from privacygauge.core import seeds
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.report.axes import legend
-from privacygauge.reproduce.song2021 import LEVEL
+from privacygauge.reproduce.song2021 import LEVEL, PURCHASE, TEXAS, DataSetting, setting, states
 from privacygauge.reproduce.song2021_calibration import (
+    QUICK,
+    MemberScores,
+    Pair,
     accuracy_row,
     bin_rows,
     calibrations,
@@ -29,11 +32,10 @@ from privacygauge.reproduce.song2021_calibration import (
     over_models,
     panels,
     plot_bins,
+    score_pairs,
     title_panel,
 )
-from privacygauge.reproduce.song2021_classifiers import QUICK, MemberScores, Pair, score_pairs
-from privacygauge.reproduce.song2021_defences import over_fits
-from privacygauge.reproduce.song2021_settings import PURCHASE, TEXAS, DataSetting, setting, states
+from privacygauge.reproduce.song2021_tables import over_fits
 from privacygauge.reproduce.song2021_training import NETWORKS, SHOWN, SMALL
 from privacygauge.reproduce.table import Cell, Effort, Row, Table, part_of
 from privacygauge.runs.folder import kept_or_scratch

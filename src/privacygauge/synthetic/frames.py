@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
-from privacygauge.datasets.amounts import amounts_of
-from privacygauge.datasets.dates import days_of
+from privacygauge.datasets.parsing import amounts_of, days_of
 from privacygauge.datasets.reading import (
     MISSING,
     csv_stream,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from privacygauge.core import checks
 from privacygauge.core.checks import LARGEST, Bools, Floats, Ints
-from privacygauge.datasets.dates import dates_of
+from privacygauge.datasets.parsing import dates_of
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from privacygauge.audits.extraction.result import ExtractionResult
-from privacygauge.audits.extraction.says import report
+from privacygauge.audits.extraction.says import ExtractionResult, report
 from privacygauge.audits.running import Running
 from privacygauge.core import checks, seeds
 from privacygauge.errors import InputError

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.generator.plots import plot_auc
 from privacygauge.audits.generator.result import SyntheticResult
 from privacygauge.audits.generator.says import report
+from privacygauge.audits.generator.sections import plot_auc
 from privacygauge.audits.running import Running
 from privacygauge.core.units import owners
 from privacygauge.evaluate.played import GameDescription

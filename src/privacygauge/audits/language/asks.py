@@ -344,7 +344,7 @@ def play(asked: LanguageRequest, work: Work) -> LanguageAudit:
 
 def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
     """Audit a model, computing the energies that the run does not hold yet."""
-    from privacygauge.audits.language.models import audit_causal, audit_masked
+    from privacygauge.audits.language.play import audit_causal, audit_masked
     from privacygauge.language.windows import Windows
     from privacygauge.runs.atomic import check_writable
 

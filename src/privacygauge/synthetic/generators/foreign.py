@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats
-from privacygauge.datasets.dates import dates_of, days_of
+from privacygauge.datasets.parsing import dates_of, days_of
 from privacygauge.errors import InputError
 from privacygauge.runs.source import version_of
 from privacygauge.synthetic.frames import read_table

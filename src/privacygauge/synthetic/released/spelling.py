@@ -14,7 +14,7 @@ import numpy as np
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats
-from privacygauge.datasets.dates import dates_of, days_of
+from privacygauge.datasets.parsing import dates_of, days_of
 from privacygauge.errors import InputError
 from privacygauge.synthetic.table import Column, Schema, Table
 
