@@ -204,8 +204,9 @@ def read_stream_array(stream: IO[bytes], there: int, path: Path | str) -> NDArra
     shape, by_column, dtype, n_bytes = read_head(stream)
     left = there - (stream.tell() - start)
     if n_bytes != left:
+        promised = " x ".join(map(str, shape)) or "one value"
         raise HeadError(
-            f"its head promises {_shape_text(shape)} of {dtype}, {bytes_text(n_bytes)}, and "
+            f"its head promises {promised} of {dtype}, {bytes_text(n_bytes)}, and "
             f"{bytes_text(left)} follow"
         )
     check_size(path, there, n_bytes)
@@ -220,10 +221,6 @@ def _check_texts(array: NDArray[Any]) -> None:
     codes = array.view(np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
     if ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes <= 0xDFFF))).any():
         raise HeadError("it holds texts that are not Unicode")
-
-
-def _shape_text(shape: tuple[int, ...]) -> str:
-    return " x ".join(map(str, shape)) or "one value"
 
 
 def _read_bytes(stream: IO[bytes], n_bytes: int) -> NDArray[np.uint8]:

@@ -271,7 +271,8 @@ def _distinct_texts(drawn: Iterator[str], n: int) -> Texts:
     last_new = 0
     for tries, text in enumerate(islice(drawn, _TRIES * n)):
         if text and text not in found:
-            found[text], last_new = None, tries
+            found[text] = None
+            last_new = tries
         if len(found) == n or tries - last_new > _TRIES * (len(found) + 1):
             break
     if len(found) < n:

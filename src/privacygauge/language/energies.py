@@ -114,7 +114,8 @@ def _balanced_masks(n: int, size: int, k: int, rng: np.random.Generator) -> Ints
     left = np.empty(0, np.int64)
     for mask in masks:
         if len(left) >= size:
-            mask[:], left = left[:size], left[size:]
+            mask[:] = left[:size]
+            left = left[size:]
             continue
         # The rest of one permutation is used up before the next one goes on, so that no unit
         # is ever two ahead of another; the next one first gives those not in the block yet.

@@ -161,7 +161,8 @@ def _names(text: str) -> Iterator[tuple[int, int]]:
         yield match.span()
     span = None
     for match in _WORD.finditer(text):
-        word, before = match.group(), text[max(0, match.start() - 8) : match.start()]
+        word = match.group()
+        before = text[max(0, match.start() - 8) : match.start()]
         begins = _BEGINS.search(before) and not before.rstrip(". ").endswith(_TITLES)
         capital = word[0].isupper() and any(letter.islower() for letter in word)
         # Two capitalised words at the beginning of a sentence are a name, a single one is none.

@@ -586,7 +586,10 @@ def _cells(classifier: Classifier, sets: list[SmallData]) -> dict[str, Cell]:
         assert bound.printed is not None
         with np.errstate(divide="ignore"):
             stated = np.maximum(np.log(bound.printed), shown.own)[shown.asked]
-        proven = _proven(classifier, data, shown, bound)[shown.asked]
+        if classifier.certified is None:
+            proven = bound_over_queries(np.exp(shown.own), bound)[shown.asked]
+        else:
+            proven = classifier.certified(data)[shown.asked]
         above.append(shown.largest[shown.asked] - stated)
         beyond.append(shown.largest[shown.asked] > proven + ROUNDING)
         unit.append(np.full(np.count_nonzero(shown.asked), data.number))
@@ -634,14 +637,6 @@ def _have_own_leaf(learner: Learner, data: SmallData) -> Bools:
         return np.zeros(len(data.y), np.bool_)
     leaves = learner.leaves(data.x)
     return np.asarray(((leaves[:, None] == leaves[..., None]).sum(axis=2) == 1).any(axis=0))
-
-
-def _proven(
-    classifier: Classifier, data: SmallData, shown: AnswerChanges, bound: StabilityBound
-) -> Floats:
-    if classifier.certified is not None:
-        return classifier.certified(data)
-    return bound_over_queries(np.exp(shown.own), bound)
 
 
 def _delta(classifier: Classifier, data: SmallData) -> Cell:

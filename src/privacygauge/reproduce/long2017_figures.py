@@ -376,7 +376,7 @@ def deviation(values: Floats, level: float = LEVEL) -> Estimate:
 
 def _in_deviations(own: float, spread: Estimate) -> Estimate:
     ends = own / spread.high, own / spread.low
-    return Estimate(own / spread.value, *ends, spread.level, spread.n, spread.method)
+    return Estimate(own / spread.value, *ends, level=spread.level, n=spread.n, method=spread.method)
 
 
 MADE_UP = 1_600_000

@@ -266,7 +266,11 @@ def mireshghallah_fig3(effort: Effort) -> Table:
         for name, signal in (("LR", LIKELIHOOD_RATIO), ("loss", LOSS)):
             for side, member in (("members", True), ("non-members", False)):
                 values = [_quantile(energy_transcript(x, signal), member, share) for x in drawn]
-                cells[f"{name}, {side}"] = Cell(None, _mean_quantile(values))
+                # A single draw keeps its own interval; Student's needs two.
+                ours = values[0]
+                if len(values) > 1:
+                    ours = mean(np.array([one.value for one in values]), LEVEL, unit="draws")
+                cells[f"{name}, {side}"] = Cell(None, ours)
         rows.append(Row(f"quantile {share:g}", cells))
     effort.told(1, 1)
     title = "Mireshghallah et al. (2022), Figure 3"
@@ -275,13 +279,6 @@ def mireshghallah_fig3(effort: Effort) -> Table:
 
 def _quantile(transcript: Transcript, member: bool, share: float) -> Estimate:
     return quantile(transcript.score[transcript.secret == member], share, LEVEL)
-
-
-def _mean_quantile(draws: Sequence[Estimate]) -> Estimate:
-    """Return the mean over draws with Student's interval; that of a single draw is its own."""
-    if len(draws) == 1:
-        return draws[0]
-    return mean(np.array([one.value for one in draws]), LEVEL, unit="draws")
 
 
 def mireshghallah_fig4(effort: Effort) -> Table:

@@ -253,21 +253,20 @@ def result_markdown(result: ReproductionResult, link: str) -> str:
     judged = judgement(name, result.form, result.data)
     verdict = judged.of(result.table)
     numbers = "\n".join(numbers_tables(result.table, judged))
+    if numbers.count("\n") > MOST_LINES:
+        # A reader opens it, in GitHub's Markdown too.
+        numbers = f"<details><summary>The numbers</summary>\n\n{numbers}\n</details>"
+    own_data = "".join(f", on {data} ({size})" for data, size in result.data.items())
     parts = [
-        f"**`{name}`**, {_form(result)}{_own_data_text(result)}, seed {result.seed}, "
+        f"**`{name}`**, {_form(result)}{own_data}, seed {result.seed}, "
         f"{_intervals(result)}"
         f"{result.seconds:,.0f} s, version {result.version}; "
         f"[every number]({link}). Verdict: **{verdict}**.",
         claims_table(verdict.claims),
-        _collapsible(numbers) if numbers.count("\n") > MOST_LINES else numbers,
+        numbers,
         _left_out(result),
     ]
     return "\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"
-
-
-def _collapsible(text: str) -> str:
-    """Return a text that a reader opens, in GitHub's Markdown too."""
-    return f"<details><summary>The numbers</summary>\n\n{text}\n</details>"
 
 
 def _entry(item: Item, known: Mapping[str, ReproductionResult]) -> Sequence[str]:
@@ -306,11 +305,6 @@ def _form(result: ReproductionResult) -> str:
     if result.form == FULL:
         return "full form"
     return "quick form: small, with wide intervals" if result.form == "quick" else result.form
-
-
-def _own_data_text(result: ReproductionResult) -> str:
-    """Return which of the paper's own data were given."""
-    return "".join(f", on {name} ({size})" for name, size in result.data.items())
 
 
 def _intervals(result: ReproductionResult) -> str:
@@ -412,8 +406,18 @@ class Lines:
         ax.set(xscale=self.xscale, yscale=self.yscale)
         ax.set(xlabel=self.xlabel, ylabel=self.ylabel)
         if self.xscale == "log":
-            _name_points(ax, sorted({x for points in series.values() for x, _ in points}))
-        _name_series(ax, len(series))
+            # The points themselves: powers of ten are too far apart.
+            values = sorted({x for points in series.values() for x, _ in points})
+            ax.set_xticks(values, [f"{x:,g}" for x in values])
+            ax.minorticks_off()
+        if len(series) <= len(SERIES):
+            legend(ax, loc="best")
+            return ax
+        # Beside the plot, where more lines than colours would hide it.
+        legend(ax, loc="center left", bbox_to_anchor=(1.02, 0.5))
+        figure = ax.get_figure(root=True)
+        assert figure is not None
+        figure.set_size_inches(BESIDE)
         return ax
 
     def series(self, table: Table) -> dict[str, list[tuple[float, Cell]]]:
@@ -431,23 +435,6 @@ class Lines:
                 name = ", ".join(part for part in (rest, other) if part)
                 found.setdefault(name, []).append((float(match[1].replace(",", "")), cell))
         return found
-
-
-def _name_points(ax: Axes, points: Sequence[float]) -> None:
-    """Write the points themselves below a logarithmic axis: powers of ten are too far apart."""
-    ax.set_xticks(points, [f"{x:,g}" for x in points])
-    ax.minorticks_off()
-
-
-def _name_series(ax: Axes, n: int) -> None:
-    if n <= len(SERIES):
-        legend(ax, loc="best")
-        return
-    # Beside the plot, where more lines than colours would hide it.
-    legend(ax, loc="center left", bbox_to_anchor=(1.02, 0.5))
-    figure = ax.get_figure(root=True)
-    assert figure is not None
-    figure.set_size_inches(BESIDE)
 
 
 def _measured_columns(table: Table) -> list[str]:

@@ -140,16 +140,12 @@ def setting(wanted: str, seed: int) -> DataSetting:
     if not there or len(there) < len(paths):
         # Location30 comes in the order of those who published it.
         return _cut(LOCATION, *location30())
-    x, y = _read_data(wanted, there)
-    order = seeds.stream(seed, "records", wanted).permutation(len(y))
-    return _cut(wanted, x[order], y[order])
-
-
-def _read_data(wanted: str, paths: list[Path]) -> tuple[NDArray[Any], Ints]:
-    packed = next((path for path in paths if path.suffix == ".gz"), None)
+    packed = next((path for path in there if path.suffix == ".gz"), None)
     if packed is not None:
         raise InputError(f"{wanted} must be unpacked, got {packed.name}: unpack it there")
-    return purchase100(*paths) if wanted == PURCHASE else texas100(*paths)
+    x, y = purchase100(*there) if wanted == PURCHASE else texas100(*there)
+    order = seeds.stream(seed, "records", wanted).permutation(len(y))
+    return _cut(wanted, x[order], y[order])
 
 
 def _cut(name: str, x: NDArray[Any], y: Ints) -> DataSetting:

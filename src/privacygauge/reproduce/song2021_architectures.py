@@ -146,7 +146,10 @@ def song_fig4(effort: Effort) -> Table:
         for shape in architectures(one.activation)[: 2 if effort.quick else None]
     ]
     trained = (
-        (network_title(one.name, shape), _pairs(one, shape, effort, number, len(parts)))
+        (
+            network_title(one.name, shape),
+            _pairs(one, shape, effort, number=number, parts=len(parts)),
+        )
         for number, (one, shape) in enumerate(parts)
     )
     title = f"Song & Mittal (2021), Figure 4, on {' and '.join(data)}"
@@ -287,7 +290,7 @@ def _noisy(
 ) -> list[Pair]:
     """Return pairs of undefended models whose answers go through MemGuard, each through its own."""
     found = []
-    for i, pair in enumerate(_pairs(data, shape, effort, number, parts)):
+    for i, pair in enumerate(_pairs(data, shape, effort, number=number, parts=parts)):
         rngs = [seeds.stream(effort.seed, "memguard", number, i, role) for role in range(2)]
         target = defend_predictions(MemGuard(), pair.target, rngs[0])
         found.append(Pair(target, defend_predictions(MemGuard(), pair.shadow, rngs[1])))

@@ -336,7 +336,7 @@ def _shift_estimate(what: str, found: Estimate | Skipped, by: float) -> Estimate
     if isinstance(found, Skipped):
         return Skipped(what, found.reason)
     ends = found.low + by, found.high + by
-    return Estimate(found.value + by, *ends, found.level, found.n, found.method)
+    return Estimate(found.value + by, *ends, level=found.level, n=found.n, method=found.method)
 
 
 def _negate_estimate(found: Estimate | Skipped) -> Estimate | Skipped:

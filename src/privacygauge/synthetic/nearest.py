@@ -181,7 +181,8 @@ class _Open:
 
     def keep(self, which: Bools) -> None:
         """Keep these points and drop all others."""
-        self.rows, self.nearest = self.rows[which], self.nearest[which]
+        self.rows = self.rows[which]
+        self.nearest = self.nearest[which]
         self.compared = self.compared[which]
 
     def merge(self, asked: Ints, found: Floats) -> None:

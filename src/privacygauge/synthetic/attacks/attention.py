@@ -214,7 +214,8 @@ def _train_with_early_stopping(step: _Step, rng: np.random.Generator) -> tuple[F
         better = losses < least
         waited = 0 if better.any() else waited + 1
         if better.any():
-            least[better], own[better] = losses[better], scores[better]
+            least[better] = losses[better]
+            own[better] = scores[better]
             asked[better] = step.scores(games.released)[better]
         if waited == training.patience:
             break
@@ -488,7 +489,8 @@ class Reader:
         there = np.zeros((len(tables), self.top), np.bool_)
         for part in _blocks(tables):
             place, found = self._found(np.asarray(tables[part], np.float64))
-            rows[part][place], there[part][place] = found, True
+            rows[part][place] = found
+        there[part][place] = True
         target = self.target[None]
         record = self.encoding.one_hot(self.encoding.codes(target), self.encoding.scaled(target))
         own = np.array([1.0, closeness(0.0)], np.float32)

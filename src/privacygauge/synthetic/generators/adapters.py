@@ -279,15 +279,12 @@ def _sdtype(column: Column) -> str:
 
 
 def _fit(made: Any, given: GeneratorInput, seed: int) -> Any:
-    asks = CATEGORIES in parameters_of(made.fit) or _is_ctgan(made)
+    # The package ctgan hides the arguments of its fit.
+    is_ctgan = any(kind.__module__.partition(".")[0] == "ctgan" for kind in type(made).__mro__)
+    asks = CATEGORIES in parameters_of(made.fit) or is_ctgan
     named = {CATEGORIES: given.categories} if asks else {}
     fitted = made.fit(given.data, **named, **seed_by_name(made.fit, seed))
     return made if _sampler(fitted) is None else fitted
-
-
-def _is_ctgan(made: object) -> bool:
-    """Return whether an object is from the package ctgan, which hides the arguments of its fit."""
-    return any(kind.__module__.partition(".")[0] == "ctgan" for kind in type(made).__mro__)
 
 
 def _sample(fitted: Any, given: GeneratorInput, n: int, seed: int) -> object:
