@@ -1,8 +1,8 @@
 """The user's own generators: objects with fit and sample, functions of a frame, and programs.
 
-SDV, synthcity and others come in this way; PrivacyGauge itself needs none of them. The output of
-such code is checked by `returned.table_from`; `command.Command` runs any other program. `foreign`
-fixes their randomness, and says where it cannot.
+SDV, synthcity and others come in this way; PrivacyGauge itself needs none of them. `Command` runs
+any other program. `foreign` fixes the randomness of such code, says where it cannot, and checks the
+tables that come back.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def as_generator(thing: object, name: str = "") -> Generator:
         A generator; the text of a built-in one (`generator_named`); an object with fit(frame)
         and sample(n), its class, or a function without arguments (or of a seed) that returns
         one (`adapters.FitSample`); or a function of a frame, a number of records and perhaps a
-        seed that returns a frame (`adapters.Call`). For programs give a `command.Command`.
+        seed that returns a frame (`adapters.Call`). For programs give an `adapters.Command`.
     name : str
         Name, as reports print it; by default its own. Generators keep theirs.
 
