@@ -270,7 +270,7 @@ def test_regularised_models_of_figure_12_have_reference_records_of_their_own(mod
 
 def test_models_behind_memguard_keep_their_classes(models, monkeypatch):
     pair = made_pair(0, 2.0)
-    monkeypatch.setattr(song2021_architectures, "_pairs", lambda *_: [pair])
+    monkeypatch.setattr(song2021_architectures, "_pairs", lambda *_, **__: [pair])
     data = song2021_architectures.setting("Texas100", 0)
     (found,) = song2021_architectures._noisy(data, Architecture("relu"), Effort(), 0, 1)
     for before, after in ((pair.target, found.target), (pair.shadow, found.shadow)):
