@@ -19,10 +19,10 @@ import torch
 import transformers
 from _duel import Duel, Side, table_alone
 
-from privacygauge.datasets.mtsamples import mtsamples
-from privacygauge.language.first_weights import Shape
+from privacygauge.datasets.public import mtsamples
 from privacygauge.language.likelihoods import token_log_probabilities
 from privacygauge.language.model import load_causal
+from privacygauge.language.training import Shape
 
 N, PART, BATCH, WORDS = 1000, 4, 4, 400
 

@@ -15,9 +15,13 @@ import numpy as np
 from _duel import Duel, Side
 from _measure import Timed, ratio_row, show, timed
 
-from privacygauge.synthetic.conditions import masks
-from privacygauge.synthetic.queries import all_query_counts
-from privacygauge.synthetic.queries_large import bitmap_query_counts, bitmaps, sampled_subsets
+from privacygauge.synthetic.queries import (
+    all_query_counts,
+    bitmap_query_counts,
+    bitmaps,
+    masks,
+    sampled_subsets,
+)
 
 ROWS = 1000
 SAMPLE = 300

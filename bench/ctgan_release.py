@@ -18,7 +18,7 @@ import pandas as pd
 from _duel import Side, one_core, started
 
 import privacygauge as pg
-from privacygauge.datasets.adult import CATEGORICAL, adult
+from privacygauge.datasets.public import CATEGORICAL, adult
 
 SECRETS = ("age", "education", "income")
 """Columns to infer."""

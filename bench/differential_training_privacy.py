@@ -23,7 +23,7 @@ from privacygauge.classifier.dtp.domain import dtp_over_cells
 from privacygauge.classifier.dtp.naive_bayes import naive_bayes_of
 from privacygauge.classifier.dtp.ratios import log_ratio
 from privacygauge.classifier.dtp.removal import categorical_records
-from privacygauge.datasets.adult import CATEGORICAL, CONTINUOUS, adult
+from privacygauge.datasets.public import CATEGORICAL, CONTINUOUS, adult
 
 REFITS = 20
 WHOLE_REFITS = 3

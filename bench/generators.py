@@ -24,11 +24,10 @@ import numpy as np
 from _duel import Duel, Side, held, one_core
 from _measure import show, timed
 
-from privacygauge.datasets.adult import CONTINUOUS, adult
+from privacygauge.datasets.public import CONTINUOUS, adult
 from privacygauge.runs.threads import one_thread
 from privacygauge.synthetic.generators.generator import BayNet, Generator, PrivBayes, SynthPop
-from privacygauge.synthetic.schema import Column, Schema
-from privacygauge.synthetic.table import Table
+from privacygauge.synthetic.table import Column, Schema, Table
 
 REPEATS = 21
 GOALS: tuple[tuple[Generator, float], ...] = (

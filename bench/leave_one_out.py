@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 from privacygauge.classifier.dtp.learner import box_of
 from privacygauge.classifier.dtp.logistic import FittedLogistic, Logistic
 from privacygauge.classifier.dtp.ratios import log_ratio
-from privacygauge.datasets.adult import adult, adult_binary
+from privacygauge.datasets.public import adult, adult_binary
 
 SOLVERS = ("newton-cholesky", "newton-cg", "lbfgs")
 TOLERANCES = (1e-4, 1e-6, 1e-8, 1e-10)

@@ -25,7 +25,7 @@ import privacygauge as pg
 from privacygauge.audits.language.play import LanguageAudit
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.seeds import stream
-from privacygauge.datasets.mtsamples import Sentences, mtsamples
+from privacygauge.datasets.public import Sentences, mtsamples
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.language.loading import quiet_transformers
 from privacygauge.language.model import load_causal

@@ -19,10 +19,10 @@ import transformers
 from _duel import Duel, Side, table_alone
 
 from privacygauge.errors import InputError
+from privacygauge.language.energies import MaskPlan
 from privacygauge.language.likelihoods import token_log_probabilities
-from privacygauge.language.masks import MaskPlan
+from privacygauge.language.loading import supports_bfloat16
 from privacygauge.language.model import load_masked
-from privacygauge.language.precision import supports_bfloat16
 
 SIZES = {
     "BERT-base": {},

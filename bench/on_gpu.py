@@ -18,8 +18,8 @@ from masked_energies import BATCH, looped, made_texts, save_model, words
 from stacked_training import in_turns
 from stacked_training import on_gpu as stacked
 
+from privacygauge.language.energies import MaskPlan
 from privacygauge.language.likelihoods import token_log_probabilities
-from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import load_masked
 
 PRECISIONS = ("float32", "bfloat16", "float16")

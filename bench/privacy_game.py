@@ -27,7 +27,7 @@ from _measure import show
 from privacygauge.audits.generator.play import SELECTORS, SyntheticAudit, audit_synthetic
 from privacygauge.core import seeds
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.datasets.adult import adult
+from privacygauge.datasets.public import adult
 from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.runs.threads import one_thread
 from privacygauge.synthetic.attacks.suite import suite_for_many

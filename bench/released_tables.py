@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from _duel import Duel, Side, table_alone
 
-from privacygauge.datasets.adult import adult
+from privacygauge.datasets.public import adult
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.generator import BayNet
 from privacygauge.synthetic.released.hits import Attempts, risk_beyond_control

@@ -169,9 +169,9 @@ def extraction(_made: Path) -> Any:
     """Return the audit of made-up probabilities that a model writes the end of a note."""
     from privacygauge.audits.extraction.play import audit_of
     from privacygauge.audits.running import Running
+    from privacygauge.language.canaries import made_up_names
     from privacygauge.language.extracted import Extracted, JudgedTexts, Tries
     from privacygauge.language.extraction import SuffixLikelihoods, Writing
-    from privacygauge.language.names import made_up_names
 
     rng = np.random.default_rng(0)
     n, begins = 400, "The patient was seen again today, is well, and asked to "

@@ -27,10 +27,10 @@ from .audits.generator.play import audit_synthetic as audit_synthetic
 from .audits.holdout_attack.play import HoldoutAudit as HoldoutAudit
 from .audits.holdout_attack.play import attack_holdout as attack_holdout
 from .audits.holdout_bound.play import holdout_bounds as holdout_bounds
-from .audits.language.models import audit_causal as audit_causal
-from .audits.language.models import audit_masked as audit_masked
 from .audits.language.play import LanguageAudit as LanguageAudit
+from .audits.language.play import audit_causal as audit_causal
 from .audits.language.play import audit_language as audit_language
+from .audits.language.play import audit_masked as audit_masked
 from .audits.leaderboard.play import LeaderboardAudit as LeaderboardAudit
 from .audits.leaderboard.play import audit_leaderboard as audit_leaderboard
 from .audits.privacy_claim.mechanism import audit_mechanism as audit_mechanism

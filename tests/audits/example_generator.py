@@ -18,10 +18,10 @@ from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.evaluate.played import GameDescription
 from privacygauge.report.values import Origin
 from privacygauge.synthetic.frames import read_table
-from privacygauge.synthetic.games.judging import Headline, TargetGroup, Targets
+from privacygauge.synthetic.games.audited import Headline, TargetGroup, Targets
 from privacygauge.synthetic.games.setting import Sizes
 from privacygauge.synthetic.generators.generator import BayNet
-from privacygauge.synthetic.utility.summary import Utility, utility
+from privacygauge.synthetic.utility import Utility, utility
 from tests.report.example import HOSTILE
 
 ATTACKS = (  # name, variant, share of the shift, notes

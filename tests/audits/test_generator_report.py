@@ -12,7 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from privacygauge.audits.generator import plots, sections
+from privacygauge.audits.generator import sections
 from privacygauge.audits.generator.play import SyntheticAudit
 from privacygauge.audits.generator.says import records_frame, settings
 from privacygauge.audits.generator.verdict import CUTS, verdict
@@ -506,7 +506,7 @@ def test_use_without_a_holdout_has_no_reference(findings: SyntheticAudit) -> Non
 def test_every_plot_draws_on_the_axes_given(
     findings: SyntheticAudit, many: SyntheticAudit, single: SyntheticAudit
 ) -> None:
-    for draw in (plots.plot_auc, plots.plot_vulnerability):
+    for draw in (sections.plot_auc, sections.plot_vulnerability):
         for found in (findings, many, single):
             ax = Figure().subplots()
             assert draw(found, ax) is ax
@@ -520,7 +520,7 @@ def test_the_plot_shows_every_target_in_order(
     findings: SyntheticAudit, many: SyntheticAudit
 ) -> None:
     for found in (findings, many):
-        lines = {x.get_label(): x for x in plots.plot_auc(found).get_lines()}
+        lines = {x.get_label(): x for x in sections.plot_auc(found).get_lines()}
         falling = np.sort(found.best.aucs)[::-1]
         np.testing.assert_array_equal(lines["AUC"].get_ydata(), falling)
         (place,) = lines["named in the verdict"].get_xdata()
@@ -539,7 +539,7 @@ def test_thinning_keeps_both_ends(many: SyntheticAudit) -> None:
 
 
 def test_groups_are_drawn_apart(findings: SyntheticAudit) -> None:
-    ax = plots.plot_vulnerability(findings)
+    ax = sections.plot_vulnerability(findings)
     assert ax.get_title().startswith(f"Rank correlation {findings.foreseen.value:.2f}")
     lines = {x.get_label(): x for x in ax.get_lines()}
     assert lines["distance"].get_marker() != lines["random"].get_marker()

@@ -8,8 +8,8 @@ import pytest
 import privacygauge as pg
 from privacygauge.errors import InputError
 from privacygauge.language.audited import bound_by_person
-from privacygauge.language.coins import Coins
-from privacygauge.language.score_files import as_text_scores
+from privacygauge.language.scores import as_text_scores
+from privacygauge.language.splitting import Coins
 from privacygauge.report import render
 from tests.thorough import quarter
 

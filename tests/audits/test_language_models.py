@@ -7,16 +7,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.audits.language.models import audit_causal, audit_masked
-from privacygauge.audits.language.play import audit_language
+from privacygauge.audits.language.play import audit_causal, audit_language, audit_masked
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
+from privacygauge.language.energies import MaskPlan
 from privacygauge.language.likelihoods import token_log_probabilities
 from privacygauge.language.loading import model_kind
-from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import MaskedModel, load_causal, load_masked
-from privacygauge.language.score_files import energies_frame, load_text_scores, write_energies
-from privacygauge.language.scores import text_scores
+from privacygauge.language.scores import (
+    energies_frame,
+    load_text_scores,
+    text_scores,
+    write_energies,
+)
 from privacygauge.language.text_energies import NO_REFERENCE, text_energies
 from privacygauge.language.text_files import TextRecords
 from privacygauge.language.token_signals import SideTokens, signals_alone

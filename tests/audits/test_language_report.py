@@ -14,7 +14,7 @@ from rich.console import Console
 
 from privacygauge.audits.language.asks import METRICS
 from privacygauge.audits.language.play import audit_language
-from privacygauge.audits.language.sections import riskiest
+from privacygauge.audits.language.says import riskiest
 from privacygauge.audits.language.verdict import verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import OutputError

@@ -132,9 +132,8 @@ def test_names_are_those_that_commands_take():
     from privacygauge.core.attacks.posterior import ESTIMATORS as RISKS
     from privacygauge.holdout.attacks import ATTACKS
     from privacygauge.language.audited import SHOWN
-    from privacygauge.language.loading import Kind
-    from privacygauge.language.masks import Pattern
-    from privacygauge.language.precision import PRECISIONS
+    from privacygauge.language.energies import Pattern
+    from privacygauge.language.loading import PRECISIONS, Kind
     from privacygauge.language.text_energies import Form
     from privacygauge.language.units import THRESHOLDS
     from privacygauge.synthetic.games.games import GAMES

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from privacygauge.audits.language import reference
+from privacygauge.audits.language import preparation
 from privacygauge.audits.language.asks import LanguageRequest, play
 from privacygauge.audits.language.play import audit_language
 from privacygauge.audits.work import Work
@@ -180,12 +180,12 @@ def test_a_reference_is_trained_from_scratch_and_further(asked, tmp_path, kind):
     out = str(tmp_path / "further")
     start = str(tmp_path / "reference")
     size = {"kind": kind, "layers": 1, "hidden": 8, "vocabulary": 300, "context": 64}
-    request = reference.ReferenceRequest(texts=asked.population, out=start, epochs=2, **size)
-    found = reference.play(request, Work())
+    request = preparation.ReferenceRequest(texts=asked.population, out=start, epochs=2, **size)
+    found = preparation.play_reference(request, Work())
     assert found.startswith(f"{start}: 10 texts of ")
     assert "2 epochs" in found
-    request = reference.ReferenceRequest(texts=asked.members, out=out, further=start, rate=1e-3)
-    assert "3 epochs" in reference.play(request, Work())
+    request = preparation.ReferenceRequest(texts=asked.members, out=out, further=start, rate=1e-3)
+    assert "3 epochs" in preparation.play_reference(request, Work())
     load = load_masked if kind == "masked" else load_causal
     models = [load(folder) for folder in (start, out)]
     assert models[0].tokenizer.sha256 == models[1].tokenizer.sha256

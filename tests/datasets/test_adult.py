@@ -3,7 +3,7 @@ import gzip
 import numpy as np
 import pytest
 
-from privacygauge.datasets.adult import CATEGORICAL, CONTINUOUS, adult, adult_binary
+from privacygauge.datasets.public import CATEGORICAL, CONTINUOUS, adult, adult_binary
 from privacygauge.errors import InputError
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.datasets.amounts import amounts_of
+from privacygauge.datasets.parsing import amounts_of
 
 NUMBERS = np.array([1006.25, 3.5, -12000.0, 0.75, np.nan])
 

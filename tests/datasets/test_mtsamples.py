@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from privacygauge.datasets.local_copies import VARIABLE
-from privacygauge.datasets.mtsamples import PARTS, mtsamples
+from privacygauge.datasets.public import PARTS, mtsamples
 from privacygauge.errors import InputError
 
 

@@ -20,12 +20,12 @@ from privacygauge.audits.released_table.play import audit_released
 from privacygauge.classifier.files import as_predictions, save_predictions
 from privacygauge.classifier.tables import load_categories, load_records
 from privacygauge.datasets.canary_scores import as_canaries
-from privacygauge.datasets.dates import dates_of, days_of
+from privacygauge.datasets.parsing import dates_of, days_of
 from privacygauge.datasets.reading import SEPARATORS, csv_texts, read_content, separator_of
 from privacygauge.errors import InputError
 from privacygauge.holdout.history.reading import read_history
 from privacygauge.holdout.server.bodies import read_hidden
-from privacygauge.language.score_files import load_text_scores
+from privacygauge.language.scores import load_text_scores
 from privacygauge.language.text_files import load_texts
 from privacygauge.synthetic.frames import read_beside, read_frame, read_table
 from privacygauge.synthetic.related import per_person

@@ -8,8 +8,8 @@ import pytest
 
 from privacygauge.errors import InputError
 from privacygauge.hooks import Canaries, audit_trainer
-from privacygauge.language.coins import read_coins
 from privacygauge.language.model import load_causal
+from privacygauge.language.splitting import read_coins
 from privacygauge.report.grades import NONE
 from tests.language.tiny_models import byte_pairs, made_texts, module, saved, word_pieces
 

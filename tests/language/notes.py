@@ -9,7 +9,7 @@ import numpy as np
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.errors import InputError
-from privacygauge.language.names import made_up_names
+from privacygauge.language.canaries import made_up_names
 from tests.language import clauses
 
 ROLES = ("member", "nonmember", "population", "reference")

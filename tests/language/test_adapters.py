@@ -11,7 +11,7 @@ import pytest
 
 from privacygauge.audits import canaries
 from privacygauge.audits.extraction.play import audit_extraction
-from privacygauge.audits.language.models import audit_causal
+from privacygauge.audits.language.play import audit_causal
 from privacygauge.audits.work import Work
 from privacygauge.errors import InputError
 from privacygauge.language.canaries import made_canaries, write_canaries

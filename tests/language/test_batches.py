@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
-from privacygauge.language.batches import batch_of, causal_scored, masked_scored, pass_groups
-from privacygauge.language.masks import MaskPlan
+from privacygauge.language.energies import MaskPlan
+from privacygauge.language.forward_pass import batch_of, causal_scored, masked_scored, pass_groups
 from privacygauge.language.tokens import Tokens
 
 PAD = 0

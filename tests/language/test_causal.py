@@ -9,15 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
-from privacygauge.language.causal import (
+from privacygauge.language.energies import Energies
+from privacygauge.language.token_signals import (
+    SideTokens,
     loss_signal,
     min_k_plus_signal,
     min_k_signal,
     ratio_signal,
+    signals_alone,
     zlib_signal,
 )
-from privacygauge.language.energies import Energies
-from privacygauge.language.token_signals import SideTokens, signals_alone
 from tests.thorough import quarter
 
 

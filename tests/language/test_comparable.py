@@ -7,9 +7,9 @@ import pytest
 
 from privacygauge.audits.language.play import audit_language
 from privacygauge.audits.language.verdict import verdict
-from privacygauge.language.lengths import compared_lengths
-from privacygauge.language.near_copies import components, connected_rows
+from privacygauge.language.patients import compared_lengths
 from privacygauge.language.scores import text_scores
+from privacygauge.language.texts import components, connected_rows
 from privacygauge.report.values import Severity
 from tests.thorough import times
 

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from privacygauge.audits.language.asks import LanguageRequest, play
-from privacygauge.audits.language.models import audit_causal
+from privacygauge.audits.language.play import audit_causal
 from privacygauge.audits.work import Work
 from privacygauge.errors import InputError
 from privacygauge.language import endpoints
-from privacygauge.language.causal import MIN_K, ZLIB, min_k_signal, zlib_signal
 from privacygauge.language.endpoints import API_KEY, EndpointModel
 from privacygauge.language.likelihoods import pair_log_probabilities, token_log_probabilities
+from privacygauge.language.token_signals import MIN_K, ZLIB, min_k_signal, zlib_signal
 from privacygauge.runs.store import read_run
 from tests.language.tiny_models import made_texts
 from tests.runs.sample import contents

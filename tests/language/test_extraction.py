@@ -16,12 +16,13 @@ from privacygauge.language.extraction import (
     edit_distance,
     edits,
     greedy,
+    kept_edits,
+    kept_written,
     long_enough,
     suffix_likelihoods,
     suffixes_of,
     tries_needed,
 )
-from privacygauge.language.extraction_answers import kept_edits, kept_written
 from privacygauge.language.store import AnswerStore
 from privacygauge.language.tokens import Tokens
 from tests.language.tiny_models import byte_pairs, made_texts

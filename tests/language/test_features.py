@@ -8,7 +8,12 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.decision import precision, recall, sample_precision
 from privacygauge.evaluate.roc import auc
-from privacygauge.language.features import ROWS, exposure_features, feature_study, token_frequency
+from privacygauge.reproduce.mireshghallah2022_figures import (
+    ROWS,
+    exposure_features,
+    feature_study,
+    token_frequency,
+)
 
 TEXTS = ["BP 120/80, ok.", "no", "a b a c"]
 TOKENS = [["bp", "120", "/", "80", ",", "ok", "."], ["no"], ["a", "b", "a", "c"]]

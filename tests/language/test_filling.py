@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from privacygauge.errors import InputError
-from privacygauge.language.extraction import Writing, suffix_likelihoods
-from privacygauge.language.extraction_answers import kept_written
+from privacygauge.language.extraction import Writing, kept_written, suffix_likelihoods
 from privacygauge.language.filling import by_identifier, hidden
 from privacygauge.language.scores import text_scores
 from privacygauge.language.store import AnswerStore

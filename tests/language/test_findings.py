@@ -16,13 +16,13 @@ from privacygauge.language.attacks import (
     energy_round,
     energy_transcript,
 )
+from privacygauge.language.canaries import fictitious_names, prefix_names
 from privacygauge.language.controls import (
     blind_control,
     control_level,
     matched_control,
     reference_control,
 )
-from privacygauge.language.names import fictitious_names, prefix_names
 from privacygauge.language.patients import by_patient
 from privacygauge.language.scores import LONG, SHORT, TextScores, length_bucket, text_scores
 from tests.language.notes import ROLES, NotesDesign, made_up_notes

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from privacygauge.audits.language.models import audit_causal, audit_masked
+from privacygauge.audits.language.play import audit_causal, audit_masked
 from privacygauge.errors import InputError
 from privacygauge.language.in_memory import model_of
 from privacygauge.language.likelihoods import token_log_probabilities

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from privacygauge.errors import InputError
+from privacygauge.language.energies import MaskPlan
 from privacygauge.language.likelihoods import pair_log_probabilities, token_log_probabilities
-from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import load_causal, load_masked
-from privacygauge.language.tokenizer import tokenizer_of
+from privacygauge.language.tokens import tokenizer_of
 from privacygauge.language.windows import Windows
 from tests.language.tiny_models import byte_pairs, made_texts, word_pieces
 from tests.thorough import times
@@ -317,7 +317,7 @@ def test_the_faster_precision_is_one_of_the_two(folders, bert):
 
 
 def test_without_instructions_for_it_bfloat16_is_not_tried(folders, monkeypatch):
-    monkeypatch.setattr("privacygauge.language.precision.supports_bfloat16", lambda device: False)
+    monkeypatch.setattr("privacygauge.language.loading.supports_bfloat16", lambda device: False)
     assert load_masked(folders(), precision="faster").source.precision == "float32"
 
 
@@ -355,7 +355,7 @@ def test_bad_texts(bert, gpt):
 
 
 def test_tokenizers_know_their_case():
-    from privacygauge.language.tokenizer import Tokenizer
+    from privacygauge.language.tokens import Tokenizer
 
     for made, cased in ((word_pieces(), False), (word_pieces(False), True), (byte_pairs(), True)):
         found = Tokenizer(made.backend_tokenizer.to_str(), made.mask_token_id, 0, None, 512)
@@ -365,7 +365,7 @@ def test_tokenizers_know_their_case():
 
 
 def test_a_cased_vocabulary_read_in_lower_case_is_told():
-    from privacygauge.language.tokenizer import Tokenizer
+    from privacygauge.language.tokens import Tokenizer
 
     state = json.loads(word_pieces(False).backend_tokenizer.to_str())
     state["normalizer"]["lowercase"] = True

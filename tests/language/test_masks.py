@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from privacygauge.errors import InputError
-from privacygauge.language.masks import MaskPlan
+from privacygauge.language.energies import MaskPlan
 from tests.thorough import times
 
 lengths = st.integers(1, 60)
@@ -76,7 +76,7 @@ def test_masks_depend_on_what_they_should():
 
 def test_masks_are_the_same_in_another_process():
     code = (
-        "from privacygauge.language.masks import MaskPlan;"
+        "from privacygauge.language.energies import MaskPlan;"
         "print(MaskPlan(seed=3).masks('a', 30).tolist())"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

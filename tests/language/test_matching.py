@@ -11,8 +11,7 @@ from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.roc import auc
 from privacygauge.language.attacks import energy_transcript
-from privacygauge.language.controls import matched_control
-from privacygauge.language.matching import matched_attack
+from privacygauge.language.controls import matched_attack, matched_control
 from tests.language.made_scores import made_scores
 
 

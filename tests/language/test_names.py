@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
-from privacygauge.language.names import (
+from privacygauge.language.canaries import (
     N_NAMES,
     fictitious_names,
     made_up_names,

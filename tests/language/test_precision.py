@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from privacygauge.audits.language.models import audit_causal
+from privacygauge.audits.language.play import audit_causal
 from privacygauge.errors import InputError
 from privacygauge.language.likelihoods import token_log_probabilities
 from privacygauge.language.model import load_causal, load_masked
@@ -101,10 +101,10 @@ def test_a_model_spread_by_accelerate_gives_the_same(folders, texts):
 def test_few_bits_need_a_package_and_a_gpu(folders, monkeypatch):
     have = lambda name: find_spec("json") if name == "bitsandbytes" else find_spec(name)  # noqa: E731
     for bits in ("int8", "int4"):
-        monkeypatch.setattr("privacygauge.language.precision.find_spec", lambda name: None)
+        monkeypatch.setattr("privacygauge.language.loading.find_spec", lambda name: None)
         with pytest.raises(InputError, match=f"precision {bits} needs bitsandbytes, which is not"):
             load_masked(folders(), precision=bits)
-        monkeypatch.setattr("privacygauge.language.precision.find_spec", have)
+        monkeypatch.setattr("privacygauge.language.loading.find_spec", have)
         with pytest.raises(InputError, match=f"precision {bits} needs a GPU"):
             load_masked(folders(), precision=bits)
 

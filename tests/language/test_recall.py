@@ -21,8 +21,8 @@ from privacygauge.language.conditional import (
     prefix_apart,
     recall_signal,
 )
+from privacygauge.language.energies import MaskPlan
 from privacygauge.language.likelihoods import token_log_probabilities
-from privacygauge.language.masks import MaskPlan
 from privacygauge.language.text_energies import text_energies
 from privacygauge.language.text_files import sides_of
 from privacygauge.language.texts import plain_texts

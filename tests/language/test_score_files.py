@@ -8,8 +8,12 @@ import pandas as pd
 import pytest
 
 from privacygauge.errors import InputError
-from privacygauge.language.score_files import as_text_scores, load_text_scores, write_energies
-from privacygauge.language.scores import TextScores
+from privacygauge.language.scores import (
+    TextScores,
+    as_text_scores,
+    load_text_scores,
+    write_energies,
+)
 from tests.language.made_scores import made_scores
 
 HOSTILE = [

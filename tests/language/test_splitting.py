@@ -8,8 +8,17 @@ import pandas as pd
 import pytest
 
 from privacygauge.errors import InputError
-from privacygauge.language.coins import FILE, NAMES, people_of, read_coins, write_sides
-from privacygauge.language.splitting import BOILERPLATE, near_duplicates, redealt, split_texts
+from privacygauge.language.splitting import (
+    BOILERPLATE,
+    FILE,
+    NAMES,
+    near_duplicates,
+    people_of,
+    read_coins,
+    redealt,
+    split_texts,
+    write_sides,
+)
 from privacygauge.language.text_files import TextRecords, load_texts
 from privacygauge.language.texts import plain_texts
 from privacygauge.runs.results import LIST

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from privacygauge.errors import InputError
+from privacygauge.language.energies import MaskPlan
 from privacygauge.language.likelihoods import pair_log_probabilities, token_log_probabilities
-from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import MaskedModel, load_masked
 from privacygauge.runs.store import read_run
 from tests.language.tiny_models import made_texts

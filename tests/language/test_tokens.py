@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
-from privacygauge.language.tokenizer import EncodedText
-from privacygauge.language.tokens import tokens_of, word_units
+from privacygauge.language.tokens import EncodedText, tokens_of, word_units
 
 
 class Cut:

@@ -48,14 +48,14 @@ def conversation(question, answer, more=()):
 
 
 def columns_for(tokenizer, trained="answers"):
-    from privacygauge.language.tokenizer import tokenizer_of
+    from privacygauge.language.tokens import tokenizer_of
 
     own = tokenizer_of(tokenizer, "it")
     return Columns(training=TrainingForm(ChatForm(read=lambda: own), trained))
 
 
 def test_ids_of_a_conversation_are_those_of_transformers(chatty):
-    from privacygauge.language.tokenizer import tokenizer_of
+    from privacygauge.language.tokens import tokenizer_of
 
     texts = made_texts(6, 3)
     rows = [conversation(a, b) for a, b in zip(texts[:3], texts[3:], strict=True)]

@@ -9,15 +9,16 @@ import pytest
 from scipy.stats import binomtest
 
 from privacygauge.errors import InputError
-from privacygauge.language.first_weights import (
+from privacygauge.language.loading import model_kind
+from privacygauge.language.model import load_causal, load_masked
+from privacygauge.language.tokens import tokenizer_of
+from privacygauge.language.training import (
     SPECIAL,
+    train_further,
+    train_reference,
     trained_byte_pairs,
     trained_word_pieces,
 )
-from privacygauge.language.loading import model_kind
-from privacygauge.language.model import load_causal, load_masked
-from privacygauge.language.tokenizer import tokenizer_of
-from privacygauge.language.training import train_further, train_reference
 from privacygauge.language.training_steps import (
     NOT_SCORED,
     Course,

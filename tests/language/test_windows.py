@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
+from privacygauge.language.energies import MaskPlan
 from privacygauge.language.likelihoods import pair_log_probabilities, token_log_probabilities
-from privacygauge.language.masks import MaskPlan
 from privacygauge.language.tokens import Tokens, checked_keys
 from privacygauge.language.windows import Windows, cut_into_windows
 from tests.language.tiny_models import made_texts

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privacygauge.language.first_weights import SPECIAL
+from privacygauge.language.training import SPECIAL
 
 TEXT = (
     "the patient was seen today with pain in left knee after fall and given aspirin for two days "

@@ -24,13 +24,13 @@ from hypothesis import strategies as st
 
 from privacygauge.classifier.files import as_pool, load_predictions
 from privacygauge.classifier.tables import load_categories, load_records
-from privacygauge.datasets import bounds
+from privacygauge.datasets import archives
 from privacygauge.datasets.canary_scores import as_canaries
 from privacygauge.errors import InputError
 from privacygauge.holdout.contest import read_labels, read_logits
 from privacygauge.holdout.history.reading import read_history
 from privacygauge.holdout.server.bodies import NPY, labels_in
-from privacygauge.language.score_files import load_text_scores
+from privacygauge.language.scores import load_text_scores
 from privacygauge.language.text_files import load_texts
 from privacygauge.register.play import read_line
 from privacygauge.runs.plan import Plan
@@ -184,13 +184,13 @@ def packed(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def large_bombs(tmp_path_factory) -> Path:
     """Return such a folder, of files that unpack to four times what is read at once."""
-    return bombs_in(tmp_path_factory.mktemp("bombs"), 4 * bounds.SMALL)
+    return bombs_in(tmp_path_factory.mktemp("bombs"), 4 * archives.SMALL)
 
 
 @pytest.fixture
 def bombs(packed, monkeypatch) -> Path:
     """Return that folder where 1 MiB may be."""
-    monkeypatch.setattr(bounds, "SMALL", 2**20)
+    monkeypatch.setattr(archives, "SMALL", 2**20)
     return packed
 
 
@@ -287,7 +287,7 @@ def test_a_bomb_takes_less_memory_than_it_unpacks_to(large_bombs, reader, name):
     )
     kind, rise = done.stdout.split()
     assert kind == "InputError"
-    assert int(rise) * 1024 < 1.5 * bounds.SMALL
+    assert int(rise) * 1024 < 1.5 * archives.SMALL
 
 
 def test_archives_with_a_name_twice_or_packed_in_other_ways_are_refused(tmp_path):
@@ -316,7 +316,7 @@ def test_arrays_are_read_as_numpy_reads_them(data):
     shape = tuple(data.draw(st.lists(st.integers(0, 4), max_size=3)))
     array = np.arange(np.prod(shape, dtype=int)).astype("i8").astype(dtype).reshape(shape)
     array = np.asfortranarray(array) if data.draw(st.booleans()) else array
-    from privacygauge.datasets.arrays import read_stream_array
+    from privacygauge.datasets.archives import read_stream_array
 
     content = npy(array)
     found = read_stream_array(io.BytesIO(content), len(content), "a.npy")

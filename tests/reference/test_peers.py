@@ -299,8 +299,8 @@ def joined(people: np.ndarray, synthetic: np.ndarray) -> np.ndarray:
 def test_pseudo_log_likelihoods(tmp_path):
     """minicons and PrivacyGauge mask the same tokens: to 1e-5, float32 in other batches."""
     pytest.importorskip("transformers")
+    from privacygauge.language.energies import MaskPlan
     from privacygauge.language.likelihoods import token_log_probabilities
-    from privacygauge.language.masks import MaskPlan
     from privacygauge.language.model import load_masked
 
     made_inputs.save_model(tmp_path)
@@ -356,7 +356,7 @@ def causal_signals(place):
 def test_signals_of_repositories_that_are_no_packages(tmp_path):
     """OpenUnlearning and LLM-PBE ask the same model: where the formula is one, to 2e-5 of each."""
     pytest.importorskip("transformers")
-    from privacygauge.language.causal import min_k_signal
+    from privacygauge.language.token_signals import min_k_signal
 
     _, pair, found = causal_signals(tmp_path)
     texts = made_inputs.long_texts()

@@ -5,7 +5,7 @@ import pytest
 
 from privacygauge.errors import InputError
 from privacygauge.reproduce import Cell, Row, Table
-from privacygauge.reproduce.drawing import Lines, draw_dots, figure_svg
+from privacygauge.reproduce.page import Lines, draw_dots, figure_svg
 from tests.reproduce.made_tables import estimate, reproduction, table
 
 

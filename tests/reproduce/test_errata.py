@@ -11,8 +11,8 @@ from scipy.stats import multinomial, poisson
 
 from privacygauge.classifier.binning import bin_numbers
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
-from privacygauge.datasets.adult import CATEGORICAL, CONTINUOUS
-from privacygauge.reproduce import long2017, meeus2023, mireshghallah2022, song2021_printed
+from privacygauge.datasets.public import CATEGORICAL, CONTINUOUS
+from privacygauge.reproduce import long2017, meeus2023, mireshghallah2022, song2021
 from tests.test_docs import ROOT
 
 F1 = {
@@ -188,7 +188,7 @@ def test_the_most_of_mireshghallah_et_al_is_55_times_not_51():
 
 def test_song_and_mittals_classes_gain_from_half_a_point_on():
     """ "1% - 4%" in the text of section 3.3.2: two of the nine gains are below a point."""
-    rows = song2021_printed.TABLE_3[1]
+    rows = song2021.TABLE_3[1]
     gains = [
         rows[f"Texas100: {name}, one for each class"][i]
         - rows[f"Texas100: {name}, one threshold"][i]

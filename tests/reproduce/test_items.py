@@ -8,7 +8,7 @@ from privacygauge.errors import InputError
 from privacygauge.reproduce import ITEMS, REPRODUCTIONS, Item, Status
 from privacygauge.reproduce.catalogue import JUDGEMENTS, judgement
 from privacygauge.reproduce.page import results_in
-from privacygauge.reproduce.result import FULL
+from privacygauge.reproduce.verdict import FULL
 from tests.test_docs import ROOT
 
 PRINTED = {

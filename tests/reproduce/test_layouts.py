@@ -13,8 +13,8 @@ from privacygauge.datasets.local_copies import data_in, own_file, own_logits, pu
 from privacygauge.errors import InputError
 from privacygauge.reproduce import REPRODUCTIONS, Effort, long2017, make, reproduction
 from privacygauge.reproduce.catalogue import judgement
-from privacygauge.reproduce.layouts import LAYOUTS, data_in_folder
-from privacygauge.reproduce.result import read_result
+from privacygauge.reproduce.make import LAYOUTS, data_in_folder
+from privacygauge.reproduce.verdict import read_result
 from tests.test_docs import ROOT
 
 MADE = {known.name for known in REPRODUCTIONS}

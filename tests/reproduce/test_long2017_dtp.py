@@ -18,12 +18,14 @@ from privacygauge.classifier.dtp.ratios import log_ratio
 from privacygauge.classifier.dtp.removal import RemovalPath
 from privacygauge.classifier.dtp.retrained import Variation
 from privacygauge.core.estimate import Skipped
-from privacygauge.datasets.adult import adult
-from privacygauge.reproduce import (
-    Effort,
-    long2017,
-    long2017_figures,
-    long2017_stability,
+from privacygauge.datasets.public import adult
+from privacygauge.reproduce import Effort, long2017, long2017_figures
+from privacygauge.reproduce.long2017 import (
+    CLASSIFIERS,
+    SmallData,
+    leave_each_out,
+    long_table3,
+    small_data,
 )
 from privacygauge.reproduce.long2017_figures import (
     complete_adult,
@@ -34,13 +36,6 @@ from privacygauge.reproduce.long2017_figures import (
     long_fig8,
     made_up,
     removal_numbers,
-)
-from privacygauge.reproduce.long2017_stability import (
-    CLASSIFIERS,
-    SmallData,
-    leave_each_out,
-    long_table3,
-    small_data,
 )
 from tests.classifier.dtp.honest import honest_without_at
 from tests.thorough import only_thorough
@@ -281,7 +276,7 @@ def test_table_3_counts_the_records_above_a_bound(monkeypatch):
     bayes, *_, nearest = CLASSIFIERS
     # Three equal records, two of one class: the other class's ratio is 3/2, above 4/3.
     data = SmallData(np.zeros((3, 1), int), np.array([0, 0, 1]), (2,), 0)
-    cells = long2017_stability._cells(bayes, [data])
+    cells = long2017._cells(bayes, [data])
     assert cells["delta"].published == pytest.approx(4 / 3)
     assert cells["delta"].ours.value == 1.5
     above = cells["records above the printed bound"].ours
@@ -293,14 +288,14 @@ def test_table_3_counts_the_records_above_a_bound(monkeypatch):
     hidden = SmallData(example.x.astype(int) + 2, example.y, (6,), 0)
     shown = leave_each_out(NearestNeighbours(1), hidden)
     assert (shown.own[0], shown.largest[0], shown.asked[0]) == (0, np.inf, True)
-    found = long2017_stability._cells(nearest, [hidden])
+    found = long2017._cells(nearest, [hidden])
     share = found["records that only other queries show"].ours
     assert share.value == 1 / shown.asked.sum()
 
 
 @pytest.mark.slow
 def test_table_3_has_a_row_for_every_classifier(monkeypatch):
-    monkeypatch.setattr(long2017_stability, "QUICK", 60)
+    monkeypatch.setattr(long2017, "QUICK", 60)
     told = []
     table = long_table3(replace(QUICK, progress=lambda *n: told.append(n)))
     assert told[-1] == (len(CLASSIFIERS), len(CLASSIFIERS))

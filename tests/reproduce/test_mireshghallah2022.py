@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.datasets.mtsamples import PARTS, Sentences
+from privacygauge.datasets.public import PARTS, Sentences
 from privacygauge.language.patients import by_patient
 from privacygauge.language.text_files import TextRecords
 from privacygauge.language.training_steps import DONE
@@ -20,7 +20,7 @@ from privacygauge.reproduce import Cell, Effort, Row, mireshghallah2022, reprodu
 from privacygauge.reproduce import mireshghallah2022 as cells
 from privacygauge.reproduce import mireshghallah2022_figures as claims
 from privacygauge.reproduce import mireshghallah2022_figures as figures
-from privacygauge.reproduce.mireshghallah2022_setting import (
+from privacygauge.reproduce.mireshghallah2022 import (
     FOLDER,
     SIDES,
     ModelPairOptions,
@@ -310,7 +310,7 @@ def made_up_part(part: str) -> Sentences:
 def recorded(monkeypatch):
     """Read made-up notes, and keep what is trained and asked in place of doing it."""
     found = Recorded()
-    module = "privacygauge.reproduce.mireshghallah2022_setting"
+    module = "privacygauge.reproduce.mireshghallah2022"
     monkeypatch.setattr(f"{module}.mtsamples", made_up_part)
     monkeypatch.setattr(f"{module}.train_further", found.further)
     monkeypatch.setattr(f"{module}.train_reference", found.reference)

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from privacygauge.reproduce import ITEMS, catalogue, page
-from privacygauge.reproduce.result import ReproductionResult
+from privacygauge.reproduce.verdict import ReproductionResult
 from tests.reproduce.made_tables import reproduction, table
 from tests.test_docs import ROOT
 

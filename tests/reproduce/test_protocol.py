@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import privacygauge.reproduce
-from privacygauge.datasets.adult import RECORDS, adult
 from privacygauge.datasets.local_copies import LOCATION30, location30
+from privacygauge.datasets.public import RECORDS, adult
 from privacygauge.errors import InputError
 from privacygauge.reproduce import ITEMS, REPRODUCTIONS, meeus2023, page
 from privacygauge.reproduce.catalogue import PROTOCOLS, deviations_of

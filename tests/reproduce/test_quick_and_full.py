@@ -6,7 +6,7 @@ import pytest
 
 from privacygauge.reproduce.catalogue import JUDGEMENTS, judgement
 from privacygauge.reproduce.page import results_in
-from privacygauge.reproduce.result import FULL, QUICK
+from privacygauge.reproduce.verdict import FULL, QUICK
 from tests.test_docs import ROOT
 
 RESULTS = ROOT / "docs" / "results"

@@ -4,8 +4,7 @@ import pytest
 
 from privacygauge.errors import InputError
 from privacygauge.reproduce import Judgement
-from privacygauge.reproduce.result import ReproductionResult, read_result
-from privacygauge.reproduce.verdict import above
+from privacygauge.reproduce.verdict import ReproductionResult, above, read_result
 from tests.reproduce.made_tables import table
 
 JUDGEMENT = Judgement(("first", "second"), (above("it is there", ("first", "x")),))

@@ -6,12 +6,8 @@ import pytest
 from privacygauge.classifier.attack_network import Network
 from privacygauge.classifier.neural import NeuralNasr
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.reproduce import (
-    Effort,
-    song2021_architectures,
-    song2021_calibration,
-    song2021_classifiers,
-)
+from privacygauge.reproduce import Effort, song2021_architectures, song2021_calibration
+from privacygauge.reproduce.song2021 import LOCATION, DataSetting, Side
 from privacygauge.reproduce.song2021_architectures import (
     LARGEST,
     Architecture,
@@ -22,7 +18,13 @@ from privacygauge.reproduce.song2021_architectures import (
 )
 from privacygauge.reproduce.song2021_calibration import (
     BINS,
+    CLASSIFIERS,
     CUTS,
+    REGULARISED,
+    STOPPED,
+    UNDEFENDED,
+    MemberScores,
+    Pair,
     bin_label,
     bin_rows,
     cut_label,
@@ -32,15 +34,6 @@ from privacygauge.reproduce.song2021_calibration import (
     song_fig3,
     song_fig5,
 )
-from privacygauge.reproduce.song2021_classifiers import (
-    CLASSIFIERS,
-    REGULARISED,
-    STOPPED,
-    UNDEFENDED,
-    MemberScores,
-    Pair,
-)
-from privacygauge.reproduce.song2021_settings import LOCATION, DataSetting, Side
 from tests.classifier.made import made_up
 from tests.thorough import THOROUGH
 
@@ -63,8 +56,8 @@ def models(monkeypatch):
         monkeypatch.setattr(module, "setting", lambda wanted, seed: data)
     monkeypatch.setattr(song2021_calibration, "classifiers", made_classifiers)
     monkeypatch.setattr(song2021_calibration, "classifiers", made_classifiers)
-    attacks = {**song2021_classifiers.ATTACKS, "network": NeuralNasr(Network(4, 3))}
-    monkeypatch.setattr(song2021_classifiers, "ATTACKS", attacks)
+    attacks = {**song2021_calibration.ATTACKS, "network": NeuralNasr(Network(4, 3))}
+    monkeypatch.setattr(song2021_calibration, "ATTACKS", attacks)
 
 
 def by_label(table):
@@ -277,7 +270,7 @@ def test_regularised_models_of_figure_12_have_reference_records_of_their_own(mod
 
 def test_models_behind_memguard_keep_their_classes(models, monkeypatch):
     pair = made_pair(0, 2.0)
-    monkeypatch.setattr(song2021_architectures, "_pairs", lambda *_: [pair])
+    monkeypatch.setattr(song2021_architectures, "_pairs", lambda *_, **__: [pair])
     data = song2021_architectures.setting("Texas100", 0)
     (found,) = song2021_architectures._noisy(data, Architecture("relu"), Effort(), 0, 1)
     for before, after in ((pair.target, found.target), (pair.shadow, found.shadow)):
@@ -290,8 +283,8 @@ def test_models_behind_memguard_keep_their_classes(models, monkeypatch):
 def test_the_quick_form_of_figure_3_can_be_made(data_folder, tmp_path, monkeypatch):
     pytest.importorskip("torch")
     if not THOROUGH:
-        monkeypatch.setattr(song2021_classifiers, "QUICK", 4)
-        monkeypatch.setattr(song2021_classifiers, "EARLY", (1, 2, 3))
+        monkeypatch.setattr(song2021_calibration, "QUICK", 4)
+        monkeypatch.setattr(song2021_calibration, "EARLY", (1, 2, 3))
     rows = by_label(song_fig3(Effort(quick=True, run=tmp_path / "song-fig3")))
     right = rows["no defence: accuracy"]
     assert right["on members"].ours.low > right["on others"].ours.high + 0.2

@@ -5,8 +5,9 @@ from privacygauge.classifier.attack_network import Network
 from privacygauge.classifier.defences.by_epoch import Trajectories
 from privacygauge.classifier.neural import NeuralNasr
 from privacygauge.core.estimate import Skipped
-from privacygauge.reproduce import Effort, song2021_classifiers, song2021_training
-from privacygauge.reproduce.song2021_classifiers import (
+from privacygauge.reproduce import Effort, song2021_calibration, song2021_training
+from privacygauge.reproduce.song2021 import LOCATION, DataSetting, Side
+from privacygauge.reproduce.song2021_calibration import (
     ATTACKS,
     CLASSIFIERS,
     EARLY,
@@ -17,7 +18,6 @@ from privacygauge.reproduce.song2021_classifiers import (
     classifiers,
     score_pairs,
 )
-from privacygauge.reproduce.song2021_settings import LOCATION, DataSetting, Side
 from tests.classifier.made import made_up
 
 N = 40
@@ -61,12 +61,12 @@ def test_training_stops_where_it_is_as_accurate_as_the_regularised_model(data, m
     assert told[-1] == (4, 4)
     assert [len(pairs) for pairs in found.values()] == [1, 1, 1]
     levels = {kind: pairs[0].target.values.max() for kind, pairs in found.items()}
-    assert levels == {UNDEFENDED: 1.0 + song2021_classifiers.QUICK, REGULARISED: 4.0, STOPPED: 4.0}
+    assert levels == {UNDEFENDED: 1.0 + song2021_calibration.QUICK, REGULARISED: 4.0, STOPPED: 4.0}
     for pairs in found.values():
         assert pairs[0].shadow.n_in == N
         right = pairs[0].shadow.values.argmax(axis=1) == pairs[0].shadow.labels
         assert right[pairs[0].shadow.member].all()
-    assert asked[0][2] == (*EARLY, song2021_classifiers.QUICK)
+    assert asked[0][2] == (*EARLY, song2021_calibration.QUICK)
     # A regularised model starts where the undefended one does, and learns the same records.
     assert asked[0][1].seeds == asked[2][1].seeds != asked[1][1].seeds
     for number, (trainer, cohort, _) in enumerate(asked):
@@ -97,7 +97,7 @@ def test_where_no_epoch_is_as_accurate_nothing_stopped_early(data, monkeypatch):
 
 def test_scores_are_probabilities_of_the_records_as_they_come(monkeypatch):
     quick = {**ATTACKS, "network": NeuralNasr(Network(8, 30, learning_rate=0.03, batch=50))}
-    monkeypatch.setattr(song2021_classifiers, "ATTACKS", quick)
+    monkeypatch.setattr(song2021_calibration, "ATTACKS", quick)
     pair = Pair(made_up(n=200, leak=2.0), made_up(n=200, leak=2.0, seed=1))
     names = [name for name in ATTACKS if not name.endswith("long")]
     (found,) = score_pairs([pair], 0, names)

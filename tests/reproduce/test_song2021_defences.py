@@ -6,9 +6,9 @@ from privacygauge.classifier.suite import METRICS
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
-from privacygauge.reproduce import Effort, song2021_defences
+from privacygauge.reproduce import Effort, song2021_tables
 from privacygauge.reproduce.song2021 import TABLE_4
-from privacygauge.reproduce.song2021_defences import (
+from privacygauge.reproduce.song2021_tables import (
     AUTHORS,
     MEMGUARD,
     over_fits,
@@ -47,9 +47,9 @@ def test_every_defence_has_a_row_for_every_attack_and_the_papers_numbers_where_i
         "tc_output": (made_up(n=60, leak=2.0), made_up(n=60, leak=2.0, seed=1)),
         "defense_output": (made_up(n=60, leak=1.0), made_up(n=60, leak=1.0, seed=1)),
     }
-    monkeypatch.setattr(song2021_defences, "authors_predictions", given.get)
-    monkeypatch.setattr(song2021_defences, "ATTACKS", tuple(Threshold(x) for x in METRICS))
-    monkeypatch.setattr(song2021_defences, "MemGuard", lambda: MemGuard(network=TINY, steps=5))
+    monkeypatch.setattr(song2021_tables, "authors_predictions", given.get)
+    monkeypatch.setattr(song2021_tables, "ATTACKS", tuple(Threshold(x) for x in METRICS))
+    monkeypatch.setattr(song2021_tables, "MemGuard", lambda: MemGuard(network=TINY, steps=5))
     rows = measured(song_table4_defences(Effort(quick=True)))
     assert len(rows) == 4 * (len(METRICS) + 1)
     for name in METRICS:
@@ -77,8 +77,8 @@ def test_memguard_fools_the_network_it_knows_and_not_who_knows_it(data_folder, m
     if not THOROUGH:  # a smaller network on both sides, and no attack that learns all signals
         network = AttackClassifier(hidden=(64, 32), epochs=30, learning_rate=1e-3)
         attacks = (*(Threshold(x) for x in METRICS), NeuralJia(network))
-        monkeypatch.setattr(song2021_defences, "ATTACKS", attacks)
-        monkeypatch.setattr(song2021_defences, "MemGuard", lambda: MemGuard(network=network))
+        monkeypatch.setattr(song2021_tables, "ATTACKS", attacks)
+        monkeypatch.setattr(song2021_tables, "MemGuard", lambda: MemGuard(network=network))
     rows = {row.label: row.cells for row in song_table4_defences(Effort(quick=True)).rows}
     for name in METRICS:
         # The paper rounds to a tenth of a percent.

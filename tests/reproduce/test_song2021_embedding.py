@@ -11,6 +11,7 @@ from privacygauge.classifier.networks import SONG_MITTAL_2021_RELU
 from privacygauge.classifier.white_box import WhiteBoxSide, WhiteBoxSignals
 from privacygauge.errors import InputError
 from privacygauge.reproduce import Effort, song2021_embedding
+from privacygauge.reproduce.song2021 import LOCATION, DataSetting, Side
 from privacygauge.reproduce.song2021_embedding import (
     HIGH,
     LOW,
@@ -19,7 +20,6 @@ from privacygauge.reproduce.song2021_embedding import (
     kept_class,
     song_fig9,
 )
-from privacygauge.reproduce.song2021_settings import LOCATION, DataSetting, Side
 from privacygauge.reproduce.table import Table
 from tests.thorough import only_thorough, times
 

@@ -14,13 +14,12 @@ from privacygauge.reproduce import (
     reproduction,
     song2021,
     song2021_risk,
-    song2021_settings,
+    song2021_tables,
     song2021_training,
-    song2021_white_box,
 )
 from privacygauge.reproduce.catalogue import judgement
-from privacygauge.reproduce.layouts import data_in_folder
-from privacygauge.reproduce.song2021_settings import LOCATION, PURCHASE, TEXAS, available
+from privacygauge.reproduce.make import data_in_folder
+from privacygauge.reproduce.song2021 import LOCATION, PURCHASE, TEXAS, available
 
 MEMBERS = 100
 CLASSES = 5
@@ -31,14 +30,14 @@ def small(monkeypatch, tmp_path):
     """Fewer members and epochs, and a folder without the stand-in."""
     monkeypatch.setenv("PRIVACYGAUGE_DATA", str(tmp_path / "nothing"))
     members = {PURCHASE: MEMBERS, TEXAS: MEMBERS, LOCATION: MEMBERS}
-    monkeypatch.setattr(song2021_settings, "MEMBERS", members)
+    monkeypatch.setattr(song2021, "MEMBERS", members)
     monkeypatch.setattr(song2021, "EPOCHS", 20)
     monkeypatch.setattr(song2021_risk, "QUICK", 20)
     monkeypatch.setattr(song2021_training, "RECORDED", (1, 5))
     short = replace(song2021_training.NETWORKS, epochs=5)
     monkeypatch.setattr(song2021_training, "NETWORKS", short)
-    short = replace(song2021_white_box.NETWORKS, epochs=20, learning_rate=0.1)
-    monkeypatch.setattr(song2021_white_box, "NETWORKS", short)
+    short = replace(song2021_tables.NETWORKS, epochs=20, learning_rate=0.1)
+    monkeypatch.setattr(song2021_tables, "NETWORKS", short)
     return tmp_path
 
 

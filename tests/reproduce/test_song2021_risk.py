@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from privacygauge.core.estimate import Estimate
-from privacygauge.reproduce import Effort, song2021_risk, song2021_white_box
+from privacygauge.reproduce import Effort, song2021_risk, song2021_tables
 from privacygauge.reproduce.catalogue import judgement
+from privacygauge.reproduce.song2021 import LOCATION
 from privacygauge.reproduce.song2021_risk import (
     song_fig6,
     song_fig8,
@@ -11,7 +12,6 @@ from privacygauge.reproduce.song2021_risk import (
     song_fig11,
     song_table6,
 )
-from privacygauge.reproduce.song2021_settings import LOCATION
 from tests.classifier.made import made_up
 
 CUTS = song2021_risk.CUTS
@@ -33,8 +33,8 @@ def views():
     }
     pairs = [(Side(4, 2.5), Side(5, 2.5)), (Side(6, 2.5), Side(7, 2.5))]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(song2021_white_box, "authors_predictions", given.get)
-        patch.setattr(song2021_white_box, "trained_sides", lambda *_: pairs)
+        patch.setattr(song2021_tables, "authors_predictions", given.get)
+        patch.setattr(song2021_tables, "trained_sides", lambda *_: pairs)
         made = song2021_risk._views(Effort(), LOCATION)
         patch.setattr(song2021_risk, "_views", lambda *_: made)
         yield {view.name: view for view in made}

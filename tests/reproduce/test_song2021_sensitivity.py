@@ -3,9 +3,8 @@ import pytest
 
 from privacygauge.core.estimate import Skipped
 from privacygauge.reproduce import Effort, song2021_risk
-from privacygauge.reproduce.song2021 import TARGET
+from privacygauge.reproduce.song2021 import LOCATION, TARGET, DataSetting, Side
 from privacygauge.reproduce.song2021_risk import _folds, song_fig7
-from privacygauge.reproduce.song2021_settings import LOCATION, DataSetting, Side
 
 
 def test_every_member_is_removed_once():

@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 
 from privacygauge.errors import InputError
-from privacygauge.reproduce import song2021_settings
-from privacygauge.reproduce.song2021_settings import LOCATION, PURCHASE, TEXAS, setting
+from privacygauge.reproduce import song2021
+from privacygauge.reproduce.song2021 import LOCATION, PURCHASE, TEXAS, setting
 
 
 @pytest.fixture
 def small(monkeypatch, tmp_path):
     """Three members a model instead of thousands, and a folder for copies."""
-    monkeypatch.setattr(song2021_settings, "MEMBERS", {PURCHASE: 3, TEXAS: 3, LOCATION: 3})
+    monkeypatch.setattr(song2021, "MEMBERS", {PURCHASE: 3, TEXAS: 3, LOCATION: 3})
     monkeypatch.setenv("PRIVACYGAUGE_DATA", str(tmp_path))
     made = np.arange(20.0)[:, None], np.arange(20) % 4
-    monkeypatch.setattr(song2021_settings, "location30", lambda: made)
+    monkeypatch.setattr(song2021, "location30", lambda: made)
     return tmp_path
 
 

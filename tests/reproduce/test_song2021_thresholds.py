@@ -1,7 +1,7 @@
 import pytest
 
-from privacygauge.reproduce import Effort, song2021_white_box
-from privacygauge.reproduce.song2021_thresholds import SIGNALS, song_table3
+from privacygauge.reproduce import Effort, song2021_tables
+from privacygauge.reproduce.song2021_tables import SIGNALS, song_table3
 from tests.classifier.made import made_up
 from tests.reproduce.made_tables import measured
 
@@ -20,8 +20,8 @@ def table(monkeypatch):
         "defense_output": (made_up(n=300, seed=2), made_up(n=300, seed=3)),
     }
     pairs = [(Side(4, 2.5), Side(5, 2.5)), (Side(6, 2.5), Side(7, 2.5))]
-    monkeypatch.setattr(song2021_white_box, "authors_predictions", given.get)
-    monkeypatch.setattr(song2021_white_box, "trained_sides", lambda *_: pairs)
+    monkeypatch.setattr(song2021_tables, "authors_predictions", given.get)
+    monkeypatch.setattr(song2021_tables, "trained_sides", lambda *_: pairs)
     return song_table3(Effort())
 
 

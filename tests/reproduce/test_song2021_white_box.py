@@ -12,8 +12,8 @@ from privacygauge.classifier.white_box import (
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
-from privacygauge.reproduce import Effort, song2021_white_box
-from privacygauge.reproduce.song2021_white_box import over_pairs, song_table5, trained_sides
+from privacygauge.reproduce import Effort, song2021_tables
+from privacygauge.reproduce.song2021_tables import over_pairs, song_table5, trained_sides
 from tests.classifier.made import logits_labels_member
 from tests.reproduce.made_tables import measured
 from tests.thorough import only_thorough
@@ -36,15 +36,15 @@ def made_side(seed, hidden=3.0, n=160):
 
 
 def test_what_the_gradients_add_is_a_difference_on_the_same_records(monkeypatch):
-    monkeypatch.setattr(song2021_white_box, "ATTACKS", ATTACKS)
-    monkeypatch.setattr(song2021_white_box, "COMPARED", ("modified-entropy", GRADIENT_NORM))
+    monkeypatch.setattr(song2021_tables, "WHITE_BOX_ATTACKS", ATTACKS)
+    monkeypatch.setattr(song2021_tables, "COMPARED", ("modified-entropy", GRADIENT_NORM))
     asked = []
 
     def made(effort, n, data):
         asked.append(n)
         return [(made_side(i), made_side(10 + i)) for i in range(n)]
 
-    monkeypatch.setattr(song2021_white_box, "trained_sides", made)
+    monkeypatch.setattr(song2021_tables, "trained_sides", made)
     rows = measured(song_table5(Effort(quick=True)))
     assert asked == [1]
     for game in ("half known", "shadow model"):
@@ -83,9 +83,9 @@ def test_sides_are_the_members_and_non_members_of_their_models(monkeypatch, data
     from privacygauge.classifier.networks import MLP
 
     small = MLP((8,), "relu")
-    networks = replace(song2021_white_box.NETWORKS, make=small, epochs=1)
-    monkeypatch.setattr(song2021_white_box, "NETWORKS", networks)
-    monkeypatch.setattr(song2021_white_box, "SONG_MITTAL_2021_RELU", small)
+    networks = replace(song2021_tables.NETWORKS, make=small, epochs=1)
+    monkeypatch.setattr(song2021_tables, "NETWORKS", networks)
+    monkeypatch.setattr(song2021_tables, "SONG_MITTAL_2021_RELU", small)
     effort = Effort(run=tmp_path / "song-table5")
     ((target, shadow),) = trained_sides(effort, 1)
     assert len(target.signals) == len(shadow.signals) == 2000

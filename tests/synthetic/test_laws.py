@@ -16,8 +16,7 @@ from privacygauge.evaluate.by_target import TargetScores, mean_auc_of_records
 from privacygauge.runs.plan import Task
 from privacygauge.synthetic.attacks.meta import Forest
 from privacygauge.synthetic.attacks.suite import suite_for_few, suite_for_many
-from privacygauge.synthetic.games.game import Block
-from privacygauge.synthetic.games.games import GAMES, Average, Shared, Specific
+from privacygauge.synthetic.games.games import GAMES, Average, Block, Shared, Specific
 from privacygauge.synthetic.games.releases import Making, Storage
 from privacygauge.synthetic.games.scores import Scoring
 from privacygauge.synthetic.games.setting import Setting, Sizes

@@ -8,14 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
-from privacygauge.synthetic import conditions, queries
-from privacygauge.synthetic.conditions import masks
-from privacygauge.synthetic.queries import all_query_counts, some_query_counts
-from privacygauge.synthetic.queries_large import (
+from privacygauge.synthetic import queries
+from privacygauge.synthetic.queries import (
+    all_query_counts,
     bitmap_query_counts,
     bitmaps,
     bits_of,
+    masks,
     sampled_subsets,
+    some_query_counts,
 )
 
 DTYPES = (np.float64, np.float32, np.int64, np.int16, np.uint8, np.bool_)
@@ -119,7 +120,7 @@ def test_the_size_of_a_block_changes_nothing(case, size):
     whole = all_query_counts(sets, n_features)
     taken = some_query_counts(sets, [0], n_features)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(conditions, "BLOCK", size)
+        patch.setattr(queries, "BLOCK", size)
         assert np.array_equal(all_query_counts(sets, n_features), whole)
         assert np.array_equal(some_query_counts(sets, [0], n_features), taken)
 
@@ -135,7 +136,7 @@ def test_the_size_of_a_block_changes_no_mask_and_no_bitmap(table, size):
 
     whole = found()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(conditions, "BLOCK", size)
+        patch.setattr(queries, "BLOCK", size)
         assert found() == whole
 
 

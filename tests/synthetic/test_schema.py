@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
 from privacygauge.synthetic.frames import read_schema, read_table
-from privacygauge.synthetic.schema import Column, Schema
-from privacygauge.synthetic.table import Table, column_advice
+from privacygauge.synthetic.table import Column, Schema, Table, column_advice
 from tests.thorough import times
 
 

@@ -8,8 +8,13 @@ from scipy.stats import binomtest
 from privacygauge.errors import InputError
 from privacygauge.synthetic.distance import Minkowski
 from privacygauge.synthetic.frames import read_table
-from privacygauge.synthetic.selection import LogLikelihood, Random, RareValue, Vulnerable
-from privacygauge.synthetic.vulnerability import vulnerability_scores
+from privacygauge.synthetic.selection import (
+    LogLikelihood,
+    Random,
+    RareValue,
+    Vulnerable,
+    vulnerability_scores,
+)
 from tests.synthetic.made_tables import table_of
 
 SELECTORS = (Random(), RareValue(), LogLikelihood(), Vulnerable(), Vulnerable(3, Minkowski(1)))

@@ -13,9 +13,14 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.generator import BayNet, Marginals, Silence
-from privacygauge.synthetic.utility import utility
-from privacygauge.synthetic.utility.learning import compare_learning, possible_labels
-from privacygauge.synthetic.utility.summary import associations, column_sets, marginal_distances
+from privacygauge.synthetic.utility import (
+    associations,
+    column_sets,
+    compare_learning,
+    marginal_distances,
+    possible_labels,
+    utility,
+)
 from tests.synthetic.made_tables import table_of
 from tests.synthetic.released.made_released import people
 

@@ -200,7 +200,7 @@ def audit_canaries(asked: MeasureRequest, work: Work) -> CanaryAudit:
     import numpy as np
 
     from privacygauge.language.canaries import canary_losses, read_canaries
-    from privacygauge.language.compared import check_one_kind, compared_models, load_either
+    from privacygauge.language.text_energies import check_one_kind, compared_models, load_either
     from privacygauge.runs.results import file_hashes
 
     made = read_canaries(asked.canaries)

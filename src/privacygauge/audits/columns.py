@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from privacygauge.audits.asking import Request, argument, asks
 
 if TYPE_CHECKING:
-    from privacygauge.synthetic.schema import Schema
+    from privacygauge.synthetic.table import Schema
 
 COLUMNS = "Columns"
 """Heading of options about the kinds of columns."""

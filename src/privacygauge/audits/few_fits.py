@@ -48,9 +48,8 @@ from privacygauge.synthetic.games.few_fits import Untaught, canaries_guessed, fi
 from privacygauge.synthetic.games.releases import Making
 from privacygauge.synthetic.games.setting import Sizes
 from privacygauge.synthetic.generators.named import as_generator
-from privacygauge.synthetic.schema import Schema
 from privacygauge.synthetic.selection import TargetsAsked
-from privacygauge.synthetic.table import column_advice, require_moderate
+from privacygauge.synthetic.table import Schema, column_advice, require_moderate
 
 _PLAYED = (
     "In each fit a fair coin of its own decides for every canary whether it is among the records "

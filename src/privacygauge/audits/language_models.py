@@ -11,7 +11,7 @@ from privacygauge.audits.asking import Request, Role, asks, option
 if TYPE_CHECKING:
     from privacygauge.audits.work import Work
     from privacygauge.language.conversations import Trained
-    from privacygauge.language.precision import Precision
+    from privacygauge.language.loading import Precision
     from privacygauge.language.text_files import Columns
     from privacygauge.runs.store import Run
 

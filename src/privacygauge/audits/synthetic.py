@@ -314,8 +314,8 @@ def _learnt_from(
 ) -> tuple[Generator, object, dict[str, Any]]:
     """Return a generator, its training table, and the settings of columns and rows."""
     from privacygauge.synthetic.frames import column_named, read_frame
+    from privacygauge.synthetic.generators.named import written_generator
     from privacygauge.synthetic.generators.of_tables import over, takes_tables
-    from privacygauge.synthetic.generators.written import written_generator
     from privacygauge.synthetic.related import Related
 
     generator = written_generator(name, work.read)

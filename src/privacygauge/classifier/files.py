@@ -23,7 +23,7 @@ from privacygauge.classifier.pool import Pool, pool_of
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.core import checks
 from privacygauge.core.memory import bytes_text
-from privacygauge.datasets.bounds import SMALL
+from privacygauge.datasets.archives import SMALL
 from privacygauge.datasets.reading import FrameLike, read_content
 from privacygauge.errors import InputError
 from privacygauge.runs.results import write_results

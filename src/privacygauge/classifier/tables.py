@@ -15,9 +15,9 @@ from privacygauge.classifier.forms import CATEGORIES, IMAGES, NUMBERS, ROWS
 from privacygauge.classifier.held import Held, RecordNumbers, is_frame, take_records
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import LARGEST, Bools, Floats, Ints
-from privacygauge.datasets.arrays import Content
-from privacygauge.datasets.dates import days_of
+from privacygauge.datasets.archives import Content
 from privacygauge.datasets.images import image_files, read_images
+from privacygauge.datasets.parsing import days_of
 from privacygauge.datasets.reading import plain_array, read_content
 from privacygauge.errors import InputError
 

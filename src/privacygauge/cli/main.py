@@ -14,7 +14,7 @@ from typer.exceptions import Abort, TyperException
 
 from privacygauge.audits import canaries as of_canaries
 from privacygauge.audits.asking import HelpGroup
-from privacygauge.audits.language import reference, split
+from privacygauge.audits.language import preparation
 from privacygauge.audits.language.asks import COMMAND as LANGUAGE
 from privacygauge.cli import serve
 from privacygauge.cli.command import add, add_other, add_to_itself
@@ -53,12 +53,18 @@ language = typer.Typer(name=LANGUAGE.name)
 add_to_itself(language, LANGUAGE)
 add_other(
     language,
-    reference.NAME,
-    request=reference.ReferenceRequest,
-    play=reference.play,
-    text=reference.HELP,
+    preparation.TRAIN_REFERENCE,
+    request=preparation.ReferenceRequest,
+    play=preparation.play_reference,
+    text=preparation.TRAINING_HELP,
 )
-add_other(language, split.NAME, request=split.SplitRequest, play=split.play, text=split.HELP)
+add_other(
+    language,
+    preparation.SPLIT,
+    request=preparation.SplitRequest,
+    play=preparation.play_split,
+    text=preparation.SPLIT_HELP,
+)
 
 canaries = typer.Typer(help="Make canaries for a training, and measure them after it.")
 """`privacygauge language canaries`."""

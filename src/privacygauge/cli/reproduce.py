@@ -15,8 +15,8 @@ from privacygauge.runs.folder import kept_or_scratch, require_local
 from privacygauge.runs.results import require_free
 
 if TYPE_CHECKING:
-    from privacygauge.reproduce.result import ReproductionResult
     from privacygauge.reproduce.table import Effort
+    from privacygauge.reproduce.verdict import ReproductionResult
 
 ALL = "all"
 """In place of a name: every reproduction, one after the other."""
@@ -136,7 +136,7 @@ def _all(effort: Effort, out: Path | None, json: str | None, quiet: bool) -> Non
 def _print(result: ReproductionResult) -> None:
     from privacygauge.cli.output import emit_rows
     from privacygauge.reproduce.catalogue import deviations_of, judgement
-    from privacygauge.reproduce.result import cell_row, claim_row, judged_lines
+    from privacygauge.reproduce.verdict import cell_row, claim_row, judged_lines
 
     table = result.table
     judged = judgement(result.table.name, result.form, result.data)

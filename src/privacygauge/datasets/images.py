@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.core.checks import Floats, Ints
-from privacygauge.datasets.bounds import check_size
+from privacygauge.datasets.archives import check_size
 from privacygauge.errors import InputError
 
 

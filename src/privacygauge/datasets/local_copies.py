@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
-from privacygauge.datasets.arrays import read_npz
-from privacygauge.datasets.bounds import check_size, read_unpacked
+from privacygauge.datasets.archives import check_size, read_npz, read_unpacked
 from privacygauge.errors import InputError
 from privacygauge.runs.atomic import check_writable, write_all
 

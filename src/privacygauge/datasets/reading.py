@@ -17,12 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.core import checks
-from privacygauge.datasets import arrays, parquet
-from privacygauge.datasets.amounts import amounts_of
-from privacygauge.datasets.arrays import Content
-from privacygauge.datasets.bounds import check_size, require_once
-from privacygauge.datasets.dates import days_of
+from privacygauge.datasets import archives
+from privacygauge.datasets.archives import Content, check_size, require_once
 from privacygauge.datasets.local_copies import content_of
+from privacygauge.datasets.parsing import amounts_of, days_of
 from privacygauge.errors import InputError
 from privacygauge.runs.folder import copy_object, place_text, scratch, url_of
 
@@ -111,7 +109,7 @@ def read_content(
         if name.endswith(LINES):
             return _of_lines(path, what)
         return (
-            arrays.read_npz(path)
+            archives.read_npz(path)
             if name.endswith(".npz")
             else _read_table(path, separator, {name for name in names if name is not None})
         )
@@ -236,7 +234,7 @@ def read_array(path: Path, what: str) -> NDArray[Any]:
         One line: the file, what is wrong, and the way out.
     """
     with _readable(path, what):
-        return arrays.read_npy(path, what)
+        return archives.read_npy(path, what)
 
 
 def read_text(path: Path, what: str) -> str:
@@ -414,10 +412,10 @@ def _read_table(path: Path, separator: str | None, names: Collection[str]) -> pd
         read = read.assign(**columns)
         return read if found == "," else _with_decimal_commas(read, names)
     try:
-        frame: pd.DataFrame = parquet.read_columns(path).to_pandas()
+        frame: pd.DataFrame = archives.read_parquet(path).to_pandas()
     except (InputError, PermissionError):
         raise
-    except parquet.DAMAGE as error:
+    except archives.PARQUET_DAMAGE as error:
         reason = _first_line(error)
         raise InputError(f"{path} is damaged or no parquet file ({reason})") from error
     return frame

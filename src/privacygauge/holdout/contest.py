@@ -16,7 +16,7 @@ from privacygauge.core import checks, seeds
 from privacygauge.core.estimate import Estimate
 from privacygauge.core.seeds import stream
 from privacygauge.core.versions import own_version, versions
-from privacygauge.datasets.arrays import Content
+from privacygauge.datasets.archives import Content
 from privacygauge.datasets.reading import read_array, read_content
 from privacygauge.errors import InputError
 from privacygauge.holdout.analysts import Analyst, Play, Trials, play

@@ -17,8 +17,7 @@ from transformers import Trainer, TrainerCallback
 
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.predictions import audit_classifier
-from privacygauge.audits.language.models import audit_causal, audit_masked
-from privacygauge.audits.language.play import LanguageAudit
+from privacygauge.audits.language.play import LanguageAudit, audit_causal, audit_masked
 from privacygauge.classifier.predictions import predictions
 from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
@@ -29,10 +28,10 @@ from privacygauge.evaluate.exposure import CanaryFindings, canary_findings
 from privacygauge.hooks.audited import dealt
 from privacygauge.hooks.canaries import Canaries
 from privacygauge.language.canaries import random_texts
-from privacygauge.language.coins import FILE, Coins, digest, read_coins, write_sides
 from privacygauge.language.likelihoods import token_log_probabilities
 from privacygauge.language.loading import kind_of, quiet_transformers, weights_sha256
 from privacygauge.language.model import load_causal, load_masked
+from privacygauge.language.splitting import FILE, Coins, digest, read_coins, write_sides
 from privacygauge.language.text_files import TextRecords
 from privacygauge.language.texts import Texts
 from privacygauge.language.trained import tokens_of_training

@@ -23,9 +23,8 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate import roc
 from privacygauge.evaluate.both_sides import BothSides, both_sides
 from privacygauge.evaluate.detectable import smallest_auc
-from privacygauge.language.near_copies import components, connected_rows
 from privacygauge.language.text_files import Columns, TextRecordsLike, sides_of
-from privacygauge.language.texts import plain_texts
+from privacygauge.language.texts import components, connected_rows, plain_texts
 from privacygauge.runs.execute import Progress
 
 if TYPE_CHECKING:

@@ -26,13 +26,12 @@ from privacygauge.evaluate.played import Records
 from privacygauge.evaluate.questions import Detectable, Questions
 from privacygauge.evaluate.tail import Tail, smallest_tail, tail
 from privacygauge.language.attacks import signal, signals_by_name
-from privacygauge.language.coins import Coins
 from privacygauge.language.comparisons import BY_LENGTH, FEWEST_TEXTS, length_calibrated
 from privacygauge.language.controls import Controls, controls_of, unlearnt
-from privacygauge.language.lengths import MOSTLY, unlike_units
-from privacygauge.language.lengths import text_lengths as known_lengths
-from privacygauge.language.patients import sizes_differ
+from privacygauge.language.patients import MOSTLY, sizes_differ, unlike_units
+from privacygauge.language.patients import text_lengths as known_lengths
 from privacygauge.language.scores import LOSS, REFERENCE, TextScores
+from privacygauge.language.splitting import Coins
 from privacygauge.language.texts import Texts
 from privacygauge.language.token_signals import LEARNED
 from privacygauge.language.units import (

@@ -11,10 +11,9 @@ import numpy as np
 
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
-from privacygauge.language.batches import causal_scored
-from privacygauge.language.energies import Energies
+from privacygauge.language.energies import Energies, MaskPlan
+from privacygauge.language.forward_pass import causal_scored
 from privacygauge.language.likelihoods import first_unit, read_texts
-from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import CausalModel, Model
 from privacygauge.language.store import AnswerStore, distinct_texts, energies_from, stored_answers
 from privacygauge.language.text_files import Side

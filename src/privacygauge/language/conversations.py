@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from privacygauge.errors import InputError
-from privacygauge.language.tokenizer import Tokenizer
+from privacygauge.language.tokens import Tokenizer
 from privacygauge.language.trained import Stretches, TrainedText
 
 Trained = Literal["answers", "all"]

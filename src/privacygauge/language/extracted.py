@@ -16,18 +16,19 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.both_sides import BothSides, both_sides
 from privacygauge.evaluate.rates import proportion
 from privacygauge.language.controls import unlearnt
+from privacygauge.language.energies import Unit
 from privacygauge.language.extraction import (
     LEAST,
     Suffixes,
     SuffixLikelihoods,
     Writing,
+    kept_edits,
+    kept_written,
     long_enough,
     suffixes_of,
     tries_needed,
 )
-from privacygauge.language.extraction_answers import kept_edits, kept_written
 from privacygauge.language.filling import KINDS, Span, by_identifier, hidden, identifiers
-from privacygauge.language.masks import Unit
 from privacygauge.language.model import CausalModel, MaskedModel, Model
 from privacygauge.language.patients import even_sizes, whole_patients
 from privacygauge.language.scores import TextScores

@@ -15,8 +15,7 @@ from privacygauge.language.extraction import Suffixes
 from privacygauge.language.model import MaskedModel
 from privacygauge.language.scores import TextScores
 from privacygauge.language.texts import texts_of_rows
-from privacygauge.language.tokenizer import EncodedText
-from privacygauge.language.tokens import Tokens
+from privacygauge.language.tokens import EncodedText, Tokens
 
 KINDS = ("own", "e-mail", "iban", "date", "phone", "code", "number", "name")
 """Kinds of identifiers, in the order of the search: a stretch found as one kind is not searched for
@@ -162,7 +161,8 @@ def _names(text: str) -> Iterator[tuple[int, int]]:
         yield match.span()
     span = None
     for match in _WORD.finditer(text):
-        word, before = match.group(), text[max(0, match.start() - 8) : match.start()]
+        word = match.group()
+        before = text[max(0, match.start() - 8) : match.start()]
         begins = _BEGINS.search(before) and not before.rstrip(". ").endswith(_TITLES)
         capital = word[0].isupper() and any(letter.islower() for letter in word)
         # Two capitalised words at the beginning of a sentence are a name, a single one is none.

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from privacygauge.errors import InputError
-from privacygauge.language.heads import causal_head, head_of
-from privacygauge.language.loading import kind_of
+from privacygauge.language.forward_pass import causal_head, head_of
+from privacygauge.language.loading import Precision, kind_of, stored_as
 from privacygauge.language.model import (
     CausalModel,
     MaskedModel,
@@ -19,8 +19,7 @@ from privacygauge.language.model import (
     fitting,
     limit_of,
 )
-from privacygauge.language.precision import Precision, stored_as
-from privacygauge.language.tokenizer import tokenizer_of
+from privacygauge.language.tokens import tokenizer_of
 from privacygauge.language.windows import WHOLE, Windows
 
 if TYPE_CHECKING:

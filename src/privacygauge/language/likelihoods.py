@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from privacygauge.errors import InputError
-from privacygauge.language.batches import ScoredPositions, causal_scored, masked_scored
-from privacygauge.language.endpoint_answers import endpoint_energies
-from privacygauge.language.endpoints import AnyModel, EndpointModel
-from privacygauge.language.energies import Energies
-from privacygauge.language.masks import MaskPlan, Unit
+from privacygauge.language.endpoints import AnyModel, EndpointModel, endpoint_energies
+from privacygauge.language.energies import Energies, MaskPlan, Unit
+from privacygauge.language.forward_pass import ScoredPositions, causal_scored, masked_scored
 from privacygauge.language.model import MaskedModel, Model
 from privacygauge.language.store import AnswerStore, distinct_texts, energies_from, stored_answers
 from privacygauge.language.tokens import Tokens, tokens_of

@@ -13,27 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.errors import InputError
-from privacygauge.language.batches import Batch
-from privacygauge.language.heads import Head, causal_head, head_of
+from privacygauge.language.forward_pass import Batch, Head, causal_head, head_of
 from privacygauge.language.loading import (
-    add_adapter,
-    has_language_model_inside,
-    model_settings,
-    most_tokens,
-    parts_of,
-    read_module,
-    sha256_of,
-)
-from privacygauge.language.precision import (
     Asked,
     Precision,
+    add_adapter,
     check_precision,
+    has_language_model_inside,
     loading_options,
+    model_settings,
+    most_tokens,
     move_to_device,
+    parts_of,
+    read_module,
     settle_precision,
+    sha256_of,
     widen_weights,
 )
-from privacygauge.language.tokenizer import Tokenizer, read_tokenizer
+from privacygauge.language.tokens import Tokenizer, read_tokenizer
 from privacygauge.language.windows import WHOLE, Windows
 
 Floats32 = NDArray[np.float32]

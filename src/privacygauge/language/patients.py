@@ -1,8 +1,13 @@
-"""From samples to patients: one row per person, compared on equally many texts."""
+"""From samples to patients: one row per person, compared on as many texts of the same lengths."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+from typing import Literal
+
 import numpy as np
+from scipy.stats import linregress
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
@@ -242,3 +247,270 @@ def _note(size: Ints, kept: Ints, member: Bools, population: Bools, what: str) -
         f"Patients have unequal numbers of {what}, in the median {have}: they are compared on "
         f"equally many, drawn at random (on average {count})."
     )
+
+
+# Lengths of texts: known without a model, hence no evidence; texts are compared at equal lengths.
+#
+# The energy of a text is a mean over its tokens; it varies more where they are few, and long
+# texts are easier for every model.
+
+ALIKE = 0.9
+"""Level of the test of equal lengths: lower than usual, so that fewer differences are left; one in
+ten honest audits leaves out a few texts for nothing."""
+STEP = 0.1
+"""Width of a bin of log length: texts within a tenth of each other count as equally long."""
+ENOUGH = 0.2
+"""Share of either side that must be left after matching."""
+MOSTLY = 0.5
+"""Share of a side that has copies on the other; above it, too little of the side is left to
+compare."""
+FEWEST = 10
+"""Fewest texts of either side after matching."""
+
+_HIGHEST = 25.0
+"""Nats per token: no model gives the typical text of a file a higher energy; a uniform guess among
+250,000 tokens has 12."""
+_TIMES = 5.0
+"""Largest ratio between energies of the same unit, of two models or of two sides."""
+_SUM = 0.5
+"""Threshold for the slope of log energy on log length: near 1 for sums, near 0 for means."""
+
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, eq=False)
+class Lengths:
+    """Lengths of the judged texts, and the selection that is compared."""
+
+    length: Ints
+    """(n,) Tokens of each sample; words where tokens are not known."""
+    unlike: bool
+    """True where the lengths of members and non-members differ."""
+    kept: Bools
+    """(n,) True for the samples compared, population included: equal shares of each length on both
+    sides."""
+    overlap: bool
+    """True where enough texts are left for the comparison."""
+
+
+def text_lengths(scores: TextScores) -> Ints | None:
+    """Return the length of each sample, (n,), in tokens or in words; None if unknown."""
+    if scores.length is not None:
+        return scores.length
+    if scores.text is None:
+        return None
+    return np.array([max(1, len(_WORD.findall(text))) for text in scores.text], np.int64)
+
+
+def compared_lengths(scores: TextScores, rng: np.random.Generator) -> Lengths | None:
+    """Select samples so that members and non-members are equally long.
+
+    Parameters
+    ----------
+    scores : TextScores
+    rng : numpy.random.Generator
+        Draws the samples left out; neither the order of the rows nor any score matters.
+
+    Returns
+    -------
+    Lengths or None
+        All samples where lengths do not differ. None where they are not known.
+
+    Notes
+    -----
+    Texts fall in bins by length, a tenth in the logarithm wide. In every bin samples are left out
+    at random until the ratio of members to non-members is the same everywhere; the ratio is the one
+    that minimises the variance of a difference of means. Given the lengths, the choice does not
+    depend on the models' answers, so that without a leak both sides are exchangeable.
+    """
+    length = text_lengths(scores)
+    if length is None:
+        return None
+    sides = (scores.member, scores.nonmember)
+    everything = np.ones(len(scores), np.bool_)
+    if not sizes_differ(length[sides[0]], length[sides[1]], ALIKE):
+        return Lengths(length, False, everything, True)
+    bins = np.floor(np.log(np.maximum(length, 1)) / STEP).astype(np.int64)
+    bins -= bins.min()
+    n_bins = int(bins.max()) + 1
+    inside, outside = (np.bincount(bins[side], minlength=n_bins) for side in sides)
+    ratio = _ratio(inside, outside)
+    # By id: which texts stay does not depend on the order of the rows.
+    place = np.empty(len(scores))
+    place[np.argsort(np.array(scores.sample, np.object_))] = rng.random(len(scores))
+    kept = everything.copy()
+    for side, most in zip(
+        sides,
+        (np.minimum(inside, ratio * outside), np.minimum(outside, inside / ratio)),
+        strict=True,
+    ):
+        kept[side] = _draw_per_bin(bins[side], most, place[side], rng)
+    left = [int(np.count_nonzero(kept & side)) for side in sides]
+    share = min(left[i] / np.count_nonzero(sides[i]) for i in range(2))
+    enough = bool(min(left) >= FEWEST and share >= ENOUGH)
+    return Lengths(length, True, kept, enough)
+
+
+def comparable(scores: TextScores, rng: np.random.Generator) -> tuple[TextScores, tuple[str, ...]]:
+    """Return the samples that can be compared, and the reasons that forbid any comparison.
+
+    Parameters
+    ----------
+    scores : TextScores
+    rng : numpy.random.Generator
+        Draws the samples left out.
+
+    Returns
+    -------
+    scores : TextScores
+        Members and non-members of equal lengths; all where too few would be left.
+    apart : tuple of str
+        Reasons, for `Controls.apart`.
+    """
+    apart = ("copies",) if scores.crossed > MOSTLY else ()
+    if unlike_units(scores) == "sides":
+        apart = (*apart, "units")
+    found = compared_lengths(scores, rng)
+    if found is None or not found.unlike:
+        return scores, apart
+    if not found.overlap:
+        everything = np.ones(len(scores), np.bool_)
+        return scores.take(everything, note_on(found, scores)), (*apart, "lengths")
+    return scores.take(found.kept, note_on(found, scores)), apart
+
+
+def unlike_units(scores: TextScores) -> Literal["sides", "models"] | None:
+    """Return where some energies are sums over a text's tokens and others means.
+
+    Returns
+    -------
+    {"sides", "models"} or None
+        ``sides`` where members and non-members differ in that; ``models`` where target and
+        reference do, on both sides alike; None where nothing shows it.
+
+    Notes
+    -----
+    Sums grow with the length of a text, and means do not: the slope of log energy on log length is
+    near 1 or near 0. Where lengths are unknown, or too similar, energies are sums if they are above
+    the largest possible mean, and far above those of the other model, or of the other side where
+    there is only one model. A model that has memorised its members is not taken for one of another
+    unit.
+    """
+    energies = {"target": scores.energy_target, "reference": scores.energy_reference}
+    length = text_lengths(scores)
+    cells = {
+        (name, side): _cell(energy[rows], None if length is None else length[rows])
+        for name, energy in energies.items()
+        if energy is not None
+        for side, rows in (("in", scores.member), ("out", scores.nonmember))
+    }
+    inside = cells["target", "in"]
+    outside = cells["target", "out"]
+    if scores.energy_reference is None:
+        above = _sizes_differ(outside, inside) or _sizes_differ(inside, outside)
+        return "sides" if above or _slopes_differ(inside, outside) else None
+    others = cells["reference", "in"], cells["reference", "out"]
+    if (
+        _slopes_differ(inside, outside)
+        or _slopes_differ(*others)
+        or _sizes_differ(*others)
+        or _sizes_differ(*others[::-1])
+    ):
+        return "sides"
+    of_members = _slopes_differ(inside, others[0]) or _sizes_differ(inside, others[0])
+    of_others = (
+        _slopes_differ(outside, others[1])
+        or _sizes_differ(outside, others[1])
+        or _sizes_differ(others[1], outside)
+    )
+    if of_others:
+        alike = of_members or _sizes_differ(others[0], inside)
+        return "models" if alike else "sides"
+    return "sides" if of_members else None
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """Energies of one side under one model."""
+
+    median: float
+    """Median energy, in its own unit."""
+    summed: bool | None
+    """True where energies grow with length as sums do; None where that cannot be told."""
+    tokens: float | None
+    """Median length; None where unknown."""
+
+
+def _cell(energy: Floats, length: Ints | None) -> _Cell:
+    median = float(np.median(energy))
+    if length is None:
+        return _Cell(median, None, None)
+    tokens = float(np.median(length))
+    if len(energy) < FEWEST or length.min() == length.max():
+        return _Cell(median, None, tokens)
+    floor = max(median / 1e3, np.finfo(np.float64).tiny)
+    found = linregress(np.log(length), np.log(np.maximum(energy, floor)))
+    summed = None
+    if abs(found.slope - _SUM) > 2 * found.stderr:
+        summed = bool(found.slope > _SUM)
+    return _Cell(median, summed, tokens)
+
+
+def _slopes_differ(first: _Cell, second: _Cell) -> bool:
+    """Return whether the slopes show that one is of sums and the other of means."""
+    return None not in (first.summed, second.summed) and first.summed != second.summed
+
+
+def _sizes_differ(high: _Cell, low: _Cell) -> bool:
+    """Return whether the sizes show that one is of sums and the other of means."""
+    if high.summed is False or (low.summed is not None and high.summed is not None):
+        return False
+    if low.summed or high.median <= _HIGHEST or high.median <= _TIMES * low.median:
+        return False
+    if low.tokens is None:
+        return True
+    # As sums, these would be like the others.
+    return 1 / _TIMES < low.median * low.tokens / high.median < _TIMES
+
+
+def note_on(found: Lengths, scores: TextScores) -> str:
+    """Return a note for the reader on lengths that differ."""
+    sides = {"members": scores.member, "non-members": scores.nonmember}
+    median = {name: float(np.median(found.length[side])) for name, side in sides.items()}
+    of = "tokens" if scores.length is not None else "words"
+    told = (
+        f"Members and non-members are unequally long ({median['members']:g} and "
+        f"{median['non-members']:g} {of} in the median), which is known without the model"
+    )
+    if not found.overlap:
+        return f"{told}, and too few are equally long to compare them."
+    left = [int(np.count_nonzero(found.kept & side)) for side in sides.values()]
+    return (
+        f"{told}: {left[0]:,} members and {left[1]:,} non-members of equal lengths, drawn at "
+        "random, are compared."
+    )
+
+
+def _ratio(inside: Ints, outside: Ints) -> float:
+    """Return the ratio of members to non-members, the same in every bin, that leaves most."""
+    both = (inside > 0) & (outside > 0)
+    tried = np.unique(np.append(inside[both] / outside[both], inside.sum() / outside.sum()))
+
+    def left(ratio: float) -> float:
+        return float(np.minimum(inside, ratio * outside).sum())
+
+    # With a ratio of r, n members face n / r others: the variance is that of n / (1 + r).
+    worth = [left(ratio) / (1 + ratio) for ratio in tried]
+    return float(tried[int(np.argmax(worth))])
+
+
+def _draw_per_bin(bins: Ints, most: Floats, place: Floats, rng: np.random.Generator) -> Bools:
+    """Draw the rows that stay, (m,): in each bin `most` of them, fractions at random."""
+    number = np.floor(most + rng.random(len(most)) * (most % 1 > 0)).astype(np.int64)
+    order = np.lexsort((place, bins))
+    begin = np.cumsum(np.bincount(bins, minlength=len(most))) - np.bincount(
+        bins, minlength=len(most)
+    )
+    stays = np.empty(len(bins), np.bool_)
+    stays[order] = np.arange(len(order)) - begin[bins[order]] < number[bins[order]]
+    return stays

@@ -17,9 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core.checks import Ints
 from privacygauge.core.versions import own_version, versions
-from privacygauge.language.batches import ScoredPositions, batch_of, pass_groups
-from privacygauge.language.energies import Energies
-from privacygauge.language.masks import Unit
+from privacygauge.language.energies import Energies, Unit
+from privacygauge.language.forward_pass import ScoredPositions, batch_of, pass_groups
 from privacygauge.language.model import Floats32, Model, vocabulary_size
 from privacygauge.language.tokens import Tokens
 from privacygauge.language.windows import WindowedTexts, whole

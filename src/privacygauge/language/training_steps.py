@@ -14,8 +14,8 @@ import numpy as np
 from privacygauge.core.checks import Bools, Ints, short_list
 from privacygauge.core.seeds import non_negative, stream
 from privacygauge.errors import InputError
-from privacygauge.language.heads import Head, head_of
-from privacygauge.language.precision import Precision, move_to_device
+from privacygauge.language.forward_pass import Head, head_of
+from privacygauge.language.loading import Precision, move_to_device
 from privacygauge.language.tokens import Tokens
 from privacygauge.runs.atomic import check_writable, write_all
 

@@ -8,17 +8,16 @@ from pathlib import Path
 import numpy as np
 
 from privacygauge.evaluate.unlearning import Unlearning, measure_unlearning
-from privacygauge.language.compared import check_one_kind, load_either, with_chat
 from privacygauge.language.likelihoods import pair_log_probabilities, token_log_probabilities
 from privacygauge.language.model import Model
-from privacygauge.language.near_copies import components, connected_rows
+from privacygauge.language.text_energies import check_one_kind, load_either, with_chat
 from privacygauge.language.text_files import (
     Columns,
     TextRecordsLike,
     different_parts,
     sides_of,
 )
-from privacygauge.language.texts import plain_texts
+from privacygauge.language.texts import components, connected_rows, plain_texts
 
 
 def audit_unlearning(

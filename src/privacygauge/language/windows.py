@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from privacygauge.core.checks import Bools, Ints, frozen
 from privacygauge.errors import InputError
-from privacygauge.language.batches import ScoredPositions
+from privacygauge.language.forward_pass import ScoredPositions
 from privacygauge.language.tokens import Tokens
 
 Floats32 = NDArray[np.float32]

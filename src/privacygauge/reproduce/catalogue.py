@@ -13,34 +13,28 @@ from privacygauge.reproduce import (
     long2017,
     long2017_figures,
     long2017_items,
-    long2017_stability,
     meeus2023,
-    meeus2023_items,
     mireshghallah2022,
     mireshghallah2022_figures,
     mireshghallah2022_items,
     song2021,
     song2021_architectures,
     song2021_calibration,
-    song2021_defences,
     song2021_embedding,
     song2021_items,
-    song2021_protocol,
     song2021_risk,
-    song2021_thresholds,
+    song2021_tables,
     song2021_training,
-    song2021_white_box,
 )
 from privacygauge.reproduce.item import Entry, Item, deviations, item_title
-from privacygauge.reproduce.result import FULL, QUICK
 from privacygauge.reproduce.table import Reproduction
-from privacygauge.reproduce.verdict import Judgement
+from privacygauge.reproduce.verdict import FULL, QUICK, Judgement
 
 _MADE = {
     "Long et al. (2017)": (
         ("long-table1", "three attacks", long2017.long_table1),
         ("long-table2", "models and data", long2017.long_table2),
-        ("long-table3", "training stability", long2017_stability.long_table3),
+        ("long-table3", "training stability", long2017.long_table3),
         (
             "long-fig1",
             "three attacks, record by record",
@@ -93,10 +87,10 @@ _MADE = {
     ),
     "Song & Mittal (2021)": (
         ("song-table2", "early stopping", song2021_training.song_table2),
-        ("song-table3", "thresholds", song2021_thresholds.song_table3),
+        ("song-table3", "thresholds", song2021_tables.song_table3),
         ("song-table4", "Location30", song2021.song_table4),
-        ("song-table4-defences", "Location30 defended", song2021_defences.song_table4_defences),
-        ("song-table5", "white box", song2021_white_box.song_table5),
+        ("song-table4-defences", "Location30 defended", song2021_tables.song_table4_defences),
+        ("song-table5", "white box", song2021_tables.song_table5),
         ("song-table6", "risk thresholds", song2021_risk.song_table6),
         ("song-fig2", "accuracy by epoch", song2021_training.song_fig2),
         (
@@ -154,7 +148,7 @@ REPRODUCTIONS: tuple[Reproduction, ...] = tuple(
 
 _PAPERS = (
     long2017_items,
-    meeus2023_items,
+    meeus2023,
     mireshghallah2022_items,
     song2021_items,
     feldman2019_items,
@@ -171,9 +165,9 @@ JUDGEMENTS: Mapping[str, Judgement] = {
 
 PROTOCOLS: Mapping[str, tuple[Entry, ...]] = {
     long2017_items.PAPER: long2017_items.ENTRIES,
-    meeus2023_items.PAPER: meeus2023_items.ENTRIES,
+    meeus2023.PAPER: meeus2023.ENTRIES,
     mireshghallah2022_items.PAPER: mireshghallah2022_items.ENTRIES,
-    song2021_items.PAPER: song2021_protocol.ENTRIES,
+    song2021_items.PAPER: song2021_items.ENTRIES,
     feldman2019.PAPER: feldman2019_items.ENTRIES,
 }
 """Paper to every setting that it states, and ours."""

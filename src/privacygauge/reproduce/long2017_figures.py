@@ -28,7 +28,7 @@ from privacygauge.classifier.targeted import Distance
 from privacygauge.core import seeds
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.datasets.adult import adult, adult_binary
+from privacygauge.datasets.public import adult, adult_binary
 from privacygauge.evaluate.correlation import correlation
 from privacygauge.evaluate.per_target import PerTarget
 from privacygauge.evaluate.rates import mean, proportion
@@ -376,7 +376,7 @@ def deviation(values: Floats, level: float = LEVEL) -> Estimate:
 
 def _in_deviations(own: float, spread: Estimate) -> Estimate:
     ends = own / spread.high, own / spread.low
-    return Estimate(own / spread.value, *ends, spread.level, spread.n, spread.method)
+    return Estimate(own / spread.value, *ends, level=spread.level, n=spread.n, method=spread.method)
 
 
 MADE_UP = 1_600_000

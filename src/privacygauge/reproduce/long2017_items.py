@@ -10,7 +10,7 @@ from privacygauge.classifier.candidates import PerTargetDesign
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
 from privacygauge.classifier.networks import LONG_2017
 from privacygauge.classifier.neural import Untargeted
-from privacygauge.datasets.adult import CATEGORICAL, RECORDS
+from privacygauge.datasets.public import CATEGORICAL, RECORDS
 from privacygauge.reproduce.item import Entry, Status, items
 from privacygauge.reproduce.long2017 import (
     CANDIDATES,

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from privacygauge.language.features import FEATURES
-from privacygauge.language.masks import MaskPlan
+from privacygauge.language.energies import MaskPlan
 from privacygauge.language.scores import LONG, SHORT
 from privacygauge.reproduce.item import Entry, Status, items
-from privacygauge.reproduce.mireshghallah2022 import FPR, LOW_FPR
-from privacygauge.reproduce.mireshghallah2022_figures import CLAIMS, LINEAR, LOGARITHMIC
-from privacygauge.reproduce.mireshghallah2022_setting import RATE, Scale
+from privacygauge.reproduce.mireshghallah2022 import FPR, LOW_FPR, RATE, Scale
+from privacygauge.reproduce.mireshghallah2022_figures import CLAIMS, FEATURES, LINEAR, LOGARITHMIC
 from privacygauge.reproduce.table import Effort
 from privacygauge.reproduce.verdict import Claim, Judgement, above, larger
 

@@ -1,18 +1,34 @@
-"""Kept results as Markdown: one of them, all of them, and the table of what the papers print."""
+"""Kept results as Markdown and as figures, and the table of what the papers print."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.errors import InputError
+from privacygauge.report.axes import DASHES, FAINT, INK, SERIES, axes, legend, plot_label, svg_text
 from privacygauge.report.numbers import DASH, decimal
 from privacygauge.reproduce.catalogue import ITEMS, PROTOCOLS, REPRODUCTIONS, judgement
 from privacygauge.reproduce.item import Item, Status, value_text
-from privacygauge.reproduce.result import FULL, ReproductionResult, read_result
-from privacygauge.reproduce.table import Cell, Table
-from privacygauge.reproduce.verdict import JudgedClaim, Judgement
+from privacygauge.reproduce.table import Cell, Reproduction, Table
+from privacygauge.reproduce.verdict import (
+    FULL,
+    JudgedClaim,
+    Judgement,
+    ReproductionResult,
+    read_result,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 WIDEST = 4
 """Columns of numbers side by side; more go into a further table."""
@@ -237,21 +253,20 @@ def result_markdown(result: ReproductionResult, link: str) -> str:
     judged = judgement(name, result.form, result.data)
     verdict = judged.of(result.table)
     numbers = "\n".join(numbers_tables(result.table, judged))
+    if numbers.count("\n") > MOST_LINES:
+        # A reader opens it, in GitHub's Markdown too.
+        numbers = f"<details><summary>The numbers</summary>\n\n{numbers}\n</details>"
+    own_data = "".join(f", on {data} ({size})" for data, size in result.data.items())
     parts = [
-        f"**`{name}`**, {_form(result)}{_own_data_text(result)}, seed {result.seed}, "
+        f"**`{name}`**, {_form(result)}{own_data}, seed {result.seed}, "
         f"{_intervals(result)}"
         f"{result.seconds:,.0f} s, version {result.version}; "
         f"[every number]({link}). Verdict: **{verdict}**.",
         claims_table(verdict.claims),
-        _collapsible(numbers) if numbers.count("\n") > MOST_LINES else numbers,
+        numbers,
         _left_out(result),
     ]
     return "\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"
-
-
-def _collapsible(text: str) -> str:
-    """Return a text that a reader opens, in GitHub's Markdown too."""
-    return f"<details><summary>The numbers</summary>\n\n{text}\n</details>"
 
 
 def _entry(item: Item, known: Mapping[str, ReproductionResult]) -> Sequence[str]:
@@ -292,11 +307,6 @@ def _form(result: ReproductionResult) -> str:
     return "quick form: small, with wide intervals" if result.form == "quick" else result.form
 
 
-def _own_data_text(result: ReproductionResult) -> str:
-    """Return which of the paper's own data were given."""
-    return "".join(f", on {name} ({size})" for name, size in result.data.items())
-
-
 def _intervals(result: ReproductionResult) -> str:
     """Return the level of the intervals and the units behind them."""
     units = _units(result)
@@ -321,3 +331,203 @@ def _left_out(result: ReproductionResult) -> str:
         if isinstance(cell.ours, Skipped)
     }
     return f"Not measured: {'; '.join(sorted(reasons))}." if reasons else ""
+
+
+# A table as a figure: dots with intervals, or lines over a number in the rows' names.
+
+PANELS = 4
+"""Columns of a table in one row of panels."""
+BESIDE = (7.0, 4.0)
+"""Inches of a plot with its legend beside it."""
+MOST = 12
+"""Panels at most: the first columns of a table."""
+
+
+def draw_dots(table: Table) -> Axes:
+    """Draw one panel a column: ours as dots with intervals, the paper's numbers as diamonds.
+
+    Parameters
+    ----------
+    table : Table
+        The numbers are those of its cells.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The first panel.
+    """
+    from matplotlib.figure import Figure
+
+    columns = _measured_columns(table)[:MOST]
+    wide = min(len(columns), PANELS)
+    high = -(-len(columns) // PANELS)
+    size = (2.2 + 2.1 * wide, high * (0.9 + 0.2 * len(table.rows)))
+    panels = Figure(figsize=size, layout="constrained").subplots(
+        high, wide, squeeze=False, sharey=True
+    )
+    for place in range(high * wide):
+        ax = panels.flat[place]
+        if place >= len(columns):
+            ax.set_axis_off()
+            continue
+        _dots(ax, table, columns[place])
+    first: Axes = panels.flat[0]
+    first.set_yticks(range(len(table.rows)), [plot_label(row.label) for row in table.rows])
+    first.invert_yaxis()
+    return first
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Draws numbers over a number that stands in the names of rows or of columns."""
+
+    x: str
+    """Regular expression; its group is the number, what is left of the name is the series."""
+    xlabel: str
+    """Of the horizontal axis."""
+    ylabel: str
+    """Of the vertical axis."""
+    columns: tuple[str, ...] = ()
+    """Which are drawn; all where none is named."""
+    xscale: str = "linear"
+    """matplotlib's, as is `yscale`."""
+    yscale: str = "linear"
+    across: bool = False
+    """Whether `x` is in the columns' names, and each row is a series."""
+
+    def __call__(self, table: Table) -> Axes:
+        """Draw a table: ours as lines with intervals, the paper's numbers as diamonds."""
+        ax = axes(None)
+        series = self.series(table)
+        if not series:
+            raise InputError(f"{table.name} has no number to draw: make it again")
+        for place, (name, points) in enumerate(series.items()):
+            _draw_line(ax, name, points, place)
+        ax.set(xscale=self.xscale, yscale=self.yscale)
+        ax.set(xlabel=self.xlabel, ylabel=self.ylabel)
+        if self.xscale == "log":
+            # The points themselves: powers of ten are too far apart.
+            values = sorted({x for points in series.values() for x, _ in points})
+            ax.set_xticks(values, [f"{x:,g}" for x in values])
+            ax.minorticks_off()
+        if len(series) <= len(SERIES):
+            legend(ax, loc="best")
+            return ax
+        # Beside the plot, where more lines than colours would hide it.
+        legend(ax, loc="center left", bbox_to_anchor=(1.02, 0.5))
+        figure = ax.get_figure(root=True)
+        assert figure is not None
+        figure.set_size_inches(BESIDE)
+        return ax
+
+    def series(self, table: Table) -> dict[str, list[tuple[float, Cell]]]:
+        """Return each series' points: what is drawn, by its name."""
+        found: dict[str, list[tuple[float, Cell]]] = {}
+        for row in table.rows:
+            for column, cell in row.cells.items():
+                if self.columns and column not in self.columns:
+                    continue
+                where, other = (column, row.label) if self.across else (row.label, column)
+                match = re.search(self.x, where)
+                if match is None or not isinstance(cell.ours, Estimate):
+                    continue
+                rest = (where[: match.start()] + where[match.end() :]).strip(" ,:")
+                name = ", ".join(part for part in (rest, other) if part)
+                found.setdefault(name, []).append((float(match[1].replace(",", "")), cell))
+        return found
+
+
+def _measured_columns(table: Table) -> list[str]:
+    found: dict[str, None] = {}
+    for row in table.rows:
+        for column, cell in row.cells.items():
+            if isinstance(cell.ours, Estimate):
+                found.setdefault(column)
+    if not found:
+        raise InputError(f"{table.name} has no number to draw: nothing of it was measured")
+    return list(found)
+
+
+def _dots(ax: Axes, table: Table, column: str) -> None:
+    ax.grid(color=FAINT, lw=0.6)
+    ax.set_axisbelow(True)
+    ax.tick_params(which="both", color=FAINT, labelcolor=INK, labelsize=7.5)
+    ax.set_title(plot_label(column), fontsize=8.5, loc="left", color=INK)
+    for place, row in enumerate(table.rows):
+        cell = row.cells.get(column)
+        if cell is None:
+            continue
+        if isinstance(cell.ours, Estimate):
+            ends = np.nan_to_num([cell.ours.low, cell.ours.high])
+            ax.plot(ends, [place, place], color=SERIES[0], lw=1.6)
+            ax.plot(cell.ours.value, place, "o", color=SERIES[0], ms=4)
+        if cell.published is not None:
+            ax.plot(cell.published, place, "D", mfc="none", mec=SERIES[1], ms=4.5)
+
+
+def _draw_line(ax: Axes, name: str, points: Sequence[tuple[float, Cell]], place: int) -> None:
+    color = SERIES[place % len(SERIES)]
+    x = np.array([at for at, _ in points])
+    ours = [cell.ours for _, cell in points if isinstance(cell.ours, Estimate)]
+    y = np.array([one.value for one in ours])
+    ends = np.array([[one.value - one.low, one.high - one.value] for one in ours]).T
+    style = DASHES[place % len(DASHES)]
+    ax.errorbar(x, y, ends, color=color, ls=style, lw=1.3, marker="o", ms=3, label=plot_label(name))
+    known = [(at, cell.published) for at, cell in points if cell.published is not None]
+    if known:
+        ax.plot(*zip(*known, strict=True), "D", mfc="none", mec=color, ms=5)
+
+
+_ROC = Lines(r"FPR ([\d.]+)", "False-positive rate", "True-positive rate")
+
+DRAWINGS: Mapping[str, Lines] = {
+    "long-fig3": Lines(
+        r"mean of (\d+)", "Measurements of PDTP", "Correlation with the attack", xscale="log"
+    ),
+    "meeus-fig3a": Lines(r"k = (\d+)", "Neighbours", "AUC", ("mean AUC",)),
+    "meeus-fig4": Lines(
+        x=r"epsilon ([\d.]+)", xlabel="Epsilon", ylabel="AUC", columns=("mean AUC",), xscale="log"
+    ),
+    "mireshghallah-fig3": Lines(
+        r"quantile ([\d.]+)", "Share of the samples", "Value, higher is more like a member"
+    ),
+    "mireshghallah-fig4": _ROC,
+    "mireshghallah-fig5": Lines(_ROC.x, _ROC.xlabel, _ROC.ylabel, xscale="log"),
+    "song-fig2": Lines(r"epoch (\d+)", "Epoch", "Share"),
+    "song-fig6": Lines(r"at most ([\d.]+)", "Privacy risk score", "Members with at most this"),
+    "song-fig7": Lines(
+        r"score in \[([\d.]+), [\d.]+[\])]",
+        "Privacy risk score, from",
+        "Log ratio of modified entropies",
+        ("removed", "another removed", "net"),
+    ),
+    "song-fig10": Lines(r"prior ([\d.]+)", "Prior", "Mean score less the prior"),
+    "feldman-fig1": Lines(r"k ([\d,]+)", "Queries", "Gain in accuracy", xscale="log", across=True),
+    "feldman-fig3": Lines(
+        r", k ([\d,]+)", "Queries", "Bias", ("simulation",), xscale="log", yscale="log"
+    ),
+    "feldman-fig4": Lines(
+        r", m ([\d,]+)",
+        "Classes",
+        "Queries",
+        ("theory", "simulation"),
+        xscale="log",
+        yscale="log",
+    ),
+    "feldman-fig5": Lines(
+        r", k ([\d,]+)", "Queries", "Bias", ("NB", "majority", "dropping"), xscale="log"
+    ),
+}
+"""Reproduction to its lines; the others have drawings of their own, or dots with intervals."""
+
+
+def figure_svg(known: Reproduction, table: Table) -> str:
+    """Return a table's figure as SVG text, the same at every call.
+
+    Raises
+    ------
+    InputError
+        If no cell of the table was measured.
+    """
+    draw = known.draw or DRAWINGS.get(known.name) or draw_dots
+    return svg_text(lambda: draw(table), transparent=False)

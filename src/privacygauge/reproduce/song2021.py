@@ -1,4 +1,4 @@
-"""Table 4 of Song & Mittal (2021) from training on: Location30 without a defence."""
+"""Table 4 of Song & Mittal (2021) from training on, its data, and rows of data nobody has."""
 
 from __future__ import annotations
 
@@ -11,26 +11,241 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.classifier.game import PredictionGame
-from privacygauge.classifier.predictions import Predictions
+from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.classifier.shadows import cohort_of, train_all
 from privacygauge.classifier.suite import METRICS
 from privacygauge.core import seeds
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.datasets.local_copies import (
+    data_folders,
+    file_in,
+    location30,
+    own_file,
+    purchase100,
+    texas100,
+)
+from privacygauge.errors import InputError
 from privacygauge.evaluate.playing import audit
 from privacygauge.evaluate.rates import mean
-from privacygauge.reproduce import song2021_printed
-from privacygauge.reproduce.song2021_settings import (
-    LOCATION,
-    TEXAS,
-    Side,
-    available,
-    own_note,
-    setting,
-)
 from privacygauge.reproduce.table import Cell, Effort, Row, Table, part_of
 from privacygauge.runs.folder import kept_or_scratch
+
+# The data of Song & Mittal (2021): the user's own copies, or Location30 in their place.
+
+PURCHASE = "Purchase100"
+TEXAS = "Texas100"
+LOCATION = "Location30"
+
+FILES = {PURCHASE: ("dataset_purchase",), TEXAS: ("feats", "labels")}
+"""Where copies of the user's are looked for, in the folder that PRIVACYGAUGE_DATA names."""
+
+MEMBERS = {PURCHASE: 19_732, TEXAS: 10_000, LOCATION: 1_000}
+"""Records that a target learns from."""
+
+_ACTIVATIONS = {PURCHASE: "tanh", TEXAS: "relu", LOCATION: "tanh"}
+
+
+@dataclass(frozen=True)
+class Side:
+    """The records of a target or of a shadow model."""
+
+    first: int
+    """Its first member; non-members follow, as many."""
+    n_train: int
+    """Its members."""
+    reference: range = range(0)
+    """Its reference records for adversarial regularisation, which are neither."""
+
+    @property
+    def rows(self) -> Ints:
+        """(2 n_train,) Members, then non-members."""
+        return np.arange(self.first, self.first + 2 * self.n_train)
+
+    def inside(self, n: int) -> Bools:
+        """Return which of n records are members."""
+        found = np.zeros(n, np.bool_)
+        found[self.first : self.first + self.n_train] = True
+        return found
+
+    def predictions(self, logits: NDArray[Any], y: Ints) -> Predictions:
+        """Return what a model that is asked about the first records, (a, k), says of its own."""
+        member = self.inside(len(y))[self.rows]
+        return predictions(
+            logits=logits[self.rows], labels=y[self.rows], member=member, name="model"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class DataSetting:
+    """Data, and who learns which of them."""
+
+    name: str
+    """Of the data."""
+    x: NDArray[Any]
+    """(n, d) Features."""
+    y: Ints
+    """(n,) Classes in 0..k-1."""
+    sides: tuple[Side, Side]
+    """The target's and the shadow model's."""
+    activation: str
+    """Of the classifiers: the paper's for these data."""
+
+    @property
+    def n_asked(self) -> int:
+        """How many of the first records models are asked about: those of both sides."""
+        return 4 * self.sides[0].n_train
+
+
+def states(seed: int, role: int, n: int) -> tuple[int, ...]:
+    """Return the random states of n targets (role 0) or shadow models (role 1)."""
+    return tuple(int(seeds.stream(seed, "model", role, i).integers(2**31)) for i in range(n))
+
+
+def available(*wanted: str) -> str:
+    """Return the first of these data that the reader has a copy of; without one Location30."""
+    for folder in data_folders():
+        for name in wanted:
+            if all(file_in(folder, file) is not None for file in FILES[name]):
+                return name
+    return LOCATION
+
+
+def own_note(name: str) -> tuple[str, ...]:
+    """Return the note on data that are the reader's own; none on the stand-in."""
+    if name == LOCATION:
+        return ()
+    return (
+        f"Made on the reader's copy of {name}: what the notes below say of Location30, and of the "
+        "authors' predictions, is about the results without a copy.",
+    )
+
+
+def setting(wanted: str, seed: int) -> DataSetting:
+    """Return the user's copy of these data, in random order; without one Location30.
+
+    Song & Mittal (2021), section 3.3: a tenth of Purchase100 and 10,000 records of Texas100 are
+    members. Its own choice of records is not published.
+
+    Parameters
+    ----------
+    wanted : str
+        Purchase100, Texas100 or Location30.
+    seed : int
+        Of the order.
+    """
+    paths = [own_file(name) for name in FILES.get(wanted, ())]
+    there = [path for path in paths if path is not None]
+    if not there or len(there) < len(paths):
+        # Location30 comes in the order of those who published it.
+        return _cut(LOCATION, *location30())
+    packed = next((path for path in there if path.suffix == ".gz"), None)
+    if packed is not None:
+        raise InputError(f"{wanted} must be unpacked, got {packed.name}: unpack it there")
+    x, y = purchase100(*there) if wanted == PURCHASE else texas100(*there)
+    order = seeds.stream(seed, "records", wanted).permutation(len(y))
+    return _cut(wanted, x[order], y[order])
+
+
+def _cut(name: str, x: NDArray[Any], y: Ints) -> DataSetting:
+    n = MEMBERS[name]
+    left = len(y) - 4 * MEMBERS[name]
+    if left < 2:
+        raise InputError(
+            f"{name} must have more than {4 * n} records, got {len(y)}: get the whole file"
+        )
+    half = min(left // 2, n)
+    references = (range(4 * n + i * half, 4 * n + (i + 1) * half) for i in range(2))
+    target, shadow = (Side(2 * i * n, n, rows) for i, rows in enumerate(references))
+    return DataSetting(name, x=x, y=y, sides=(target, shadow), activation=_ACTIVATIONS[name])
+
+
+# Rows of Song & Mittal (2021) about data that are not available: what the paper prints, alone.
+
+_ACCURACIES = ("train accuracy", "test accuracy")
+_METRICS = ("correctness", "confidence", "entropy", "modified-entropy")
+_NETWORK = "network"
+
+TABLE_2 = (
+    (*_ACCURACIES, *_METRICS, _NETWORK),
+    {
+        "Purchase100, no defence": (0.998, 0.809, 0.595, 0.671, 0.657, 0.671, 0.676),
+        "Purchase100, adversarial regularisation": (
+            0.927,
+            0.766,
+            0.581,
+            0.594,
+            0.558,
+            0.595,
+            0.516,
+        ),
+        "Purchase100, early stopping": (0.929, 0.764, 0.582, 0.592, 0.559, 0.591, None),
+        "Texas100, no defence": (0.810, 0.523, 0.644, 0.678, 0.602, 0.677, 0.630),
+        "Texas100, adversarial regularisation": (0.566, 0.464, 0.551, 0.586, 0.535, 0.586, 0.510),
+        "Texas100, early stopping": (0.593, 0.479, 0.557, 0.594, 0.540, 0.595, None),
+    },
+)
+"""Columns, and rows in their order; the network is that of Nasr et al. (2018)."""
+
+TABLE_3 = (
+    ("no defence", "adversarial regularisation", "early stopping"),
+    {
+        "Texas100: confidence, one threshold": (0.647, 0.555, 0.558),
+        "Texas100: confidence, one for each class": (0.678, 0.586, 0.594),
+        "Texas100: entropy, one threshold": (0.583, 0.529, 0.532),
+        "Texas100: entropy, one for each class": (0.602, 0.535, 0.540),
+        "Texas100: modified-entropy, one threshold": (0.648, 0.554, 0.559),
+        "Texas100: modified-entropy, one for each class": (0.677, 0.586, 0.595),
+    },
+)
+"""As above."""
+
+TABLE_4_UNDEFENDED = (
+    (*_ACCURACIES, *_METRICS, _NETWORK),
+    {
+        "Texas100, no defence": (0.9995, 0.5177, 0.742, 0.790, 0.666, 0.794, 0.740),
+    },
+)
+"""The undefended row; the network is the best of those of Jia et al. (2019)."""
+
+TABLE_4_DEFENDED = (
+    (*_ACCURACIES, *_METRICS, _NETWORK),
+    {
+        "Texas100, MemGuard": (0.9995, 0.5177, 0.742, 0.741, 0.546, 0.740, 0.503),
+    },
+)
+"""The defended row."""
+
+TABLE_5 = (
+    (*_ACCURACIES, *_METRICS, _NETWORK, "white-box"),
+    {
+        "Purchase100": (0.998, 0.809, 0.595, 0.671, 0.657, 0.671, 0.676, 0.734),
+        "Texas100": (0.810, 0.523, 0.644, 0.678, 0.602, 0.677, 0.630, 0.683),
+        "CIFAR-100": (1.0, 0.83, 0.585, 0.737, 0.733, 0.736, 0.677, 0.743),
+    },
+)
+"""The networks are those of Nasr et al. (2019)."""
+
+_Printed = tuple[tuple[str, ...], Mapping[str, tuple[float | None, ...]]]
+
+
+def printed_rows(printed: _Printed) -> list[Row]:
+    """Return rows of the paper beside which nothing is measured."""
+    columns, rows = printed
+    missing = Skipped("ours", "the data of the paper's other rows are not available")
+    return [
+        Row(
+            label,
+            {
+                column: Cell(value, missing)
+                for column, value in zip(columns, values, strict=True)
+                if value is not None
+            },
+        )
+        for label, values in rows.items()
+    ]
+
 
 TABLE_4 = {
     "train accuracy": 1.0,
@@ -78,14 +293,14 @@ def song_table4(effort: Effort) -> Table:
             shadows["published"] = PUBLISHED.predictions(weak[i], y)
         for name, shadow in shadows.items():
             found[name].append(_measure_accuracies(target, shadow, effort.seed))
-    columns, printed = song2021_printed.TABLE_4
+    columns, printed = TABLE_4_UNDEFENDED
     texas = dict(zip(columns, printed[f"{TEXAS}, no defence"], strict=True))
     return Table(
         "song-table4",
         f"Song & Mittal (2021), Table 4, {data.name}",
         (
             *(_row(name, texas[name] if own else TABLE_4[name], found) for name in TABLE_4),
-            *song2021_printed.printed_rows(song2021_printed.TABLE_4),
+            *printed_rows(TABLE_4_UNDEFENDED),
         ),
         (*own_note(data.name), *_NOTES),
     )

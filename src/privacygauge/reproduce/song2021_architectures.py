@@ -20,8 +20,11 @@ from privacygauge.classifier.shadows import cohort_of, train_all
 from privacygauge.core import seeds
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.report.axes import legend
-from privacygauge.reproduce.song2021 import LEVEL
+from privacygauge.reproduce.song2021 import LEVEL, PURCHASE, TEXAS, DataSetting, setting, states
 from privacygauge.reproduce.song2021_calibration import (
+    QUICK,
+    MemberScores,
+    Pair,
     accuracy_row,
     bin_rows,
     calibrations,
@@ -29,11 +32,10 @@ from privacygauge.reproduce.song2021_calibration import (
     over_models,
     panels,
     plot_bins,
+    score_pairs,
     title_panel,
 )
-from privacygauge.reproduce.song2021_classifiers import QUICK, MemberScores, Pair, score_pairs
-from privacygauge.reproduce.song2021_defences import over_fits
-from privacygauge.reproduce.song2021_settings import PURCHASE, TEXAS, DataSetting, setting, states
+from privacygauge.reproduce.song2021_tables import over_fits
 from privacygauge.reproduce.song2021_training import NETWORKS, SHOWN, SMALL
 from privacygauge.reproduce.table import Cell, Effort, Row, Table, part_of
 from privacygauge.runs.folder import kept_or_scratch
@@ -144,7 +146,10 @@ def song_fig4(effort: Effort) -> Table:
         for shape in architectures(one.activation)[: 2 if effort.quick else None]
     ]
     trained = (
-        (network_title(one.name, shape), _pairs(one, shape, effort, number, len(parts)))
+        (
+            network_title(one.name, shape),
+            _pairs(one, shape, effort, number=number, parts=len(parts)),
+        )
         for number, (one, shape) in enumerate(parts)
     )
     title = f"Song & Mittal (2021), Figure 4, on {' and '.join(data)}"
@@ -285,7 +290,7 @@ def _noisy(
 ) -> list[Pair]:
     """Return pairs of undefended models whose answers go through MemGuard, each through its own."""
     found = []
-    for i, pair in enumerate(_pairs(data, shape, effort, number, parts)):
+    for i, pair in enumerate(_pairs(data, shape, effort, number=number, parts=parts)):
         rngs = [seeds.stream(effort.seed, "memguard", number, i, role) for role in range(2)]
         target = defend_predictions(MemGuard(), pair.target, rngs[0])
         found.append(Pair(target, defend_predictions(MemGuard(), pair.shadow, rngs[1])))

@@ -18,13 +18,16 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.evaluate.rates import difference, mean, proportion
 from privacygauge.report.axes import SERIES, legend
-from privacygauge.reproduce.song2021 import LEVEL
-from privacygauge.reproduce.song2021_calibration import panels, title_panel
-from privacygauge.reproduce.song2021_classifiers import QUICK, Pair, score_pairs
-from privacygauge.reproduce.song2021_defences import over_fits
-from privacygauge.reproduce.song2021_settings import LOCATION, TEXAS, DataSetting, setting
+from privacygauge.reproduce.song2021 import LEVEL, LOCATION, TEXAS, DataSetting, setting
+from privacygauge.reproduce.song2021_calibration import (
+    QUICK,
+    Pair,
+    panels,
+    score_pairs,
+    title_panel,
+)
+from privacygauge.reproduce.song2021_tables import over_fits, over_pairs, seen_inside
 from privacygauge.reproduce.song2021_training import NETWORKS as TANH
-from privacygauge.reproduce.song2021_white_box import over_pairs, seen_inside
 from privacygauge.reproduce.table import Cell, Effort, Row, Table
 from privacygauge.runs.threads import limited_to
 

@@ -28,8 +28,8 @@ from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.evaluate.defences import quantile
 from privacygauge.evaluate.rates import mean, proportion
 from privacygauge.evaluate.risk import CUTS, PRIORS, Risk, assess_risk
-from privacygauge.reproduce.song2021 import LEVEL
-from privacygauge.reproduce.song2021_settings import (
+from privacygauge.reproduce.song2021 import (
+    LEVEL,
     PURCHASE,
     TEXAS,
     DataSetting,
@@ -38,7 +38,7 @@ from privacygauge.reproduce.song2021_settings import (
     own_note,
     setting,
 )
-from privacygauge.reproduce.song2021_white_box import NETWORKS, over_pairs, white_box_pairs
+from privacygauge.reproduce.song2021_tables import NETWORKS, over_pairs, white_box_pairs
 from privacygauge.reproduce.table import Cell, Effort, Row, Table
 from privacygauge.runs.folder import kept_or_scratch
 

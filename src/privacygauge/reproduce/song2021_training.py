@@ -32,17 +32,18 @@ from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.versions import versions
 from privacygauge.evaluate.rates import mean
-from privacygauge.reproduce.song2021 import LEVEL
-from privacygauge.reproduce.song2021_defences import over_fits
-from privacygauge.reproduce.song2021_printed import TABLE_2, printed_rows
-from privacygauge.reproduce.song2021_settings import (
+from privacygauge.reproduce.song2021 import (
+    LEVEL,
     PURCHASE,
+    TABLE_2,
     TEXAS,
     DataSetting,
     available,
     own_note,
+    printed_rows,
     setting,
 )
+from privacygauge.reproduce.song2021_tables import over_fits
 from privacygauge.reproduce.table import Cell, Effort, Row, Table, part_of
 from privacygauge.runs.execute import complete
 from privacygauge.runs.folder import kept_or_scratch

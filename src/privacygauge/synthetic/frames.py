@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
-from privacygauge.datasets.amounts import amounts_of
-from privacygauge.datasets.dates import days_of
+from privacygauge.datasets.parsing import amounts_of, days_of
 from privacygauge.datasets.reading import (
     MISSING,
     csv_stream,
@@ -24,8 +23,7 @@ from privacygauge.datasets.reading import (
     separator_of,
 )
 from privacygauge.errors import InputError
-from privacygauge.synthetic.schema import LARGEST_WHOLE, Column, Kind, Schema
-from privacygauge.synthetic.table import Table, require_columns
+from privacygauge.synthetic.table import LARGEST_WHOLE, Column, Kind, Schema, Table, require_columns
 
 if TYPE_CHECKING:
     import pandas as pd

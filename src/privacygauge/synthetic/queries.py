@@ -1,4 +1,4 @@
-"""Counting queries on a target record: the counts for all subsets of its attributes at once.
+"""Counting queries on a target record: bit masks of its conditions, and counts for subsets.
 
 A row of a table becomes the bit mask of the target's conditions that it meets, and a query, the
 conditions in a subset A of the attributes, counts the rows whose mask holds A. The number of a
@@ -8,13 +8,154 @@ subset is its bit mask too: bit j stands for attribute j.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from math import comb
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from privacygauge.core.checks import Ints, bools
 from privacygauge.errors import InputError
-from privacygauge.synthetic.conditions import row_blocks, whole_numbers
+
+# Conditions of a target on the rows of tables, as bit masks.
+#
+# One condition per attribute: "equals the target's value", or "is at most the target's value".
+
+Masks = NDArray[np.uint32]
+"""Bit j of a row's mask: the row meets condition j."""
+
+MOST_BITS = 32
+"""Bits of a mask: 4 bytes."""
+
+BLOCK = 1 << 19
+"""Cells processed at once: few enough to stay in a processor's cache."""
+
+
+def masks(rows: ArrayLike, target: ArrayLike, at_most: ArrayLike) -> Masks:
+    """Return, for each row, the bit mask of the target's conditions that the row meets.
+
+    Parameters
+    ----------
+    rows : array_like of shape (n, F) or (k, n, F)
+        The rows of a table, or of k tables, as numbers; categories as codes. F is at most 32.
+    target : array_like of shape (F,)
+        The target record, coded as the rows are.
+    at_most : array_like of shape (F,)
+        True for the attributes that are compared with "<=", False for those with "=".
+
+    Returns
+    -------
+    ndarray of uint32, shape (n,) or (k, n)
+        Bit j is set where ``rows[..., j] <= target[j]`` (or ``==``). NaN meets no condition, on
+        either side.
+
+    Raises
+    ------
+    InputError
+        If the shapes do not fit, values are not numbers, or there are more than 32 attributes.
+
+    Notes
+    -----
+    Meeus et al. (2023), section 5.1: "=" on categorical attributes and "<=" on continuous ones.
+    "=" on all of them is another choice of the attacker, who then sees values that a generator
+    copied.
+
+    Examples
+    --------
+    >>> masks([[1, 30], [1, 50], [0, 20]], [1, 40], [False, True])
+    array([3, 1, 2], dtype=uint32)
+    """
+    return Conditions.of(rows, target, at_most).masks()
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Rows of tables, and the bounds within which each attribute meets the target's condition."""
+
+    rows: NDArray[Any]
+    """(..., n, F) Values as numbers."""
+    low: NDArray[Any]
+    """(F,) Smallest value that meets the condition."""
+    high: NDArray[Any]
+    """(F,) Largest value that meets the condition."""
+
+    @classmethod
+    def of(cls, rows: ArrayLike, target: ArrayLike, at_most: ArrayLike) -> Conditions:
+        """Return the conditions of one target; check its shape and values."""
+        table = numbers(rows, "rows")
+        record = numbers(target, "target")
+        if table.ndim not in (2, 3):
+            raise InputError(f"rows must have the shape (n, F) or (k, n, F), got {table.shape}")
+        if not table.shape[-1]:
+            raise InputError("rows must have at least one attribute, got none")
+        if record.shape != table.shape[-1:]:
+            raise InputError(
+                f"target must have the shape (F,) = {table.shape[-1:]}, got {record.shape}"
+            )
+        below = bools(at_most, "at_most", length=len(record))
+        high = record.astype(np.result_type(table, record), copy=False)
+        return cls(table, np.where(below, _least(high.dtype), high), high)
+
+    def met(self, part: slice = slice(None)) -> NDArray[np.bool_]:
+        """Return a mask (rows, F) of the conditions that the rows of a flat part meet."""
+        rows = self.rows.reshape(-1, self.rows.shape[-1])[part]
+        result = rows <= self.high
+        result &= rows >= self.low
+        return result
+
+    def masks(self) -> Masks:
+        """Return the bit masks of the rows: (..., n)."""
+        n_features = self.rows.shape[-1]
+        if n_features > MOST_BITS:
+            raise InputError(
+                f"rows must have at most {MOST_BITS} attributes to be masks, "
+                f"got {n_features}: use bitmaps"
+            )
+        result = np.empty(self.rows.shape[:-1], np.uint32)
+        flat = result.reshape(-1)
+        for part in row_blocks(flat.size, MOST_BITS):
+            met = self.met(part)
+            bits = np.zeros((len(met), MOST_BITS), np.bool_)
+            bits[:, :n_features] = met
+            flat[part] = np.packbits(bits.reshape(-1), bitorder="little").view("<u4")
+        return result
+
+
+def numbers(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Convert `values` to an array of numbers."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{name} must hold numbers (categories as codes), got {array.dtype}")
+    return array.view(np.uint8) if array.dtype.kind == "b" else array
+
+
+def whole_numbers(values: ArrayLike, name: str, n_features: int) -> NDArray[Any]:
+    """Check that `values` are bit masks of `n_features` bits; return them."""
+    array = np.asarray(values)
+    if not array.size:
+        return array.astype(np.uint32)
+    if array.dtype.kind not in "iu":
+        raise InputError(f"{name} must hold integers, got {array.dtype}")
+    if array.max() >= 1 << n_features or (array.dtype.kind == "i" and array.min() < 0):
+        raise InputError(
+            f"{name} must lie in 0..2^{n_features} - 1, "
+            f"got values from {array.min()} to {array.max()}: is n_features right?"
+        )
+    return array
+
+
+def row_blocks(length: int, width: int) -> Iterator[slice]:
+    """Cut `length` rows of `width` cells into slices of about `BLOCK` cells."""
+    step = max(1, BLOCK // max(1, width))
+    return (slice(start, start + step) for start in range(0, length, step))
+
+
+def _least(dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return the smallest value of the type."""
+    return np.array(-np.inf if dtype.kind == "f" else np.iinfo(dtype).min, dtype)
+
 
 Counts = NDArray[np.signedinteger[Any]]
 
@@ -171,3 +312,212 @@ def _superset_sums(words: NDArray[np.uint64], lanes: Counts, n_bits: int) -> Cou
             pairs = counts.reshape(-1, 2, step * len(lanes))
             pairs[:, 0] += pairs[:, 1]
     return counts
+
+
+# Counting queries on a target record with many attributes: a sample, counted on bitmaps.
+#
+# With more than about 20 attributes the 2^F queries are too many. A bitmap keeps, for each
+# condition on the target, one bit per row; a query is the AND of a few bitmaps, and its answer
+# the number of bits that are left.
+
+Bitmaps = NDArray[np.uint64]
+
+WORD = 64
+
+
+def sampled_subsets(n_features: int, n_queries: int, most: int, rng: np.random.Generator) -> Ints:
+    """Draw distinct subsets of the attributes, uniformly.
+
+    Parameters
+    ----------
+    n_features : int
+        F, at least 1.
+    n_queries : int
+        Number of subsets to draw, at least 1. Where there are fewer, all are returned.
+    most : int
+        The largest size of a subset, in 1..F; F for any size.
+    rng : Generator
+
+    Returns
+    -------
+    ndarray of int64, shape (q, most)
+        Each row names the attributes of one subset, in ascending order. A smaller subset names
+        its last attribute again, which changes no query. No subset is empty, and none comes twice.
+
+    Raises
+    ------
+    InputError
+        If a number is out of range, or there are more than 2^63 - 1 subsets.
+
+    Notes
+    -----
+    Meeus et al. (2023), section 5.5, draw 100,000 of all 2^F queries. Most subsets of at most
+    `most` attributes have just `most`: where low orders matter, draw them on their own.
+
+    Examples
+    --------
+    >>> sampled_subsets(3, 100, 2, np.random.default_rng(0)).tolist()
+    [[0, 0], [1, 1], [2, 2], [0, 1], [0, 2], [1, 2]]
+    """
+    if n_features < 1 or n_queries < 1:
+        raise InputError(
+            f"n_features and n_queries must be at least 1, got {n_features} and {n_queries}"
+        )
+    if not 1 <= most <= n_features:
+        raise InputError(f"most must be in 1..n_features = 1..{n_features}, got {most}")
+    sizes = [comb(n_features, size) for size in range(1, most + 1)]
+    total = sum(sizes)
+    if total > np.iinfo(np.int64).max:
+        raise InputError(
+            f"most must leave fewer than 2^63 subsets of {n_features} attributes, got {most}: "
+            "take a smaller one"
+        )
+    if total <= n_queries:
+        drawn = np.arange(total)
+    else:
+        drawn = np.sort(rng.choice(total, size=n_queries, replace=False, shuffle=False))
+    starts = np.cumsum([0, *sizes])
+    return np.concatenate(
+        [
+            _subsets(drawn[(drawn >= start) & (drawn < end)] - start, n_features, size, most)
+            for size, (start, end) in enumerate(pairwise(starts), 1)
+        ]
+    )
+
+
+def bits_of(subsets: ArrayLike) -> Masks:
+    """Return the bit masks of subsets given by their attributes.
+
+    Parameters
+    ----------
+    subsets : array_like of shape (q, most)
+        The attributes of each subset, in 0..31; one that is named twice counts once.
+
+    Returns
+    -------
+    ndarray of uint32, shape (q,)
+        The subsets as `answers_of` takes them.
+
+    Raises
+    ------
+    InputError
+        If the shape is another, or an attribute is out of range.
+    """
+    named = _checked_subsets(subsets, MOST_BITS)
+    bits: Masks = np.bitwise_or.reduce(np.uint32(1) << named.astype(np.uint32), axis=1)
+    return bits
+
+
+def bitmaps(rows: ArrayLike, target: ArrayLike, at_most: ArrayLike) -> Bitmaps:
+    """Return, for each attribute, the rows that meet the target's condition: one bit per row.
+
+    Parameters
+    ----------
+    rows : array_like of shape (n, F) or (k, n, F)
+        The rows of a table, or of k tables, as numbers; categories as codes.
+    target : array_like of shape (F,)
+        The target record, coded as the rows are.
+    at_most : array_like of shape (F,)
+        True for the attributes that are compared with "<=", False for those with "=".
+
+    Returns
+    -------
+    ndarray of uint64, shape (F, w) or (k, F, w)
+        w = ceil(n / 64) words per attribute. Bits beyond row n are 0.
+
+    Raises
+    ------
+    InputError
+        If the shapes do not fit or values are not numbers.
+    """
+    conditions = Conditions.of(rows, target, at_most)
+    met: NDArray[Any] = conditions.met().reshape(conditions.rows.shape)
+    *sets, n_rows, n_features = met.shape
+    n_words = -(-n_rows // WORD)
+    bits = np.zeros((*sets, n_features, n_words * WORD), np.bool_)
+    bits[..., :n_rows] = np.swapaxes(met, -1, -2)
+    return np.packbits(bits, axis=-1, bitorder="little").view(np.uint64)
+
+
+def bitmap_query_counts(bitmaps: ArrayLike, subsets: ArrayLike) -> Counts:
+    """Return the counts of queries on bitmaps.
+
+    Parameters
+    ----------
+    bitmaps : array_like of uint64, shape (F, w) or (k, F, w)
+        The bitmaps of a data set, or of k data sets, as `bitmaps` gives them.
+    subsets : array_like of shape (q, most)
+        The attributes of each query, in 0..F - 1; one that is named twice counts once.
+
+    Returns
+    -------
+    ndarray of shape (q,) or (k, q)
+        Number of rows that meet all conditions of each query; int16 for up to 511 words (32,704
+        rows) and int32 above.
+
+    Raises
+    ------
+    InputError
+        If the shapes do not fit, the bitmaps are not uint64, or an attribute is out of range.
+
+    Notes
+    -----
+    Q^A of Meeus et al. (2023), section 5.1, as the number of bits in the AND of the bitmaps.
+    """
+    words = np.asarray(bitmaps)
+    if words.dtype != np.uint64 or words.ndim not in (2, 3):
+        raise InputError(
+            "bitmaps must be uint64 of the shape (F, w) or (k, F, w), "
+            f"got {words.dtype} and {words.shape}"
+        )
+    named = _checked_subsets(subsets, words.shape[-2]).T
+    most_rows = WORD * words.shape[-1]
+    result = np.empty((*words.shape[:-2], named.shape[1]), count_dtype(most_rows))
+    sets = words[None] if words.ndim == 2 else words
+    for one, counts in zip(sets, np.atleast_2d(result), strict=True):
+        for part in row_blocks(len(counts), 2 * one.shape[1]):
+            counts[part] = _bitmap_counts(one, named[:, part])
+    return result
+
+
+def _bitmap_counts(bitmaps: Bitmaps, named: Ints) -> NDArray[Any]:
+    """Return the counts (q,) of queries named by columns (most, q)."""
+    left = bitmaps.take(named[0], axis=0)
+    for attributes in named[1:]:
+        left &= bitmaps.take(attributes, axis=0)
+    # A matrix product adds short rows several times faster than a sum does. The numbers are
+    # whole and small enough to be exact.
+    exact = np.float32 if WORD * left.shape[1] < 1 << 24 else np.float64
+    totals: NDArray[Any] = np.bitwise_count(left).astype(exact) @ np.ones(left.shape[1], exact)
+    return totals
+
+
+def _checked_subsets(subsets: ArrayLike, n_features: int) -> Ints:
+    """Check that the attributes of subsets (q, most) exist; return the subsets."""
+    array = np.asarray(subsets)
+    if array.ndim != 2 or array.shape[1] < 1 or array.dtype.kind not in "iu":
+        raise InputError(
+            f"subsets must be integers of the shape (q, most), got {array.dtype} and {array.shape}"
+        )
+    if array.size and (array.min() < 0 or array.max() >= n_features):
+        raise InputError(
+            f"subsets must name attributes in 0..{n_features - 1}, "
+            f"got {array.min()} to {array.max()}"
+        )
+    return array.astype(np.int64, copy=False)
+
+
+def _subsets(ranks: Ints, n_features: int, size: int, width: int) -> Ints:
+    """Return the subsets (q, width) of one size with these ranks, in colexicographic order.
+
+    The rank of a_1 < ... < a_size is C(a_1, 1) + ... + C(a_size, size): the largest attribute is
+    the largest a with C(a, size) at most the rank, and so on down with what is left.
+    """
+    result = np.empty((len(ranks), width), np.int64)
+    left = ranks.copy()
+    for j in range(size, 0, -1):
+        below = np.array([comb(a, j) for a in range(n_features)])
+        result[:, j - 1] = np.searchsorted(below, left, side="right") - 1
+        left -= below[result[:, j - 1]]
+    result[:, size:] = result[:, size - 1, None]
+    return result

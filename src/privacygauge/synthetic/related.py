@@ -13,8 +13,7 @@ from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.synthetic.frames import read_beside, read_frame, read_table
-from privacygauge.synthetic.schema import Column, Schema
-from privacygauge.synthetic.table import Table, require_columns
+from privacygauge.synthetic.table import Column, Schema, Table, require_columns
 
 if TYPE_CHECKING:
     import pandas as pd

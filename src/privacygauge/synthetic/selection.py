@@ -1,4 +1,4 @@
-"""Selection of records to attack: at random, or by a rule for vulnerable ones.
+"""Selection of records to attack: at random, or by how far they are from all others.
 
 Each rule is called with a table, a number of records and a random generator.
 """
@@ -14,10 +14,128 @@ from numpy.typing import ArrayLike
 
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.units import foremost
 from privacygauge.errors import InputError
-from privacygauge.synthetic.distance import Cosine, Distance
-from privacygauge.synthetic.table import Table, require_at_least
-from privacygauge.synthetic.vulnerability import DIGITS, Vulnerability, vulnerability_of_records
+from privacygauge.synthetic.distance import Cosine, Distance, space_of
+from privacygauge.synthetic.nearest import mean_distances
+from privacygauge.synthetic.released.tables import joined_schema, recode_table, stack_tables
+from privacygauge.synthetic.table import Schema, Table, require_at_least
+
+# Vulnerability: how far a record is from all others (Meeus et al. 2023, section 4).
+
+DIGITS = 12
+"""Decimals to which scores must agree to be ties; further ones are rounding."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Vulnerability:
+    """Every record's vulnerability score, and their order."""
+
+    scores: Floats
+    """(n,) Mean distance to the k nearest other records; higher is more at risk."""
+    k: int
+    """Number of neighbours."""
+    distance: Distance
+    """Distance between two records."""
+    schema: Schema
+    """Schema inferred for the columns."""
+    unit: Ints | None = field(default=None, kw_only=True)
+    """(n,) Person behind each record, whose other records are not neighbours; None where every
+    record is one person's."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scores", checks.floats(self.scores, "scores"))
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @property
+    def order(self) -> Ints:
+        """(n,) Rows, the most vulnerable first; ties by row."""
+        return np.argsort(-np.round(self.scores, DIGITS), kind="stable")
+
+    @property
+    def ranks(self) -> Ints:
+        """(n,) Ranks: 1 for the most vulnerable record, n for the least."""
+        ranks = np.empty(len(self), dtype=np.int64)
+        ranks[self.order] = np.arange(1, len(self) + 1)
+        return ranks
+
+    def top(self, n: int) -> Ints:
+        """Return the rows of the n most vulnerable records, one per person.
+
+        All of them where n is larger.
+        """
+        checks.at_least(1, top=n)
+        return foremost(np.round(self.scores, DIGITS), self.unit, n)
+
+
+def vulnerability_scores(
+    table: Table,
+    k: int = 5,
+    distance: Distance | None = None,
+    reference: Table | None = None,
+    unit: Ints | None = None,
+) -> Floats:
+    """Return each record's mean distance to its k nearest other records.
+
+    V_k(x_i) = (1/k) (d(x_i, x_i1) + ... + d(x_i, x_ik)), where x_i1, x_i2, ... are the other
+    records, nearest first; a record's copies are others, at distance 0. Exact.
+
+    Parameters
+    ----------
+    table : Table
+        n records.
+    k : int
+        Number of neighbours, in 1..n - 1.
+    distance : Cosine or Minkowski, optional
+        Equation 5 where it is not given.
+    reference : Table, optional
+        Table of the same schema. Numbers are scaled to 0..1 over both tables, so that scores of
+        parts of a table can be compared. Its records are not neighbours.
+    unit : ndarray of int, shape (n,), optional
+        The number of the person behind each record: the other records of a person are not
+        neighbours of its own.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        At least 0; at most 1 for the cosine. Higher is more vulnerable.
+
+    Notes
+    -----
+    Meeus et al. 2023, section 4, definition 2 and equations 1 to 6.
+    """
+    others = len(table) - (1 if unit is None else int(np.bincount(unit).max()))
+    if not 1 <= k <= others:
+        whose = "" if unit is None else ", of other people for everybody"
+        raise InputError(
+            f"k must be in 1..{others}, the number of other records{whose}, got {k}: choose "
+            "fewer neighbours"
+        )
+    whole = table if reference is None else stack_tables(table, reference)
+    space = space_of(whole, distance or Cosine())
+    return mean_distances(space if whole is table else space[np.arange(len(table))], k, unit)
+
+
+def vulnerability_of_records(
+    table: Table,
+    k: int = 5,
+    distance: Distance | None = None,
+    reference: Table | None = None,
+    unit: Ints | None = None,
+) -> Vulnerability:
+    """Return the scores of `vulnerability_scores` with the options that they depend on.
+
+    The reference may have values that the table's schema does not cover.
+    """
+    found = distance or Cosine()
+    if reference is not None:
+        schema = joined_schema(table.schema, reference.schema)
+        table = recode_table(table, schema)
+        reference = recode_table(reference, schema)
+    scores = vulnerability_scores(table, k, distance=found, reference=reference, unit=unit)
+    return Vulnerability(scores, k, found, table.schema, unit=unit)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ import pytest
 
 from privacygauge.classifier.defences.defence import defend_predictions
 from privacygauge.classifier.defences.memguard import MemGuard
-from privacygauge.reproduce.song2021_defences import authors_predictions
+from privacygauge.reproduce.song2021_tables import authors_predictions
 from tests.thorough import THOROUGH
 
 

@@ -238,7 +238,7 @@ def test_too_many_parameters_are_refused_with_a_way_out(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.skipif(own_file("adult.data") is None, reason="PRIVACYGAUGE_DATA holds no adult.data")
 def test_records_of_adult_are_left_out_as_by_honest_refits():
-    from privacygauge.datasets.adult import adult, adult_binary
+    from privacygauge.datasets.public import adult, adult_binary
 
     x, y = adult_binary(adult()[:3000])
     x = x[:1000]

@@ -18,8 +18,8 @@ from privacygauge.classifier.dtp.learner import Bounded, Box, Fitted, Learner, b
 from privacygauge.classifier.dtp.naive_bayes import FittedNaiveBayes, NaiveBayes, naive_bayes_of
 from privacygauge.classifier.dtp.ratios import binned_bound, cap, log_ratio
 from privacygauge.core.checks import Floats, Ints
-from privacygauge.datasets.adult import CATEGORICAL, CONTINUOUS, adult
 from privacygauge.datasets.local_copies import own_file
+from privacygauge.datasets.public import CATEGORICAL, CONTINUOUS, adult
 from privacygauge.errors import InputError
 from tests.thorough import quarter, times
 

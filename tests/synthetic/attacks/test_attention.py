@@ -9,11 +9,10 @@ import pytest
 
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
-from privacygauge.synthetic.attacks import attention_network as network
+from privacygauge.synthetic.attacks import attention as network
 from privacygauge.synthetic.attacks.attention import Encoding, Reader, TargetAttention, closeness
 from privacygauge.synthetic.distance import Cosine
-from privacygauge.synthetic.schema import Column, Schema
-from privacygauge.synthetic.table import Table
+from privacygauge.synthetic.table import Column, Schema, Table
 from tests.synthetic.attacks.made_views import auc, view_of, with_tables
 from tests.synthetic.made_tables import table_of
 from tests.thorough import THOROUGH

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
-from privacygauge.synthetic.attacks.matching import (
+from privacygauge.synthetic.attacks.query_based import (
     answers_on,
     asked_once,
     check_comparisons,
@@ -17,8 +17,7 @@ from privacygauge.synthetic.attacks.matching import (
     subsets_up_to,
 )
 from privacygauge.synthetic.generators.binning import Binning
-from privacygauge.synthetic.schema import Column, Schema
-from privacygauge.synthetic.table import Table
+from privacygauge.synthetic.table import Column, Schema, Table
 from tests.synthetic.attacks.made_views import view_of
 
 COMPARISONS = ("at most", "equal", "same bin")

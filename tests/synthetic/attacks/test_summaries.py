@@ -10,8 +10,7 @@ import pytest
 from privacygauge.core.estimate import Skipped
 from privacygauge.synthetic.attacks.summaries import Groundhog, table_summaries
 from privacygauge.synthetic.generators.binning import Binning
-from privacygauge.synthetic.schema import Column, Schema
-from privacygauge.synthetic.table import Table
+from privacygauge.synthetic.table import Column, Schema, Table
 from tests.synthetic.attacks.made_views import view_of
 
 

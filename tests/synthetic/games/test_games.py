@@ -14,8 +14,7 @@ from privacygauge.synthetic.games.releases import Making, Storage, make_releases
 from privacygauge.synthetic.games.scores import score_releases
 from privacygauge.synthetic.games.setting import Setting, Sizes, enough_tests
 from privacygauge.synthetic.generators.generator import Identity, Marginals, Silence
-from privacygauge.synthetic.schema import Column, Schema
-from privacygauge.synthetic.table import Table
+from privacygauge.synthetic.table import Column, Schema, Table
 from tests.synthetic.made_tables import table_of
 from tests.thorough import crossed
 

@@ -20,9 +20,8 @@ from privacygauge.evaluate.by_target import mean_auc_of_records
 from privacygauge.synthetic.attacks.attack import Answer, View
 from privacygauge.synthetic.attacks.closest import ClosestDistance
 from privacygauge.synthetic.attacks.density import DensityRatio
-from privacygauge.synthetic.games.game import Game
-from privacygauge.synthetic.games.games import GAMES, Average, Shared
-from privacygauge.synthetic.games.judging import _scores, evaluate_attacks
+from privacygauge.synthetic.games.audited import _scores, evaluate_attacks
+from privacygauge.synthetic.games.games import GAMES, Average, Game, Shared
 from privacygauge.synthetic.games.releases import Making
 from privacygauge.synthetic.games.scores import ScoredTarget
 from privacygauge.synthetic.games.setting import Setting, Sizes

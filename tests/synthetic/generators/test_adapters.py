@@ -20,11 +20,9 @@ from joblib import Parallel, delayed
 from privacygauge.errors import InputError
 from privacygauge.runs.reach import code_of
 from privacygauge.synthetic.generators.adapters import Call, FitSample
-from privacygauge.synthetic.generators.foreign import code_origin, require_sendable
+from privacygauge.synthetic.generators.foreign import code_origin, require_sendable, table_from
 from privacygauge.synthetic.generators.named import as_generator
-from privacygauge.synthetic.generators.returned import table_from
-from privacygauge.synthetic.schema import Column, Schema
-from privacygauge.synthetic.table import Table
+from privacygauge.synthetic.table import Column, Schema, Table
 
 SCHEMA = Schema(
     (

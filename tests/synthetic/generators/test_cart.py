@@ -11,10 +11,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.errors import InputError
-from privacygauge.synthetic.generators.cart import learn_cart
-from privacygauge.synthetic.generators.generator import Identity, Marginals
-from privacygauge.synthetic.schema import Column, Schema
-from privacygauge.synthetic.table import Table
+from privacygauge.synthetic.generators.generator import Identity, Marginals, learn_cart
+from privacygauge.synthetic.table import Column, Schema, Table
 
 
 def table(n: int, seed: int = 0) -> tuple[Floats, Bools]:

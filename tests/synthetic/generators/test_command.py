@@ -17,12 +17,10 @@ from hypothesis.extra import numpy as arrays
 
 from privacygauge.errors import InputError
 from privacygauge.synthetic.frames import read_table
-from privacygauge.synthetic.generators import command as commands
-from privacygauge.synthetic.generators.adapters import Call
-from privacygauge.synthetic.generators.command import Command
-from privacygauge.synthetic.generators.returned import csv_of, frame_of_csv, table_from
-from privacygauge.synthetic.schema import Column, Schema
-from privacygauge.synthetic.table import Table
+from privacygauge.synthetic.generators import adapters as commands
+from privacygauge.synthetic.generators.adapters import Call, Command
+from privacygauge.synthetic.generators.foreign import csv_of, frame_of_csv, table_from
+from privacygauge.synthetic.table import Column, Schema, Table
 from tests.synthetic.made_tables import table_of
 from tests.thorough import times
 

@@ -22,8 +22,7 @@ from privacygauge.synthetic.generators.generator import (
     Silence,
     SynthPop,
 )
-from privacygauge.synthetic.schema import Column, Schema
-from privacygauge.synthetic.table import Table
+from privacygauge.synthetic.table import Column, Schema, Table
 
 SCHEMA = Schema(
     (

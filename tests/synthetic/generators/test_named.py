@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from privacygauge.errors import InputError
-from privacygauge.synthetic.generators.adapters import Call, FitSample
-from privacygauge.synthetic.generators.command import Command
+from privacygauge.synthetic.generators.adapters import Call, Command, FitSample
 from privacygauge.synthetic.generators.generator import (
     BayNet,
     Identity,

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacygauge.synthetic.distance import Cosine, Minkowski, space_of
+from privacygauge.synthetic.distance import Cosine, Minkowski, rough_of, space_of
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.released import neighbours
 from privacygauge.synthetic.released.neighbours import nearest_points
-from privacygauge.synthetic.rough import rough_of
 from tests.synthetic.made_tables import table_of
 
 

@@ -17,7 +17,7 @@ from privacygauge.synthetic.released.tables import (
     recode_table,
     select_columns,
 )
-from privacygauge.synthetic.schema import Column, Schema
+from privacygauge.synthetic.table import Column, Schema
 from tests.synthetic.made_tables import table_of
 from tests.synthetic.released.made_released import people, released
 

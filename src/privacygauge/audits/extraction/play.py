@@ -7,17 +7,10 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from privacygauge.audits.extraction.result import ExtractionResult
-from privacygauge.audits.extraction.says import report
+from privacygauge.audits.extraction.says import ExtractionResult, report
 from privacygauge.audits.running import Running
 from privacygauge.core import checks, seeds
 from privacygauge.errors import InputError
-from privacygauge.language.compared import (
-    check_one_kind,
-    compared_models,
-    load_either,
-    with_chat,
-)
 from privacygauge.language.extracted import (
     SAMPLED,
     Extracted,
@@ -26,8 +19,14 @@ from privacygauge.language.extracted import (
     measure_extraction,
 )
 from privacygauge.language.extraction import Writing
+from privacygauge.language.loading import Precision
 from privacygauge.language.model import MaskedModel, Model
-from privacygauge.language.precision import Precision
+from privacygauge.language.text_energies import (
+    check_one_kind,
+    compared_models,
+    load_either,
+    with_chat,
+)
 from privacygauge.language.text_files import Columns, TextRecordsLike, sides_of
 from privacygauge.report.numbers import percent_estimate
 from privacygauge.report.values import Report

@@ -1,4 +1,4 @@
-"""The report of an audit of extraction."""
+"""The report of an audit of extraction: its numbers, sections and words."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.extraction.result import ExtractionResult
 from privacygauge.core.checks import Bools
 from privacygauge.core.units import foremost
 from privacygauge.evaluate.both_sides import BothSides
-from privacygauge.language.extracted import NEAR, SAMPLED, VERBATIM
+from privacygauge.language.extracted import (
+    NEAR,
+    SAMPLED,
+    VERBATIM,
+    Extracted,
+)
 from privacygauge.report import direction
 from privacygauge.report.blocks import note, table, text
 from privacygauge.report.document import pick_values, values_of
@@ -27,6 +31,7 @@ from privacygauge.report.numbers import (
     several,
     shorten,
 )
+from privacygauge.report.reported import Reported
 from privacygauge.report.values import (
     About,
     Block,
@@ -34,6 +39,7 @@ from privacygauge.report.values import (
     Gauge,
     Grade,
     Measure,
+    Origin,
     Report,
     Section,
     Severity,
@@ -45,6 +51,22 @@ from privacygauge.report.values import (
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# Result of an extraction, as values.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExtractionResult(Reported):
+    """Values that a `ExtractionAudit` reports."""
+
+    origin: Origin
+    """Origin of the findings: command, seed, level and inputs."""
+    found: Extracted
+    """Extraction results, text by text."""
+    show_texts: bool = False
+    """Whether the page shows the extracted texts."""
+
 
 NOTHING = Grade("nothing extracted", Severity.NOTHING)
 FEW = Grade("no more than from others", Severity.SMALL)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.generator.plots import plot_auc
 from privacygauge.audits.generator.result import SyntheticResult
 from privacygauge.audits.generator.says import report
+from privacygauge.audits.generator.sections import plot_auc
 from privacygauge.audits.running import Running
 from privacygauge.core.units import owners
 from privacygauge.evaluate.played import GameDescription
@@ -26,9 +26,8 @@ from privacygauge.synthetic.games.worlds import OnWorlds
 from privacygauge.synthetic.generators.foreign import require_sendable
 from privacygauge.synthetic.generators.generator import PrivBayes
 from privacygauge.synthetic.generators.named import as_generator
-from privacygauge.synthetic.schema import Schema
 from privacygauge.synthetic.selection import SELECTORS, TargetsAsked, select_targets
-from privacygauge.synthetic.table import column_advice, require_moderate
+from privacygauge.synthetic.table import Schema, column_advice, require_moderate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -34,7 +34,7 @@ from privacygauge.report.numbers import (
     several,
 )
 from privacygauge.report.values import About, Json, Measure, Pairs, Report, Section, Worst
-from privacygauge.synthetic.games.judging import TargetGroup
+from privacygauge.synthetic.games.audited import TargetGroup
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -30,10 +30,10 @@ from privacygauge.errors import InputError
 if TYPE_CHECKING:
     from privacygauge.audits.language.play import LanguageAudit
     from privacygauge.audits.work import Work
-    from privacygauge.language.coins import Coins
     from privacygauge.language.endpoints import AnyModel, EndpointModel
-    from privacygauge.language.masks import MaskPlan, Pattern
-    from privacygauge.language.precision import Asked
+    from privacygauge.language.energies import MaskPlan, Pattern
+    from privacygauge.language.loading import Asked
+    from privacygauge.language.splitting import Coins
     from privacygauge.language.text_energies import Form
     from privacygauge.language.text_files import Columns
     from privacygauge.runs.store import Run
@@ -270,7 +270,7 @@ class LanguageRequest(Request):
     @property
     def plan(self) -> MaskPlan:
         """Plan of the masks over the texts."""
-        from privacygauge.language.masks import MaskPlan
+        from privacygauge.language.energies import MaskPlan
 
         default = MaskPlan()
         pattern = default.pattern if self.pattern is None else cast("Pattern", self.pattern)
@@ -344,7 +344,7 @@ def play(asked: LanguageRequest, work: Work) -> LanguageAudit:
 
 def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
     """Audit a model, computing the energies that the run does not hold yet."""
-    from privacygauge.audits.language.models import audit_causal, audit_masked
+    from privacygauge.audits.language.play import audit_causal, audit_masked
     from privacygauge.language.windows import Windows
     from privacygauge.runs.atomic import check_writable
 
@@ -401,7 +401,7 @@ def _columns(asked: LanguageRequest) -> Columns:
 
 def _coins(asked: LanguageRequest) -> tuple[Coins | None, tuple[str, ...]]:
     """Return the coins that were named, or those next to the members, and why they do not count."""
-    from privacygauge.language.coins import FILE, read_coins
+    from privacygauge.language.splitting import FILE, read_coins
     from privacygauge.language.text_files import SIDES, load_texts
 
     if asked.coins is not None:

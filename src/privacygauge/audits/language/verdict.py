@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from privacygauge.audits.language.result import LanguageResult
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.language.matching import MatchedAttack
+from privacygauge.language.controls import MatchedAttack
 from privacygauge.language.units import UnitFindings
 from privacygauge.report import direction
 from privacygauge.report.attacks.verdict import (

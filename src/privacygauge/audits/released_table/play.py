@@ -42,8 +42,7 @@ from privacygauge.synthetic.released.release import (
 from privacygauge.synthetic.released.spelling import require_common
 from privacygauge.synthetic.released.suite import TableOptions
 from privacygauge.synthetic.released.tables import NO_CONTROL, ReleasedTables, tables_of
-from privacygauge.synthetic.schema import Schema
-from privacygauge.synthetic.table import column_advice
+from privacygauge.synthetic.table import Schema, column_advice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

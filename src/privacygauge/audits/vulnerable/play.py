@@ -34,9 +34,8 @@ from privacygauge.report.values import (
 from privacygauge.report.values import Table as Shows
 from privacygauge.synthetic.distance import Distance, Minkowski
 from privacygauge.synthetic.frames import read_beside, read_table
-from privacygauge.synthetic.schema import Schema
-from privacygauge.synthetic.table import Table, column_advice
-from privacygauge.synthetic.vulnerability import Vulnerability, vulnerability_of_records
+from privacygauge.synthetic.selection import Vulnerability, vulnerability_of_records
+from privacygauge.synthetic.table import Schema, Table, column_advice
 
 if TYPE_CHECKING:
     import pandas as pd

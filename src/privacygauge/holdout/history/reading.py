@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.datasets.bounds import require_once
+from privacygauge.datasets.archives import require_once
 from privacygauge.datasets.reading import (
     LINES,
     TABLE_ENDINGS,

@@ -20,7 +20,7 @@ from fastapi import Request
 from numpy.typing import NDArray
 from starlette.concurrency import run_in_threadpool
 
-from privacygauge.datasets.arrays import HeadError, ObjectError, read_head
+from privacygauge.datasets.archives import HeadError, ObjectError, read_head
 from privacygauge.datasets.reading import read_array, read_content
 from privacygauge.errors import InputError, PrivacyGaugeError
 from privacygauge.holdout.metrics import ACCURACY, Metric

@@ -12,8 +12,7 @@ from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
-from privacygauge.synthetic.schema import Schema
-from privacygauge.synthetic.table import Table
+from privacygauge.synthetic.table import Schema, Table
 
 Tables = NDArray[np.floating[Any]]
 """(k, n, F) Values of k tables of n records each, coded as `Table.values`."""

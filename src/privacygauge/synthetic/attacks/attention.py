@@ -1,29 +1,327 @@
-"""Target attention: a network that reads the synthetic rows nearest to the target."""
+"""Target attention: networks that read the synthetic rows nearest to the target."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.runs.threads import one_thread
 from privacygauge.synthetic.attacks.attack import Answer, Tables, View
-from privacygauge.synthetic.attacks.attention_network import (
-    AttentionTraining,
-    Games,
-    Nearest,
-    train,
-)
 from privacygauge.synthetic.attacks.meta import stratified_folds
 from privacygauge.synthetic.distance import Cosine
-from privacygauge.synthetic.schema import Schema
-from privacygauge.synthetic.table import require_at_least
+from privacygauge.synthetic.table import Schema, require_at_least
+
+if TYPE_CHECKING:
+    import torch
+
+
+# Networks of target attention, trained in parallel.
+
+HIDDEN = 20
+"""Hidden units of the network that embeds rows."""
+EMBEDDING = 20
+"""Dimension of a row's embedding."""
+ATTENTION = 15
+"""Dimension of queries, keys and values."""
+LAST = 10
+"""Hidden units of the network that scores a table."""
+
+BLOCK = 256
+"""Tables scored at once."""
+
+
+@dataclass(frozen=True)
+class AttentionTraining:
+    """Training of the networks: AdamW on the cross-entropy, with early stopping."""
+
+    epochs: int = 50
+    """Most passes over the tables."""
+    patience: int = 6
+    """Passes without an improvement of any network's validation loss before training stops."""
+    batch: int = 20
+    """Tables per step."""
+    learning_rate: float = 0.002
+    """Learning rate, above 0."""
+    weight_decay: float = 0.01
+    """Weight decay per step, times the learning rate."""
+    dropout: float = 0.15
+    """Dropout rate of hidden units, in [0, 1)."""
+
+    def __post_init__(self) -> None:
+        require_at_least(self, epochs=1, patience=1, batch=1)
+        if not self.learning_rate > 0:
+            raise InputError(f"learning_rate must be above 0, got {self.learning_rate}")
+        if not self.weight_decay >= 0:
+            raise InputError(f"weight_decay must be at least 0, got {self.weight_decay}")
+        if not 0 <= self.dropout < 1:
+            raise InputError(f"dropout must be in [0, 1), got {self.dropout}")
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """Unique rows of tables that are nearest to the target, nearest first."""
+
+    rows: NDArray[np.float32]
+    """(k, top, F') Encoded records, then multiplicity and closeness; 0 in padding."""
+    there: Bools
+    """(k, top) False where a table has fewer unique rows."""
+    target: NDArray[np.float32]
+    """(F',) The target in the same form: of multiplicity 1, at distance 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class Games:
+    """Tables for training, and tables to score."""
+
+    shadows: Nearest
+    """Neighbours in the adversary's own s tables."""
+    inside: Bools
+    """(s,) True where the target was among the table's training records."""
+    fold: Ints
+    """(s,) Fold of each table: 0, 1, ..., one per network."""
+    released: Nearest
+    """Neighbours in the t tables that are asked about."""
+
+
+Weights = dict[str, "torch.Tensor"]
+"""Tensors (m, ...) by name, one row per network."""
+
+
+def shapes(width: int) -> dict[str, tuple[int, int]]:
+    """Return the shape of each of a network's matrices, for encoded rows of a given width."""
+    return {
+        "embed_1": (width, HIDDEN),
+        "embed_2": (HIDDEN, EMBEDDING),
+        "query": (EMBEDDING, ATTENTION),
+        "key": (EMBEDDING, ATTENTION),
+        "value": (EMBEDDING, ATTENTION),
+        "score_1": (ATTENTION, LAST),
+        "score_2": (LAST, 1),
+    }
+
+
+WITH_BIAS = ("embed_1", "embed_2", "score_1", "score_2")
+"""Matrices of the two perceptrons, which have biases."""
+
+
+def initial(width: int, m: int, rng: np.random.Generator) -> Weights:
+    """Return m networks' initial weights: uniform, with a spread that falls with the fan-in."""
+    import torch
+
+    weights: Weights = {}
+    for name, (n_in, n_out) in shapes(width).items():
+        rows = n_in + (name in WITH_BIAS)
+        drawn = rng.uniform(-1.0, 1.0, (m, rows, n_out)).astype(np.float32) / math.sqrt(n_in)
+        weights[name] = torch.from_numpy(drawn[:, :n_in].copy())
+        if name in WITH_BIAS:
+            weights[f"{name}_bias"] = torch.from_numpy(drawn[:, n_in:].copy())
+    return weights
+
+
+@dataclass(frozen=True, eq=False)
+class Masks:
+    """Dropout masks: factors of the hidden units, 0 or 1 over the share kept."""
+
+    target: torch.Tensor | float = 1.0
+    """(m, 1, HIDDEN) Mask of the target's embedding network."""
+    rows: torch.Tensor | float = 1.0
+    """(b, 1, m, HIDDEN) Mask of the rows' embedding network."""
+    last: torch.Tensor | float = 1.0
+    """(m, b, LAST) Mask of the scoring network."""
+
+
+def network_scores(
+    weights: Weights, rows: torch.Tensor, there: torch.Tensor, target: torch.Tensor, masks: Masks
+) -> torch.Tensor:
+    """Return the score (m, b) that each of m networks gives to each of b tables.
+
+    Parameters
+    ----------
+    weights : dict of Tensor
+        Weights of m networks, as `initial` returns them.
+    rows : Tensor of shape (b, top, F')
+    there : Tensor of bool, shape (b, top)
+        False for padding. Every table has at least one row.
+    target : Tensor of shape (F',)
+    masks : Masks
+        Dropout masks.
+
+    Notes
+    -----
+    Algorithm 1 of Meeus et al. (2023), before its sigmoid, with keys in line 11. Embeddings,
+    keys and values are linear in the hidden units of a row, so that the query is carried back
+    to these, and they are summed before they become values: the same numbers for a fraction of
+    the work. What all rows have in common cancels in the softmax.
+    """
+    import torch
+
+    b, top, width = rows.shape
+    m = len(weights["embed_1"])
+    flat = weights["embed_1"].transpose(0, 1).reshape(width, m * HIDDEN)
+    bias = weights["embed_1_bias"].reshape(m * HIDDEN)
+    hidden = torch.relu(torch.addmm(bias, rows.reshape(b * top, width), flat))
+    hidden = hidden.view(b, top, m, HIDDEN) * masks.rows
+    own = torch.relu(target @ weights["embed_1"] + weights["embed_1_bias"][:, 0])[:, None]
+    embedded = (own * masks.target) @ weights["embed_2"] + weights["embed_2_bias"]
+    query = embedded @ weights["query"]
+    carried = (weights["embed_2"] @ weights["key"] @ query.transpose(1, 2))[:, :, 0]
+    attention = (hidden * carried).sum(-1).masked_fill(~there[:, :, None], -math.inf)
+    summed = torch.einsum("btm,btmh->mbh", torch.softmax(attention, 1), hidden)
+    value = (summed @ weights["embed_2"] + weights["embed_2_bias"]) @ weights["value"]
+    last = torch.relu(value @ weights["score_1"] + weights["score_1_bias"]) * masks.last
+    return (last @ weights["score_2"] + weights["score_2_bias"])[:, :, 0]
+
+
+def train(
+    games: Games, training: AttentionTraining, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """Train the networks; return the scores of the own tables (m, s) and of the others (m, t).
+
+    Network i learns from all parts but i and i + 1, and is kept as it was after the pass with the
+    lowest cross-entropy on part i + 1. It never sees part i.
+    """
+    import torch
+
+    # A caller's no_grad or inference_mode would leave nothing to learn from.
+    with torch.inference_mode(mode=False), torch.enable_grad():
+        return _train_with_early_stopping(_Step(games, training, rng), rng)
+
+
+def _train_with_early_stopping(step: _Step, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    games = step.games
+    training = step.training
+    m = step.n_networks
+    s = len(games.fold)
+    least = np.full(m, np.inf)
+    own = np.zeros((m, s))
+    asked = np.zeros((m, len(games.released.rows)))
+    waited = 0
+    for _ in range(training.epochs):
+        order = rng.permutation(s)
+        for start in range(0, s, training.batch):
+            step.take(order[start : start + training.batch])
+        scores = step.scores(games.shadows)
+        losses = _losses(scores, games)
+        better = losses < least
+        waited = 0 if better.any() else waited + 1
+        if better.any():
+            least[better] = losses[better]
+            own[better] = scores[better]
+            asked[better] = step.scores(games.released)[better]
+        if waited == training.patience:
+            break
+    return own, asked
+
+
+def _losses(scores: Floats, games: Games) -> Floats:
+    """Return the cross-entropy (m,) of each network on its validation tables."""
+    m = len(scores)
+    losses = np.logaddexp(0.0, np.where(games.inside, -scores, scores))
+    valid = games.fold == (np.arange(m)[:, None] + 1) % m
+    return np.asarray((losses * valid).sum(axis=1) / valid.sum(axis=1))
+
+
+class _Step:
+    """AdamW for all networks; the weights change in place."""
+
+    def __init__(self, games: Games, training: AttentionTraining, rng: np.random.Generator) -> None:
+        import torch
+
+        self.games = games
+        self.training = training
+        self.n_networks = int(games.fold.max()) + 1
+        self._weights = initial(games.shadows.rows.shape[2], self.n_networks, rng)
+        self._generator = torch.Generator().manual_seed(int(rng.integers(2**63)))
+        self._tensors = [tensor.requires_grad_() for tensor in self._weights.values()]
+        self._first = [torch.zeros_like(tensor) for tensor in self._tensors]
+        self._second = [torch.zeros_like(tensor) for tensor in self._tensors]
+        self._counts = [tensor.new_zeros(()) for tensor in self._first]
+        networks = np.arange(self.n_networks)[:, None]
+        left_out = (games.fold == networks) | (games.fold == (networks + 1) % self.n_networks)
+        self._learns = torch.from_numpy((~left_out).astype(np.float32))
+        self._inside = torch.from_numpy(games.inside.astype(np.float32))
+        self._target = torch.from_numpy(games.shadows.target)
+
+    def take(self, tables: Ints) -> None:
+        """Learn from a batch of tables."""
+        import torch
+        from torch.nn.functional import binary_cross_entropy_with_logits
+
+        index = torch.from_numpy(tables)
+        near = self.games.shadows
+        rows = torch.from_numpy(near.rows[tables])
+        there = torch.from_numpy(near.there[tables])
+        found = network_scores(
+            self._weights, rows, there=there, target=self._target, masks=self._masks(len(tables))
+        )
+        truth = self._inside[index].expand_as(found)
+        learns = self._learns[:, index]
+        losses = binary_cross_entropy_with_logits(found, truth, reduction="none") * learns
+        # A batch may hold no table that a network learns from.
+        loss = (losses.sum(1) / learns.sum(1).clamp(min=1.0)).sum()
+        self._follow(list(torch.autograd.grad(loss, self._tensors)))
+
+    def _follow(self, slopes: list[torch.Tensor]) -> None:
+        import torch
+
+        # The function behind torch.optim.AdamW: the class loads the compiler.
+        from torch.optim.adamw import adamw
+
+        with torch.no_grad():
+            adamw(
+                self._tensors,
+                slopes,
+                self._first,
+                self._second,
+                [],
+                self._counts,
+                foreach=False,
+                fused=True,
+                amsgrad=False,
+                beta1=0.9,
+                beta2=0.999,
+                lr=self.training.learning_rate,
+                weight_decay=self.training.weight_decay,
+                eps=1e-8,
+                maximize=False,
+            )
+
+    def _masks(self, b: int) -> Masks:
+        m = self.n_networks
+        return Masks(self._mask(m, 1, HIDDEN), self._mask(b, 1, m, HIDDEN), self._mask(m, b, LAST))
+
+    def _mask(self, *shape: int) -> torch.Tensor | float:
+        kept = 1.0 - self.training.dropout
+        if kept == 1.0:
+            return 1.0
+        mask = self._target.new_empty(shape)
+        return mask.bernoulli_(kept, generator=self._generator).div_(kept)
+
+    def scores(self, near: Nearest) -> Floats:
+        """Return the scores (m, k) of tables, without dropout."""
+        import torch
+
+        result = np.zeros((self.n_networks, len(near.rows)))
+        with torch.no_grad():
+            for start in range(0, len(near.rows), BLOCK):
+                part = slice(start, start + BLOCK)
+                rows = torch.from_numpy(near.rows[part])
+                there = torch.from_numpy(near.there[part])
+                found = network_scores(
+                    self._weights, rows, there=there, target=self._target, masks=Masks()
+                )
+                result[:, part] = found.numpy()
+        return result
+
 
 CELLS = 1 << 22
 """Cells of tables prepared at once."""
@@ -191,7 +489,8 @@ class Reader:
         there = np.zeros((len(tables), self.top), np.bool_)
         for part in _blocks(tables):
             place, found = self._found(np.asarray(tables[part], np.float64))
-            rows[part][place], there[part][place] = found, True
+            rows[part][place] = found
+        there[part][place] = True
         target = self.target[None]
         record = self.encoding.one_hot(self.encoding.codes(target), self.encoding.scaled(target))
         own = np.array([1.0, closeness(0.0)], np.float32)

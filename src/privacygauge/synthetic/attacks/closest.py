@@ -9,10 +9,9 @@ import numpy as np
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.synthetic.attacks.attack import Answer, Tables, View
-from privacygauge.synthetic.conditions import row_blocks
 from privacygauge.synthetic.distance import Cosine, Distance
-from privacygauge.synthetic.schema import Schema
-from privacygauge.synthetic.table import require_at_least
+from privacygauge.synthetic.queries import row_blocks
+from privacygauge.synthetic.table import Schema, require_at_least
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ import numpy as np
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.synthetic.attacks.attack import Answer, Tables, View
-from privacygauge.synthetic.attacks.matching import (
+from privacygauge.synthetic.attacks.meta import Features, separation, stratified_folds
+from privacygauge.synthetic.attacks.query_based import (
     Comparison,
     answers_on,
     asked_once,
@@ -18,7 +19,6 @@ from privacygauge.synthetic.attacks.matching import (
     same_bin,
     subsets_up_to,
 )
-from privacygauge.synthetic.attacks.meta import Features, separation, stratified_folds
 from privacygauge.synthetic.generators.binning import Binning
 from privacygauge.synthetic.generators.network import Node, learn_structure, most_informative
 from privacygauge.synthetic.table import require_at_least

@@ -13,10 +13,9 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.synthetic.attacks.attack import Answer, Tables, View
 from privacygauge.synthetic.attacks.meta import Features, Forest, MetaClassifier
-from privacygauge.synthetic.conditions import row_blocks
 from privacygauge.synthetic.generators.binning import Binning
-from privacygauge.synthetic.schema import Schema
-from privacygauge.synthetic.table import Table
+from privacygauge.synthetic.queries import row_blocks
+from privacygauge.synthetic.table import Schema, Table
 
 Summary = Literal["naive", "histogram", "correlations"]
 """Names of the three sets of features."""

@@ -26,7 +26,7 @@ from privacygauge.evaluate.evaluation import title
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.synthetic.attacks.attack import TableAttack, Tables, View
 from privacygauge.synthetic.attacks.suite import suite_for_many
-from privacygauge.synthetic.games.game import (
+from privacygauge.synthetic.games.games import (
     Block,
     Make,
     OneByOne,

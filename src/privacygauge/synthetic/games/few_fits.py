@@ -23,16 +23,15 @@ from privacygauge.evaluate.few_fits import GuessedInFits, guessed_in_fits
 from privacygauge.runs.execute import Progress
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.synthetic.attacks.attack import Tables
-from privacygauge.synthetic.games.game import Block, Game, Make
+from privacygauge.synthetic.games.games import Block, Game, Make
 from privacygauge.synthetic.games.releases import Making, Storage, make_releases
 from privacygauge.synthetic.games.setting import Setting, Sizes
 from privacygauge.synthetic.generators.generator import Generator
 from privacygauge.synthetic.released.judged import JudgedRecords, Signals
 from privacygauge.synthetic.released.membership import DensityRatio, DistanceRatio, ValueRatio
 from privacygauge.synthetic.released.neighbours import usual_distance
-from privacygauge.synthetic.schema import Schema
 from privacygauge.synthetic.selection import TargetsAsked, select_targets
-from privacygauge.synthetic.table import Table
+from privacygauge.synthetic.table import Schema, Table
 
 CANARIES = 200
 """Default number of canaries; at most a quarter of the table."""

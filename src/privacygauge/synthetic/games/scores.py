@@ -23,7 +23,7 @@ from privacygauge.runs.reach import code_of
 from privacygauge.runs.sharing import end_of_sharing
 from privacygauge.runs.store import Run, open_run, plan_in
 from privacygauge.synthetic.attacks.attack import Answer, TableAttack, Tables, View
-from privacygauge.synthetic.games.game import Block, Game
+from privacygauge.synthetic.games.games import Block, Game
 from privacygauge.synthetic.games.releases import Making, Releases, Storage, release_settings
 from privacygauge.synthetic.games.setting import Setting
 
@@ -147,7 +147,8 @@ class GameScores:
         )
         asked = self.attacks[attack]
         for target in range(len(setting.targets)):
-            reason, notes = _decode_notes(said[target])
+            # Padded with zeros to one length, as they are kept in an array.
+            reason, notes = json.loads(said[target].tobytes().rstrip(b"\0"))
             if reason is not None:
                 yield Skipped(title(asked.name, asked.variant, ""), reason)
                 continue
@@ -157,7 +158,9 @@ class GameScores:
             for block in blocks:
                 end_a = a + len(block.inside)
                 end_b = b + len(block.secret)
-                answers.append(Answer(own[target][a:end_a], released[target][b:end_b], notes))
+                answers.append(
+                    Answer(own[target][a:end_a], released[target][b:end_b], tuple(notes))
+                )
                 a = end_a
                 b = end_b
             yield ScoredTarget(blocks, tuple(answers))
@@ -243,11 +246,6 @@ def _encode_notes(reason: str | None, notes: Sequence[str]) -> NDArray[np.uint8]
             break
         kept.pop()
     return np.frombuffer(text.ljust(SAID, b"\0"), np.uint8)
-
-
-def _decode_notes(said: NDArray[np.uint8]) -> tuple[str | None, tuple[str, ...]]:
-    reason, notes = json.loads(said.tobytes().rstrip(b"\0"))
-    return reason, tuple(notes)
 
 
 def scores_in(folder: str, attacks: Sequence[TableAttack]) -> str:

@@ -10,8 +10,7 @@ import numpy as np
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.synthetic.generators.network import Node, combine_codes, joint_counts
-from privacygauge.synthetic.schema import Column, Schema
-from privacygauge.synthetic.table import Table, require_at_least
+from privacygauge.synthetic.table import Column, Schema, Table, require_at_least
 
 
 @dataclass(frozen=True)

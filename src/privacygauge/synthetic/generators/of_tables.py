@@ -11,9 +11,9 @@ import numpy as np
 from privacygauge.errors import InputError
 from privacygauge.synthetic.games.releases import digest_of_units, table_digest
 from privacygauge.synthetic.generators.adapters import Call, FitSample, GeneratorInput
+from privacygauge.synthetic.generators.foreign import table_from
 from privacygauge.synthetic.generators.generator import Generator
 from privacygauge.synthetic.generators.named import as_generator
-from privacygauge.synthetic.generators.returned import table_from
 from privacygauge.synthetic.related import Related
 from privacygauge.synthetic.table import Table
 

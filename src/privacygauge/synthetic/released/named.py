@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.core.checks import Floats
-from privacygauge.datasets.amounts import amounts_of
-from privacygauge.datasets.dates import days_of
+from privacygauge.datasets.parsing import amounts_of, days_of
 
 if TYPE_CHECKING:
     import pandas as pd

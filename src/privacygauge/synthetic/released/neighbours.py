@@ -10,10 +10,9 @@ from math import comb
 import numpy as np
 
 from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.synthetic.distance import Cosine, Distance, Minkowski, Space
-from privacygauge.synthetic.groups import keys_of
-from privacygauge.synthetic.rough import Rough, rough_of
-from privacygauge.synthetic.schema import Schema
+from privacygauge.synthetic.distance import Cosine, Distance, Minkowski, Rough, Space, rough_of
+from privacygauge.synthetic.nearest import keys_of
+from privacygauge.synthetic.table import Schema
 
 _BLOCK = 2**25
 """Approximate distances held at once: 128 MB."""

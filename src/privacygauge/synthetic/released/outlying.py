@@ -17,7 +17,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.synthetic.released.hits import Hits
 from privacygauge.synthetic.released.neighbours import usual_distance
 from privacygauge.synthetic.released.tables import FEWEST, ReleasedTables, stack_tables
-from privacygauge.synthetic.vulnerability import DIGITS, vulnerability_scores
+from privacygauge.synthetic.selection import DIGITS, vulnerability_scores
 
 SHARE = 0.01
 """Share of the records, the most outlying, that are attacked apart from the others."""

@@ -14,10 +14,9 @@ import numpy as np
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats
-from privacygauge.datasets.dates import dates_of, days_of
+from privacygauge.datasets.parsing import dates_of, days_of
 from privacygauge.errors import InputError
-from privacygauge.synthetic.schema import Column, Schema
-from privacygauge.synthetic.table import Table
+from privacygauge.synthetic.table import Column, Schema, Table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,8 +23,7 @@ from privacygauge.synthetic.frames import (
 )
 from privacygauge.synthetic.released.named import Apart, TextColumn, identifying_columns
 from privacygauge.synthetic.released.spelling import as_written, coarsened_alike, rounded_alike
-from privacygauge.synthetic.schema import Column, Kind, Schema
-from privacygauge.synthetic.table import Table, require_columns
+from privacygauge.synthetic.table import Column, Kind, Schema, Table, require_columns
 
 if TYPE_CHECKING:
     import pandas as pd

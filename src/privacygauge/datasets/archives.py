@@ -1,26 +1,99 @@
-"""Arrays in the npy format, alone or in an npz archive: bounded before they are read.
-
-Numpy evaluates the head of an array as Python and allocates what it promises. Here a head is
-matched against the few forms that plain arrays have, and held against the bytes that follow it.
-"""
+"""Archives of arrays and Parquet files: bounded by the free memory before they are unpacked."""
 
 from __future__ import annotations
 
+import gzip
+import io
 import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import prod
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.core.memory import bytes_text
-from privacygauge.datasets.bounds import check_size
+from privacygauge.core.memory import bytes_text, free_memory
 from privacygauge.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+SMALL = 2**28
+"""Bytes that a file may always unpack to."""
+EXPANSION = 100
+"""Beyond `SMALL`, how many times its own size a file may unpack to."""
+
+_PART = 2**20
+
+
+def check_size(path: Path | str, there: int, promised: int) -> None:
+    """Refuse a file that unpacks to far more than it holds, or to more than the memory takes.
+
+    Parameters
+    ----------
+    path : Path or str
+        For the message.
+    there : int
+        The bytes of the file.
+    promised : int
+        The bytes of what it holds, unpacked.
+
+    Raises
+    ------
+    InputError
+        One line: the file, what it unpacks to, and the way out.
+    """
+    if promised > max(SMALL, EXPANSION * there):
+        raise InputError(
+            f"{path} has {bytes_text(there)} and unpacks to {bytes_text(promised)}, more than "
+            f"{EXPANSION} times as much: if the data are truly so, save them uncompressed"
+        )
+    if promised > free_memory():
+        raise InputError(
+            f"{path} takes {bytes_text(promised)} of memory, and {bytes_text(free_memory())} are "
+            "free: give fewer rows, or use a larger machine"
+        )
+
+
+def read_unpacked(stream: IO[bytes] | gzip.GzipFile, path: Path, there: int) -> bytes:
+    """Return all bytes of a stream that unpacks a file of `there` bytes, checked as it unpacks.
+
+    Raises
+    ------
+    InputError
+        As in `check_size`.
+    """
+    content = io.BytesIO()
+    while part := stream.read(_PART):
+        content.write(part)
+        if content.tell() > SMALL:
+            check_size(path, there, content.tell())
+    return content.getvalue()
+
+
+def require_once(path: Path, names: Sequence[str]) -> None:
+    """Refuse a table with a column that occurs twice.
+
+    Raises
+    ------
+    InputError
+        One line: which column.
+    """
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise InputError(f"{path}: column {twice!r} occurs twice: name each column differently")
+
+
+# Arrays in the npy format, alone or in an npz archive: bounded before they are read.
+#
+# Numpy evaluates the head of an array as Python and allocates what it promises. Here a head is
+# matched against the few forms that plain arrays have, and held against the bytes that follow it.
 
 Content = Mapping[str, NDArray[Any]]
 """The arrays of an npz file."""
@@ -36,7 +109,6 @@ _PLAIN = re.compile(r"'([<>|=]?(?:\?|b1|[iu][1248]|f(?:2|4|8|12|16)|c(?:8|16|24|
 _SHAPE = re.compile(r"\(\s*((?:\d{1,18}\s*,\s*)*(?:\d{1,18})?)\s*\)")
 _MOST_EMPTY = 2**24
 _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_PART = 2**20
 
 
 class HeadError(ValueError):
@@ -132,8 +204,9 @@ def read_stream_array(stream: IO[bytes], there: int, path: Path | str) -> NDArra
     shape, by_column, dtype, n_bytes = read_head(stream)
     left = there - (stream.tell() - start)
     if n_bytes != left:
+        promised = " x ".join(map(str, shape)) or "one value"
         raise HeadError(
-            f"its head promises {_shape_text(shape)} of {dtype}, {bytes_text(n_bytes)}, and "
+            f"its head promises {promised} of {dtype}, {bytes_text(n_bytes)}, and "
             f"{bytes_text(left)} follow"
         )
     check_size(path, there, n_bytes)
@@ -148,10 +221,6 @@ def _check_texts(array: NDArray[Any]) -> None:
     codes = array.view(np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
     if ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes <= 0xDFFF))).any():
         raise HeadError("it holds texts that are not Unicode")
-
-
-def _shape_text(shape: tuple[int, ...]) -> str:
-    return " x ".join(map(str, shape)) or "one value"
 
 
 def _read_bytes(stream: IO[bytes], n_bytes: int) -> NDArray[np.uint8]:
@@ -264,3 +333,147 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, zipfile.BadZipFile) and "not a zip" in str(error):
         return "not a zip archive"
     return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+# Parquet files: what they unpack to is known from their index and dictionaries, and bounded.
+
+PARQUET_DAMAGE = (
+    ValueError,  # pyarrow's ArrowInvalid among them
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    NotImplementedError,
+    RuntimeError,  # RecursionError among them
+    OverflowError,
+    MemoryError,
+    OSError,
+)
+"""What pyarrow and pandas raise over a damaged file."""
+
+_CELL = 8
+
+_UUID = 16
+"""Bytes of a UUID."""
+
+
+def read_parquet(path: Path, names: Collection[str] | None = None) -> pa.Table:
+    """Return a table's columns, of a file that exists; all of them where no names are given.
+
+    Parameters
+    ----------
+    path : Path
+    names : collection of str, optional
+        Those that are not in the file are left out.
+
+    Raises
+    ------
+    InputError
+        If they unpack to far more than the file holds, or than the memory takes.
+    PARQUET_DAMAGE
+        If the file cannot be read.
+    """
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        there = [x for x in file.schema_arrow.names if names is None or x in names]
+        require_once(path, there)
+        _check_cells(file.metadata, path)
+        _check_text_columns(path, file.schema_arrow, there)
+        table = file.read(columns=there, use_pandas_metadata=names is None)
+        table.validate(full=True)  # texts may not be UTF-8
+        return _readable(table)
+
+
+def _readable(table: pa.Table) -> pa.Table:
+    """Return a table with bytes as texts, and decimals as numbers or, where too large, texts."""
+    import pyarrow as pa
+
+    for place, field in enumerate(table.schema):
+        column = table.column(place)
+        if isinstance(column.type, pa.BaseExtensionType):
+            column = pa.chunked_array(
+                [chunk.storage for chunk in column.chunks], column.type.storage_type
+            )
+        if pa.types.is_decimal(column.type):
+            column = _number(column)
+        elif pa.types.is_fixed_size_binary(column.type) or _is_binary(column.type):
+            column = _text(column)
+        if column.type != field.type:
+            table = table.set_column(place, field.name, column)
+    return table
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    known = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
+    return any(is_one(kind) for is_one in known)
+
+
+def _number(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    import pyarrow as pa
+
+    if column.type.scale > 0:
+        return column.cast(pa.float64())
+    try:
+        return column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return column.cast(pa.string())
+
+
+def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return bytes as the texts that they are, or else as UUIDs where all have 16, or else as hex.
+
+    Texts hold no control characters.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_fixed_size_binary(column.type):
+        column = column.cast(pa.binary())
+    try:
+        texts = column.cast(pa.large_string())
+        if not pc.any(pc.match_substring_regex(texts, r"[\x00-\x08\x0e-\x1f]")).as_py():
+            return texts
+    except pa.ArrowInvalid:
+        pass
+    if pc.all(pc.equal(pc.binary_length(column), _UUID)).as_py():
+        return _convert_values(column, lambda value: str(UUID(bytes=value)))
+    return _convert_values(column, bytes.hex)
+
+
+def _convert_values(column: pa.ChunkedArray, written: Callable[[bytes], str]) -> pa.ChunkedArray:
+    import pyarrow as pa
+
+    values = (None if value is None else written(value) for value in column.to_pylist())
+    return pa.chunked_array([pa.array(values, pa.large_string())])
+
+
+def _check_cells(index: Any, path: Path) -> None:
+    """Check what the index promises: a repeated value takes a few bytes, however often it is."""
+    groups = [index.row_group(i) for i in range(index.num_row_groups)]
+    parts = [group.column(j) for group in groups for j in range(group.num_columns)]
+    cells = sum(max(_CELL * part.num_values, part.total_uncompressed_size) for part in parts)
+    cells = max(cells, index.num_rows * index.num_columns)
+    check_size(path, path.stat().st_size, cells)
+
+
+def _check_text_columns(path: Path, schema: pa.Schema, names: Collection[str]) -> None:
+    """Check texts by the lengths in their dictionaries: one long text may stand in every row."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    texts = [x for x in names if pa.types.is_large_string(t := schema.field(x).type)
+             or pa.types.is_string(t) or pa.types.is_binary(t)]  # fmt: skip
+    total = 0
+    with pq.ParquetFile(path, read_dictionary=texts) as file:
+        for group in range(file.num_row_groups if texts else 0):
+            for column in file.read_row_group(group, columns=texts).columns:
+                for chunk in column.chunks:
+                    if pa.types.is_dictionary(chunk.type):
+                        lengths = pc.binary_length(chunk.dictionary).to_numpy(zero_copy_only=False)
+                        used = chunk.indices.drop_null().to_numpy(zero_copy_only=False)
+                        total += int(lengths[used].sum(dtype=np.int64))
+            check_size(path, path.stat().st_size, total)
