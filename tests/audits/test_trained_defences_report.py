@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from privacygauge.audits.defences.plots import costs, plot_accuracy
+from privacygauge.audits.defences.sections import costs, plot_accuracy
 from privacygauge.audits.defences.verdict import verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.report import render

@@ -25,7 +25,7 @@ from scipy.special import log_softmax, softmax
 
 from privacygauge.classifier.answers import answers_of
 from privacygauge.classifier.held import is_frame
-from privacygauge.classifier.pool import probabilities
+from privacygauge.classifier.predictions import probabilities
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped

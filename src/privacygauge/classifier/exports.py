@@ -16,8 +16,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.pool import probabilities
-from privacygauge.classifier.predictions import rounding_of
+from privacygauge.classifier.predictions import probabilities, rounding_of
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.datasets.reading import plain_array

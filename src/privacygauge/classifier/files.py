@@ -19,8 +19,7 @@ from privacygauge.classifier.exports import (
     fields_of,
     truth_of,
 )
-from privacygauge.classifier.pool import Pool, pool_of
-from privacygauge.classifier.predictions import Predictions, predictions
+from privacygauge.classifier.predictions import Pool, Predictions, pool_of, predictions
 from privacygauge.core import checks
 from privacygauge.core.memory import bytes_text
 from privacygauge.datasets.bounds import SMALL

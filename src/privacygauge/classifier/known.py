@@ -12,8 +12,7 @@ from scipy.special import ndtri
 from scipy.stats import chi2, rankdata, spearmanr
 
 from privacygauge.classifier.held import Held, is_frame
-from privacygauge.classifier.pool import LogitPool, Pool
-from privacygauge.classifier.predictions import Predictions
+from privacygauge.classifier.predictions import LogitPool, Pool, Predictions
 from privacygauge.classifier.whose import PredictionsOfUnits
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Floats

@@ -19,15 +19,15 @@ from privacygauge.core.versions import own_version, versions
 from privacygauge.datasets.arrays import Content
 from privacygauge.datasets.reading import read_array, read_content
 from privacygauge.errors import InputError
-from privacygauge.holdout.analysts import Analyst, Play, Trials, play
-from privacygauge.holdout.attacks import ATTACKS, attacks_named
-from privacygauge.holdout.bounds import bias_for_labels, transcript_nats
-from privacygauge.holdout.closed_form import (
+from privacygauge.holdout.analysts import ATTACKS, Analyst, Play, Trials, attacks_named, play
+from privacygauge.holdout.bounds import (
     FEWEST_CLASSES,
+    bias_for_labels,
     honest_best_of_k,
     is_normal_enough,
     nb_bias,
     poisson_bias,
+    transcript_nats,
 )
 from privacygauge.holdout.guards import DIRECT, Exact, guard_for, guard_named
 from privacygauge.holdout.mechanism import Guard

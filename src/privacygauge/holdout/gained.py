@@ -17,7 +17,7 @@ from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 from privacygauge.holdout import bounds as theory
 from privacygauge.holdout.analysts import trials, uniform_holdout
-from privacygauge.holdout.closed_form import (
+from privacygauge.holdout.bounds import (
     FEWEST_CLASSES,
     answer_variance,
     count_per_label,

@@ -15,8 +15,8 @@ from scipy.special import chdtri
 from privacygauge.audits.classifier.candidates import audit_candidates
 from privacygauge.audits.classifier.found import CandidateAudit
 from privacygauge.classifier.candidates import PerTargetDesign
-from privacygauge.classifier.dtp.domain import n_cells
-from privacygauge.classifier.dtp.removal import (
+from privacygauge.classifier.dtp.counts import n_cells
+from privacygauge.classifier.dtp.measure import (
     RISE,
     Order,
     RemovalPath,

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privacygauge.classifier.dtp.bayes_inference import BayesInference
 from privacygauge.classifier.dtp.learner import Fitted, Learner
-from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
+from privacygauge.classifier.dtp.naive_bayes import BayesInference, NaiveBayes
 from privacygauge.classifier.dtp.nearest import NearestNeighbours
 from privacygauge.classifier.dtp.random_trees import RandomDecisionTrees
 from privacygauge.classifier.dtp.stability import (

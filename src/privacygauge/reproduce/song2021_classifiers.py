@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from privacygauge.classifier.attack_network import Network
 from privacygauge.classifier.defences.adversarial_regularisation import (
     AdversarialRegularisation,
     ReferenceRows,
 )
 from privacygauge.classifier.defences.early_stopping import EarlyStopping, first_epoch
 from privacygauge.classifier.game import PredictionGame
-from privacygauge.classifier.neural import NeuralNasr
+from privacygauge.classifier.neural import Network, NeuralNasr
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.shadows import cohort_of
 from privacygauge.core import seeds

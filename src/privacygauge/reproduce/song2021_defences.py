@@ -7,16 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from privacygauge.audits.defences.play import audit_defences, audit_defended
-from privacygauge.classifier.defences.attack_classifier import NeuralJia
-from privacygauge.classifier.defences.defence import Defence
-from privacygauge.classifier.defences.memguard import MemGuard
-from privacygauge.classifier.defences.perturbations import (
+from privacygauge.classifier.defences.defence import (
     Binning,
+    Defence,
     LabelOnly,
     Rounding,
     Temperature,
     TopK,
 )
+from privacygauge.classifier.defences.memguard import MemGuard, NeuralJia
 from privacygauge.classifier.learned import Learned
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.classifier.suite import METRICS

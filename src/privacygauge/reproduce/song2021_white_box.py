@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from privacygauge.classifier.defences.defence import defend_predictions
 from privacygauge.classifier.defences.memguard import MemGuard
-from privacygauge.classifier.gradients import white_box_signals
 from privacygauge.classifier.networks import SONG_MITTAL_2021_RELU, Networks
 from privacygauge.classifier.neural import NeuralNasr
 from privacygauge.classifier.predictions import Predictions
@@ -24,6 +23,7 @@ from privacygauge.classifier.white_box import (
     WhiteBox,
     WhiteBoxGame,
     WhiteBoxSide,
+    white_box_signals,
 )
 from privacygauge.core import seeds
 from privacygauge.core.attacks.threshold import Threshold

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from privacygauge.classifier.defences.early_stopping import EarlyStopping
-from privacygauge.classifier.defences.trained import recorded_epochs, train_each_way
-from privacygauge.classifier.defences.trainings import Trainings
+from privacygauge.classifier.defences.trainings import Trainings, recorded_epochs, train_each_way
 from privacygauge.classifier.networks import MLP, Networks
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError

@@ -30,10 +30,9 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
 from privacygauge.classifier.dtp import retrained as retrained_module
-from privacygauge.classifier.dtp.discriminant import LinearDiscriminant
+from privacygauge.classifier.dtp.discriminant import LinearDiscriminant, QuadraticDiscriminant
 from privacygauge.classifier.dtp.learner import Learner
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
-from privacygauge.classifier.dtp.quadratic import QuadraticDiscriminant
 from privacygauge.classifier.dtp.ratios import log_ratio, own_log_p
 from privacygauge.classifier.dtp.retrained import (
     failed_records_warning,

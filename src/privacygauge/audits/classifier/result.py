@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from privacygauge.classifier.attacked import AttackFindings
-from privacygauge.classifier.candidates_judged import JudgedCandidates
+from privacygauge.classifier.candidates import JudgedCandidates
 from privacygauge.evaluate.played import Attacks, GameDescription, Records
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Axes, Origin

@@ -12,26 +12,26 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.classifier.verdict import of_classes
-from privacygauge.audits.defences.plots import plot_trade_off
-from privacygauge.audits.defences.result import DefenceResult
 from privacygauge.audits.defences.says import report
+from privacygauge.audits.defences.sections import plot_trade_off
+from privacygauge.audits.defences.verdict import DefenceResult
 from privacygauge.audits.running import Running
-from privacygauge.classifier.caveats import beside_shadow
+from privacygauge.classifier.attacked import beside_shadow
 from privacygauge.classifier.defences import judging
 from privacygauge.classifier.defences.defence import Defence
-from privacygauge.classifier.defences.defended import as_defence, require_different_defences
-from privacygauge.classifier.defences.games import training_attacks
+from privacygauge.classifier.defences.judging import training_attacks
 from privacygauge.classifier.defences.played import (
     PlayedDefences,
+    as_defence,
     asked_of,
     at_training,
     behind_one,
     on_answers,
+    require_different_defences,
     require_same_records,
 )
-from privacygauge.classifier.defences.trained import train_each_way
 from privacygauge.classifier.defences.training import TrainingDefence
-from privacygauge.classifier.defences.trainings import Before
+from privacygauge.classifier.defences.trainings import Before, train_each_way
 from privacygauge.classifier.files import PredictionsLike, as_predictions
 from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.trainer import Trainer

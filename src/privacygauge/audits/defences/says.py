@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.defences.plots import mark_undone
-from privacygauge.audits.defences.result import DefenceResult
-from privacygauge.audits.defences.sections import claim, early_stopping_result, right, sections
-from privacygauge.audits.defences.verdict import adversary, verdict
+from privacygauge.audits.defences.sections import (
+    claim,
+    early_stopping_result,
+    mark_undone,
+    right,
+    sections,
+)
+from privacygauge.audits.defences.verdict import DefenceResult, adversary, verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.best_attack import BestAttack
 from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from privacygauge.audits.dtp import sections
-from privacygauge.audits.dtp.result import DtpResult
 from privacygauge.audits.dtp.verdict import (
     FACTOR,
     MOST,
+    DtpResult,
     between,
     factor,
     measured_records_text,
@@ -19,7 +19,7 @@ from privacygauge.audits.dtp.verdict import (
     removal_frame,
     verdict,
 )
-from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
+from privacygauge.classifier.dtp.measure import LIMIT, RemovalPath
 from privacygauge.report.document import estimate_dict, finite, names_of, pick_values
 from privacygauge.report.numbers import (
     Shown,

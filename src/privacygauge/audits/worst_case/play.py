@@ -10,9 +10,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.running import Running
-from privacygauge.audits.worst_case.result import WorstCaseResult
 from privacygauge.audits.worst_case.says import report
-from privacygauge.classifier.compared_trainings import ComparedTrainings, trained_and_judged
+from privacygauge.audits.worst_case.verdict import WorstCaseResult
 from privacygauge.classifier.defences.training import TrainingDefence
 from privacygauge.classifier.defences.trainings import Before
 from privacygauge.classifier.estimators import as_trainer, require_records
@@ -20,7 +19,13 @@ from privacygauge.classifier.mislabelled import WrongLabel
 from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.classifier.whose import twice
-from privacygauge.classifier.worst_case import ATTACKS, FPRS, Design
+from privacygauge.classifier.worst_case import (
+    ATTACKS,
+    FPRS,
+    ComparedTrainings,
+    Design,
+    trained_and_judged,
+)
 from privacygauge.core import checks
 from privacygauge.core.game import Attack
 from privacygauge.core.units import owners

@@ -1,15 +1,17 @@
-"""The verdict on trainings by their worst-case records, for somebody who has to choose one."""
+"""Result of a comparison by worst-case records, and the verdict for somebody who has to choose."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-from privacygauge.audits.worst_case.result import WorstCaseResult
+from privacygauge.classifier.worst_case import ComparedTrainings
 from privacygauge.evaluate.rate_at_fpr import FEW, TIMES, RateAtFpr
 from privacygauge.evaluate.roc import supported_accuracy
 from privacygauge.evaluate.worst_case import NO_DEFENCE, AttackedTraining, TargetRisk
 from privacygauge.report import direction, grades
 from privacygauge.report.defended import and_list, promise_text
+from privacygauge.report.document import DataFrame, frame
 from privacygauge.report.grades import (
     GRADES,
     NONE,
@@ -20,7 +22,26 @@ from privacygauge.report.grades import (
     ranked_pairs,
 )
 from privacygauge.report.numbers import count, percent, plain, rate, tpr_estimate
-from privacygauge.report.values import Grade, Verdict
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Grade, Origin, Verdict
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WorstCaseResult(ComparedTrainings, Reported):
+    """Trainings with the same canaries and the same coins, side by side.
+
+    ``to_frame`` has one line for every training, group of targets, attack and false-positive rate.
+    """
+
+    origin: Origin = field(kw_only=True)
+    """Origin of the findings; its level is that of every interval, and of the corrected ones
+    jointly.
+    """
+
+    def to_frame(self) -> DataFrame:
+        """Return one row per training, group of targets, attack and rate."""
+        return frame(self.lines())
+
 
 _NAMED = 3
 """Largest number of named pairs that change places."""

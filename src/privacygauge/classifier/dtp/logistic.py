@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, helmert
 from scipy.special import logsumexp, softmax
 
-from privacygauge.classifier.dtp.learner import Box, DtpRange, class_log_p
-from privacygauge.classifier.dtp.log_linear import log_linear_dtp
-from privacygauge.classifier.dtp.standardised import Scale, squares_without
+from privacygauge.classifier.dtp.learner import Box, DtpRange, Scale, class_log_p, squares_without
+from privacygauge.classifier.dtp.ratios import log_linear_dtp
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 

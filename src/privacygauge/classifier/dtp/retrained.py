@@ -12,16 +12,21 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from privacygauge.classifier.answers import UserCodeError
-from privacygauge.classifier.code import code_behind
 from privacygauge.classifier.dtp.learner import box_of
 from privacygauge.classifier.dtp.network_bounds import with_bounds
 from privacygauge.classifier.dtp.ratios import log_answers, log_ratio
+from privacygauge.classifier.estimators import Estimators
 from privacygauge.classifier.held import Held, digest_of
-from privacygauge.classifier.pipelines import steps_of
-from privacygauge.classifier.pool import probabilities
-from privacygauge.classifier.shadows import Progress, cohort_of, train_all
-from privacygauge.classifier.stacking import Stacking, models_a_task, with_stack
-from privacygauge.classifier.trainer import Cohort, Trainer, first_query
+from privacygauge.classifier.predictions import probabilities
+from privacygauge.classifier.shadows import Progress, code_behind, cohort_of, train_all
+from privacygauge.classifier.trainer import (
+    Cohort,
+    Stacking,
+    Trainer,
+    first_query,
+    models_a_task,
+    with_stack,
+)
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.versions import versions
@@ -32,6 +37,43 @@ from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.plan import ArraySpec, Plan, Task
 from privacygauge.runs.store import open_run, plan_in
 from privacygauge.runs.threads import one_thread
+
+
+def named_with_steps(trainer: Trainer) -> str:
+    """Return the name of a kind of model as reports print it, with the steps of a pipeline."""
+    steps = steps_of(trainer)
+    if not steps or steps.startswith(f"{trainer.name}: "):
+        return steps or trainer.name
+    return f"{trainer.name} ({steps})"
+
+
+def steps_of(trainer: Trainer) -> str:
+    """Return the steps of a pipeline by the names of their classes; empty for other models.
+
+    Nested estimators follow in parentheses: ``CalibratedClassifierCV (SVC)``.
+    """
+    if not isinstance(trainer, Estimators):
+        return str(getattr(trainer, "steps", ""))  # the trainer of a recorded run
+    made: Any = trainer.make(0)
+    return _describe_steps(made) if getattr(made, "steps", None) else ""
+
+
+def _describe_steps(model: Any) -> str:
+    name = type(model).__name__
+    steps = [step for _, step in getattr(model, "steps", None) or () if _is_step(step)]
+    if steps:
+        return f"{name}: {', '.join(map(_describe_steps, steps))}"
+    groups = (
+        getattr(model, key, None) for key in ("transformers", "transformer_list", "estimators")
+    )
+    inner = [part[1] for group in groups for part in group or () if _is_step(part[1])]
+    single = getattr(model, "estimator", None)
+    inner += [single] if hasattr(single, "fit") else []
+    return f"{name} ({', '.join(map(_describe_steps, inner))})" if inner else name
+
+
+def _is_step(step: object) -> bool:
+    return step is not None and not isinstance(step, str)
 
 
 @dataclass(frozen=True, eq=False)
