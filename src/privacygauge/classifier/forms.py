@@ -39,7 +39,12 @@ def form_of(model: object) -> str:
     """
     if inspect.isfunction(model):
         first = next(iter(inspect.signature(model).parameters.values()), None)
-        return NUMBERS if first is None or not _is_frame(first.annotation) else FRAME
+        kind: object = None if first is None else first.annotation
+        if isinstance(kind, type):
+            frame = kind.__name__ == "DataFrame" and kind.__module__.startswith("pandas")
+        else:  # a text, since annotations are not evaluated
+            frame = kind in _FRAMES
+        return FRAME if frame else NUMBERS
     get = getattr(model, "get_params", None)
     known: Mapping[str, Any] = {} if get is None else {"": model, **get()}
     for key, value in known.items():
@@ -67,12 +72,6 @@ def of_form(form: str) -> dict[str, str]:
 def described_form(description: Mapping[str, Any]) -> str:
     """Return the form in a trainer's description."""
     return str(description.get("records", NUMBERS))
-
-
-def _is_frame(annotation: object) -> bool:
-    if isinstance(annotation, type):
-        return annotation.__name__ == "DataFrame" and annotation.__module__.startswith("pandas")
-    return annotation in _FRAMES
 
 
 def _selects(model: object) -> bool:

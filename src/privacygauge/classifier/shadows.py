@@ -79,6 +79,24 @@ Progress = Callable[[int, int], None]
 """Called with the number of models done, and their total."""
 
 
+@dataclass(frozen=True)
+class Execution:
+    """How the models of a run are trained: where they are kept, by how many processes."""
+
+    run: str | Path | None = None
+    """Folder that keeps the predictions; None for none."""
+    invocation: Mapping[str, Any] | None = None
+    """How to start the run again, kept in its folder."""
+    n_jobs: int | None = None
+    """Number of processes; default: one, or the setting of ``joblib.parallel_config``."""
+    progress: Progress | None = None
+    """Called with the number of models done, and their total."""
+
+
+NOT_KEPT = Execution()
+"""Models trained in this process, without a folder that keeps their predictions."""
+
+
 _DIGITS = 16
 """Digits of the digest that identifies a model's inputs."""
 

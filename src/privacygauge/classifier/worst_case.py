@@ -24,6 +24,7 @@ from privacygauge.classifier.defences.training import (
 )
 from privacygauge.classifier.defences.trainings import (
     UNDEFENDED,
+    Before,
     Trainings,
     array_of,
     values_each_way,
@@ -38,7 +39,7 @@ from privacygauge.classifier.mislabelled import (
 )
 from privacygauge.classifier.networks import Networks
 from privacygauge.classifier.predictions import Pool
-from privacygauge.classifier.shadows import failed_shadows_warning, random_states
+from privacygauge.classifier.shadows import Execution, failed_shadows_warning, random_states
 from privacygauge.classifier.suite import METRICS
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core import checks, seeds
@@ -478,26 +479,23 @@ def trained_and_judged(
     trainer: Trainer,
     x: NDArray[Any],
     y: Ints,
-    defences: Sequence[TrainingDefence | Trainer | str],
+    defences: Sequence[TrainingDefence],
     design: Design,
+    asked: TargetOptions,
     owner: Ints | None,
-    delta: float | None,
-    seed: int,
-    level: float,
-    how: Mapping[str, Any],
+    execution: Execution,
+    before: Before | None,
 ) -> tuple[ComparedTrainings, list[Skipped]]:
     """Return the results of each way to train, and the defences whose training failed.
 
-    `trainer` trains without a defence; `owner` (n,) is the unit of each record; `delta` applies to
-    DP-SGD that names none, by default one over the number of records; `how` holds the execution
-    options of `values_each_way`: ``run``, ``invocation``, ``n_jobs``, ``progress``, ``before``.
+    `trainer` trains without a defence; `owner` (n,) is the unit of each record; `execution` and
+    `before` are those of `values_each_way`.
     """
-    asked_for = defences_of(defences, 1 / max(len(y), 2) if delta is None else delta)
-    asked = design.asked(len(asked_for), seed, level)
+    seed = asked.seed
     wrong = design.label or UniformLabel()
-    known = as_drawn(wrong, how["run"], design.n_canaries)
+    known = as_drawn(wrong, execution.run, design.n_canaries)
     chosen, inside = design.dealt(x, y, label=known, seed=seed, unit=owner)
-    ways = ways_of(trainer, asked_for, 2 * len(y) - len(chosen.asked))
+    ways = ways_of(trainer, defences, 2 * len(y) - len(chosen.asked))
     states = random_states(seed, len(inside))
     values = values_each_way(
         trainings_of_ways(trainer, ways),
@@ -509,10 +507,11 @@ def trained_and_judged(
             n_classes=int(chosen.y.max()) + 1,
             asked=chosen.asked,
         ),
+        execution,
         seed=seed,
         name=NAME,
         about={"canaries": design.n_canaries, "wrong label": wrong.name},
-        **how,
+        before=before,
     )
     trainings, failed = judged_each_way(
         trainer, ways, values=values, inside=inside, chosen=chosen, label=wrong.name, asked=asked

@@ -40,7 +40,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-ATTACK, HONEST, GUARANTEE, RATE = KINDS = ("attack", "honest selection", "guarantee", "rate")
+ATTACK = "attack"
+HONEST = "honest selection"
+GUARANTEE = "guarantee"
+RATE = "rate"
+KINDS = (ATTACK, HONEST, GUARANTEE, RATE)
 """Kinds of number in a `Bounded`."""
 
 

@@ -24,6 +24,7 @@ from privacygauge.classifier.dtp.measure import (
     remove_riskiest,
 )
 from privacygauge.classifier.dtp.retrained import Variation, variation
+from privacygauge.classifier.shadows import Execution
 from privacygauge.classifier.targeted import Distance
 from privacygauge.core import seeds
 from privacygauge.core.checks import Floats, Ints
@@ -344,9 +345,11 @@ def _varied_networks(effort: Effort) -> tuple[Variation, ...]:
         n_models=n_models,
         seed=effort.seed,
         # Figures 7 and 8 are about the same networks.
-        run=effort.shared(f"long-networks-{n_models}-seed-{effort.seed}"),
-        n_jobs=effort.n_jobs,
-        progress=effort.progress,
+        execution=Execution(
+            run=effort.shared(f"long-networks-{n_models}-seed-{effort.seed}"),
+            n_jobs=effort.n_jobs,
+            progress=effort.progress,
+        ),
     )
 
 

@@ -461,7 +461,15 @@ def plot_groups(f: WorstCaseResult) -> Axes:
     ax = axes(None)
     for place, training in enumerate(f.trainings):
         for group, found in enumerate(_rates_of_groups(f, training)):
-            _bar(ax, found, place - _APART + 2 * _APART * group, group)
+            value, low, high = (100 * end for end in (found.value, found.low, found.high))
+            up = place - _APART + 2 * _APART * group
+            # A name for each kind of point, once.
+            known = ax.get_legend_handles_labels()[1]
+            name = ("canaries", "ordinary records")[group]
+            colour = (SERIES[1], SERIES[0])[group]
+            ax.errorbar([value], [up], xerr=[[value - low], [high - value]], color=colour,
+                        ls="none", marker=MARKERS[group], mfc=("none" if group else colour),
+                        ms=5.5, elinewidth=1.2, label=None if name in known else name)  # fmt: skip
     ax.axvline(100 * f.fpr, color=OTHER, lw=0.9, ls=(0, (1, 2)))
     ax.set_yticks(range(len(f.trainings)), [plot_label(t.title) for t in f.trainings], fontsize=7.5)
     ax.set_ylim(len(f.trainings) - 0.5, -0.5)
@@ -484,14 +492,3 @@ def plot_accuracy(f: WorstCaseResult) -> Axes:
 
 def _rates_of_groups(f: WorstCaseResult, training: AttackedTraining) -> tuple[Estimate, Estimate]:
     return training.canaries(f.fpr).estimate, training.ordinary(f.fpr).estimate
-
-
-def _bar(ax: Axes, found: Estimate, up: float, group: int) -> None:
-    value, low, high = (100 * end for end in (found.value, found.low, found.high))
-    # A name for each kind of point, once.
-    known = ax.get_legend_handles_labels()[1]
-    name = ("canaries", "ordinary records")[group]
-    colour = (SERIES[1], SERIES[0])[group]
-    ax.errorbar([value], [up], xerr=[[value - low], [high - value]], color=colour, ls="none",
-                marker=MARKERS[group], mfc=("none" if group else colour), ms=5.5, elinewidth=1.2,
-                label=None if name in known else name)  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from privacygauge.classifier.worst_case import ComparedTrainings
-from privacygauge.evaluate.rate_at_fpr import FEW, TIMES, RateAtFpr
+from privacygauge.evaluate.rate_at_fpr import FEW, TIMES
 from privacygauge.evaluate.roc import supported_accuracy
 from privacygauge.evaluate.worst_case import NO_DEFENCE, AttackedTraining, TargetRisk
 from privacygauge.report import direction, grades
@@ -119,19 +119,17 @@ def ranking_decides(group: TargetRisk) -> bool:
 
 def _grade_of_rates(group: TargetRisk) -> Grade:
     rates = [group.highest(known.fpr)[1] for known in group.attacks[0].rates]
-    told = [found for found in rates if found.resolved] or rates
-    return max(map(_grade_at, told), key=GRADES.index)
+    grades = []
+    for found in [r for r in rates if r.resolved] or rates:
+        low = found.estimate.low
+        grade = grade_of((1 + low - found.fpr) / 2)
+        exposed = found.resolved and found.fpr in FEW and low >= TIMES * found.fpr
+        grades.append(next_graver(grade) if exposed else grade)
+    return max(grades, key=GRADES.index)
 
 
 def _grade_of_ranking(group: TargetRisk) -> Grade:
     return grade_of(supported_accuracy(group.highest_auc).low)
-
-
-def _grade_at(found: RateAtFpr) -> Grade:
-    low = found.estimate.low
-    base = grade_of((1 + low - found.fpr) / 2)
-    exposed = found.resolved and found.fpr in FEW and low >= TIMES * found.fpr
-    return next_graver(base) if exposed else base
 
 
 def _headline(f: WorstCaseResult, grade: Grade) -> str:

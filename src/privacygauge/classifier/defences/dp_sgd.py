@@ -20,7 +20,7 @@ from scipy.special import logsumexp
 from privacygauge.classifier.defences.early_stopping import ByEpoch, trainable
 from privacygauge.classifier.networks import Networks
 from privacygauge.classifier.networks.layers import Layer, layers_of
-from privacygauge.classifier.networks.task import Optimiser, Rule, Task
+from privacygauge.classifier.networks.task import Optimiser, Task
 from privacygauge.classifier.trainer import Cohort
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Floats
@@ -430,7 +430,13 @@ def clipped_sum(
     assert layers is not None  # checked before training
     state = dict(module.named_parameters())
     matrices = {layer.name: state[f"{layer.name}.weight"] for layer in layers}
-    values = _forward(module, layers, x)
+    # The inputs of every layer, and the logits last.
+    values = [x]
+    for layer in layers:
+        value = module.get_submodule(layer.name)(values[-1])
+        if layer.activation is not None:
+            layer.activation.forward(value)
+        values.append(value)
     slopes = _backward(layers, matrices, values, y)
     squared = x.new_zeros(len(x))
     for layer, value, slope in zip(layers, values, slopes, strict=False):
@@ -442,19 +448,6 @@ def clipped_sum(
         found.append(scaled.T @ value)
         found += [scaled.sum(0)] if layer.bias else []
     return found
-
-
-def _forward(
-    module: torch.nn.Module, layers: tuple[Layer, ...], x: torch.Tensor
-) -> list[torch.Tensor]:
-    """Return the inputs of every layer, and the logits last."""
-    values = [x]
-    for layer in layers:
-        value = module.get_submodule(layer.name)(values[-1])
-        if layer.activation is not None:
-            layer.activation.forward(value)
-        values.append(value)
-    return values
 
 
 def _backward(
@@ -513,13 +506,22 @@ class OpacusDpSgd(PrivateTraining):
 
     def modules(self, task: Task, model: int) -> Iterator[torch.nn.Module]:
         """Yield a model after each epoch: one module, trained further every time."""
+        import torch
         from torch.nn.functional import cross_entropy
 
         module = task.module(model)
         weights = trainable(module)
         hooked = the_opacus("grad_sample").GradSampleModule(module, loss_reduction="sum")
+        rule = task.rule
+        inner: Any = None
+        if rule.name == "adam":
+            inner = torch.optim.Adam(weights, rule.learning_rate, weight_decay=rule.weight_decay)
+        else:
+            inner = torch.optim.SGD(
+                weights, rule.learning_rate, momentum=rule.momentum, weight_decay=rule.weight_decay
+            )
         optimiser = the_opacus("optimizers").DPOptimizer(
-            _torch_optimiser(task.rule, weights),
+            inner,
             noise_multiplier=self.noise_multiplier,
             max_grad_norm=self.clip,
             expected_batch_size=task.batch_size,
@@ -563,13 +565,3 @@ def the_opacus(part: str = "") -> ModuleType:
             "this DP-SGD needs Opacus, which is not installed: pip install 'privacygauge[opacus]', "
             "or take dp-sgd for dense networks"
         ) from error
-
-
-def _torch_optimiser(rule: Rule, weights: list[torch.Tensor]) -> Any:
-    import torch
-
-    if rule.name == "adam":
-        return torch.optim.Adam(weights, rule.learning_rate, weight_decay=rule.weight_decay)
-    return torch.optim.SGD(
-        weights, rule.learning_rate, momentum=rule.momentum, weight_decay=rule.weight_decay
-    )

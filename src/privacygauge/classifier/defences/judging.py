@@ -213,21 +213,23 @@ def judge_defence(
         WorstRecord(str(target.ids[i]), bool(target.member[i]), float(before[i]), float(after[i]))
         for i in foremost(after, target.unit, WORST)
     )
+    costs, distance = _costs(target, games.adaptive.target, level)
     return JudgedDefence(
-        name,
-        variant,
-        tuple(
+        name=name,
+        variant=variant,
+        attacks=tuple(
             AttackedDefence(a[1], b[1], c[1], accuracy_lost(a[0].decisions, c[0].decisions, level))
             for a, b, c in zip(
                 undefended.results, asked.results(games.non_adaptive), adaptive.results, strict=True
             )
             if not (isinstance(a, Skipped) or isinstance(b, Skipped) or isinstance(c, Skipped))
         ),
-        asked.headline(adaptive),
-        *_costs(target, games.adaptive.target, level),
-        adaptive.risk,
-        risk_quantiles(undefended.risk, adaptive.risk, level),
-        tuple(worst),
+        headline=asked.headline(adaptive),
+        costs=costs,
+        distance=distance,
+        risk=adaptive.risk,
+        quantiles=risk_quantiles(undefended.risk, adaptive.risk, level),
+        worst=tuple(worst),
     )
 
 

@@ -32,16 +32,19 @@ from privacygauge.classifier.defences.training import (
     UndefendedTraining,
 )
 from privacygauge.classifier.defences.trainings import (
+    Before,
     TrainedAlike,
     TrainedWithout,
     Trainings,
+    judged_cohort,
     recorded_epochs,
+    train_each_way,
 )
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.networks import Networks
 from privacygauge.classifier.pool_game import PoolGame
 from privacygauge.classifier.predictions import Predictions
-from privacygauge.classifier.shadows import failed_shadows_warning
+from privacygauge.classifier.shadows import Execution, failed_shadows_warning
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.classifier.trial import TrainingSetup
 from privacygauge.core import seeds
@@ -298,18 +301,15 @@ def behind_one(
     return _side_by_side(undefended, [result], undone=[False], asked=asked, target=target)
 
 
-Train = Callable[..., tuple[TrainedWithout, tuple[TrainedAlike | Skipped, ...]]]
-"""`train_each_way` with its execution options."""
-
-
 def at_training(
     records: TrainingSetup,
     defences: Sequence[TrainingDefence | Defence],
     n_shadows: int,
-    train: Train,
     asked: judging.DefenceOptions,
     ids: ArrayLike | None,
     owner: Ints | None,
+    execution: Execution,
+    before: Before | None,
 ) -> PlayedDefences:
     """Return the risk that remains with each defence when models are trained with it.
 
@@ -320,15 +320,15 @@ def at_training(
     require_different_defences(defences)
     of, rows = undefended_of(trainer, len(records.y), defences, seed)
     trainings, places = trainings_by_defence(of, defences)
-    without, ways = train(
+    unit = None if owner is None else owner[rows]
+    without, ways = train_each_way(
         trainings,
-        records.x,
-        records.y,
-        rows,
-        n_shadows=n_shadows,
+        judged_cohort(records.x, records.y, rows, n_shadows=n_shadows, unit=unit, seed=seed),
+        execution,
         ids=None if ids is None else np.asarray(ids)[rows],
-        unit=None if owner is None else owner[rows],
+        unit=unit,
         seed=seed,
+        before=before,
     )
     defended, failed = models_behind(
         defences, places, trainings=trainings, of=of, without=without, ways=ways, seed=seed

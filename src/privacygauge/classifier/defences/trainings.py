@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.classifier.defences.early_stopping import EarlyStopping, trajectories
-from privacygauge.classifier.held import digest_of
+from privacygauge.classifier.held import Held, digest_of
 from privacygauge.classifier.networks import Networks
 from privacygauge.classifier.predictions import Pool, Predictions, predictions
-from privacygauge.classifier.shadows import Progress, code_behind, membership, random_states
+from privacygauge.classifier.shadows import (
+    NOT_KEPT,
+    Execution,
+    code_behind,
+    membership,
+    random_states,
+)
 from privacygauge.classifier.trainer import Cohort, Trainer, first_query
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.estimate import Skipped
@@ -102,14 +107,11 @@ class _Work:
 def values_each_way(
     trainings: Trainings,
     cohort: Cohort,
+    execution: Execution = NOT_KEPT,
     *,
     seed: int,
-    run: str | Path | None = None,
     name: str = "defences",
     about: Mapping[str, Any] | None = None,
-    invocation: Mapping[str, Any] | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
     before: Before | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Return the predictions of every model of a cohort, trained in every way, by array name.
@@ -119,8 +121,14 @@ def values_each_way(
 
     Parameters
     ----------
-    trainings, cohort, seed, run, invocation, n_jobs, progress
-        As in `train_each_way`.
+    trainings : Trainings
+        The ways to train.
+    cohort : Cohort
+        The models, each trained in every way on the same records.
+    execution : Execution
+        Folder, processes and progress of the run.
+    seed : int
+        Seed of the cohort's draws, which the run keeps.
     name : str
         Name of the kind of run.
     about : mapping, optional
@@ -136,11 +144,16 @@ def values_each_way(
         "label": Static(("record",), cohort.y[cohort.asked]),
         "row": Static(("record",), cohort.asked),
     }
-    with kept_or_scratch(run) as folder:
-        opened = open_run(folder, plan, static, invocation=invocation)
+    with kept_or_scratch(execution.run) as folder:
+        opened = open_run(folder, plan, static, invocation=execution.invocation)
         if before is not None and not opened.n_done():
             before(trainings, cohort)
-        complete(opened, _Work(trainings, cohort), n_jobs=n_jobs, progress=progress)
+        complete(
+            opened,
+            _Work(trainings, cohort),
+            n_jobs=execution.n_jobs,
+            progress=execution.progress,
+        )
         end_of_sharing()
         return {array: np.asarray(opened.array(array)[:]) for array in plan.arrays}
 
@@ -223,20 +236,42 @@ class TrainedWithout:
         return self.models[int(np.flatnonzero(self.epochs == epoch)[0])]
 
 
+def judged_cohort(
+    x: Held, y: Ints, judged: Ints, *, n_shadows: int, unit: Ints | None = None, seed: int = 0
+) -> Cohort:
+    """Return a target and shadow models to train, by fair coins for the judged records.
+
+    Parameters
+    ----------
+    x, y, n_shadows, seed
+        As in `train_shadows`.
+    judged : ndarray of int, shape (a,)
+        Rows that fair coins put into training sets; the others are in none.
+    unit : ndarray of int, shape (a,), optional
+        The person behind each judged record: one coin puts all records of a person in.
+    """
+    if n_shadows < 1:
+        raise InputError(f"n_shadows must be at least 1, got {n_shadows}")
+    inside = np.zeros((n_shadows + 1, len(y)), np.bool_)
+    inside[:, judged] = membership(n_shadows, len(judged), seed, unit=unit)
+    return Cohort(
+        x=x,
+        y=y,
+        inside=inside,
+        seeds=random_states(seed, len(inside)),
+        n_classes=int(y.max()) + 1,
+        asked=judged,
+    )
+
+
 def train_each_way(
     trainings: Trainings,
-    x: NDArray[Any],
-    y: Ints,
-    judged: Ints,
+    cohort: Cohort,
+    execution: Execution = NOT_KEPT,
     *,
-    n_shadows: int,
     ids: ArrayLike | None = None,
     unit: Ints | None = None,
     seed: int = 0,
-    run: str | Path | None = None,
-    invocation: Mapping[str, Any] | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
     before: Before | None = None,
 ) -> tuple[TrainedWithout, tuple[TrainedAlike | Skipped, ...]]:
     """Return the undefended models after every epoch, and the models of each defence.
@@ -246,42 +281,19 @@ def train_each_way(
 
     Parameters
     ----------
-    judged : ndarray of int, shape (a,)
-        Rows that fair coins put into training sets; the others are in none.
+    cohort : Cohort
+        The target and its shadow models, of `judged_cohort`; progress counts these models, each
+        trained in every way.
     ids : array_like, shape (a,), optional
         Names of the judged records; default: their rows.
     unit : ndarray of int, shape (a,), optional
-        The person behind each judged record: one coin puts all records of a person in.
-    progress : callable, optional
-        Called with the number of models done, each trained in every way, and their total.
-    before : callable, optional
+        The person behind each judged record.
+    trainings, execution, seed, before
         As in `values_each_way`.
-    trainings, x, y, n_shadows, seed, run, invocation, n_jobs
-        As in `train_shadows`.
     """
-    if n_shadows < 1:
-        raise InputError(f"n_shadows must be at least 1, got {n_shadows}")
-    inside = np.zeros((n_shadows + 1, len(y)), np.bool_)
-    inside[:, judged] = membership(n_shadows, len(judged), seed, unit=unit)
-    cohort = Cohort(
-        x=x,
-        y=y,
-        inside=inside,
-        seeds=random_states(seed, len(inside)),
-        n_classes=int(y.max()) + 1,
-        asked=judged,
-    )
-    values = values_each_way(
-        trainings,
-        cohort,
-        seed=seed,
-        run=run,
-        invocation=invocation,
-        n_jobs=n_jobs,
-        progress=progress,
-        before=before,
-    )
-    about = inside[:, judged], y[judged], judged if ids is None else ids, unit
+    values = values_each_way(trainings, cohort, execution, seed=seed, before=before)
+    judged = cohort.asked
+    about = cohort.inside[:, judged], cohort.y[judged], judged if ids is None else ids, unit
     epochs = tuple(
         _trained_alike(values[UNDEFENDED][:, place], trainings.undefended.logits, *about)
         for place in range(len(trainings.epochs))

@@ -74,7 +74,8 @@ class Problem:
         _, first, group = np.unique(
             np.column_stack([x, labels]), axis=0, return_index=True, return_inverse=True
         )
-        group, n = group.reshape(-1), np.bincount(group.reshape(-1))
+        group = group.reshape(-1)
+        n = np.bincount(group)
         scale = Scale.of(x) if standardised else Scale(x.mean(axis=0), np.ones(d))
         rows = np.hstack([scale.applied(x[first]), np.ones((len(first), 1))])
         penalty = np.append(np.full(d, l2), 0.0)[:, None]

@@ -27,6 +27,7 @@ from privacygauge.classifier.dtp.named import (
 from privacygauge.classifier.dtp.ratios import binned_bound, cap, log_ratio
 from privacygauge.classifier.dtp.retrained import (
     LeaveOneOutAnswers,
+    LeavingOut,
     Variation,
     failed_records_warning,
     named_with_steps,
@@ -36,7 +37,7 @@ from privacygauge.classifier.dtp.retrained import (
 )
 from privacygauge.classifier.estimators import as_given, as_trainer
 from privacygauge.classifier.held import Held, take_records
-from privacygauge.classifier.shadows import Progress
+from privacygauge.classifier.shadows import Execution, Progress
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.classifier.trial import with_class_names
 from privacygauge.core import checks, seeds
@@ -259,23 +260,26 @@ class TrainingSet:
         everything = append_queries(self.x, queries)
         number = np.arange(len(everything))
         inside = number < n
-        unit = None if self.unit is None else np.append(self.unit, number[n:])
-        return retrain_without_each(
-            self._trainer,
-            everything,
-            np.append(self.y, np.zeros(len(queries), np.int64)),
-            rows,
+        unit = number if self.unit is None else np.append(self.unit, number[n:])
+        work = LeavingOut(
+            trainer=self._trainer,
+            x=everything,
+            y=np.append(self.y, np.zeros(len(queries), np.int64)),
+            rows=rows,
             n_classes=self.n_classes,
             members=inside if members is None else members,
             unit=unit,
             queries=np.arange(n, len(everything)),
             width=self.width if members is None else 0.0,
             seed=self.seed,
+        )
+        execution = Execution(
             run=run,
             invocation=self.invocation if run == self.run else None,
             n_jobs=self.n_jobs,
             progress=self.progress,
         )
+        return retrain_without_each(work, execution)
 
     def repeated(self, rows: Ints, training_sets: int, learner: Learner | None) -> Floats:
         """Return PDTP in further training sets, halves of the data, (training_sets, r).
@@ -350,9 +354,9 @@ class TrainingSet:
             rows,
             n_models=n_models,
             seed=self.seed,
-            run=self._below("variation"),
-            n_jobs=self.n_jobs,
-            progress=self.progress,
+            execution=Execution(
+                run=self._below("variation"), n_jobs=self.n_jobs, progress=self.progress
+            ),
         )
 
 

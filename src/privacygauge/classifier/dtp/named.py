@@ -213,9 +213,6 @@ class Shortcut:
     """Returns the mask of queries (q, d) whose answer no order of ties can change, (q,)."""
 
 
-_Found = Iterator[Shortcut]
-
-
 def find_shortcut(model: object, x: NDArray[Any], y: Ints) -> Shortcut | None:
     """Return the shortcut to a scikit-learn estimator's refits; None if there is none.
 
@@ -224,18 +221,16 @@ def find_shortcut(model: object, x: NDArray[Any], y: Ints) -> Shortcut | None:
     retrained for each record; so has one whose solver stops before the optimum, as that of logistic
     regression.
     """
-    candidates = _CANDIDATES.get(_kind(model))
     x = np.asarray(x)
-    if candidates is None or x.ndim != 2 or x.dtype.kind not in "biuf" or not np.isfinite(x).all():
+    if x.ndim != 2 or x.dtype.kind not in "biuf" or not np.isfinite(x).all():
         return None
     numbers = x.astype(np.float64)
-    alone = lone_records(x, y)
     with warnings.catch_warnings():
         # Warnings of the trial will come again when the estimator is used.
         warnings.simplefilter("ignore")
-        for shortcut in candidates(vars(model), numbers, y):
+        for shortcut in _candidates(model, numbers, y):
             if _agree(model, shortcut, x, y):
-                return replace(shortcut, unsure=shortcut.unsure | alone)
+                return replace(shortcut, unsure=shortcut.unsure | lone_records(x, y))
     return None
 
 
@@ -259,73 +254,54 @@ def _is(parameters: _Parameters, expected: _Parameters) -> bool:
 
 
 _OWN_SHARES = {"fit_prior": True, "class_prior": None}
+_SVD = {"solver": "svd", "priors": None, "covariance_estimator": None}
+_DIVISORS = ("records", "degrees of freedom")
 
 
-def _categorical(given: _Parameters, x: NDArray[Any], y: Ints) -> _Found:
-    if _is(given, _OWN_SHARES) and _are_counts(x):
-        least = 1 if given["min_categories"] is None else np.asarray(given["min_categories"])
-        top = x.max(axis=0)
-        sizes = np.maximum(top.astype(np.int64) + 1, least).tolist()
-        # Without the only record of the last category there is one category fewer.
-        last = (x == top) & (top >= least)
-        refitted = (last & (last.sum(axis=0) == 1)).any(axis=1)
-        yield Shortcut(NaiveBayes(tuple(sizes), given["alpha"]), refitted)
-
-
-def _bernoulli(given: _Parameters, x: NDArray[Any], y: Ints) -> _Found:
-    if _is(given, _OWN_SHARES) and _are_counts(x) and x.max() <= 1:
-        yield Shortcut(NaiveBayes((2,) * x.shape[1], given["alpha"]), ~_all(x))
-
-
-def _multinomial(given: _Parameters, x: NDArray[Any], y: Ints) -> _Found:
-    if _is(given, _OWN_SHARES) and np.ndim(given["alpha"]) == 0 and x.min() >= 0:
-        alpha = float(given["alpha"])
-        yield Shortcut(MultinomialNaiveBayes(alpha), of_multinomial(x, y, alpha))
-
-
-def _gaussian(given: _Parameters, x: NDArray[Any], y: Ints) -> _Found:
-    if _is(given, {"priors": None, "var_smoothing": 1e-9}):
-        yield Shortcut(NaiveBayes((None,) * x.shape[1]), of_gaussian(x, y))
-
-
-def _linear_discriminant(given: _Parameters, x: NDArray[Any], y: Ints) -> _Found:
-    usual = {"solver": "svd", "priors": None, "shrinkage": None, "tol": 1e-4}
-    if _is(given, {**usual, "covariance_estimator": None}):
-        refitted = of_linear(x, y, given["tol"])
-        # The divisor changed in version 1.9; the trial shows which one applies.
-        for divisor in ("records", "degrees of freedom"):
-            yield Shortcut(LinearDiscriminant(divisor), refitted)
-
-
-def _quadratic_discriminant(given: _Parameters, x: NDArray[Any], y: Ints) -> _Found:
-    usual = {"solver": "svd", "priors": None, "shrinkage": None, "covariance_estimator": None}
-    if _is(given, usual):
-        refitted = of_quadratic(x, y, given["reg_param"], given["tol"])
-        for divisor in ("records", "degrees of freedom"):
-            yield Shortcut(QuadraticDiscriminant(given["reg_param"], divisor), refitted)
-
-
-def _neighbours(given: _Parameters, x: NDArray[Any], y: Ints) -> _Found:
-    euclidean = given["metric"] == "euclidean" or _is(given, {"metric": "minkowski", "p": 2})
-    k = given["n_neighbors"]
-    if euclidean and len(x) > k and _is(given, {"weights": "uniform", "metric_params": None}):
-        clear = partial(_clear, x, y, k)
-        yield Shortcut(NearestNeighbours(k), ~clear(x), clear)
+def _candidates(model: object, x: Floats, y: Ints) -> Iterator[Shortcut]:
+    """Yield the learners that a scikit-learn estimator with its settings may be equivalent to."""
+    given: _Parameters = vars(model)
+    kind = _kind(model)
+    if kind == "sklearn.naive_bayes.CategoricalNB":
+        if _is(given, _OWN_SHARES) and _are_counts(x):
+            least = 1 if given["min_categories"] is None else np.asarray(given["min_categories"])
+            top = x.max(axis=0)
+            sizes = np.maximum(top.astype(np.int64) + 1, least).tolist()
+            # Without the only record of the last category there is one category fewer.
+            last = (x == top) & (top >= least)
+            refitted = (last & (last.sum(axis=0) == 1)).any(axis=1)
+            yield Shortcut(NaiveBayes(tuple(sizes), given["alpha"]), refitted)
+    elif kind == "sklearn.naive_bayes.BernoulliNB":
+        if _is(given, _OWN_SHARES) and _are_counts(x) and x.max() <= 1:
+            yield Shortcut(NaiveBayes((2,) * x.shape[1], given["alpha"]), ~_all(x))
+    elif kind == "sklearn.naive_bayes.MultinomialNB":
+        if _is(given, _OWN_SHARES) and np.ndim(given["alpha"]) == 0 and x.min() >= 0:
+            alpha = float(given["alpha"])
+            yield Shortcut(MultinomialNaiveBayes(alpha), of_multinomial(x, y, alpha))
+    elif kind == "sklearn.naive_bayes.GaussianNB":
+        if _is(given, {"priors": None, "var_smoothing": 1e-9}):
+            yield Shortcut(NaiveBayes((None,) * x.shape[1]), of_gaussian(x, y))
+    elif kind == "sklearn.discriminant_analysis.LinearDiscriminantAnalysis":
+        if _is(given, {**_SVD, "shrinkage": None, "tol": 1e-4}):
+            refitted = of_linear(x, y, given["tol"])
+            # The divisor changed in version 1.9; the trial shows which one applies.
+            for divisor in _DIVISORS:
+                yield Shortcut(LinearDiscriminant(divisor), refitted)
+    elif kind == "sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis":
+        if _is(given, {**_SVD, "shrinkage": None}):
+            refitted = of_quadratic(x, y, given["reg_param"], given["tol"])
+            for divisor in _DIVISORS:
+                yield Shortcut(QuadraticDiscriminant(given["reg_param"], divisor), refitted)
+    elif kind == "sklearn.neighbors._classification.KNeighborsClassifier":
+        euclidean = given["metric"] == "euclidean" or _is(given, {"metric": "minkowski", "p": 2})
+        k = given["n_neighbors"]
+        if euclidean and len(x) > k and _is(given, {"weights": "uniform", "metric_params": None}):
+            clear = partial(_clear, x, y, k)
+            yield Shortcut(NearestNeighbours(k), ~clear(x), clear)
 
 
 def _clear(x: Floats, y: Ints, k: int, queries: NDArray[Any]) -> Bools:
     return are_tie_free(x, y, np.asarray(queries, np.float64), k)
-
-
-_CANDIDATES: Mapping[str, Callable[[_Parameters, NDArray[Any], Ints], _Found]] = {
-    "sklearn.naive_bayes.CategoricalNB": _categorical,
-    "sklearn.naive_bayes.BernoulliNB": _bernoulli,
-    "sklearn.naive_bayes.MultinomialNB": _multinomial,
-    "sklearn.naive_bayes.GaussianNB": _gaussian,
-    "sklearn.discriminant_analysis.LinearDiscriminantAnalysis": _linear_discriminant,
-    "sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis": _quadratic_discriminant,
-    "sklearn.neighbors._classification.KNeighborsClassifier": _neighbours,
-}
 
 
 def _are_counts(x: NDArray[Any]) -> bool:

@@ -158,7 +158,11 @@ class _Modules:
         self.names = list(learnt)
         self.learnt = list(learnt.values())
         self.bare = copy.deepcopy(modules[0]).to("meta")
-        self.first = _first_names(modules[0])
+        # Each name in the state, and the first name of its tensor, which layers may share.
+        parts = (modules[0].named_parameters(), modules[0].named_buffers())
+        first = {id(value): name for part in parts for name, value in part}
+        state = modules[0].state_dict(keep_vars=True)
+        self.first = {name: first[id(value)] for name, value in state.items()}
 
     def logits(self, x: torch.Tensor) -> torch.Tensor:
         return self._mapped(self.bare.eval(), self.learnt, x)
@@ -203,15 +207,6 @@ def _sizes(layers: Sequence[Layer] | None) -> list[tuple[str, int, int, bool]] |
 
 def _copy(weight: torch.Tensor) -> NDArray[Any]:
     return weight.detach().cpu().numpy().copy()
-
-
-def _first_names(module: torch.nn.Module) -> dict[str, str]:
-    """Map each name in the state to the first name of its tensor, which layers may share."""
-    weights = module.named_parameters
-    buffers = module.named_buffers
-    first = {id(value): name for named in (weights(), buffers()) for name, value in named}
-    state = module.state_dict(keep_vars=True)
-    return {name: first[id(value)] for name, value in state.items()}
 
 
 def _fit_stack(task: Task, models: Ints, stack: _Stack) -> TrainedStack:
