@@ -12,7 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.classifier.dtp.counts import Normals
-from privacygauge.classifier.dtp.discriminant import LinearDiscriminant, QuadraticDiscriminant
+from privacygauge.classifier.dtp.discriminant import (
+    Divisor,
+    LinearDiscriminant,
+    QuadraticDiscriminant,
+)
 from privacygauge.classifier.dtp.learner import Learner, Standardised
 from privacygauge.classifier.dtp.least_squares import LeastSquares
 from privacygauge.classifier.dtp.logistic import Logistic
@@ -255,7 +259,7 @@ def _is(parameters: _Parameters, expected: _Parameters) -> bool:
 
 _OWN_SHARES = {"fit_prior": True, "class_prior": None}
 _SVD = {"solver": "svd", "priors": None, "covariance_estimator": None}
-_DIVISORS = ("records", "degrees of freedom")
+_DIVISORS: tuple[Divisor, ...] = ("records", "degrees of freedom")
 
 
 def _candidates(model: object, x: Floats, y: Ints) -> Iterator[Shortcut]:
