@@ -456,7 +456,16 @@ def attack_rounds(
     risk, risks = risk_of(
         rounds, estimator, labels=target.labels, seed=seed, level=level, compared=compared
     )
-    facts, differ = compare_accuracies(*_right_predictions(rounds, has_shadow), level)
+    # Which predictions are right, from the rounds' signals: the target's, and the shadow model's.
+    right = np.concatenate([r.observation.signals["correctness"] for r in rounds]) == 1.0
+    secret = np.concatenate([r.secret for r in rounds])
+    ours = right, secret, np.concatenate([r.unit for r in rounds])
+    # Without a shadow file the shadow records are the target's own other half.
+    shadow = rounds[0].observation.shadow if has_shadow else None
+    theirs = None
+    if shadow is not None:
+        theirs = shadow.signals["correctness"] == 1.0, shadow.member, shadow.unit
+    facts, differ = compare_accuracies(ours, theirs, level)
     best = headline(played, seed=seed, level=level, share=AVERAGE_SHARE)
     unmatched = None
     if comparison.doubtful:
@@ -521,15 +530,3 @@ def attack_rounds(
             *calibration_warning(risk),
         ),
     )
-
-
-def _right_predictions(rounds: Sequence[Round], has_shadow: bool) -> tuple[Rows, Rows | None]:
-    """Return which predictions of target and shadow model are right, from the rounds' signals."""
-    right = np.concatenate([r.observation.signals["correctness"] for r in rounds]) == 1.0
-    secret = np.concatenate([r.secret for r in rounds])
-    ours = right, secret, np.concatenate([r.unit for r in rounds])
-    # Without a shadow file the shadow records are the target's own other half.
-    shadow = rounds[0].observation.shadow if has_shadow else None
-    if shadow is None:
-        return ours, None
-    return ours, (shadow.signals["correctness"] == 1.0, shadow.member, shadow.unit)

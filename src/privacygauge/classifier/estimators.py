@@ -200,7 +200,15 @@ def as_trainer(model: object) -> Trainer:
         )
     if hasattr(model, "fit"):
         _require_probabilities(model)
-        _require_training(model)
+        params = model.get_params() if hasattr(model, "get_params") else {}
+        for key, value in params.items():
+            # A copy has such parts untrained, and cannot use them; all models would share them.
+            if key.split("__")[-1] == "cv" and isinstance(value, str) and value == "prefit":
+                raise InputError(
+                    f"{type(model).__name__}(cv='prefit') is of estimators that were trained "
+                    "before, and shadow models have to train their own: give it with cv=5, and the "
+                    "trained one as Fitted(model, member)"
+                )
         return Estimators(_Copies(model), type(model).__name__)
     if not callable(model):
         raise InputError(
@@ -348,21 +356,6 @@ def _require_probabilities(model: object) -> None:
         raise InputError(no_probabilities(model))
     if not hasattr(model, "fit"):
         raise InputError(f"{type(model).__name__} has no fit")
-
-
-def _require_training(model: Any) -> None:
-    """Raise if an estimator has parts that are already trained: all models would share them.
-
-    A copy has them untrained, and cannot use them.
-    """
-    params = model.get_params() if hasattr(model, "get_params") else {}
-    for key, value in params.items():
-        if key.split("__")[-1] == "cv" and isinstance(value, str) and value == "prefit":
-            raise InputError(
-                f"{type(model).__name__}(cv='prefit') is of estimators that were trained before, "
-                "and shadow models have to train their own: give it with cv=5, and the trained "
-                "one as Fitted(model, member)"
-            )
 
 
 def _will_give_probabilities(model: Any) -> bool:

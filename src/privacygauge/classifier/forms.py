@@ -55,7 +55,14 @@ def form_of(model: object) -> str:
             return CATEGORIES
         if last == "cat_features" and value is not None and len(value):
             return FRAME  # CatBoost takes texts as they are
-    return FRAME if any(_selects(value) for value in known.values()) else NUMBERS
+    for value in known.values():
+        if type(value).__name__ != "ColumnTransformer":
+            continue
+        chosen = [columns for _, _, columns in getattr(value, "transformers", ())]
+        # By name or by type: places of columns are known in an array of numbers, too.
+        if any(isinstance(c, str) or callable(c) or _has_names(c) for c in chosen):
+            return FRAME
+    return NUMBERS
 
 
 def form_of_fitted(model: object) -> str:
@@ -72,14 +79,6 @@ def of_form(form: str) -> dict[str, str]:
 def described_form(description: Mapping[str, Any]) -> str:
     """Return the form in a trainer's description."""
     return str(description.get("records", NUMBERS))
-
-
-def _selects(model: object) -> bool:
-    """Return whether a ColumnTransformer selects columns by name or by type."""
-    if type(model).__name__ != "ColumnTransformer":
-        return False
-    chosen = [columns for _, _, columns in getattr(model, "transformers", ())]
-    return any(isinstance(c, str) or callable(c) or _has_names(c) for c in chosen)
 
 
 def _has_names(columns: object) -> bool:

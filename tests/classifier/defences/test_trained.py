@@ -25,9 +25,9 @@ X, Y = records(40)
 JUDGED = np.arange(5, 40)
 
 
-def trained(trainings, run=None, n_shadows=3, n_jobs=None, **more):
-    cohort = judged_cohort(X, Y, JUDGED, n_shadows=n_shadows, unit=more.get("unit"))
-    return train_each_way(trainings, cohort, Execution(run=run, n_jobs=n_jobs), **more)
+def trained(trainings, run=None, n_shadows=3, **more):
+    cohort = judged_cohort(X, Y, JUDGED, n_shadows=n_shadows)
+    return train_each_way(trainings, cohort, Execution(run=run), **more)
 
 
 def test_a_model_has_the_same_records_and_seed_in_every_way():

@@ -10,7 +10,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.datasets.canary_scores import (
     CanaryScores,
 )
-from privacygauge.evaluate.claim import GAUSSIAN, PrivacyBound, PrivacyClaim
+from privacygauge.evaluate.claim import GAUSSIAN, PrivacyClaim
 from privacygauge.evaluate.claim_designs import BoundsOfDesign
 from privacygauge.evaluate.claim_power import (
     Power,
@@ -491,18 +491,24 @@ def _measures(f: ClaimResult) -> Iterator[Measure]:
 
 def _bounds(f: ClaimResult) -> Iterator[Block]:
     unit = "canaries" if f.design == "one-run" else "runs"
-    rows: Rows = [
-        {
-            "Bound": _NAMES[bound.name][:1].upper() + _NAMES[bound.name][1:],
-            "Epsilon": Shown(lower_bound_text(e)),
-            "Certifiable": rounded_down(bound.largest),
-            "The claim": _answer(f, bound),
-            "Takes for granted": bound.assumption or "nothing",
-            "Method": f"{e.method}, {rate(e.level)} together, n = {count(e.n)}",
-        }
-        for bound in f.bounds
-        for e in [bound.estimate]
-    ]
+    rows = []
+    for bound in f.bounds:
+        answer = "could not have told"
+        if bound.refutes(f.claim):
+            answer = "refutes it, if that holds" if bound.assumption else "refutes the claim"
+        elif bound.could_refute(f.claim):
+            answer = "does not refute it"
+        e = bound.estimate
+        rows.append(
+            {
+                "Bound": _NAMES[bound.name][:1].upper() + _NAMES[bound.name][1:],
+                "Epsilon": Shown(lower_bound_text(e)),
+                "Certifiable": rounded_down(bound.largest),
+                "The claim": answer,
+                "Takes for granted": bound.assumption or "nothing",
+                "Method": f"{e.method}, {rate(e.level)} together, n = {count(e.n)}",
+            }
+        )
     title = "Lower bounds on epsilon at the claimed delta"
     prose = ("The claim", "Takes for granted", "Method")
     yield table("bounds", title, rows, "All of them hold together.", prose=prose)
@@ -522,12 +528,6 @@ def _bounds(f: ClaimResult) -> Iterator[Block]:
         "Certifiable is the bound that a perfect attack would reach. A claim above it "
         f"cannot be refuted with this number of {unit}."
     )
-
-
-def _answer(f: ClaimResult, bound: PrivacyBound) -> str:
-    if bound.refutes(f.claim):
-        return "refutes it, if that holds" if bound.assumption else "refutes the claim"
-    return "does not refute it" if bound.could_refute(f.claim) else "could not have told"
 
 
 def _guesses(f: ClaimResult) -> Iterator[Block]:

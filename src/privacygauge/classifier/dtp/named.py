@@ -264,7 +264,7 @@ _DIVISORS: tuple[Divisor, ...] = ("records", "degrees of freedom")
 
 def _candidates(model: object, x: Floats, y: Ints) -> Iterator[Shortcut]:
     """Yield the learners that a scikit-learn estimator with its settings may be equivalent to."""
-    given: _Parameters = vars(model)
+    given: _Parameters = getattr(model, "__dict__", {})  # of any object, None included
     kind = _kind(model)
     if kind == "sklearn.naive_bayes.CategoricalNB":
         if _is(given, _OWN_SHARES) and _are_counts(x):
