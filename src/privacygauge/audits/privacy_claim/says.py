@@ -491,7 +491,7 @@ def _measures(f: ClaimResult) -> Iterator[Measure]:
 
 def _bounds(f: ClaimResult) -> Iterator[Block]:
     unit = "canaries" if f.design == "one-run" else "runs"
-    rows = []
+    rows: Rows = []
     for bound in f.bounds:
         answer = "could not have told"
         if bound.refutes(f.claim):
