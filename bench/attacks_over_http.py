@@ -26,8 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from privacygauge.core.seeds import stream  # noqa: E402
-from privacygauge.holdout.analysts import Analyst  # noqa: E402
-from privacygauge.holdout.attacks import ATTACKS  # noqa: E402
+from privacygauge.holdout.analysts import ATTACKS, Analyst  # noqa: E402
 from privacygauge.holdout.bounds import guarantee, transcript_nats  # noqa: E402
 from privacygauge.holdout.metrics import ACCURACY, metric_bias  # noqa: E402
 from privacygauge.holdout.naive_bayes import LinearBayes  # noqa: E402

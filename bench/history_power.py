@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from privacygauge.core.seeds import stream
 from privacygauge.evaluate.rates import clopper_pearson
-from privacygauge.holdout.attacks import ATTACKS
+from privacygauge.holdout.analysts import ATTACKS
 from privacygauge.holdout.guards import default_guard
 from privacygauge.holdout.history.made import (
     HABITS,

@@ -31,8 +31,7 @@ from scipy.stats import spearmanr
 
 from privacygauge.core.seeds import stream
 from privacygauge.evaluate.rates import mean
-from privacygauge.holdout.analysts import play, uniform_holdout
-from privacygauge.holdout.attacks import ATTACKS
+from privacygauge.holdout.analysts import ATTACKS, play, uniform_holdout
 from privacygauge.holdout.bounds import guarantee, transcript_nats
 from privacygauge.holdout.guards import default_guard, guard_named
 from privacygauge.holdout.guards import guard_for as guard_of_metric

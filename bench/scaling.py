@@ -26,9 +26,8 @@ from scipy.optimize import nnls
 from privacygauge.audits.classifier.models import audit_model
 from privacygauge.classifier.estimators import Estimators
 from privacygauge.classifier.named import logistic, naive_bayes
-from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.pool_game import MOST_SHADOW_ROWS, PoolGame
-from privacygauge.classifier.predictions import predictions
+from privacygauge.classifier.predictions import Pool, predictions
 from privacygauge.classifier.shadows import cohort_of, membership, train_all
 from privacygauge.classifier.suite import single_record_attacks
 from privacygauge.classifier.targeted import BLOCK

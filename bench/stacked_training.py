@@ -24,8 +24,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from privacygauge.classifier.networks import LONG_2017, SONG_MITTAL_2021_RELU, Networks
 from privacygauge.classifier.networks.engines import ENGINES
-from privacygauge.classifier.networks.memory import peak_memory
-from privacygauge.classifier.networks.stacks import train_stacks
+from privacygauge.classifier.networks.stacks import peak_memory, train_stacks
 from privacygauge.classifier.trainer import Cohort
 from privacygauge.core.memory import bytes_text
 

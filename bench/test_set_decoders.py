@@ -21,10 +21,9 @@ from _measure import Timed, ratio_row, show
 
 from privacygauge.holdout.analysts import Analyst, uniform_holdout
 from privacygauge.holdout.decoding import DecodedLabels, LinearProgramming, MessagePassing
-from privacygauge.holdout.designed import DesignedQueries, queries_for
+from privacygauge.holdout.designed import DesignedQueries, Reconstruction, queries_for
 from privacygauge.holdout.naive_bayes import NaiveBayes
 from privacygauge.holdout.oracle import Budget
-from privacygauge.holdout.reconstruction import Reconstruction
 
 LARGE = (
     (10_000, 2, 2_000),

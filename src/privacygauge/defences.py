@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from privacygauge.classifier.defences.adversarial_regularisation import AdversarialRegularisation
-from privacygauge.classifier.defences.dp_sgd import DpSgd
+from privacygauge.classifier.defences.defence import Binning, LabelOnly, Rounding, Temperature, TopK
+from privacygauge.classifier.defences.dp_sgd import DpSgd, OpacusDpSgd
 from privacygauge.classifier.defences.early_stopping import EarlyStopping
-from privacygauge.classifier.defences.epochs import risk_by_epoch
+from privacygauge.classifier.defences.judging import risk_by_epoch
 from privacygauge.classifier.defences.memguard import MemGuard
-from privacygauge.classifier.defences.opacus_dp_sgd import OpacusDpSgd
-from privacygauge.classifier.defences.output_perturbation import OutputPerturbation
-from privacygauge.classifier.defences.perturbations import (
-    Binning,
-    LabelOnly,
-    Rounding,
-    Temperature,
-    TopK,
-)
 from privacygauge.classifier.defences.removal import PdtpRisk, RemoveRisky, ScoreRisk
 from privacygauge.classifier.defences.soft_labels import (
     Distillation,
@@ -30,6 +22,7 @@ from privacygauge.classifier.defences.training import (
     ByOpacus,
     HiddenDropout,
     OtherTraining,
+    OutputPerturbation,
     Private,
     StopAfter,
     WeightDecay,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from privacygauge.audits.defences.play import DefenceAudit, audit_defences
-from privacygauge.classifier.defences.perturbations import LabelOnly, Rounding, Temperature
+from privacygauge.classifier.defences.defence import LabelOnly, Rounding, Temperature
 from privacygauge.core.attacks.threshold import Threshold
 from tests.classifier.made import made_up
 

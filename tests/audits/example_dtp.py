@@ -6,8 +6,8 @@ import numpy as np
 
 from privacygauge.audits.dtp.play import DtpAudit
 from privacygauge.classifier.dtp.learner import DtpRange
+from privacygauge.classifier.dtp.measure import RemovalPath
 from privacygauge.classifier.dtp.ratios import log_ratio
-from privacygauge.classifier.dtp.removal import RemovalPath
 from privacygauge.classifier.dtp.retrained import Variation
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.seeds import stream

@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import cache
 
 from privacygauge.audits.defences.play import DefenceAudit, audit_training_defences
-from privacygauge.classifier.defences.accountant import RDP
-from privacygauge.classifier.defences.perturbations import LabelOnly
+from privacygauge.classifier.defences.defence import LabelOnly
+from privacygauge.classifier.defences.dp_sgd import RDP
 from privacygauge.classifier.defences.training import OtherTraining
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.best_attack import BestAttack

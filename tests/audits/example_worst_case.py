@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from privacygauge.audits.worst_case.play import WorstCaseComparison
-from privacygauge.classifier.defences.accountant import RDP
+from privacygauge.classifier.defences.dp_sgd import RDP
 from privacygauge.classifier.mislabelled import Targets
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.versions import today

@@ -9,8 +9,8 @@ from scipy.stats import binom
 import privacygauge as pg
 from privacygauge.audits.defences.play import audit_defences
 from privacygauge.audits.defences.verdict import verdict
+from privacygauge.classifier.defences.defence import LabelOnly, Rounding, Temperature
 from privacygauge.classifier.defences.judging import can_be_undone
-from privacygauge.classifier.defences.perturbations import LabelOnly, Rounding, Temperature
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.predictions import predictions
 from privacygauge.core import seeds

@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 
 from privacygauge.audits.defences.play import audit_defences, audit_defended
-from privacygauge.classifier.defences.attack_classifier import NeuralJia
-from privacygauge.classifier.defences.defence import Identity, defend_predictions
-from privacygauge.classifier.defences.memguard import MemGuard
-from privacygauge.classifier.defences.perturbations import LabelOnly, Rounding, Temperature
+from privacygauge.classifier.defences.defence import (
+    Identity,
+    LabelOnly,
+    Rounding,
+    Temperature,
+    defend_predictions,
+)
+from privacygauge.classifier.defences.memguard import MemGuard, NeuralJia
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.errors import InputError
 from tests.classifier.defences.catalogue import TINY

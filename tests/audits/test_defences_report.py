@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from privacygauge.audits.defences import plots
+from privacygauge.audits.defences import sections as plots
 from privacygauge.audits.defences.asks import METRICS
 from privacygauge.audits.defences.play import DefenceAudit
 from privacygauge.audits.defences.verdict import adversary, grade_of_left, verdict
@@ -194,8 +194,8 @@ def test_a_defence_that_costs_accuracy_gets_a_plot_of_it():
     label = "accuracy on non-members with the defence"
     costs = tuple(replace(x, estimate=cheaper) if x.label == label else x for x in c.judged.costs)
     changed = replace(c, judged=replace(c.judged, costs=costs))
-    assert [plot.name for plot in plots.costs(f)] == ["trade-off"]
-    found = plots.costs(replace(f, compared=(changed, *f.compared[1:])))
+    assert [plot.name for plot in plots.cost_plots(f)] == ["trade-off"]
+    found = plots.cost_plots(replace(f, compared=(changed, *f.compared[1:])))
     assert [plot.name for plot in found] == ["trade-off", "accuracy"]
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from privacygauge.audits.defences.play import audit_training_defences
-from privacygauge.classifier.defences.accountant import RDP, pld_accountant
-from privacygauge.classifier.defences.perturbations import LabelOnly
+from privacygauge.classifier.defences.defence import LabelOnly
+from privacygauge.classifier.defences.dp_sgd import RDP, pld_accountant
 from privacygauge.classifier.defences.training import (
     AgainstAttacker,
     OtherTraining,

@@ -9,7 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import privacygauge as pg
 from privacygauge.audits.classifier.models import Fitted
-from privacygauge.classifier.pool import Pool
+from privacygauge.classifier.predictions import Pool
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.errors import InputError
 from privacygauge.report.attacks.verdict import TOO_FEW

@@ -23,7 +23,7 @@ from privacygauge.audits.dtp.options import METRICS
 from privacygauge.audits.dtp.play import DtpAudit
 from privacygauge.audits.dtp.verdict import ABOVE, CERTAIN, SEEN, verdict
 from privacygauge.classifier.dtp.learner import DtpRange
-from privacygauge.classifier.dtp.removal import RemovalPath
+from privacygauge.classifier.dtp.measure import RemovalPath
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.register.line import line_of

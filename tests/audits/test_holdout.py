@@ -14,9 +14,8 @@ from privacygauge.audits.holdout_words import OF_METRIC, SCORES
 from privacygauge.core import seeds
 from privacygauge.errors import InputError
 from privacygauge.holdout import bounds
-from privacygauge.holdout.analysts import play, trials, uniform_holdout
-from privacygauge.holdout.attacks import ATTACKS
-from privacygauge.holdout.closed_form import honest_best_of_k, majority_bias, nb_bias, scan_bias
+from privacygauge.holdout.analysts import ATTACKS, play, trials, uniform_holdout
+from privacygauge.holdout.bounds import honest_best_of_k, majority_bias, nb_bias, scan_bias
 from privacygauge.holdout.contest import read_labels, read_logits
 from privacygauge.holdout.designed import (
     DesignedQueries,

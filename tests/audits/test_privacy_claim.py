@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import binomtest
 
 from privacygauge.audits.privacy_claim.play import audit_privacy_claim
-from privacygauge.audits.privacy_claim.verdict import IF_GAUSSIAN, REFUTED, STANDS, UNKNOWN, verdict
-from privacygauge.classifier.defences.accountant import SubsampledGaussian
+from privacygauge.audits.privacy_claim.says import IF_GAUSSIAN, REFUTED, STANDS, UNKNOWN, verdict
+from privacygauge.classifier.defences.dp_sgd import SubsampledGaussian
 from privacygauge.core.transcript import Transcript
 from privacygauge.datasets.canary_scores import as_canaries
 from privacygauge.errors import InputError

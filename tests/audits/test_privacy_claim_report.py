@@ -12,13 +12,13 @@ from rich.console import Console
 
 from privacygauge.audits.privacy_claim.asks import METRICS
 from privacygauge.audits.privacy_claim.play import ClaimAudit
-from privacygauge.audits.privacy_claim.says import curve_frame
-from privacygauge.audits.privacy_claim.verdict import (
+from privacygauge.audits.privacy_claim.says import (
     GRADES,
     IF_GAUSSIAN,
     REFUTED,
     STANDS,
     UNKNOWN,
+    curve_frame,
     exact_text,
     verdict,
 )

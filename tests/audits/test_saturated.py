@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import privacygauge as pg
-from privacygauge.classifier.pool import Pool
+from privacygauge.classifier.predictions import Pool
 from tests.classifier.made import softmax
 
 ATTACKS = [pg.attacks.Threshold("modified-entropy")]

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from privacygauge.audits.defences.plots import costs, plot_accuracy
+from privacygauge.audits.defences.sections import cost_plots, plot_accuracy
 from privacygauge.audits.defences.verdict import verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.report import render
@@ -96,7 +96,7 @@ def test_the_plot_shows_every_epoch_and_every_defence():
     assert line.get_ydata().tolist() == pytest.approx(
         [200 * p.best.accuracy.value - 100 for p in CURVE]
     )
-    (told,) = (plot.words for plot in costs(f))
+    (told,) = (plot.words for plot in cost_plots(f))
     assert "from 4.0 at 40.0% after epoch 1 to 60.0 at 70.0% after epoch 9" in told
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from privacygauge.classifier.defences.epochs import METRIC_ATTACKS, risk_by_epoch
+from privacygauge.classifier.defences.judging import METRIC_ATTACKS, risk_by_epoch
 from privacygauge.classifier.suite import METRICS
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Skipped

@@ -3,9 +3,8 @@ import pytest
 from scipy.stats import binom
 
 from privacygauge.audits.classifier.white_box import audit_white_box
-from privacygauge.classifier.attack_network import Network
-from privacygauge.classifier.gradients import ShadowModule
-from privacygauge.classifier.white_box import GRADIENT_NORM, WhiteBox
+from privacygauge.classifier.neural import Network
+from privacygauge.classifier.white_box import GRADIENT_NORM, ShadowModule, WhiteBox
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.errors import InputError
 from privacygauge.report.attacks.verdict import TOO_FEW

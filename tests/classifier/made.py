@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from privacygauge.classifier.game import PredictionObservation
-from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.pool_game import PoolGame
-from privacygauge.classifier.predictions import Predictions, predictions
+from privacygauge.classifier.predictions import Pool, Predictions, predictions
 
 
 def softmax(logits):

@@ -8,7 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import privacygauge as pg
 from privacygauge.classifier.answers import TIMES, answers_of
-from privacygauge.classifier.rows import Training
+from privacygauge.classifier.estimators import Training
 from privacygauge.report.values import Severity
 
 LEAKS = (Severity.MODERATE, Severity.GRAVE)
@@ -127,7 +127,7 @@ def test_an_audited_classifier_that_answers_with_noise():
 
 
 def test_a_class_that_is_sampled_is_the_most_frequent_one():
-    from privacygauge.classifier.said_classes import Says
+    from privacygauge.classifier.fitted import Says
 
     rng = np.random.default_rng(0)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.neural_network import MLPClassifier
 
-from privacygauge.classifier.attack_network import Network, even_rows
+from privacygauge.classifier.neural import Network, even_rows
 
 
 def by_sklearn(network, known, member, asked, rng):

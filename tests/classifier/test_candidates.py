@@ -4,17 +4,16 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from privacygauge.classifier.binning import bin_centres
 from privacygauge.classifier.candidates import (
     CandidateGame,
     PerTargetDesign,
     SharedDesign,
     _pairs,
 )
-from privacygauge.classifier.dtp.bayes_inference import BayesInference
 from privacygauge.classifier.dtp.learner import LearnerTrainer
-from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
+from privacygauge.classifier.dtp.naive_bayes import BayesInference, NaiveBayes
 from privacygauge.classifier.estimators import as_trainer
+from privacygauge.classifier.resolution import bin_centres
 from privacygauge.classifier.signals import signals
 from privacygauge.classifier.suite import candidate_attacks
 from privacygauge.core.estimate import Skipped

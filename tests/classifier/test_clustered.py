@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from privacygauge.classifier.clustered import clustered_points
+from privacygauge.classifier.neighbours import clustered_points
 
 
 def answers(people, each, noise, leak="none", seed=0, classes=4):

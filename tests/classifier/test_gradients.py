@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from privacygauge.classifier import gradients
-from privacygauge.classifier.gradients import white_box_signals
-from privacygauge.classifier.white_box import WhiteBoxSignals
+from privacygauge.classifier import white_box
+from privacygauge.classifier.white_box import WhiteBoxSignals, white_box_signals
 from privacygauge.errors import InputError
 
 torch = pytest.importorskip("torch")
@@ -116,8 +115,8 @@ def test_activations_that_work_in_place_change_nothing():
 def test_blocks_of_records_change_nothing(monkeypatch):
     x, y = records()
     whole = white_box_signals(plain(), x, y, engine="vmap")
-    monkeypatch.setattr(gradients, "_NUMBERS", 1)
-    monkeypatch.setattr(gradients, "_RECORDS", 4)
+    monkeypatch.setattr(white_box, "_NUMBERS", 1)
+    monkeypatch.setattr(white_box, "_RECORDS", 4)
     for engine in ("vmap", "dense"):
         found = white_box_signals(plain(), x, y, engine=engine)
         np.testing.assert_allclose(found.norms, whole.norms, rtol=1e-12)

@@ -12,7 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 import privacygauge as pg
-from privacygauge.classifier.in_order import people_in_order
+from privacygauge.classifier.neighbours import people_in_order
 from privacygauge.report.values import Severity
 
 CHANCE = (Severity.NOTHING, Severity.UNTOLD)

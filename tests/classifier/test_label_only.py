@@ -12,16 +12,14 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import privacygauge as pg
-from privacygauge.classifier.estimators import as_trainer
-from privacygauge.classifier.fitted import label_predictions
+from privacygauge.classifier.estimators import Training, as_trainer
+from privacygauge.classifier.fitted import HardLabels, Says, class_codes, label_predictions
 from privacygauge.classifier.label_only import (
     LabelOnlyQueries,
     LabelOnlyTrainer,
     category_groups,
     label_scores,
 )
-from privacygauge.classifier.rows import Training
-from privacygauge.classifier.said_classes import HardLabels, Says, class_codes
 from privacygauge.classifier.shadows import cohort_of
 from privacygauge.errors import InputError
 from privacygauge.report.values import Severity

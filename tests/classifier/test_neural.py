@@ -12,16 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import privacygauge as pg
-from privacygauge.classifier.attack_network import (
+from privacygauge.classifier.game import PredictionGame, Rows, first_rows, shadow_rows
+from privacygauge.classifier.neural import (
     Network,
+    NeuralNasr,
+    NeuralShokri,
+    Untargeted,
     even_rows,
     prediction_inputs,
     standardise_both,
 )
-from privacygauge.classifier.game import PredictionGame, Rows, first_rows, shadow_rows
-from privacygauge.classifier.neural import NeuralNasr, NeuralShokri, Untargeted
-from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.pool_game import PoolGame
+from privacygauge.classifier.predictions import Pool
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.exact import GaussianGame

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from privacygauge.audits.classifier.models import Fitted, audit_model
-from privacygauge.classifier import one_logit
-from privacygauge.classifier.one_logit import train_logits
-from privacygauge.classifier.pool import LogitPool
+from privacygauge.classifier import shadowed
 from privacygauge.classifier.pool_game import PoolGame
+from privacygauge.classifier.predictions import LogitPool
+from privacygauge.classifier.shadowed import train_logits
 from privacygauge.classifier.shadows import train_shadows
 from privacygauge.core.attacks import groups
 from privacygauge.core.game import Scores
@@ -82,8 +82,8 @@ def test_attacks_on_single_records_say_the_same(kept, queries, block, dtype, tmp
     monkeypatch.setattr(groups, "BLOCK", block)
     of_vectors = scores(expected)
     for whole, chunk in ((1, 20), (20_000, 10_000)):
-        monkeypatch.setattr(one_logit, "LEAST_WHOLE_ROWS", whole)
-        monkeypatch.setattr(one_logit, "RECORDS_A_CHUNK", chunk)
+        monkeypatch.setattr(shadowed, "LEAST_WHOLE_ROWS", whole)
+        monkeypatch.setattr(shadowed, "RECORDS_A_CHUNK", chunk)
         run = tmp_path / str(whole) if kept else None
         found = train_logits(trainer, x, y, n_shadows=7, seed=1, run=run)
         assert found.failed.tolist() == expected.failed.tolist() == [1, 4]
@@ -158,7 +158,7 @@ def test_coins_are_those_of_a_run_of_vectors(unit, with_target, tmp_path):
 
 
 def test_vectors_are_kept_of_the_first_models_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(one_logit, "LEAST_WHOLE_ROWS", 100)  # two shadow models of 90 records
+    monkeypatch.setattr(shadowed, "LEAST_WHOLE_ROWS", 100)  # two shadow models of 90 records
     found = train_logits(Noisy(), X, Y, n_shadows=5, run=tmp_path)
     assert len(found.pool.first) == 2
     stored = read_run(tmp_path).array("prediction")[:]
@@ -180,7 +180,7 @@ def test_what_answers_with_probabilities_is_refused():
 
 
 def test_where_no_vector_is_sound_the_audit_ends_in_one_line(monkeypatch):
-    monkeypatch.setattr(one_logit, "LEAST_WHOLE_ROWS", 1)
+    monkeypatch.setattr(shadowed, "LEAST_WHOLE_ROWS", 1)
     trainer = Viewed(queries=1)
     train_shadows(trainer, X, Y, n_shadows=3)
     for fails, message in ((1, "training failed for all 1 shadow models"), (0, "the target fail")):

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from privacygauge.classifier import pool_game
-from privacygauge.classifier.pool import Pool, probabilities
 from privacygauge.classifier.pool_game import WORLD_SIGNAL, GeneralShadow, PoolGame, numeric
-from privacygauge.classifier.predictions import predictions
+from privacygauge.classifier.predictions import Pool, predictions, probabilities
 from privacygauge.classifier.signals import signals
 from privacygauge.errors import InputError
 from tests.classifier.made import made_pool_game, observed, softmax

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from privacygauge.classifier.caveats import without_own_rows
+from privacygauge.classifier.attacked import without_own_rows
 from privacygauge.classifier.predictions import Predictions, blocks_of, predictions
 from privacygauge.errors import InputError
 from tests.classifier.made import logits_labels_member, softmax

@@ -12,9 +12,8 @@ from scipy.stats import binom
 
 import privacygauge as pg
 from privacygauge.classifier.game import PredictionGame
-from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.pool_game import PoolGame
-from privacygauge.classifier.predictions import Predictions, predictions
+from privacygauge.classifier.predictions import Pool, Predictions, predictions
 from privacygauge.classifier.quantiles import Law, QuantileRegression, Regression, Trees
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Skipped

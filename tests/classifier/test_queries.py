@@ -12,10 +12,9 @@ import privacygauge as pg
 from privacygauge.classifier.candidates import CandidateGame, PerTargetDesign, SharedDesign
 from privacygauge.classifier.files import as_pool, as_predictions
 from privacygauge.classifier.mislabelled import every_model_as_target
-from privacygauge.classifier.pool import Pool
+from privacygauge.classifier.named import recorded_target, recorded_trainer
 from privacygauge.classifier.pool_game import WORLD_SIGNAL, PoolGame
-from privacygauge.classifier.predictions import predictions
-from privacygauge.classifier.recorded import recorded_target, recorded_trainer
+from privacygauge.classifier.predictions import Pool, predictions
 from privacygauge.classifier.resolution import resolution
 from privacygauge.classifier.shadows import train_shadows
 from privacygauge.classifier.signals import SIGNALS, signals

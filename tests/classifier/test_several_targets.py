@@ -14,7 +14,7 @@ from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.models import audit_model
 from privacygauge.classifier.estimators import as_trainer
 from privacygauge.classifier.fitted import Fitted, split
-from privacygauge.classifier.pool import Pool
+from privacygauge.classifier.predictions import Pool
 from privacygauge.classifier.shadows import TrainedShadows, train_shadows
 from privacygauge.core.attacks.bavaria import Bavaria
 from privacygauge.core.attacks.calibrated import CalibratedOnline

@@ -14,8 +14,7 @@ from privacygauge.classifier.shadows import (
     train_all,
     train_shadows,
 )
-from privacygauge.classifier.stacking import TASKS, models_a_task, with_stack
-from privacygauge.classifier.trainer import Cohort
+from privacygauge.classifier.trainer import TASKS, Cohort, models_a_task, with_stack
 from privacygauge.errors import InputError
 from privacygauge.runs.store import plan_in, read_run
 from tests.classifier.trainers import Counted, records

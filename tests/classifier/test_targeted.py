@@ -8,11 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privacygauge.classifier import targeted
-from privacygauge.classifier.binning import bin_numbers
 from privacygauge.classifier.game import PredictionObservation, Rows
-from privacygauge.classifier.pool import Pool
-from privacygauge.classifier.predictions import Predictions
-from privacygauge.classifier.resolution import resolution
+from privacygauge.classifier.predictions import Pool, Predictions
+from privacygauge.classifier.resolution import bin_numbers, resolution
 from privacygauge.classifier.targeted import Distance, Frequency, infinity
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.exact import GaussianGame

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
-from privacygauge.classifier.training import train_predictions
+from privacygauge.classifier.shadows import train_predictions
 from privacygauge.errors import InputError
 
 

@@ -13,9 +13,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from privacygauge.classifier.answers import answers_of
-from privacygauge.classifier.estimators import Function, as_trainer
+from privacygauge.classifier.estimators import ByRows, Function, Training, as_trainer
 from privacygauge.classifier.held import RecordNumbers
-from privacygauge.classifier.rows import ByRows, Training
 from privacygauge.classifier.trainer import Cohort
 from privacygauge.classifier.trial import EACH, prepare_records
 from privacygauge.errors import InputError

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from privacygauge.classifier.pool import Pool
-from privacygauge.classifier.predictions import Predictions
+from privacygauge.classifier.predictions import Pool, Predictions
 from privacygauge.classifier.whose import settle_units
 
 

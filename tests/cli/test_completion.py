@@ -130,7 +130,7 @@ def test_names_are_those_that_commands_take():
     from privacygauge.classifier.defences.named import TRAINING_DEFENCES
     from privacygauge.classifier.named import ESTIMATORS, NETWORKS
     from privacygauge.core.attacks.posterior import ESTIMATORS as RISKS
-    from privacygauge.holdout.attacks import ATTACKS
+    from privacygauge.holdout.analysts import ATTACKS
     from privacygauge.language.audited import SHOWN
     from privacygauge.language.energies import Pattern
     from privacygauge.language.loading import PRECISIONS, Kind

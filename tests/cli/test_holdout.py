@@ -9,7 +9,7 @@ import pytest
 
 from privacygauge.audits.holdout_attack.asks import AttackRequest
 from privacygauge.audits.holdout_bound.play import holdout_bounds
-from privacygauge.holdout.closed_form import nb_bias
+from privacygauge.holdout.bounds import nb_bias
 from privacygauge.runs.results import LIST
 from tests.cli.test_main import run_inside
 

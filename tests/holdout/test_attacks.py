@@ -10,14 +10,15 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from privacygauge.errors import BudgetError, InputError
-from privacygauge.holdout import closed_form
+from privacygauge.holdout import bounds
 from privacygauge.holdout.analysts import Trials, play, trials, uniform_holdout
 from privacygauge.holdout.bounds import guarantee
-from privacygauge.holdout.guards import Rounded, guard_named
-from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
-from privacygauge.holdout.majority import BlumHardt, LinearScan, Majority
+from privacygauge.holdout.guards import Ladder, ParameterFreeLadder, Rounded, guard_named
 from privacygauge.holdout.naive_bayes import (
+    BlumHardt,
     LabelSums,
+    LinearScan,
+    Majority,
     NaiveBayes,
     argmax_random_ties,
     label_sums,
@@ -165,9 +166,9 @@ def test_label_sums_are_sums(p, k, m, seed):
 @pytest.mark.parametrize(
     ("analyst", "formula"),
     [
-        (NaiveBayes(), closed_form.nb_bias),
-        (Majority(), closed_form.majority_bias),
-        (BlumHardt(), closed_form.blum_hardt_bias),
+        (NaiveBayes(), bounds.nb_bias),
+        (Majority(), bounds.majority_bias),
+        (BlumHardt(), bounds.blum_hardt_bias),
     ],
     ids=lambda a: getattr(a, "name", ""),
 )
@@ -185,7 +186,7 @@ def test_one_exact_point_meets_a_whole_test_set_where_counts_are_small():
         NaiveBayes(), lambda rng: uniform_holdout(n, m, rng), k, RNG(3).spawn(times(100))
     )
     point = simulate_point(n, m, k, times(10_000), RNG(4), level=0.999)
-    assert not closed_form.is_normal_enough(n, m, k)
+    assert not bounds.is_normal_enough(n, m, k)
     mine = whole.bias(0.999)
     assert point.low <= mine.high
     assert mine.low <= point.high
@@ -194,7 +195,7 @@ def test_one_exact_point_meets_a_whole_test_set_where_counts_are_small():
 @pytest.mark.parametrize(("n", "m", "k"), [(10_000, 2, 100), (10_000, 10, 500)])
 def test_one_exact_point_meets_the_closed_form(n, m, k):
     point = simulate_point(n, m, k, times(4_000), RNG(5), level=0.999)
-    assert not point.excludes(closed_form.nb_bias(n, m, k))
+    assert not point.excludes(bounds.nb_bias(n, m, k))
 
 
 @pytest.mark.parametrize("m", [2, 3, 4, 7])
@@ -204,7 +205,7 @@ def test_the_scan_follows_its_formula(m):
             LinearScan(), lambda rng: uniform_holdout(40, m, rng), k, RNG(k).spawn(times(30))
         )
         interval = found.bias(0.9999)
-        formula = closed_form.scan_bias(40, m, k)
+        formula = bounds.scan_bias(40, m, k)
         # 24 checks at a level of 0.9999; where all trials end alike only rounding is left.
         assert interval.low - 1e-12 < formula < interval.high + 1e-12, k
 
@@ -213,7 +214,7 @@ def test_the_scan_follows_its_formula(m):
 def test_a_scan_that_ends_within_a_point_guesses_among_what_is_left(k):
     deal = lambda rng: uniform_holdout(1, 6, rng)  # noqa: E731
     found = trials(LinearScan(), deal, k, RNG(k).spawn(times(400)))
-    assert not found.bias(0.999).excludes(closed_form.scan_bias(1, 6, k))
+    assert not found.bias(0.999).excludes(bounds.scan_bias(1, 6, k))
 
 
 @pytest.mark.parametrize("m", [2, 3, 6])
@@ -297,7 +298,7 @@ def test_rounded_answers_cost_what_the_formula_says():
         RNG(2).spawn(times(20)),
         guard=guard,
     )
-    assert not found.bias(0.999).excludes(closed_form.nb_bias(n, 2, 400, error=guard.error(n)))
+    assert not found.bias(0.999).excludes(bounds.nb_bias(n, 2, 400, error=guard.error(n)))
 
 
 def test_one_trial_has_no_interval():

@@ -11,16 +11,14 @@ from scipy.stats import binom
 from privacygauge.audits.holdout_bound.play import holdout_bounds
 from privacygauge.errors import InputError
 from privacygauge.holdout import bounds as b
-from privacygauge.holdout import closed_form
-from privacygauge.holdout.closed_form import (
+from privacygauge.holdout.bounds import (
     is_normal_enough,
     majority_bias,
     nb_bias,
     poisson_bias,
     scan_bias,
 )
-from privacygauge.holdout.guards import Exact, Rounded
-from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
+from privacygauge.holdout.guards import Exact, Ladder, ParameterFreeLadder, Rounded
 from tests.thorough import times
 
 sizes = st.integers(10, 10**6)
@@ -97,43 +95,39 @@ def test_where_nothing_is_guaranteed():
 
 def test_honest_selection_is_the_maximum_of_normals():
     draws = np.random.default_rng(0).normal(size=(20_000, 30)).max(axis=1)
-    assert closed_form.expected_maximum(30) == pytest.approx(
-        draws.mean(), abs=5 * draws.std() / 20_000**0.5
-    )
-    assert closed_form.expected_maximum(1) == pytest.approx(0.0, abs=1e-12)
-    assert closed_form.expected_maximum(2) == pytest.approx(1 / math.sqrt(math.pi), abs=1e-12)
-    assert closed_form.honest_best_of_k(50_000, 5_200) == pytest.approx(0.0066, abs=5e-5)
-    half = closed_form.honest_best_of_k(50_000, 5_200, correlation=0.75)
-    assert half == pytest.approx(closed_form.honest_best_of_k(50_000, 5_200) / 2)
+    assert b.expected_maximum(30) == pytest.approx(draws.mean(), abs=5 * draws.std() / 20_000**0.5)
+    assert b.expected_maximum(1) == pytest.approx(0.0, abs=1e-12)
+    assert b.expected_maximum(2) == pytest.approx(1 / math.sqrt(math.pi), abs=1e-12)
+    assert b.honest_best_of_k(50_000, 5_200) == pytest.approx(0.0066, abs=5e-5)
+    half = b.honest_best_of_k(50_000, 5_200, correlation=0.75)
+    assert half == pytest.approx(b.honest_best_of_k(50_000, 5_200) / 2)
 
 
 def test_many_classes_do_not_protect_against_selection():
     n = 50_000
     m = 1_000
     k = 5_200
-    honest = closed_form.honest_best_of_k(n, k)
+    honest = b.honest_best_of_k(n, k)
     assert honest > 3 * poisson_bias(n, m, k) > 3 * nb_bias(n, m, k)
     assert not is_normal_enough(n, m, k)
 
 
 @given(st.floats(0.001, 0.05), st.integers(1, 10**5), st.floats(0.05, 0.95), st.floats(0.5, 0.99))
 def test_honest_inverses_invert(bias, k, accuracy, probability):
-    n = closed_form.honest_points(bias, k, accuracy=accuracy, probability=probability)
+    n = b.honest_points(bias, k, accuracy=accuracy, probability=probability)
     assert (
-        closed_form.honest_submissions(bias, n, accuracy=accuracy, probability=probability)
+        b.honest_submissions(bias, n, accuracy=accuracy, probability=probability)
         >= k * (1 - 1e-6) - 1
     )
     if n > 1:
         # With a point less the deviation is larger by less than 1/n.
-        fewer = closed_form.honest_submissions(
-            bias, n - 1, accuracy=accuracy, probability=probability
-        )
+        fewer = b.honest_submissions(bias, n - 1, accuracy=accuracy, probability=probability)
         assert fewer <= k
 
 
 def test_errors_that_coincide_leave_nothing_to_select():
-    assert closed_form.honest_submissions(0.01, 100, correlation=1.0) == 10**12
-    assert closed_form.honest_best_of_k(100, 50, correlation=1.0) == 0.0
+    assert b.honest_submissions(0.01, 100, correlation=1.0) == 10**12
+    assert b.honest_best_of_k(100, 50, correlation=1.0) == 0.0
 
 
 def test_theorem_4_5():
@@ -181,16 +175,16 @@ def test_the_attacks_stay_below_the_guarantee(n, m, k):
         (lambda: b.kl_bias(-1, 10, 2), "nats must be at least 0 and m at least 2, got -1 and 2"),
         (lambda: b.kl_bias(1, 0, 2), "n must be at least 1, got 0"),
         (lambda: b.kl_bias(1, 10, 2, delta=0), r"delta must be in \(0, 1\), got 0"),
-        (lambda: closed_form.honest_best_of_k(10, 0), "k must be at least 1, got 0"),
+        (lambda: b.honest_best_of_k(10, 0), "k must be at least 1, got 0"),
         (
-            lambda: closed_form.honest_best_of_k(10, 1, accuracy=1),
+            lambda: b.honest_best_of_k(10, 1, accuracy=1),
             r"accuracy must be in \(0, 1\), got 1",
         ),
         (
-            lambda: closed_form.honest_best_of_k(9, 1, correlation=2),
+            lambda: b.honest_best_of_k(9, 1, correlation=2),
             r"correlation must be in \[0, 1\], got 2",
         ),
-        (lambda: closed_form.honest_points(0, 5), "bias must be above 0, got 0"),
+        (lambda: b.honest_points(0, 5), "bias must be above 0, got 0"),
         (lambda: b.guaranteed_submissions(0.6, 10, 2), r"bias must be in \(0, 0.5\), got 0.6"),
     ],
 )

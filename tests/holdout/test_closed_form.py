@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from privacygauge.errors import InputError
-from privacygauge.holdout.closed_form import (
+from privacygauge.holdout.bounds import (
     blum_hardt_bias,
     count_per_label,
     is_normal_enough,

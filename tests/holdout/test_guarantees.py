@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from privacygauge.holdout.analysts import trials, uniform_holdout
-from privacygauge.holdout.attacks import ATTACKS
+from privacygauge.holdout.analysts import ATTACKS, trials, uniform_holdout
 from privacygauge.holdout.bounds import guarantee, kl_bias, transcript_nats
 from privacygauge.holdout.guards import guard_named
 from tests.thorough import THOROUGH, crossed, times

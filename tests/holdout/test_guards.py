@@ -14,12 +14,14 @@ from privacygauge.holdout.guards import (
     Calibrated,
     Exact,
     GaussianNoise,
+    Ladder,
     LaplaceNoise,
+    ParameterFreeLadder,
     Rounded,
+    Thresholdout,
     default_guard,
     guard_named,
 )
-from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder, Thresholdout
 from privacygauge.holdout.mechanism import MarkedSubmission
 from privacygauge.holdout.oracle import Holdout
 

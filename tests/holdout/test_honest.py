@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from privacygauge.holdout.guards import guard_named
+from privacygauge.holdout.guards import Ladder, RelativeLadder, guard_named
 from privacygauge.holdout.honest import default_guard_of, guard_cost
-from privacygauge.holdout.ladder import Ladder, RelativeLadder
 from privacygauge.holdout.metrics import metric_named
 from privacygauge.holdout.oracle import Holdout
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder, Thresholdout
+from privacygauge.holdout.guards import Ladder, ParameterFreeLadder, Thresholdout
 from privacygauge.holdout.oracle import Holdout
 
 RNG = np.random.default_rng

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from privacygauge.holdout.bounds import transcript_nats
-from privacygauge.holdout.closed_form import nb_bias
+from privacygauge.holdout.bounds import nb_bias, transcript_nats
 from privacygauge.holdout.guards import Exact, default_guard, guard_for, guard_named
 from privacygauge.holdout.metrics import metric_bias, metric_named
 from privacygauge.holdout.naive_bayes import LinearBayes, NaiveBayes

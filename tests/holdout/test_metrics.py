@@ -14,9 +14,8 @@ from sklearn import metrics as naive
 
 from privacygauge.errors import InputError
 from privacygauge.holdout.bounds import transcript_nats
-from privacygauge.holdout.guards import Calibrated, default_guard, guard_for, guard_named
+from privacygauge.holdout.guards import Calibrated, Ladder, default_guard, guard_for, guard_named
 from privacygauge.holdout.history.overfitting import gap
-from privacygauge.holdout.ladder import Ladder
 from privacygauge.holdout.metrics import metric_bias, metric_named
 from privacygauge.holdout.names import GUARDS, METRICS
 from privacygauge.holdout.oracle import Holdout

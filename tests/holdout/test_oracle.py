@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.errors import BudgetError, InputError, PrivacyGaugeError
-from privacygauge.holdout.guards import Exact, guard_named
-from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
+from privacygauge.holdout.guards import Exact, Ladder, ParameterFreeLadder, guard_named
 from privacygauge.holdout.metrics import metric_named
 from privacygauge.holdout.oracle import Budget, Holdout, most_submissions
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from privacygauge.errors import InputError
 from privacygauge.holdout.analysts import uniform_holdout
 from privacygauge.holdout.bounds import reconstruction_queries
+from privacygauge.holdout.designed import Reconstruction, reconstruct_labels
 from privacygauge.holdout.guards import guard_named
 from privacygauge.holdout.oracle import Budget
-from privacygauge.holdout.reconstruction import Reconstruction, reconstruct_labels
 from tests.thorough import times
 
 RNG = np.random.default_rng

@@ -5,7 +5,7 @@ import pytest
 
 from privacygauge.errors import InputError
 from privacygauge.holdout.analysts import trials, uniform_holdout
-from privacygauge.holdout.closed_form import nb_bias, poisson_bias
+from privacygauge.holdout.bounds import nb_bias, poisson_bias
 from privacygauge.holdout.naive_bayes import NaiveBayes
 from tests.thorough import times
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacygauge.holdout.guards import guard_named
-from privacygauge.holdout.ladder import (
+from privacygauge.holdout.guards import (
     Ladder,
     ParameterFreeLadder,
+    guard_named,
     log_choose,
     log_rising,
     log_rising_binary,

@@ -13,7 +13,7 @@ import pytest
 import privacygauge as pg
 from privacygauge.audits.holdout_attack.play import attack_holdout
 from privacygauge.audits.worst_case.play import audit_worst_case
-from privacygauge.classifier.defences.perturbations import LabelOnly
+from privacygauge.classifier.defences.defence import LabelOnly
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.predictions import predictions
 from privacygauge.classifier.suite import METRICS

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privacygauge.classifier.attack_network import Network
 from privacygauge.classifier.learned import Learned
-from privacygauge.classifier.neural import NeuralNasr, NeuralShokri, Untargeted
+from privacygauge.classifier.neural import Network, NeuralNasr, NeuralShokri, Untargeted
 from privacygauge.classifier.suite import pool_attacks, single_record_attacks
 from privacygauge.core.attacks import groups
 from privacygauge.core.attacks.bavaria import Bavaria

@@ -12,13 +12,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from privacygauge.classifier.attack_network import Network
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.learned import Learned
-from privacygauge.classifier.neural import NeuralNasr, NeuralShokri, Untargeted
-from privacygauge.classifier.pool import Pool
+from privacygauge.classifier.neural import Network, NeuralNasr, NeuralShokri, Untargeted
 from privacygauge.classifier.pool_game import PoolGame
-from privacygauge.classifier.predictions import Predictions, predictions
+from privacygauge.classifier.predictions import Pool, Predictions, predictions
 from privacygauge.classifier.signals import SIGNALS
 from privacygauge.classifier.targeted import Distance, Frequency
 from privacygauge.core.attacks.posterior import RiskScore

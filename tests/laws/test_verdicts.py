@@ -16,7 +16,7 @@ from scipy.stats import binom
 from sklearn.ensemble import RandomForestClassifier
 
 import privacygauge as pg
-from privacygauge.classifier.pool import Pool
+from privacygauge.classifier.predictions import Pool
 from privacygauge.errors import InputError
 from privacygauge.report.values import Severity
 from tests.classifier.made import softmax

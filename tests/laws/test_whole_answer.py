@@ -10,9 +10,9 @@ from scipy import stats
 
 from privacygauge.classifier import game
 from privacygauge.classifier.game import PredictionGame
+from privacygauge.classifier.learned import WholeAnswer
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.classifier.suite import prediction_attacks
-from privacygauge.classifier.whole_answer import WholeAnswer
 from privacygauge.core.game import play
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate.decision import balanced_accuracy

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import multinomial, poisson
 
-from privacygauge.classifier.binning import bin_numbers
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
+from privacygauge.classifier.resolution import bin_numbers
 from privacygauge.datasets.public import CATEGORICAL, CONTINUOUS
 from privacygauge.reproduce import long2017, meeus2023, mireshghallah2022, song2021
 from tests.test_docs import ROOT

@@ -12,9 +12,8 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.rates import less
 from privacygauge.holdout.analysts import play
-from privacygauge.holdout.closed_form import nb_bias, poisson_bias, queries_for_bias
-from privacygauge.holdout.majority import LinearScan
-from privacygauge.holdout.naive_bayes import NaiveBayes
+from privacygauge.holdout.bounds import nb_bias, poisson_bias, queries_for_bias
+from privacygauge.holdout.naive_bayes import LinearScan, NaiveBayes
 from privacygauge.holdout.oracle import Budget, Holdout
 from privacygauge.holdout.priors import from_logits
 from privacygauge.reproduce import Effort, feldman2019, feldman2019_logits

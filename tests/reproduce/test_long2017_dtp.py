@@ -13,9 +13,9 @@ from scipy import stats
 from privacygauge.audits.classifier.candidates import audit_candidates
 from privacygauge.classifier.candidates import PerTargetDesign
 from privacygauge.classifier.dtp.indirect import nearest_example
+from privacygauge.classifier.dtp.measure import RemovalPath
 from privacygauge.classifier.dtp.nearest import NearestNeighbours
 from privacygauge.classifier.dtp.ratios import log_ratio
-from privacygauge.classifier.dtp.removal import RemovalPath
 from privacygauge.classifier.dtp.retrained import Variation
 from privacygauge.core.estimate import Skipped
 from privacygauge.datasets.public import adult

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from privacygauge.classifier.attack_network import Network
-from privacygauge.classifier.neural import NeuralNasr
+from privacygauge.classifier.neural import Network, NeuralNasr
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.reproduce import Effort, song2021_architectures, song2021_calibration
 from privacygauge.reproduce.song2021 import LOCATION, DataSetting, Side

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from privacygauge.classifier.attack_network import Network
-from privacygauge.classifier.defences.by_epoch import Trajectories
-from privacygauge.classifier.neural import NeuralNasr
+from privacygauge.classifier.defences.early_stopping import Trajectories
+from privacygauge.classifier.neural import Network, NeuralNasr
 from privacygauge.core.estimate import Skipped
 from privacygauge.reproduce import Effort, song2021_calibration, song2021_training
 from privacygauge.reproduce.song2021 import LOCATION, DataSetting, Side

@@ -1,7 +1,6 @@
 import pytest
 
-from privacygauge.classifier.defences.attack_classifier import AttackClassifier, NeuralJia
-from privacygauge.classifier.defences.memguard import MemGuard
+from privacygauge.classifier.defences.memguard import AttackClassifier, MemGuard, NeuralJia
 from privacygauge.classifier.suite import METRICS
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Estimate

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from privacygauge.classifier.defences.by_epoch import Trajectories
+from privacygauge.classifier.defences.early_stopping import Trajectories
 from privacygauge.core.estimate import Skipped
 from privacygauge.reproduce import song2021_training
 from privacygauge.reproduce.song2021_training import song_fig2, song_table2

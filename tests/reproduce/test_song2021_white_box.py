@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from privacygauge.classifier.attack_network import Network
+from privacygauge.classifier.neural import Network
 from privacygauge.classifier.white_box import (
     GRADIENT_NORM,
     PARTS,

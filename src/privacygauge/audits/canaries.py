@@ -140,7 +140,7 @@ class CanaryAudit(Reported):
 
 def _verdict_without_claim(a: CanaryAudit, found: Verdict) -> Verdict:
     """Return the verdict without a claim; an inconclusive verdict stays as it is."""
-    from privacygauge.audits.privacy_claim.verdict import open_without_claim
+    from privacygauge.audits.privacy_claim.says import open_without_claim
     from privacygauge.report.numbers import decimal, percent_estimate, rate, rounded_down
     from privacygauge.report.values import Grade, Severity, Verdict
 

@@ -345,7 +345,7 @@ def _cost(making: Making, work: Work, level: float) -> str:
     """Return, and announce, the cost of the fits of a generator, and the detectable leak."""
     from privacygauge.audits.generator.play import COST
     from privacygauge.audits.generator.result import detectable_auc_text
-    from privacygauge.classifier.cost import n_at_once, span
+    from privacygauge.classifier.trial import n_at_once, span
     from privacygauge.runs.store import plan_in, read_run
 
     if work.run is not None and plan_in(work.run) is not None:

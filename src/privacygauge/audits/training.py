@@ -105,8 +105,7 @@ def materials(asked: TrainingRequest, work: Work, *, member: str | None = None) 
     an existing model was trained on.
     """
     from privacygauge.classifier.forms import IMAGES, NUMBERS, described_form
-    from privacygauge.classifier.named import NETWORKS
-    from privacygauge.classifier.recorded import trainer_named
+    from privacygauge.classifier.named import NETWORKS, trainer_named
     from privacygauge.classifier.trial import try_trainer, with_class_names
 
     name = str(asked.model)
@@ -151,7 +150,7 @@ def on_records(running: Running, records: Records, **further: str) -> Running:
 
 def cost_teller(work: Work) -> Before | None:
     """Return a callback that measures and announces the cost of all models; None if quiet."""
-    from privacygauge.classifier.cost import bill_of_ways
+    from privacygauge.classifier.trial import bill_of_ways
 
     def tell(trainings: Trainings, cohort: Cohort) -> None:
         work.say(bill_of_ways(trainings.trainers, cohort, n_jobs=work.jobs))

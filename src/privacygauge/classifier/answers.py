@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.classifier.held import Held, is_frame, take_records
-from privacygauge.classifier.pool import probabilities
+from privacygauge.classifier.predictions import probabilities
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError, PrivacyGaugeError

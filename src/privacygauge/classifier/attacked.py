@@ -1,22 +1,23 @@
-"""Results of the attacks on a classifier, with the caveats a reader needs."""
+"""Results of the attacks on a classifier, with a reader's caveats and the inputs refused."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import fisher_exact, rankdata
 
-from privacygauge.classifier import caveats
-from privacygauge.classifier.pool_game import matrix_of
+from privacygauge.classifier.game import PredictionObservation
+from privacygauge.classifier.pool_game import WORLD_SIGNAL, matrix_of
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.signals import top_probability
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.attacks.threshold import Threshold
-from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Play, Round, play
 from privacygauge.core.transcript import Transcript
@@ -37,9 +38,249 @@ from privacygauge.evaluate.playing import (
     telling,
 )
 from privacygauge.evaluate.questions import Questions, answer_questions
+from privacygauge.evaluate.rates import difference, proportion
 from privacygauge.evaluate.risk import Risk
 from privacygauge.evaluate.slices import SliceTable, deciles, find_slices
 from privacygauge.evaluate.vulnerability import Vulnerability, vulnerability
+
+Rows: TypeAlias = tuple[Bools, Bools, Ints]
+"""Rows of one model: whether its prediction is right, membership, and unit."""
+
+
+UNRESOLVED = 0.001
+"""Smaller shares of saturated predictions do not deserve a warning."""
+
+
+def missing_classes(target: Predictions, shadow: Predictions | None, allowed: bool) -> list[str]:
+    """Return a warning if classes lack shadow records; raise where that is not allowed."""
+    if shadow is None:
+        return []
+    missing = np.setdiff1d(target.labels, shadow.labels)
+    if not len(missing):
+        return []
+    shown = checks.short_list(missing)
+    if not allowed:
+        raise InputError(
+            f"class(es) {shown} of the target have no shadow records, so they have no thresholds "
+            "of their own: add shadow predictions for them, or allow missing classes to use the "
+            "global threshold there (--allow-missing-classes)"
+        )
+    return [f"class(es) {shown} have no shadow records and use the global threshold"]
+
+
+def require_other_rows(target: Predictions, shadow: Predictions | None) -> None:
+    """Raise if target and shadow are the same predictions, or have different classes."""
+    if shadow is not None and all(
+        np.array_equal(getattr(target, field), getattr(shadow, field))
+        for field in ("labels", "member", "values")
+    ):
+        raise InputError(
+            "target and shadow hold the same predictions, so thresholds would be learnt on the "
+            "rows they are judged on: give another model's, or none to cross-fit"
+        )
+    if shadow is not None and target.classes and target.classes != shadow.classes:
+        theirs = checks.short_list(shadow.classes) or "numbers"
+        raise InputError(
+            f"the target's classes are {checks.short_list(target.classes)}, the shadow's {theirs}: "
+            "both must come from the same task"
+        )
+
+
+def without_own_rows(
+    target: Predictions, shadow: Predictions
+) -> tuple[Predictions, tuple[str, ...]]:
+    """Return the shadow rows that are not about target records, and the notes on those dropped.
+
+    A shadow model that was trained on the target's own members, and is asked about them, gives
+    their membership away: an attack learns the record, not how members look. Rows are the same
+    records where their ids are names that occur on both sides, or where both files list the same
+    classes in the same order and both models' answers to a row agree beyond its class. They stay
+    where the shadow's members were chosen without regard to the target's.
+
+    Raises
+    ------
+    InputError
+        If too few other rows are left.
+    """
+    rows, theirs = _same_records(target, shadow)
+    if len(rows) < _FEW_SHARED:
+        return shadow, ()
+    ours = target.member[rows]
+    other = shadow.member[theirs]
+    counts = [
+        [int(np.sum((ours == a) & (other == b))) for b in (True, False)] for a in (True, False)
+    ]
+    if fisher_exact(counts).pvalue > _BY_CHANCE:
+        return shadow, ()
+    left = np.setdiff1d(np.arange(len(shadow)), theirs)
+    shared = f"{len(theirs):,} of {len(shadow):,} shadow rows are about the target's own records"
+    inside = shadow.member[left]
+    if min(int(inside.sum()), int((~inside).sum())) < _FEW_SHARED:
+        raise InputError(
+            f"{shared}, and the shadow model was trained on the target's members: thresholds would "
+            "be learnt on the records they are judged on. Give a shadow model of other records, "
+            "several shadow models with fair coins (--pool), or none to cross-fit"
+        )
+    told = f"{shared}, and its members are the target's: they are left out of what is learnt from"
+    return shadow[left], (told,)
+
+
+_FEW_SHARED = 20
+"""With fewer shared records nothing that is learnt changes."""
+
+_BY_CHANCE = 1e-3
+"""Members chosen without regard to the target's agree with them less often than this."""
+
+
+def _same_records(target: Predictions, shadow: Predictions) -> tuple[Ints, Ints]:
+    """Return rows of the target, and rows of the shadow about the same records, (m,) each."""
+    _, ours, theirs = np.intersect1d(
+        target.ids.astype(str), shadow.ids.astype(str), return_indices=True
+    )
+    if all(_are_names(side.ids) for side in (target, shadow)):
+        return ours.astype(np.int64), theirs.astype(np.int64)
+    everyone = np.arange(len(target))
+    in_order = (everyone, everyone) if len(shadow) == len(target) else (everyone[:0],) * 2
+    for rows, others in ((ours, theirs), in_order):
+        if not len(rows) or not np.array_equal(target.labels[rows], shadow.labels[others]):
+            continue
+        # Beyond class and side, the answers of two models agree where they are about the same
+        # records.
+        products = _residual_ranks(target)[rows] * _residual_ranks(shadow)[others]
+        if float(np.mean(products)) * np.sqrt(len(rows)) > _AGREEING:
+            return rows.astype(np.int64), others.astype(np.int64)
+    return everyone[:0], everyone[:0]
+
+
+_AGREEING = 5.0
+"""Standard errors of the correlation: far more than chance."""
+
+
+def _are_names(ids: NDArray[Any]) -> bool:
+    """Return whether ids name records rather than number the rows of a file, as 007 may."""
+    try:
+        numbers = ids.astype(str).astype(np.float64)
+    except ValueError:
+        return True
+    return not bool(np.ptp(numbers) < 2 * len(ids))
+
+
+def _residual_ranks(side: Predictions) -> Floats:
+    """Return the standardised rank of each row's confidence within its class and side, (n,)."""
+    own = np.take_along_axis(np.asarray(side.values), side.labels[:, None], axis=1)[:, 0]
+    result = np.zeros(len(side))
+    for kind in np.unique(2 * side.labels + side.member):
+        rows = np.flatnonzero(2 * side.labels + side.member == kind)
+        if len(rows) > 1:
+            rank = rankdata(own[rows])
+            result[rows] = (rank - rank.mean()) / max(float(rank.std()), 1e-12)
+    return result
+
+
+def require_varied_answers(target: Predictions) -> None:
+    """Raise if the model answers every record alike: there is nothing to attack."""
+    if (target.values == target.values[0]).all():
+        raise InputError(
+            "the target's predictions are the same for every record, so no attack can tell records "
+            "apart: give the model's own outputs, one row a record"
+        )
+
+
+def compare_accuracies(
+    target: Rows, shadow: Rows | None, level: float
+) -> tuple[tuple[Fact, ...], list[str]]:
+    """Return the models' accuracies, and warnings if target and shadow differ."""
+    facts = []
+    warnings = []
+    ours = _sides(target)
+    theirs = None if shadow is None else _sides(shadow)
+    for name, model in (("target", ours), ("shadow", theirs)):
+        for side, (hits, units) in ({} if model is None else model).items():
+            estimate = proportion(hits, units, level)
+            facts.append(Fact(f"accuracy of the {name} model on {side}", estimate))
+    if theirs is not None:
+        for side, (hits, units) in ours.items():
+            others, owners = theirs[side]
+            gap = difference(hits, others, level, owners=(units, owners))
+            if gap.excludes(0.0) and abs(gap.value) > 0.02:
+                warnings.append(
+                    f"the target's accuracy on {side} differs from the shadow model's by "
+                    f"{100 * gap.value:+.1f} points ({100 * gap.low:+.1f} to "
+                    f"{100 * gap.high:+.1f}): thresholds and risk scores learnt on the shadow may "
+                    "not fit the target; see the risk score's calibration"
+                )
+    return tuple(facts), warnings
+
+
+def beside_shadow(target: Predictions, shadow: Predictions, level: float) -> list[str]:
+    """Return warnings if classes lack shadow records, or target and shadow differ."""
+    missing = missing_classes(target, shadow, True)
+    ours, theirs = (
+        (x.values.argmax(axis=1) == x.labels, x.member, x.units) for x in (target, shadow)
+    )
+    return [*missing, *compare_accuracies(ours, theirs, level)[1]]
+
+
+def _sides(rows: Rows) -> dict[str, tuple[Bools, Ints]]:
+    right, member, unit = rows
+    sides = {"members": member, "non-members": ~member}
+    return {name: (right[side], unit[side]) for name, side in sides.items()}
+
+
+def too_small(evaluation: Evaluation) -> list[str]:
+    """Return warnings about false-positive rates that too few non-members cannot resolve."""
+    rates = ", ".join(f"{100 * r.fpr:g}%" for r in evaluation.tpr_at_fpr if not r.resolved)
+    told = (
+        f"{evaluation.n_out:,} non-members cannot resolve a false-positive rate of {rates}: fewer "
+        "than 10 false positives are expected there, and the intervals are wide"
+    )
+    return [told] if rates else []
+
+
+def rounding_warning(rounds: Sequence[Round], has_shadow: bool) -> list[str]:
+    """Return a warning if rounding to 0 or 1 left predictions without a logit of their own."""
+    seen = [r.observation for r in rounds if isinstance(r.observation, PredictionObservation)]
+    if not seen or seen[0].resolved is None:
+        return []
+    resolved = seen[0].resolved
+    shadow = seen[0].shadow if has_shadow else None
+    logit = np.concatenate([one.signals[WORLD_SIGNAL] for one in seen])
+    labels = np.concatenate([one.stratum for one in seen])
+    shares = {"the target's": resolved.unresolved(logit, labels).mean()}
+    if seen[0].worlds is not None:
+        # Several queries per record.
+        worlds = resolved.unresolved(
+            np.moveaxis(seen[0].worlds.block(slice(None))[0], 1, -1), labels
+        )
+        shares["the shadow models'"] = worlds.mean()
+    elif shadow is not None:
+        rows = resolved.unresolved(shadow.signals[WORLD_SIGNAL], shadow.stratum)
+        shares["the shadow model's"] = rows.mean()
+    if max(shares.values()) < UNRESOLVED:
+        return []
+    shown = " and ".join(
+        f"{float(f'{100 * share:.2g}'):g}% of {whose}" for whose, share in shares.items()
+    )
+    bound = np.log1p(-resolved.least.max()) - np.log(resolved.least.max())
+    return [
+        f"{shown} predictions are saturated, rounded to 0 or 1: their logits are bounded by the "
+        f"resolution of the input, at {bound:.1f}, and cannot be told apart; save logits where the "
+        "model has them"
+    ]
+
+
+def calibration_warning(risk: Risk) -> list[str]:
+    """Return a warning if the risk score is far from the realised share of members."""
+    rmse = risk.reliability.rmse
+    noise = risk.reliability.noise
+    if rmse.low <= noise + 0.05:
+        return []
+    return [
+        f"the privacy risk score is off by {rmse.value:.2f} on average ({rmse.low:.2f} to "
+        f"{rmse.high:.2f}; chance alone gives {noise:.2f}): read it as a ranking of the records, "
+        "not as a probability"
+    ]
+
 
 MOST_GROUPS = 200
 """A column with more distinct values is cut into deciles (numbers) or not sliced by (texts)."""
@@ -208,14 +449,23 @@ def attack_rounds(
     members and non-members are compared, though all have their scores; `has_shadow` is whether the
     shadow records come from other models, and not from the target's other half.
     """
-    caveats.require_varied_answers(target)
+    require_varied_answers(target)
     compared = comparison.compared
     results = telling(audit(rounds, attacks, compared=compared, seed=seed, level=level))
     played = played_of(results)
     risk, risks = risk_of(
         rounds, estimator, labels=target.labels, seed=seed, level=level, compared=compared
     )
-    facts, differ = caveats.compare_accuracies(*_right_predictions(rounds, has_shadow), level)
+    # Which predictions are right, from the rounds' signals: the target's, and the shadow model's.
+    right = np.concatenate([r.observation.signals["correctness"] for r in rounds]) == 1.0
+    secret = np.concatenate([r.secret for r in rounds])
+    ours = right, secret, np.concatenate([r.unit for r in rounds])
+    # Without a shadow file the shadow records are the target's own other half.
+    shadow = rounds[0].observation.shadow if has_shadow else None
+    theirs = None
+    if shadow is not None:
+        theirs = shadow.signals["correctness"] == 1.0, shadow.member, shadow.unit
+    facts, differ = compare_accuracies(ours, theirs, level)
     best = headline(played, seed=seed, level=level, share=AVERAGE_SHARE)
     unmatched = None
     if comparison.doubtful:
@@ -274,23 +524,9 @@ def attack_rounds(
         vulnerability=vulnerability(rounds, attacks, seeds.stream(seed, "vulnerability"), level),
         skipped=tuple(left_out),
         warnings=(
-            *caveats.rounding_warning(rounds, has_shadow),
-            *caveats.too_small(played[0][1]),
+            *rounding_warning(rounds, has_shadow),
+            *too_small(played[0][1]),
             *differ,
-            *caveats.calibration_warning(risk),
+            *calibration_warning(risk),
         ),
     )
-
-
-def _right_predictions(
-    rounds: Sequence[Round], has_shadow: bool
-) -> tuple[caveats.Rows, caveats.Rows | None]:
-    """Return which predictions of target and shadow model are right, from the rounds' signals."""
-    right = np.concatenate([r.observation.signals["correctness"] for r in rounds]) == 1.0
-    secret = np.concatenate([r.secret for r in rounds])
-    ours = right, secret, np.concatenate([r.unit for r in rounds])
-    # Without a shadow file the shadow records are the target's own other half.
-    shadow = rounds[0].observation.shadow if has_shadow else None
-    if shadow is None:
-        return ours, None
-    return ours, (shadow.signals["correctness"] == 1.0, shadow.member, shadow.unit)

@@ -25,7 +25,7 @@ from scipy.special import log_softmax, softmax
 
 from privacygauge.classifier.answers import answers_of
 from privacygauge.classifier.held import is_frame
-from privacygauge.classifier.pool import probabilities
+from privacygauge.classifier.predictions import probabilities
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
@@ -172,10 +172,23 @@ def secret_of(x: NDArray[Any] | pd.DataFrame, sensitive: str | int | Sequence[An
     other = [column for column in _all_columns(x) if column not in columns]
     names, code, rows = _values(block, raw, numbers)
     follow = _following(x, other, raw)
-    determining = tuple(c for c in other if c not in follow and _determines(_column(x, c), code))
+    determining = []
+    for c in other:
+        if c in follow:
+            continue
+        # Equal values of such a column imply equal sensitive values, beyond chance.
+        group = _number_equal_rows(_column(x, c)[:, None])
+        _, first = np.unique(group, return_index=True)
+        if (code[first][group] == code).all() and _chance(group, code) < _BY_CHANCE:
+            determining.append(c)
     asked = tuple(block[of_value] for of_value in rows)
     return Secret(
-        names, code=code, asked=asked, columns=columns, follow=follow, determined_by=determining
+        names,
+        code=code,
+        asked=asked,
+        columns=columns,
+        follow=follow,
+        determined_by=tuple(determining),
     )
 
 
@@ -503,13 +516,6 @@ def _following(x: Any, columns: Sequence[Any], raw: Ints) -> Columns:
         binary = {column for column in rare if np.isin(_column(x, column), (0, 1)).all()}
         return tuple(column for column in columns if column in {*sure, *binary})
     return ()
-
-
-def _determines(column: NDArray[Any], code: Ints) -> bool:
-    """Return whether equal values of a column imply equal sensitive values, beyond chance."""
-    group = _number_equal_rows(column[:, None])
-    _, first = np.unique(group, return_index=True)
-    return bool((code[first][group] == code).all()) and _chance(group, code) < _BY_CHANCE
 
 
 def _chance(group: Ints, number: Ints) -> float:

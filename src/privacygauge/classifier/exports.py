@@ -16,8 +16,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.pool import probabilities
-from privacygauge.classifier.predictions import rounding_of
+from privacygauge.classifier.predictions import probabilities, rounding_of
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.datasets.reading import plain_array
@@ -172,13 +171,13 @@ def _with_lists(given: Mapping[str, NDArray[Any]], name: str) -> dict[str, NDArr
                 found[key] = _lists_in(given[key])
     for key in set(_LABEL) & set(given):
         lists = _lists_in(given[key])
-        if lists is not given[key] and all(_is_one_hot(row) for row in lists):
+        one_hot = (
+            isinstance(row, list | tuple) and sorted(row, key=str) == [0] * (len(row) - 1) + [1]
+            for row in lists
+        )
+        if lists is not given[key] and all(one_hot):
             found[key] = lists
     return found
-
-
-def _is_one_hot(row: object) -> bool:
-    return isinstance(row, list | tuple) and sorted(row, key=str) == [0] * (len(row) - 1) + [1]
 
 
 def _lists_in(array: NDArray[Any], what: str | None = None) -> NDArray[Any]:

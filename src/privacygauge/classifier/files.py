@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,7 @@ from privacygauge.classifier.exports import (
     fields_of,
     truth_of,
 )
-from privacygauge.classifier.pool import Pool, pool_of
-from privacygauge.classifier.predictions import Predictions, predictions
+from privacygauge.classifier.predictions import Pool, Predictions, pool_of, predictions
 from privacygauge.core import checks
 from privacygauge.core.memory import bytes_text
 from privacygauge.datasets.archives import SMALL
@@ -37,6 +36,9 @@ PredictionsLike = Predictions | str | Path | Mapping[str, ArrayLike] | FrameLike
 
 PoolLike = Pool | str | Path | Mapping[str, ArrayLike]
 """Input of `as_pool`."""
+
+_SUFFIXES = (".npz", ".parquet", ".csv", ".jsonl")
+"""Suffixes of files that predictions are written to."""
 
 
 def as_predictions(
@@ -231,12 +233,12 @@ def save_predictions(predictions: Predictions, path: str | Path) -> None:
         about each record, or a further column that has the name of one of the table's own.
     """
     path = Path(path)
-    if path.suffix not in _WRITERS:
+    if path.suffix not in _SUFFIXES:
         raise InputError(
-            f"path must end in {', '.join(_WRITERS)}, got {str(path)!r}: the suffix says how "
+            f"path must end in {', '.join(_SUFFIXES)}, got {str(path)!r}: the suffix says how "
             "predictions are written"
         )
-    write_results(path.parent, {path.name: _WRITERS[path.suffix](predictions)})
+    write_results(path.parent, {path.name: _file_content(predictions, path.suffix)})
 
 
 def _npz(predictions: Predictions) -> bytes:
@@ -302,25 +304,16 @@ def _table(predictions: Predictions) -> pd.DataFrame:
     return pd.DataFrame({**columns, **predictions.columns})
 
 
-def _parquet(predictions: Predictions) -> bytes:
+def _file_content(predictions: Predictions, suffix: str) -> bytes:
+    """Return predictions as the content of a file with one of the suffixes."""
+    if suffix == ".npz":
+        return _npz(predictions)
+    table = _table(predictions)
+    if suffix == ".csv":
+        # Enough digits to distinguish every float.
+        return table.to_csv(index=False).encode()
+    if suffix == ".jsonl":
+        return str(table.to_json(orient="records", lines=True, double_precision=15)).encode()
     buffer = io.BytesIO()
-    _table(predictions).to_parquet(buffer, index=False)
+    table.to_parquet(buffer, index=False)
     return buffer.getvalue()
-
-
-def _csv(predictions: Predictions) -> bytes:
-    # Enough digits to distinguish every float.
-    return _table(predictions).to_csv(index=False).encode()
-
-
-def _jsonl(predictions: Predictions) -> bytes:
-    lines = _table(predictions).to_json(orient="records", lines=True, double_precision=15)
-    return str(lines).encode()
-
-
-_WRITERS: dict[str, Callable[[Predictions], bytes]] = {
-    ".npz": _npz,
-    ".parquet": _parquet,
-    ".csv": _csv,
-    ".jsonl": _jsonl,
-}

@@ -39,7 +39,12 @@ def form_of(model: object) -> str:
     """
     if inspect.isfunction(model):
         first = next(iter(inspect.signature(model).parameters.values()), None)
-        return NUMBERS if first is None or not _is_frame(first.annotation) else FRAME
+        kind: object = None if first is None else first.annotation
+        if isinstance(kind, type):
+            frame = kind.__name__ == "DataFrame" and kind.__module__.startswith("pandas")
+        else:  # a text, since annotations are not evaluated
+            frame = kind in _FRAMES
+        return FRAME if frame else NUMBERS
     get = getattr(model, "get_params", None)
     known: Mapping[str, Any] = {} if get is None else {"": model, **get()}
     for key, value in known.items():
@@ -50,7 +55,14 @@ def form_of(model: object) -> str:
             return CATEGORIES
         if last == "cat_features" and value is not None and len(value):
             return FRAME  # CatBoost takes texts as they are
-    return FRAME if any(_selects(value) for value in known.values()) else NUMBERS
+    for value in known.values():
+        if type(value).__name__ != "ColumnTransformer":
+            continue
+        chosen = [columns for _, _, columns in getattr(value, "transformers", ())]
+        # By name or by type: places of columns are known in an array of numbers, too.
+        if any(isinstance(c, str) or callable(c) or _has_names(c) for c in chosen):
+            return FRAME
+    return NUMBERS
 
 
 def form_of_fitted(model: object) -> str:
@@ -67,20 +79,6 @@ def of_form(form: str) -> dict[str, str]:
 def described_form(description: Mapping[str, Any]) -> str:
     """Return the form in a trainer's description."""
     return str(description.get("records", NUMBERS))
-
-
-def _is_frame(annotation: object) -> bool:
-    if isinstance(annotation, type):
-        return annotation.__name__ == "DataFrame" and annotation.__module__.startswith("pandas")
-    return annotation in _FRAMES
-
-
-def _selects(model: object) -> bool:
-    """Return whether a ColumnTransformer selects columns by name or by type."""
-    if type(model).__name__ != "ColumnTransformer":
-        return False
-    chosen = [columns for _, _, columns in getattr(model, "transformers", ())]
-    return any(isinstance(c, str) or callable(c) or _has_names(c) for c in chosen)
 
 
 def _has_names(columns: object) -> bool:

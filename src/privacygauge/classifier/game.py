@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtr
 
-from privacygauge.classifier.pool import LogitPool, Pool
-from privacygauge.classifier.predictions import Predictions
+from privacygauge.classifier.predictions import LogitPool, Pool, Predictions
 from privacygauge.classifier.resolution import Resolution, resolution
 from privacygauge.classifier.signals import signals
 from privacygauge.core import checks

@@ -14,8 +14,7 @@ from scipy.stats import chi2, rankdata, spearmanr
 
 from privacygauge.classifier.exports import IN_WORDS, OUT_WORDS
 from privacygauge.classifier.held import Held, is_frame
-from privacygauge.classifier.pool import LogitPool, Pool
-from privacygauge.classifier.predictions import Predictions
+from privacygauge.classifier.predictions import LogitPool, Pool, Predictions
 from privacygauge.classifier.whose import PredictionsOfUnits
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Floats
@@ -24,7 +23,7 @@ from privacygauge.core.estimate import Estimate
 from privacygauge.core.game import Round
 from privacygauge.core.release import Worlds
 from privacygauge.core.transcript import Transcript, tied
-from privacygauge.datasets.dates import dates_of, days_of
+from privacygauge.datasets.parsing import dates_of, days_of
 from privacygauge.datasets.reading import plain_array
 from privacygauge.evaluate.fairness import (
     FEWEST_PEOPLE,

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.classifier.estimators import as_trainer
-from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.pool_game import WORLD_SIGNAL, worlds_signal
+from privacygauge.classifier.predictions import Pool
 from privacygauge.classifier.resolution import resolution
 from privacygauge.classifier.signals import signals
 from privacygauge.classifier.trainer import Cohort, first_query

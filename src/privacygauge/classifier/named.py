@@ -1,14 +1,30 @@
-"""Models by their names on the command line, and the user's own."""
+"""Models by their names on the command line, the user's own, and those of a finished run."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
 
 from privacygauge.classifier.answers import is_askable
-from privacygauge.classifier.estimators import ProbabilisticClassifier, n_required
+from privacygauge.classifier.estimators import ProbabilisticClassifier, as_trainer, n_required
+from privacygauge.classifier.networks import Networks
+from privacygauge.classifier.predictions import Predictions, predictions
+from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.core.checks import Bools, Ints
 from privacygauge.errors import InputError
-from privacygauge.runs.user_code import import_object
+from privacygauge.runs.code import Code, RecordedCode
+from privacygauge.runs.store import read_run
+from privacygauge.runs.user_code import import_object, names_code
+
+if TYPE_CHECKING:
+    import torch
 
 
 def forest(random_state: int) -> ProbabilisticClassifier:
@@ -100,3 +116,130 @@ def fitted_model(name: str, *, labels: bool = False, anything: bool = False) -> 
             f"{name} gives {type(model).__name__}"
         )
     return model
+
+
+# Settings in a plan that are no part of a trainer's description, and those of `Networks`.
+_NOT_DESCRIBED = frozenset(
+    {"trainer", "steps", "data", "training sets", "asked", "training set", "bins", "answers"}
+    | {"versions"}
+)
+_SETTINGS = ("epochs", "batch_size", "optimiser", "learning_rate", "momentum", "weight_decay")
+
+
+@dataclass(frozen=True)
+class RecordedTrainer(RecordedCode):
+    """Placeholder for the trainer of a run."""
+
+    name: str
+    """Name of the kind of model, as reports print it."""
+    logits: bool
+    """Whether the run holds logits."""
+    description: Mapping[str, Any]
+    """The trainer's own description, as the plan records it."""
+    code: Code
+    """The user's code behind it."""
+    dtype: str = "float32"
+    """Dtype of the logits."""
+    queries: int = 1
+    """Queries per record, at least 1."""
+    steps: str = ""
+    """The steps of a pipeline; empty for other models."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the recorded description of the trainer."""
+        return self.description
+
+    def train(self, cohort: Cohort) -> NDArray[Any]:
+        """Raise: there is nothing to train with."""
+        _refuse(self.name)
+
+
+@dataclass(frozen=True, repr=False)
+class RecordedMake(RecordedCode):
+    """Placeholder for the network factory of a run."""
+
+    name: str
+    """Name of the kind of model, as reports print it."""
+    description: Mapping[str, Any] = field(compare=False)
+    """Identifying settings, as `Networks.describe` writes them."""
+    code: Code = field(compare=False)
+    """The user's code behind it."""
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __call__(self, n_features: int, n_classes: int) -> torch.nn.Module:
+        """Raise: there is nothing to make networks with."""
+        _refuse(self.name)
+
+
+def trainer_named(name: str, run: Path | None) -> Trainer:
+    """Return the trainer that a name refers to, or its placeholder in a finished run.
+
+    A name is built in, or FILE.py:NAME or MODULE:NAME; the user's code is not run again.
+    """
+    if run is not None and names_code(name):
+        return recorded_trainer(run)
+    return as_trainer(trainer_by_name(name))
+
+
+def recorded_trainer(run: str | Path) -> Trainer:
+    """Return the placeholder for a run's trainer: the undefended one if there are several.
+
+    Raises
+    ------
+    InputError
+        If the folder holds no run, or one that trained no classifiers.
+    """
+    plan = read_run(run).plan
+    known: dict[str, Any] = json.loads(plan.to_json())["settings"]
+    settings = known.get("undefended", known)
+    said = {name: value for name, value in settings.items() if name not in _NOT_DESCRIBED}
+    name = str(settings.get("trainer", ""))
+    if not name:
+        raise InputError(f"{run} holds no trained models")
+    if {"make", *_SETTINGS, "dtype", "device"} <= set(said) and "augment" not in said:
+        given = {key: said[key] for key in (*_SETTINGS, "dtype", "device")}
+        scaled = bool(said.get("own_scale", False))
+        return Networks(RecordedMake(name, said["make"], plan.code), own_scale=scaled, **given)
+    spec = plan.arrays.get("prediction") or next(iter(plan.arrays.values()))
+    queries = dict(zip(spec.dims, spec.shape, strict=True)).get("query", 1)
+    steps = str(settings.get("steps", ""))
+    # A trainer that gives logits adds the version of torch to its plan.
+    logits = "torch" in plan.settings.get("versions", {})
+    return RecordedTrainer(
+        name,
+        logits=logits,
+        description=said,
+        code=plan.code,
+        dtype=spec.dtype,
+        queries=queries,
+        steps=steps,
+    )
+
+
+def recorded_target(run: str | Path, member: Bools, y: Ints) -> Predictions:
+    """Return the recorded predictions of the model that was given to a run.
+
+    Raises
+    ------
+    InputError
+        If the run does not hold it.
+    """
+    opened = read_run(run)
+    logits = "target_logits" in opened.static
+    if not logits and "target" not in opened.static:
+        raise InputError(
+            f"{run} does not hold the predictions of the model that it audits: start it again in "
+            "another folder"
+        )
+    values = np.asarray(opened.array("target_logits" if logits else "target")[:])
+    given: dict[str, Any] = {"logits" if logits else "probs": values}
+    return predictions(labels=y, member=member, name="target model", **given)
+
+
+def _refuse(name: str) -> NoReturn:
+    raise InputError(
+        f"the run does not hold all that its report needs of {name}: privacygauge resume goes on, "
+        "given the model"
+    )

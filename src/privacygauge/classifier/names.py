@@ -1,6 +1,8 @@
-"""Names of models and defences on the command line. Imports nothing slow."""
+"""Names of models, defences and orders on the command line. Imports nothing slow."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 MODELS = (
     "random-forest",
@@ -56,3 +58,31 @@ DEFENCES = (
 
 WRONG_LABELS = ("uniform", "least-likely")
 """Names of ``--wrong-label``."""
+
+
+ON_CATEGORIES = ("naive-bayes", "bayes-inference", "random-trees")
+"""Models whose attributes are categories, with some numbers."""
+
+
+ON_NUMBERS = ("logistic", "lda", "qda", "least-squares", "nearest")
+"""Models that leave records out without retraining; texts are one-hot encoded."""
+
+
+RETRAINED = ("random-forest", "gradient-boosting", "network", "network-large")
+"""Models that are retrained for every record."""
+
+
+DTP_MODELS = (*ON_CATEGORIES, *ON_NUMBERS, *RETRAINED)
+"""Names of ``--model``."""
+
+
+MODEL_SETTINGS: Mapping[str, tuple[float, tuple[str, ...]]] = {
+    "alpha": (1.0, ON_CATEGORIES),
+    "l2": (1.0, ("logistic", "least-squares")),
+    "neighbours": (5, ("nearest",)),
+}
+"""Settings that only some models have: the default, and those models."""
+
+
+REMOVAL_ORDERS = ("recomputed", "initial")
+"""Names of ``--order``."""

@@ -3,24 +3,191 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
 
-from privacygauge.classifier.attack_network import (
-    SMALL,
-    Inputs,
-    Network,
-    one_hot,
-    prediction_inputs,
-    standardise_both,
-)
 from privacygauge.classifier.game import Rows, rarer, row_features, shadow_rows
+from privacygauge.classifier.predictions import probabilities
 from privacygauge.core import checks
-from privacygauge.core.checks import Ints
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Observation, Scores
 from privacygauge.core.rules import Cut
 from privacygauge.errors import InputError
+from privacygauge.runs.threads import limited_to
+
+Inputs = NDArray[np.float32]
+"""(n, d) Inputs of a network; single precision halves the time and the memory."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """One hidden layer of rectified linear units, trained by Adam on the cross-entropy.
+
+    Notes
+    -----
+    The single logistic output is the log-odds of membership; it equals the difference of two
+    outputs with a LogSoftMax, as in Long et al. (2017).
+    """
+
+    hidden: int = 64
+    """Units of the hidden layer, at least 1."""
+    epochs: int = 50
+    """Epochs of training, at least 1; there is no early stopping."""
+    learning_rate: float = 0.01
+    """Learning rate of Adam, above 0."""
+    penalty: float = 1e-4
+    """L2 penalty on the weights, at least 0."""
+    batch: int = 200
+    """Batch size, at least 1."""
+
+    def __post_init__(self) -> None:
+        for name in ("hidden", "epochs", "batch"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if not 0 < self.learning_rate < np.inf:
+            raise InputError(f"learning_rate must be finite and above 0, got {self.learning_rate}")
+        if not 0 <= self.penalty < np.inf:
+            raise InputError(f"penalty must be finite and at least 0, got {self.penalty}")
+
+    def log_odds(
+        self, known: Inputs, member: Bools, asked: Inputs, rng: np.random.Generator
+    ) -> Floats:
+        """Train, and return the log-odds of membership at even prior odds, (n,).
+
+        This is the input of the logistic function, which would round many to 0 and 1. Members and
+        non-members must both occur in `known`; the rarer kind is repeated, so that both have equal
+        weight. `rng` draws the initial weights and the order of the records.
+        """
+        rows = even_rows(member, rng)
+        batch = min(self.batch, len(rows))
+        weights = _Weights(known.shape[1], self.hidden, int(rng.integers(2**31)))
+        inside = member[:, None].astype(np.float32)
+        # More threads than cores at work make small fits many times slower.
+        with limited_to(1):
+            for _ in range(self.epochs):
+                order = rng.permutation(rows)
+                x = known[order]
+                y = inside[order]
+                for start in range(0, len(rows), batch):
+                    part = slice(start, start + batch)
+                    weights.slope(x[part], y[part], self.penalty)
+                    weights.step(self.learning_rate)
+                weights.flush()
+            value = weights.outputs(asked)[1]
+        return np.asarray(value[:, 0], np.float64)
+
+
+class _Weights:
+    """Weights of a network, changed in place: the same numbers as scikit-learn's MLPClassifier.
+
+    MLPClassifier checks and encodes the records again in each epoch, which takes longer than the
+    products. All weights are one vector, so that Adam is a few operations.
+    """
+
+    def __init__(self, n_inputs: int, hidden: int, seed: int) -> None:
+        draw = np.random.RandomState(seed).uniform
+        shapes = (n_inputs, hidden), (hidden,), (hidden, 1), (1,)
+        bounds = [np.sqrt(6.0 / sum(shapes[i])) for i in (0, 0, 2, 2)]
+        drawn = [draw(-b, b, shape).ravel() for b, shape in zip(bounds, shapes, strict=True)]
+        self.all = np.concatenate(drawn).astype(np.float32)
+        self.slopes, self.first, self.second = (np.zeros_like(self.all) for _ in range(3))
+        self.steps = 0
+        ends = np.cumsum([len(own) for own in drawn])[:-1]
+        self.parts, self.by_parts = (
+            [own.reshape(s) for own, s in zip(np.split(whole, ends), shapes, strict=True)]
+            for whole in (self.all, self.slopes)
+        )
+
+    def outputs(self, x: Inputs) -> tuple[Inputs, Inputs]:
+        """Return the activations of the hidden units, (b, hidden), and the log-odds, (b, 1)."""
+        first, bias, last, shift = self.parts
+        units: Inputs = x @ first
+        units += bias
+        np.maximum(units, 0, out=units)
+        value: Inputs = units @ last + shift
+        return units, value
+
+    def slope(self, x: Inputs, y: Inputs, penalty: float) -> None:
+        """Set the gradient of the mean cross-entropy with its L2 penalty."""
+        units, value = self.outputs(x)
+        by_value = expit(value) - y
+        by_units = by_value * self.parts[2].T
+        by_units *= units > 0
+        for i, inputs, by in ((0, x, by_units), (2, units, by_value)):
+            np.matmul(inputs.T, by, out=self.by_parts[i])
+            self.by_parts[i] += penalty * self.parts[i]
+            self.by_parts[i + 1][...] = by.sum(axis=0)
+        self.slopes /= len(x)
+
+    def step(self, rate: float) -> None:
+        """Take a step of Adam."""
+        self.steps += 1
+        self.first *= 0.9
+        self.first += (1 - 0.9) * self.slopes
+        self.second *= 0.999
+        self.second += (1 - 0.999) * self.slopes**2
+        now = rate * np.sqrt(1 - 0.999**self.steps) / (1 - 0.9**self.steps)
+        self.all += -now * self.first / (np.sqrt(self.second) + 1e-8)
+
+    def flush(self) -> None:
+        """Set subnormal weights to 0: arithmetic on them takes four times as long.
+
+        The penalty shrinks the weights of units that are never active into that range.
+        """
+        for kept in (self.all, self.first, self.second):
+            kept[np.abs(kept) < np.finfo(np.float32).tiny] = 0
+
+
+SMALL = Network()
+"""The network size of Shokri et al. (2017); epochs and learning rate are this library's."""
+
+
+def even_rows(member: Bools, rng: np.random.Generator) -> Ints:
+    """Return all row numbers, with as many members as non-members.
+
+    Rows of the rarer kind are repeated, equally often up to one, drawn at random.
+    """
+    sides = [rng.permutation(np.flatnonzero(side)) for side in (member, ~member)]
+    size = max(len(side) for side in sides)
+    return np.concatenate([np.resize(side, size) for side in sides])
+
+
+def prediction_inputs(rows: Rows, *, ordered: bool = False) -> Inputs:
+    """Return the probability vectors of some rows, (n, c); `ordered` sorts each, largest first."""
+    values = probabilities(rows.source.values[rows.index], logits=rows.source.logits)
+    if ordered:
+        values = np.sort(values, axis=1)[:, ::-1]
+    return values.astype(np.float32)
+
+
+def one_hot(labels: Ints, n_classes: int) -> Inputs:
+    """Return (n, n_classes) with a 1 at every label."""
+    return np.equal.outer(labels, np.arange(n_classes)).astype(np.float32)
+
+
+def standardise_both(known: NDArray[Any], asked: NDArray[Any]) -> tuple[Inputs, Inputs]:
+    """Return both matrices, standardised by the means and deviations of `known`.
+
+    Columns of 0 and 1, such as categories, stay as they are: rare ones would become large. A
+    deviation of 0 counts as 1.
+    """
+    learnt = known.astype(np.float64)
+    mean = learnt.mean(axis=0)
+    deviation = learnt.std(axis=0)
+    # A constant column may have a deviation from rounding, which division would blow up.
+    constant = deviation <= 1e-9 * np.abs(learnt).max(axis=0)
+    binary = ((learnt == 0) | (learnt == 1)).all(axis=0)
+    mean = np.where(binary, 0.0, mean)
+    scale = np.where(constant | binary, 1.0, deviation)
+    return (
+        ((learnt - mean) / scale).astype(np.float32),
+        ((asked.astype(np.float64) - mean) / scale).astype(np.float32),
+    )
+
 
 LONG = Network(hidden=32, epochs=30)
 """The network of Long et al. (2017)."""

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.classifier.game import PredictionObservation, Rows
 from privacygauge.classifier.held import numeric
-from privacygauge.classifier.pool import LogitPool, Pool
-from privacygauge.classifier.predictions import Predictions
+from privacygauge.classifier.predictions import LogitPool, Pool, Predictions
 from privacygauge.classifier.resolution import Resolution, resolution
 from privacygauge.classifier.signals import signals
 from privacygauge.core import checks

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from privacygauge.classifier.fitted import (
     Fitted,
@@ -15,18 +19,36 @@ from privacygauge.classifier.fitted import (
     merge_queries,
     until_narrow,
 )
-from privacygauge.classifier.held import numeric
+from privacygauge.classifier.held import Held, numeric
 from privacygauge.classifier.label_only import LabelOnlyQueries, LabelOnlyTrainer
-from privacygauge.classifier.one_logit import TrainedLogits, train_logits
-from privacygauge.classifier.pool import LogitPool, Pool
-from privacygauge.classifier.predictions import Predictions
-from privacygauge.classifier.shadows import TrainedShadows, train_shadows
+from privacygauge.classifier.pool_game import world_signal
+from privacygauge.classifier.predictions import LogitPool, Pool, Predictions
+from privacygauge.classifier.resolution import resolution
+from privacygauge.classifier.shadows import (
+    Progress,
+    ShadowWork,
+    TrainedShadows,
+    all_failed,
+    cohort_of,
+    membership,
+    plan_of,
+    target_of,
+    train_shadows,
+    trained_run,
+)
 from privacygauge.classifier.suite import single_record_attacks
+from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.classifier.trial import TrainingSetup
-from privacygauge.core.checks import Ints
+from privacygauge.core import seeds
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.coins import Coins
 from privacygauge.core.game import Attack
+from privacygauge.core.release import SomeOf
 from privacygauge.errors import InputError
 from privacygauge.evaluate.over_targets import SeveralTargets
+from privacygauge.runs.folder import kept_or_scratch
+from privacygauge.runs.plan import ArraySpec, Plan, Task
+from privacygauge.runs.store import Run
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,3 +133,187 @@ def train_missing_shadows(
     return TargetWithShadows(
         target=target, pool=pool, failed=trained.failed, further=further, several=several
     )
+
+
+LEAST_WHOLE_ROWS = 20_000
+"""Whole vectors are kept for as few shadow models as give this many rows, at least one."""
+
+RECORDS_A_CHUNK = 10_000
+"""Records whose logits attacks read at a time, for all models."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedLogits:
+    """Predictions of the trained models, reduced to one logit per model and record."""
+
+    target: Predictions | None
+    """The target's predictions for all records; None if no target was trained."""
+    pool: LogitPool
+    """The shadow models' logits, without those that failed."""
+    failed: Ints
+    """Indices of the shadow models whose training failed."""
+
+
+@dataclass(frozen=True, eq=False)
+class LogitWork(ShadowWork):
+    """Work sent to each worker: train the models of one task, and keep whole vectors of few."""
+
+    whole: int = 0
+    """Number of models of the run, the first ones, whose whole vectors are kept."""
+
+    def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
+        """Return the logits of the task's models."""
+        values = super().__call__(task)["prediction"]
+        labels = self.cohort.y[self.cohort.asked]
+        kept = np.full_like(values, np.nan)
+        first = max(0, self.whole - task.start)
+        kept[:first] = values[:first]
+        return {"logit": np.stack([_logit(x, labels) for x in values]), "prediction": kept}
+
+
+def _logit(values: NDArray[Any], labels: Ints) -> Floats:
+    """Return the scaled logits of one model, (n,) or (n, q); NaN if its training failed."""
+    if not np.isfinite(values).all():
+        return np.full(values.shape[:-1], np.nan)
+    n = len(labels)
+    rows = Predictions(
+        answers=values, logits=True, labels=labels, member=np.zeros(n, np.bool_), ids=np.arange(n)
+    )
+    return world_signal(rows, resolution(rows))
+
+
+def train_logits(
+    trainer: Trainer,
+    x: Held,
+    y: Ints,
+    *,
+    n_shadows: int = 16,
+    unit: Ints | None = None,
+    with_target: bool = True,
+    seed: int = 0,
+    run: str | Path | None = None,
+    weights: str | Path | None = None,
+    existing: Predictions | None = None,
+    invocation: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> TrainedLogits:
+    """Return predictions of a target, and one logit per shadow model and record.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        Trainer of models that answer with logits.
+    x, y, n_shadows, unit, with_target, seed, run, weights, existing, invocation, n_jobs, progress
+        As in `train_shadows`. The logits of a run that is kept stay on disk.
+
+    Returns
+    -------
+    TrainedLogits
+
+    Raises
+    ------
+    InputError
+        If models answer with probabilities, or all shadow models failed.
+
+    Notes
+    -----
+    The logits are in float64: attacks on single records give the same results, byte for byte, as
+    with whole vectors. Probabilities are clipped at the common resolution of all models'
+    predictions (`resolution`), so their scaled logits are not known model by model.
+    """
+    if n_shadows < 1:
+        raise InputError(f"n_shadows must be at least 1, got {n_shadows}")
+    require_logits(trainer.name, trainer.logits)
+    if existing is not None:
+        require_logits("the audited model", existing.logits)
+    inside = _coins(n_shadows, len(y), seed=seed, target=with_target, unit=unit)
+    cohort = cohort_of(x, y, inside, seed)
+    whole = int(with_target) + max(1, -(-LEAST_WHOLE_ROWS // len(y)))
+    with kept_or_scratch(run) as folder:
+        opened = trained_run(
+            _plan(trainer, cohort, seed=seed, run=folder, whole=whole),
+            LogitWork(
+                trainer, cohort, None if weights is None else Path(weights).absolute(), whole
+            ),
+            run=folder,
+            existing=existing,
+            invocation=invocation,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+        return _read_logits(
+            opened, y, inside=inside, whole=whole, with_target=with_target, stays=run is not None
+        )
+
+
+def _coins(n_shadows: int, n: int, seed: int, target: bool, unit: Ints | None) -> Bools | Coins:
+    """Return `membership`, drawn lazily if each record has its own coin."""
+    if unit is not None:
+        return membership(n_shadows, n, seed, target=target, unit=unit)
+    shadows = Coins.of(n_shadows, n, seeds.stream(seed, "shadow", "coins"))
+    own = Coins.of(1, n, seeds.stream(seed, "target", "coins"))
+    return own.above(shadows) if target else shadows
+
+
+def require_logits(name: str, logits: bool) -> None:
+    """Raise an error unless the model answers with logits.
+
+    Raises
+    ------
+    InputError
+        One line: the model, and the way out.
+    """
+    if not logits:
+        raise InputError(
+            f"one_logit (--one-logit) needs models that answer with logits, such as networks, and "
+            f"{name} answers with probabilities: leave it out"
+        )
+
+
+def _plan(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path, whole: int) -> Plan:
+    vectors = plan_of(trainer, cohort, seed, run)
+    spec = vectors.arrays["prediction"]
+    shape = spec.shape[:-1]
+    record = min(spec.shape[1], RECORDS_A_CHUNK)
+    logit = ArraySpec(spec.dims[:-1], shape, "float64", (record, *shape[2:]))
+    keeps = f"one logit, and whole vectors of the first {whole} models"
+    return replace(
+        vectors,
+        arrays={**vectors.arrays, "logit": logit},
+        settings={**vectors.settings, "keeps": keeps},
+    )
+
+
+def _read_logits(
+    run: Run, y: Ints, inside: Bools | Coins, whole: int, with_target: bool, stays: bool
+) -> TrainedLogits:
+    stored = run.array("logit")
+    first = int(with_target)
+    tasks = (stored[task.start : task.stop] for task in run.plan.tasks)
+    finite = np.array([bool(np.isfinite(model).all()) for task in tasks for model in task])
+    kept = first + np.flatnonzero(finite[first:])
+    values = np.asarray(run.array("prediction")[:whole])
+    rows = kept[kept < len(values)]
+    if not len(rows):
+        raise all_failed(len(values) - first)
+    target = (
+        target_of(values[0], True, y=y, member=inside[0], finite=bool(finite[0]))
+        if with_target
+        else None
+    )
+    worlds = SomeOf(stored, kept)
+    first_ones = Pool(values[rows], True, inside[rows], y)
+    held = inside.some(kept) if isinstance(inside, Coins) else inside[kept]
+    pool = LogitPool(worlds if stays else worlds[:], held, first_ones)
+    return TrainedLogits(target, pool, np.flatnonzero(~finite[first:]))
+
+
+def of_one_logit(pool: Pool | LogitPool) -> list[str]:
+    """Return the notes on a run that holds one logit per model and record, else none."""
+    if isinstance(pool, Pool):
+        return []
+    return [
+        f"the run holds one logit for each shadow model and record, and whole vectors of "
+        f"{len(pool.first)} shadow model(s): thresholds, risk scores and networks learn on these"
+    ]

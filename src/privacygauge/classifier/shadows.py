@@ -2,35 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from privacygauge.classifier.code import code_behind
+from privacygauge.classifier.estimators import Estimators, ProbabilisticClassifier, require_records
 from privacygauge.classifier.held import Held, digest_of
-from privacygauge.classifier.pool import Pool
-from privacygauge.classifier.predictions import Predictions, predictions
-from privacygauge.classifier.stacking import models_a_task, with_stack
-from privacygauge.classifier.trainer import Cohort, Trainer, queries_of
+from privacygauge.classifier.networks import Networks
+from privacygauge.classifier.networks.extra import seeded_torch, the_torch
+from privacygauge.classifier.networks.task import Make
+from privacygauge.classifier.predictions import Pool, Predictions, predictions
+from privacygauge.classifier.trainer import (
+    Cohort,
+    Trainer,
+    Wrapping,
+    models_a_task,
+    queries_of,
+    with_stack,
+)
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.coins import Coins
 from privacygauge.core.release import coin_flips
+from privacygauge.core.units import number_units
 from privacygauge.core.versions import versions
 from privacygauge.errors import InputError
 from privacygauge.runs.atomic import check_writable, write_all
+from privacygauge.runs.code import Code, RecordedCode
 from privacygauge.runs.contents import Static
 from privacygauge.runs.execute import complete
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.plan import ArraySpec, Plan, Task
+from privacygauge.runs.reach import code_of
+from privacygauge.runs.source import digest
 from privacygauge.runs.store import Run, open_run, plan_in
+
+
+def code_behind(cohort: Cohort, *trainers: Trainer) -> Code:
+    """Return the user's code that trains the models of a cohort, in one way or in several.
+
+    For networks the names and shapes of their weights count too, for the cohort's numbers of
+    features and of classes, and the classes of their layers.
+    """
+    makes = [make for trainer in trainers for make in _makes(trainer)]
+    modules = []
+    weights = {}
+    for make in makes:
+        # Without the user's code nothing can change, so torch need not be loaded.
+        if isinstance(make, RecordedCode) or not code_of(make).digests:
+            continue
+        torch = the_torch()
+        with seeded_torch(0, torch.device("cpu")):
+            made = make(cohort.x.shape[1], cohort.n_classes)
+        if isinstance(made, torch.nn.Module):
+            shapes = {key: f"{v.dtype} {tuple(v.shape)}" for key, v in made.state_dict().items()}
+            weights["the shapes of the weights that make returns"] = digest(str(shapes))
+            modules += [type(module) for module in made.modules()]
+    found = code_of(*trainers, *modules)
+    return Code({**found.digests, **weights}, found.unchecked)
+
+
+def _makes(trainer: Trainer) -> Iterator[Make]:
+    """Yield the network factories of a trainer, or of the trainer that it wraps."""
+    if isinstance(trainer, Wrapping):
+        yield from _makes(trainer.inner)
+    networks = getattr(trainer, "networks", trainer)
+    if isinstance(networks, Networks):
+        yield networks.make
+
 
 Progress = Callable[[int, int], None]
 """Called with the number of models done, and their total."""
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How the models of a run are trained: where they are kept, by how many processes."""
+
+    run: str | Path | None = None
+    """Folder that keeps the predictions; None for none."""
+    invocation: Mapping[str, Any] | None = None
+    """How to start the run again, kept in its folder."""
+    n_jobs: int | None = None
+    """Number of processes; default: one, or the setting of ``joblib.parallel_config``."""
+    progress: Progress | None = None
+    """Called with the number of models done, and their total."""
+
+
+NOT_KEPT = Execution()
+"""Models trained in this process, without a folder that keeps their predictions."""
 
 
 _DIGITS = 16
@@ -352,3 +416,67 @@ def failed_shadows_warning(failed: Ints, n_shadows: int) -> list[str]:
         f"{len(failed)} of {n_shadows} shadow models failed (predictions that are not finite, or "
         f"a single class in training) and are left out: {checks.short_list(failed)}"
     ]
+
+
+def train_predictions(
+    model: Callable[[int], ProbabilisticClassifier],
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    n_shadows: int = 8,
+    unit: ArrayLike | None = None,
+    seed: int = 0,
+    n_jobs: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[Predictions, Predictions]:
+    """Return predictions of a target model, and those of shadow models trained in the same way.
+
+    Every model is trained on the records that fair, independent coins select for it, and predicts
+    all records. The shadow models' coins are independent of the target's.
+
+    Parameters
+    ----------
+    model : callable
+        Takes a random state and returns an untrained classifier.
+    x : array_like of float, shape (n, d)
+    y : array_like of int, shape (n,)
+        Classes in 0..k-1.
+    n_shadows : int
+        Number of shadow models, at least 1; their predictions are pooled.
+    unit : array_like, shape (n,), optional
+        The person behind each record: one coin puts all records of a person in.
+    seed : int
+    n_jobs : int
+        Models trained at the same time, in joblib processes. Starting these takes seconds, which
+        pays off for models that train longer than that.
+    progress : callable, optional
+        Called with the number of models done, and their total.
+
+    Returns
+    -------
+    tuple of Predictions
+        The target's, with n rows, and the shadows', with ``n_shadows * n`` rows whose ids name the
+        shadow model and the record.
+    """
+    features, labels = require_records(x, y)
+    owner = None if unit is None else number_units(unit, length=len(labels))
+    trained = train_shadows(
+        Estimators(model),
+        features,
+        labels,
+        n_shadows=n_shadows,
+        unit=owner,
+        seed=seed,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+    assert trained.target is not None
+    rows = trained.pool.rows()
+    shadow = predictions(
+        probs=rows.values,
+        labels=rows.labels,
+        member=rows.member,
+        ids=np.arange(len(rows)),
+        name="shadow models",
+    )
+    return replace(trained.target, unit=owner), shadow

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from privacygauge.classifier.learned import Learned
+from privacygauge.classifier.learned import Learned, WholeAnswer
 from privacygauge.classifier.neural import NeuralNasr, NeuralShokri, Untargeted
 from privacygauge.classifier.quantiles import QuantileRegression
 from privacygauge.classifier.targeted import Design, Distance, Frequency
-from privacygauge.classifier.whole_answer import WholeAnswer
 from privacygauge.core.attacks.bavaria import Bavaria
 from privacygauge.core.attacks.calibrated import CalibratedOffline, CalibratedOnline
 from privacygauge.core.attacks.lira import LiraOffline, LiraOnline

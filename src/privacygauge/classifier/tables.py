@@ -169,7 +169,20 @@ def load_records(
     path = Path(path)
     if path.is_dir():
         _require_no_columns(path, member, ids=ids, drop=drop, unit=unit)
-        return _from_folder(path, form)
+        files = image_files(path)
+        places = [file.relative_to(path) for file in files]
+        classes, numbers = np.unique([place.parts[0] for place in places], return_inverse=True)
+        pixels: Held = np.empty((len(numbers), 0)) if form == ROWS else read_images(files)
+        if form != IMAGES:
+            pixels = _of_form(pixels.reshape(len(numbers), -1).astype(np.float64), form, path)
+        return Records(
+            x=pixels,
+            y=numbers.astype(np.int64),
+            names=_texts(classes),
+            ids=np.array([str(place) for place in places]),
+            member=None,
+            columns={},
+        )
     content = read_content(path, "records", separator=separator, names=(ids, unit))
     if isinstance(content, Mapping):
         _require_no_columns(path, member, ids=ids, drop=drop, unit=unit)
@@ -318,16 +331,6 @@ def _of_form(x: Held, form: str, path: Path) -> Held:
         )
     texts = [name for name in x.columns if x[name].dtype.kind not in "biuf"]
     return x.astype(dict.fromkeys(texts, "category")) if form == CATEGORIES else x
-
-
-def _from_folder(folder: Path, form: str) -> Records:
-    files = image_files(folder)
-    ids = np.array([str(path.relative_to(folder)) for path in files])
-    names, y = np.unique([path.relative_to(folder).parts[0] for path in files], return_inverse=True)
-    x: Held = np.empty((len(y), 0)) if form == ROWS else read_images(files)
-    if form != IMAGES:
-        x = _of_form(x.reshape(len(y), -1).astype(np.float64), form, folder)
-    return Records(x=x, y=y.astype(np.int64), names=_texts(names), ids=ids, member=None, columns={})
 
 
 def _split_columns(

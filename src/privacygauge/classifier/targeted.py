@@ -8,10 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from privacygauge.classifier.binning import bin_numbers, n_bins
 from privacygauge.classifier.game import PredictionObservation
-from privacygauge.classifier.pool import ONE_LOGIT_ONLY, LogitPool, Pool, probabilities
-from privacygauge.classifier.resolution import resolution
+from privacygauge.classifier.predictions import ONE_LOGIT_ONLY, LogitPool, Pool, probabilities
+from privacygauge.classifier.resolution import bin_numbers, n_bins, resolution
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Observation, Scores

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.clustered import clustered_points
 from privacygauge.classifier.held import Held, keys, numeric
-from privacygauge.classifier.in_order import people_in_order
+from privacygauge.classifier.neighbours import clustered_points, people_in_order
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.resolution import Resolution, resolution
 from privacygauge.core import checks, units

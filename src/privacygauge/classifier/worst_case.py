@@ -1,9 +1,10 @@
-"""Worst-case records of a classifier: deal, play every model as target, judge both groups."""
+"""Worst-case records of a classifier: deal, play every model as target, compare trainings."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -14,30 +15,33 @@ from privacygauge.classifier.defences.adversarial_regularisation import (
     AdversarialRegularisation,
     HeldBack,
 )
-from privacygauge.classifier.defences.defended import (
-    as_defence,
-    claim_of,
-    require_different_defences,
-)
+from privacygauge.classifier.defences.played import as_defence, claim_of, require_different_defences
 from privacygauge.classifier.defences.training import (
     AgainstAttacker,
     Private,
     TrainingDefence,
     UndefendedTraining,
 )
-from privacygauge.classifier.defences.trainings import UNDEFENDED, Trainings, array_of
+from privacygauge.classifier.defences.trainings import (
+    UNDEFENDED,
+    Before,
+    Trainings,
+    array_of,
+    values_each_way,
+)
 from privacygauge.classifier.mislabelled import (
     LeastLikelyLabel,
     Targets,
+    UniformLabel,
     WrongLabel,
     every_model_as_target,
     targets,
 )
 from privacygauge.classifier.networks import Networks
-from privacygauge.classifier.pool import Pool
-from privacygauge.classifier.shadows import failed_shadows_warning
+from privacygauge.classifier.predictions import Pool
+from privacygauge.classifier.shadows import Execution, failed_shadows_warning, random_states
 from privacygauge.classifier.suite import METRICS
-from privacygauge.classifier.trainer import Trainer
+from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.bavaria import Bavaria
 from privacygauge.core.attacks.calibrated import CalibratedOnline
@@ -45,7 +49,7 @@ from privacygauge.core.attacks.lira import LiraOffline, LiraOnline
 from privacygauge.core.attacks.rmia import RmiaOnline
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.core.estimate import Skipped
+from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack
 from privacygauge.core.transcript import TIED, Transcript, tied
 from privacygauge.errors import InputError
@@ -58,6 +62,7 @@ from privacygauge.evaluate.worst_case import (
     TargetRisk,
     WorstCaseFindings,
     attacked_targets,
+    is_resolved,
 )
 from privacygauge.runs.store import plan_in, read_run
 
@@ -353,3 +358,162 @@ def judged_each_way(
         else:
             trainings.append(AttackedTraining(way.title, found, way.claim))
     return trainings, failed
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ComparedTrainings:
+    """Results for canaries and ordinary records, one entry per training."""
+
+    trainings: tuple[AttackedTraining, ...]
+    """The undefended training first, then one per defence, in their order."""
+    n_together: int
+    """Number of simultaneous intervals that the correction covers: every attack, training and group
+    of targets, at every false-positive rate and for the area under the curve."""
+    targets: Targets
+    """The targets, and the labels that models were trained on."""
+
+    @property
+    def none(self) -> AttackedTraining:
+        """The training without a defence."""
+        return self.trainings[0]
+
+    @property
+    def defended(self) -> tuple[AttackedTraining, ...]:
+        """The trainings with a defence."""
+        return self.trainings[1:]
+
+    @property
+    def fprs(self) -> tuple[float, ...]:
+        """The false-positive rates that were asked for."""
+        return tuple(rate.fpr for rate in self.none.found.canaries.attacks[0].rates)
+
+    @property
+    def fpr(self) -> float:
+        """The lowest rate that this many records can resolve; the highest where they resolve none.
+
+        The corrected intervals hold at all rates simultaneously, so they allow for this choice.
+        """
+        told = [fpr for fpr in self.fprs if is_resolved(self.trainings, fpr)]
+        return min(told) if told else max(self.fprs)
+
+    @property
+    def best(self) -> AttackedTraining:
+        """The defended training whose canaries leak least; among equals the most accurate.
+
+        The undefended one where there is no other.
+        """
+        return min(
+            self.defended or self.trainings,
+            key=lambda t: (t.canaries(self.fpr).estimate.value, -t.accuracy.value),
+        )
+
+    @property
+    def n_attacks(self) -> int:
+        """Number of attacks that were played on every group of targets."""
+        return len(self.none.found.canaries.attacks)
+
+    @property
+    def changed_places(self) -> tuple[tuple[AttackedTraining, AttackedTraining], ...]:
+        """Pairs whose order differs significantly between ordinary records and canaries.
+
+        By ordinary records the first of a pair leaks less, by canaries it leaks more; both times
+        the intervals, which hold simultaneously, do not overlap.
+        """
+        return tuple(
+            (a, b)
+            for a, b in permutations(self.trainings, 2)
+            if a.ordinary(self.fpr).estimate.high < b.ordinary(self.fpr).estimate.low
+            and a.canaries(self.fpr).estimate.low > b.canaries(self.fpr).estimate.high
+        )
+
+    def worse_for_canaries(self, training: AttackedTraining) -> bool:
+        """Return whether a training's canaries leak significantly more than ordinary records."""
+        worst = training.canaries(self.fpr)
+        usual = training.ordinary(self.fpr)
+        return worst.estimate.low > usual.estimate.high
+
+    def helps(self, training: AttackedTraining) -> bool:
+        """Return whether the canaries leak significantly less than without a defence."""
+        without = self.none.canaries(self.fpr).estimate
+        return training.canaries(self.fpr).estimate.high < without.low
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return one mapping per training, group of targets, attack and rate."""
+        return [
+            {"training": training.title, **line}
+            for training in self.trainings
+            for line in training.found.lines()
+        ]
+
+    @property
+    def model(self) -> str:
+        """Name of the model that was trained without a defence."""
+        return self.none.found.model
+
+    @property
+    def canaries(self) -> TargetRisk:
+        """The worst case, without a defence."""
+        return self.none.found.canaries
+
+    @property
+    def ordinary(self) -> TargetRisk:
+        """The average case, without a defence."""
+        return self.none.found.ordinary
+
+    @property
+    def groups(self) -> tuple[TargetRisk, TargetRisk]:
+        """Canaries, and ordinary records, without a defence."""
+        return self.none.found.groups
+
+    @property
+    def test_accuracy(self) -> Estimate:
+        """The undefended models' accuracy on ordinary records that they were not trained on."""
+        return self.none.accuracy
+
+
+NAME = "worst_case"
+"""Name of the kind of run."""
+
+
+def trained_and_judged(
+    trainer: Trainer,
+    x: NDArray[Any],
+    y: Ints,
+    defences: Sequence[TrainingDefence],
+    design: Design,
+    asked: TargetOptions,
+    owner: Ints | None,
+    execution: Execution,
+    before: Before | None,
+) -> tuple[ComparedTrainings, list[Skipped]]:
+    """Return the results of each way to train, and the defences whose training failed.
+
+    `trainer` trains without a defence; `owner` (n,) is the unit of each record; `execution` and
+    `before` are those of `values_each_way`.
+    """
+    seed = asked.seed
+    wrong = design.label or UniformLabel()
+    known = as_drawn(wrong, execution.run, design.n_canaries)
+    chosen, inside = design.dealt(x, y, label=known, seed=seed, unit=owner)
+    ways = ways_of(trainer, defences, 2 * len(y) - len(chosen.asked))
+    states = random_states(seed, len(inside))
+    values = values_each_way(
+        trainings_of_ways(trainer, ways),
+        Cohort(
+            x=x,
+            y=chosen.y,
+            inside=inside,
+            seeds=states,
+            n_classes=int(chosen.y.max()) + 1,
+            asked=chosen.asked,
+        ),
+        execution,
+        seed=seed,
+        name=NAME,
+        about={"canaries": design.n_canaries, "wrong label": wrong.name},
+        before=before,
+    )
+    trainings, failed = judged_each_way(
+        trainer, ways, values=values, inside=inside, chosen=chosen, label=wrong.name, asked=asked
+    )
+    return ComparedTrainings(tuple(trainings), asked.n_together, chosen), failed

@@ -19,15 +19,15 @@ from privacygauge.core.versions import own_version, versions
 from privacygauge.datasets.archives import Content
 from privacygauge.datasets.reading import read_array, read_content
 from privacygauge.errors import InputError
-from privacygauge.holdout.analysts import Analyst, Play, Trials, play
-from privacygauge.holdout.attacks import ATTACKS, attacks_named
-from privacygauge.holdout.bounds import bias_for_labels, transcript_nats
-from privacygauge.holdout.closed_form import (
+from privacygauge.holdout.analysts import ATTACKS, Analyst, Play, Trials, attacks_named, play
+from privacygauge.holdout.bounds import (
     FEWEST_CLASSES,
+    bias_for_labels,
     honest_best_of_k,
     is_normal_enough,
     nb_bias,
     poisson_bias,
+    transcript_nats,
 )
 from privacygauge.holdout.guards import DIRECT, Exact, guard_for, guard_named
 from privacygauge.holdout.mechanism import Guard
@@ -208,7 +208,16 @@ def bias_by_theory(contest: Contest, attack: str, guard: Guard) -> float | None:
     k = contest.queries
     metric = contest.holdout.metric
     if metric != ACCURACY:
-        return _expected_score(contest, guard) if isinstance(guard, DIRECT) else None
+        if not isinstance(guard, DIRECT):
+            return None
+        # The expected gain above the prior knowledge, averaged over about 100,000 examples.
+        told = LinearBayes.told(contest.holdout)
+        truth = contest.holdout.labels
+        rng = stream(contest.seed, "holdout", "expected", guard.name)
+        error = answer_deviation(guard, contest.holdout)
+        draws = max(1, _DRAWN // len(truth))
+        ends = [told.expected(truth, k, error, rng) for _ in range(draws)]
+        return float(np.mean(ends)) - metric.score(told.unaided(), truth)
     n = len(contest.holdout)
     m = contest.holdout.n_classes
     uninformed = contest.knowledge is None or not named.informed
@@ -221,18 +230,6 @@ def bias_by_theory(contest: Contest, attack: str, guard: Guard) -> float | None:
     if attack == "nb":
         return nb_bias(n, m, k, error=guard.error(n))
     return named.expected(n, m, k) if isinstance(guard, Exact) else None
-
-
-def _expected_score(contest: Contest, guard: Guard) -> float:
-    """Return the expected gain above the prior knowledge, averaged over about 100,000 examples."""
-    told = LinearBayes.told(contest.holdout)
-    truth = contest.holdout.labels
-    rng = stream(contest.seed, "holdout", "expected", guard.name)
-    error = answer_deviation(guard, contest.holdout)
-    metric = contest.holdout.metric
-    draws = max(1, _DRAWN // len(truth))
-    ends = [told.expected(truth, contest.queries, error, rng) for _ in range(draws)]
-    return float(np.mean(ends)) - metric.score(told.unaided(), truth)
 
 
 def guarantee_behind(guard: Guard, holdout: Holdout, k: int, delta: float) -> float:

@@ -388,22 +388,17 @@ def _pass(
             labels = brush.points(here.start, here.stop)
             seen = queries.m / queries.k * _sums(labels, left, queries.m) + posterior[here, :-1]
             seen -= seen.mean(axis=1, keepdims=True)
-            found = _posterior(seen, data.log_prior[here], queries.m * mean_square / queries.k)
-            made[here] = (1.0 - damping) * found + damping * posterior[here]
+            # Probabilities from indicators that are observed with normal noise.
+            logs = data.log_prior[here].copy()
+            variance = queries.m * mean_square / queries.k
+            logs[:, :-1] += (seen - 0.5 * (1.0 - 1.0 / seen.shape[1])) / variance
+            made[here] = (1.0 - damping) * softmax(logs, axis=1) + damping * posterior[here]
             parts[start // height] = gather_weights(labels, made[here, :-1])
 
         return fill
 
     for_each(worker, range(0, queries.n, height), data.threads)
     return made, parts.sum(axis=0)
-
-
-def _posterior(seen: Floats, log_prior: Floats, variance: float) -> Floats:
-    """Return probabilities, (b, r + 1), from indicators observed with normal noise."""
-    logs = log_prior.copy()
-    logs[:, :-1] += (seen - 0.5 * (1.0 - 1.0 / seen.shape[1])) / variance
-    chances: Floats = softmax(logs, axis=1)
-    return chances
 
 
 def _sums(labels: Codes, left: Floats, m: int) -> Floats:

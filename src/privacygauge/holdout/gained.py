@@ -17,7 +17,7 @@ from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 from privacygauge.holdout import bounds as theory
 from privacygauge.holdout.analysts import trials, uniform_holdout
-from privacygauge.holdout.closed_form import (
+from privacygauge.holdout.bounds import (
     FEWEST_CLASSES,
     answer_variance,
     count_per_label,
@@ -40,7 +40,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-ATTACK, HONEST, GUARANTEE, RATE = KINDS = ("attack", "honest selection", "guarantee", "rate")
+ATTACK = "attack"
+HONEST = "honest selection"
+GUARANTEE = "guarantee"
+RATE = "rate"
+KINDS = (ATTACK, HONEST, GUARANTEE, RATE)
 """Kinds of number in a `Bounded`."""
 
 

@@ -1,15 +1,18 @@
-"""Guards that a benchmark's owner can put between the accuracy and the analyst, by name."""
+"""Guards that a benchmark's owner can put before the analyst, with a memory or without, by name."""
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
+from scipy.special import betaln, gammaln, logsumexp
 
+from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
-from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder, RelativeLadder, Thresholdout
 from privacygauge.holdout.mechanism import (
     Guard,
     GuardState,
@@ -20,6 +23,318 @@ from privacygauge.holdout.mechanism import (
 )
 from privacygauge.holdout.metrics import ACCURACY, Metric, Values
 from privacygauge.holdout.names import GUARDS
+
+# Sums of more terms are left to the bound without a sum, which costs them a few nats.
+_TERMS = 100_000
+
+
+def log_rising(k: int, top: int, accounts: int = 1) -> float:
+    """Return ln C(k + t top, k): each of t accounts rises among the values 0, 1, ..., top.
+
+    With r rises the values shown are r + t of the t (top + 1) pairs of an account and a value,
+    and the strategy knows whose each is: sum over r of C(k - t, r) C(t (top + 1), r + t). Never
+    more than (top + 1)^k.
+    """
+    return min(log_choose(k + accounts * top, k), k * math.log1p(top))
+
+
+def log_rising_by_two(k: int, top: int, accounts: int = 1) -> float:
+    """Return the log of the count of `log_rising` if every rise is of 2 or more.
+
+    Of N pairs in a row, with a gap between two accounts, j without neighbours are one of
+    C(N - j + 1, j) sets.
+    """
+    bound = min(log_rising(k, top, accounts), _potential(k, top, accounts, _by_two()))
+    most = min(k - accounts, accounts * (top + 2) // 2 - accounts)
+    if most < 0 or most > _TERMS:
+        return bound
+    shown = np.arange(most + 1.0) + accounts
+    rises = _log_choose(np.array(float(k - accounts)), shown - accounts)
+    terms = rises + _log_choose(accounts * (top + 2) - shown, shown)
+    return min(bound, float(logsumexp(terms)))
+
+
+def log_rising_binary(k: int, top: int, accounts: int = 1) -> float:
+    """Return the log of the count of `log_rising` if the gain's square exceeds the change.
+
+    With two classes the strategy knows how many labels D it changes. Each change is a point won
+    or lost, so that a gain g has the parity of D, and a rise needs sqrt(D) < g <= D. Counted by
+    the halves of what is gained: t ln 2 + ln C(k + t floor(top/2), k). Counted by a potential
+    that falls by the factor exp(-a g): the best D leaves 1 + max over j of
+    (exp(-a j) - exp(-a j^2)) / (1 - exp(-2 a)), j the root of D rounded up.
+    """
+    halves = accounts * math.log(2) + log_rising(k, top // 2, accounts)
+    return min(
+        halves, _potential(k, top, accounts, _by_root()), log_rising_by_two(k, top, accounts)
+    )
+
+
+def over_accounts(
+    counted: Callable[[int, int, int], float], k: int, top: int, accounts: int | None
+) -> float:
+    """Return `counted` for a guard with one state, or with one per account.
+
+    With t states ln(t (t + 1)) is added. A strategy that decides by the answers whether to ask
+    from a further account ends with another t in each leaf; these weights, whose inverses sum to
+    1, keep the leaves of a budget of x nats below exp(x) for all t together.
+    """
+    if accounts is None:
+        return counted(k, top, 1)
+    t = min(accounts, k)
+    return counted(k, top, t) + math.log(t * (t + 1))
+
+
+def log_choose(n: float, k: float) -> float:
+    """Return ln C(n, k), even for n so large that its factorial has no exact digits."""
+    return float(_log_choose(np.array(float(n)), np.array(float(k))))
+
+
+def _log_choose(n: Floats, k: Floats) -> Floats:
+    return np.asarray(-np.log1p(n) - betaln(n - k + 1, k + 1))
+
+
+def _potential(k: int, top: int, accounts: int, log_branches: Floats) -> float:
+    """Return the least over a of (k - t) ln c(a) + t ln(sum over v <= top of exp(a v)).
+
+    c(a) bounds 1 + sum of exp(-a g) over the gains g that one query may show. By induction over
+    the tree exp(a (top - v)), multiplied over the accounts, counts what the values v still allow.
+    """
+    a = _rates()
+    first = a * top + np.log(-np.expm1(-a * (top + 1.0))) - np.log(-np.expm1(-a))
+    return float(np.min((k - accounts) * log_branches + accounts * first))
+
+
+@cache
+def _rates() -> Floats:
+    # Any rate gives a bound; a fixed set of them keeps it rising with k to the last digit.
+    return np.asarray(np.exp2(np.arange(-40, 4, 1 / 32)))
+
+
+@cache
+def _by_two() -> Floats:
+    a = _rates()
+    return np.asarray(np.log1p(np.exp(-2 * a) / -np.expm1(-a)))
+
+
+@cache
+def _by_root() -> Floats:
+    a = _rates()
+    root = np.full_like(a, 2.0)
+    # Where the derivative is 0: a j (j - 1) = ln(2 j); the iteration rises to it.
+    for _ in range(60):
+        root = (1 + np.sqrt(1 + 4 * np.log(2 * root) / a)) / 2
+    whole = np.maximum(2.0, np.floor(root) + np.arange(-1, 3)[:, None])
+    gained = (np.exp(-a * whole) - np.exp(-a * whole**2)) / -np.expm1(-2 * a)
+    return np.asarray(np.log1p(gained.max(axis=0)))
+
+
+# A gain of the step itself is not enough, however the subtraction rounds.
+_ROUNDING = 1e-12
+_DECIMALS = 12
+"""Decimals of a value on display: further ones come from the arithmetic alone."""
+_LEAST = 1e-6
+"""Smallest error that is told from 0."""
+
+
+@dataclass(frozen=True)
+class Ladder(Memoryless):
+    """Shows a new value only when it beats the one on display by more than the step.
+
+    Sources
+    -------
+    Blum and Hardt, "The Ladder: a reliable leaderboard for machine learning competitions"
+    (2015), Algorithm 1. On losses, 1 - accuracy, as there; the value shown is rounded to the
+    nearest multiple of the step, and the next one must beat that rounded value. Where a step that
+    does not divide 1 rounds a loss to more than 1, what is printed is an accuracy of 0.
+    """
+
+    step: float = 0.01
+    """In (0, 1]."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.step <= 1.0:
+            raise InputError(f"step must be in (0, 1], got {self.step}")
+
+    @property
+    def name(self) -> str:
+        """``ladder:STEP``."""
+        return f"ladder:{self.step:g}"
+
+    def answer(self, marked: MarkedSubmission, state: GuardState) -> tuple[float, GuardState]:
+        """Return the value on display after this submission."""
+        loss = 1.0 - marked.accuracy
+        first = state.shown is None
+        before = -math.inf if state.shown is None else state.shown
+        rises = first or loss < (1.0 - before) - self.step - _ROUNDING
+        rounded = self.step * math.floor(loss / self.step + 0.5)
+        reached = round(1.0 - rounded, _DECIMALS)
+        shown = reached if rises else before
+        return max(0.0, shown), replace(state, shown=shown, spent=state.spent + rises)
+
+    def error(self, n: int) -> float:
+        """Return step / sqrt(12), the error of a value that was just shown."""
+        return max(self.step, 1 / n) / math.sqrt(12)
+
+    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
+        """Return ln C(k + G, k): shown scores only rise, over the G + 1 multiples of the step."""
+        return over_accounts(log_rising, k, min(n, math.floor(1 / self.step + 0.5)), accounts)
+
+
+@dataclass(frozen=True)
+class RelativeLadder(Memoryless):
+    """Shows a new value only when the error falls by more than a share of the one on display.
+
+    For scores of any metric: the chance in an error, 1 less the score, is about proportional to
+    the error itself. Values shown are 1 - (1 - step)^j for whole numbers j, so that few different
+    ones exist, whatever range a metric has. An error below 10^-6 is shown as 0.
+    """
+
+    step: float = 0.05
+    """Share of the error, in (0, 0.5]."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.step <= 0.5:
+            raise InputError(f"step must be above 0% and at most 50%, got {100 * self.step:g}%")
+
+    @property
+    def name(self) -> str:
+        """``ladder:STEP%``."""
+        return f"ladder:{100 * self.step:g}%"
+
+    @property
+    def _rungs(self) -> int:
+        return math.ceil(math.log(_LEAST) / math.log1p(-self.step))
+
+    def answer(self, marked: MarkedSubmission, state: GuardState) -> tuple[float, GuardState]:
+        """Return the value on display after this submission."""
+        error = 1.0 - (marked.accuracy if marked.score is None else marked.score)
+        rung = math.log(max(error, _LEAST / 2)) / math.log1p(-self.step)
+        reached = 1.0
+        if rung < self._rungs:
+            reached = 1.0 - (1.0 - self.step) ** math.floor(rung + 0.5)
+        before = -math.inf if state.shown is None else state.shown
+        rises = state.shown is None or error < (1.0 - before) * (1.0 - self.step) - _ROUNDING
+        shown = reached if rises else before
+        return shown, replace(state, shown=shown, spent=state.spent + rises)
+
+    def error(self, n: int) -> float:
+        """Return step / sqrt(12) of an error of 1/2."""
+        return self.step / 2 / math.sqrt(12)
+
+    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
+        """Return ln C(k + G, k): shown scores only rise, over the G + 1 values that exist."""
+        return over_accounts(log_rising, k, self._rungs, accounts)
+
+
+@dataclass(frozen=True)
+class ParameterFreeLadder(Memoryless):
+    """The Ladder whose step is the standard error of the difference to the best submission.
+
+    Sources
+    -------
+    Blum and Hardt (2015), Algorithm 2: the step is s / sqrt(n), s the sample standard deviation
+    of the difference between the loss vectors of this submission and of the one on display; the
+    value shown is a multiple of 1/n, which an accuracy already is. With losses of 0 and 1 the
+    rule is: more points gained than the root of the number d of points on which the two differ.
+    With 1/n in place of 1/(n - 1) in s it would differ only where the gain is that root exactly.
+    """
+
+    name = "ladder"
+
+    def answer(self, marked: MarkedSubmission, state: GuardState) -> tuple[float, GuardState]:
+        """Return the value on display after this submission."""
+        first = state.shown is None or state.best is None
+        best = np.zeros(marked.n, np.bool_) if state.best is None else state.best
+        gain = marked.n_correct - np.count_nonzero(best)
+        changed = np.count_nonzero(marked.correct != best)
+        # gain/n > s/sqrt(n), squared and multiplied out with s^2 = (d - gain^2/n)/(n - 1).
+        rises = first or bool(gain > 0) & bool(gain**2 > changed)
+        # Both ways the same work, so that the time of an answer says nothing that it does not.
+        reached = marked.accuracy
+        before = 0.0 if state.shown is None else state.shown
+        shown, best = (reached, marked.correct) if rises else (before, best)
+        return shown, replace(state, shown=shown, best=best, spent=state.spent + rises)
+
+    def error(self, n: int) -> float:
+        """Return 1 / sqrt(12 n): the step is at most about 1/sqrt(n)."""
+        return 1 / math.sqrt(12 * n)
+
+    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
+        """Return the log of the count of `log_rising_binary` or `log_rising_by_two`.
+
+        A rise needs gain^2 > d >= gain, d the points on which the two differ: at least 2 points.
+        """
+        counted = log_rising_binary if n_classes == 2 else log_rising_by_two
+        return over_accounts(counted, k, n, accounts)
+
+
+@dataclass(frozen=True)
+class Thresholdout:
+    """Shows the claimed accuracy, and a noisy true one only where the two are far apart.
+
+    For a team's own loop, in which the accuracy on its training data is known. Where none is
+    claimed that of a guess stands in: 1/m, or 1/2 without classes. When `releases` are used up
+    the claimed value is shown always: the original then stops, which no leaderboard can.
+
+    Sources
+    -------
+    Dwork, Feldman, Hardt, Pitassi, Reingold and Roth, "Generalization in adaptive data analysis
+    and holdout reuse" (2015), Section 4.1, Algorithm Thresholdout, with its Laplace noise.
+    """
+
+    threshold: float = 0.04
+    """Gap between the two accuracies above which the true one is shown, above 0."""
+    scale: float = 0.01
+    """The noise rate sigma, above 0."""
+    releases: int = 1_000
+    """Maximum number of answers from the test set, at least 0."""
+
+    def __post_init__(self) -> None:
+        positive(self.threshold, "threshold")
+        positive(self.scale, "scale")
+        if self.releases < 0:
+            raise InputError(f"releases must be at least 0, got {self.releases}")
+
+    @property
+    def name(self) -> str:
+        """``thresholdout:THRESHOLD``."""
+        return f"thresholdout:{self.threshold:g}"
+
+    def start(self, key: bytes) -> GuardState:
+        """Return the state before the first submission, with a noisy threshold."""
+        noise = _keyed_generator(key, 0).laplace(0.0, 2 * self.scale)
+        return GuardState(key, threshold=self.threshold + noise)
+
+    def answer(self, marked: MarkedSubmission, state: GuardState) -> tuple[float, GuardState]:
+        """Return the claimed accuracy, or the noisy true one."""
+        claimed = 1 / (marked.n_classes or 2) if marked.claimed is None else marked.claimed
+        after = replace(state, asked=state.asked + 1)
+        rng = _keyed_generator(state.key, after.asked)
+        far = abs(marked.accuracy - claimed) > state.threshold + rng.laplace(0.0, 4 * self.scale)
+        if state.spent >= self.releases or not far:
+            return claimed, after
+        shown = on_grid(marked.accuracy + rng.laplace(0.0, self.scale), marked.n)
+        threshold = self.threshold + rng.laplace(0.0, 2 * self.scale)
+        return shown, replace(after, threshold=threshold, spent=state.spent + 1)
+
+    def error(self, n: int) -> float:
+        """Return the larger of the threshold and the noise: the possible error of an answer."""
+        return max(self.threshold, math.sqrt(2) * self.scale)
+
+    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
+        """Return ln of the sum over b <= releases of C(k, b) (n + 1)^b."""
+
+        def counted(k: int, top: int, accounts: int) -> float:
+            b = np.arange(min(k, self.releases * accounts) + 1)
+            terms = gammaln(k + 1) - gammaln(b + 1) - gammaln(k - b + 1) + b * math.log(top + 1)
+            return float(np.logaddexp.reduce(terms))
+
+        return over_accounts(counted, k, n, accounts)
+
+
+def _keyed_generator(key: bytes, number: int) -> np.random.Generator:
+    digest = hashlib.blake2b(number.to_bytes(8, "little"), key=key, digest_size=16).digest()
+    return np.random.default_rng(int.from_bytes(digest, "little"))
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from scipy.stats import norm, spearmanr
 
 from privacygauge.core.checks import Floats
 from privacygauge.core.seeds import stream
-from privacygauge.holdout.guards import default_guard
-from privacygauge.holdout.ladder import RelativeLadder
+from privacygauge.holdout.guards import RelativeLadder, default_guard
 from privacygauge.holdout.mechanism import Guard, GuardState
 from privacygauge.holdout.metrics import ACCURACY, Metric, Values
 from privacygauge.holdout.oracle import Holdout

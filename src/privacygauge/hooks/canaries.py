@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from privacygauge.errors import InputError
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)
 class Canaries:
-    """Records that are made to be memorised: what a training gives away of them is the worst case.
+    """Records that are made to be memorised: a training's leak of them is the worst case.
 
     For a language model they are random tokens, for a classifier records with a wrong class.
     """

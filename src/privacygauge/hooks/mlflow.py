@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from contextlib import nullcontext
 from importlib import import_module
-from typing import Any
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
@@ -41,7 +40,13 @@ def log_to_mlflow(audit: Reported, prefix: str = "privacy") -> str:
     not computed, or is infinite, is left out. The tag ``PREFIX.verdict`` is the verdict. The
     artefacts are ``report.html`` and ``report.json``; the rows of single records stay here.
     """
-    mlflow = _the_mlflow()
+    try:
+        mlflow = import_module("mlflow")
+    except ModuleNotFoundError as error:
+        raise InputError(
+            "logging to MLflow needs mlflow, which is not installed: "
+            "pip install 'privacygauge[mlflow]'"
+        ) from error
     report = audit.report()
     active = mlflow.active_run()
     with mlflow.start_run() if active is None else nullcontext(active) as run:
@@ -63,13 +68,3 @@ def _metrics(measure: Measure, prefix: str) -> dict[str, float]:
     if isinstance(found, Estimate):
         metrics |= {f"{name}.low": found.low, f"{name}.high": found.high}
     return {key: value for key, value in metrics.items() if math.isfinite(value)}
-
-
-def _the_mlflow() -> Any:
-    try:
-        return import_module("mlflow")
-    except ModuleNotFoundError as error:
-        raise InputError(
-            "logging to MLflow needs mlflow, which is not installed: "
-            "pip install 'privacygauge[mlflow]'"
-        ) from error

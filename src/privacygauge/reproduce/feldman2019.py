@@ -17,7 +17,7 @@ from privacygauge.core.versions import own_version, versions
 from privacygauge.errors import InputError
 from privacygauge.evaluate.rates import less, proportion
 from privacygauge.holdout.analysts import Analyst, Trials, play, uniform_holdout
-from privacygauge.holdout.closed_form import (
+from privacygauge.holdout.bounds import (
     FEWEST_CLASSES,
     blum_hardt_bias,
     is_normal_enough,
@@ -25,8 +25,7 @@ from privacygauge.holdout.closed_form import (
     nb_bias,
     poisson_bias,
 )
-from privacygauge.holdout.majority import BlumHardt, Majority
-from privacygauge.holdout.naive_bayes import NaiveBayes, simulate_point
+from privacygauge.holdout.naive_bayes import BlumHardt, Majority, NaiveBayes, simulate_point
 from privacygauge.holdout.oracle import Holdout, most_submissions
 from privacygauge.reproduce.table import Cell, Effort, Row, Table, exact
 from privacygauge.runs.execute import complete

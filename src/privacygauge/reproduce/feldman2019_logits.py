@@ -12,8 +12,7 @@ from privacygauge.datasets.local_copies import LOGITS, cifar_logits, own_file, o
 from privacygauge.evaluate.rates import less
 from privacygauge.holdout.analysts import Analyst, play
 from privacygauge.holdout.decoding import MessagePassing
-from privacygauge.holdout.majority import LinearScan
-from privacygauge.holdout.naive_bayes import NaiveBayes
+from privacygauge.holdout.naive_bayes import LinearScan, NaiveBayes
 from privacygauge.holdout.oracle import Holdout
 from privacygauge.holdout.priors import Knowledge, from_logits
 from privacygauge.reproduce.feldman2019 import (

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from privacygauge.audits.classifier.candidates import audit_candidates
 from privacygauge.audits.classifier.found import CandidateAudit
 from privacygauge.classifier.candidates import PerTargetDesign
-from privacygauge.classifier.dtp.bayes_inference import BayesInference
 from privacygauge.classifier.dtp.learner import Fitted, Learner
-from privacygauge.classifier.dtp.naive_bayes import NaiveBayes, naive_bayes_of
+from privacygauge.classifier.dtp.naive_bayes import BayesInference, NaiveBayes, naive_bayes_of
 from privacygauge.classifier.dtp.nearest import NearestNeighbours
 from privacygauge.classifier.dtp.random_trees import RandomDecisionTrees
 from privacygauge.classifier.dtp.stability import (

@@ -15,8 +15,8 @@ from scipy.special import chdtri
 from privacygauge.audits.classifier.candidates import audit_candidates
 from privacygauge.audits.classifier.found import CandidateAudit
 from privacygauge.classifier.candidates import PerTargetDesign
-from privacygauge.classifier.dtp.domain import n_cells
-from privacygauge.classifier.dtp.removal import (
+from privacygauge.classifier.dtp.counts import n_cells
+from privacygauge.classifier.dtp.measure import (
     RISE,
     Order,
     RemovalPath,
@@ -24,6 +24,7 @@ from privacygauge.classifier.dtp.removal import (
     remove_riskiest,
 )
 from privacygauge.classifier.dtp.retrained import Variation, variation
+from privacygauge.classifier.shadows import Execution
 from privacygauge.classifier.targeted import Distance
 from privacygauge.core import seeds
 from privacygauge.core.checks import Floats, Ints
@@ -344,9 +345,11 @@ def _varied_networks(effort: Effort) -> tuple[Variation, ...]:
         n_models=n_models,
         seed=effort.seed,
         # Figures 7 and 8 are about the same networks.
-        run=effort.shared(f"long-networks-{n_models}-seed-{effort.seed}"),
-        n_jobs=effort.n_jobs,
-        progress=effort.progress,
+        execution=Execution(
+            run=effort.shared(f"long-networks-{n_models}-seed-{effort.seed}"),
+            n_jobs=effort.n_jobs,
+            progress=effort.progress,
+        ),
     )
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from privacygauge.classifier.binning import BIN
 from privacygauge.classifier.candidates import PerTargetDesign
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
 from privacygauge.classifier.networks import LONG_2017
 from privacygauge.classifier.neural import Untargeted
+from privacygauge.classifier.resolution import BIN
 from privacygauge.datasets.public import CATEGORICAL, RECORDS
 from privacygauge.reproduce.item import Entry, Status, items
 from privacygauge.reproduce.long2017 import (

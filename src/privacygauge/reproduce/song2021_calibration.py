@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import ks_2samp
 
-from privacygauge.classifier.attack_network import Network
 from privacygauge.classifier.defences.adversarial_regularisation import (
     AdversarialRegularisation,
     ReferenceRows,
 )
 from privacygauge.classifier.defences.early_stopping import EarlyStopping, first_epoch
 from privacygauge.classifier.game import PredictionGame
-from privacygauge.classifier.neural import NeuralNasr
+from privacygauge.classifier.neural import Network, NeuralNasr
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.shadows import cohort_of
 from privacygauge.core import seeds

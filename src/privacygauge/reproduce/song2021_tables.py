@@ -11,18 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.audits.defences.play import audit_defences, audit_defended
-from privacygauge.classifier.defences.attack_classifier import NeuralJia
-from privacygauge.classifier.defences.defence import Defence, defend_predictions
-from privacygauge.classifier.defences.memguard import MemGuard
-from privacygauge.classifier.defences.perturbations import (
+from privacygauge.classifier.defences.defence import (
     Binning,
+    Defence,
     LabelOnly,
     Rounding,
     Temperature,
     TopK,
+    defend_predictions,
 )
+from privacygauge.classifier.defences.memguard import MemGuard, NeuralJia
 from privacygauge.classifier.game import PredictionGame
-from privacygauge.classifier.gradients import white_box_signals
 from privacygauge.classifier.learned import Learned
 from privacygauge.classifier.networks import SONG_MITTAL_2021_RELU, Networks
 from privacygauge.classifier.neural import NeuralNasr
@@ -35,6 +34,7 @@ from privacygauge.classifier.white_box import (
     WhiteBox,
     WhiteBoxGame,
     WhiteBoxSide,
+    white_box_signals,
 )
 from privacygauge.core import seeds
 from privacygauge.core.attacks.threshold import Threshold

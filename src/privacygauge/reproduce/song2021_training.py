@@ -15,13 +15,14 @@ from privacygauge.classifier.defences.adversarial_regularisation import (
     AttackNetworkSizes,
     ReferenceRows,
 )
-from privacygauge.classifier.defences.by_epoch import Trajectories, trajectories
 from privacygauge.classifier.defences.early_stopping import (
     EarlyStopping,
+    Trajectories,
     first_epoch,
     nearest_epoch,
+    trajectories,
 )
-from privacygauge.classifier.defences.epochs import EpochCurve, EpochRisk, risk_by_epoch
+from privacygauge.classifier.defences.judging import EpochCurve, EpochRisk, risk_by_epoch
 from privacygauge.classifier.held import digest_of
 from privacygauge.classifier.networks import SONG_MITTAL_2021, Networks
 from privacygauge.classifier.networks.layers import Dropout

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from privacygauge.classifier.defences.attack_classifier import AttackClassifier
-from privacygauge.classifier.defences.defence import Defence, Identity
-from privacygauge.classifier.defences.memguard import MemGuard
-from privacygauge.classifier.defences.perturbations import (
+from privacygauge.classifier.defences.defence import (
     Binning,
+    Defence,
+    Identity,
     LabelOnly,
     Rounding,
     Temperature,
     TopK,
 )
+from privacygauge.classifier.defences.memguard import AttackClassifier, MemGuard
 from tests.classifier.made import softmax
 
 TINY = AttackClassifier(hidden=(8, 4), epochs=5, learning_rate=0.01)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from privacygauge.classifier.defences import accountant
-from privacygauge.classifier.defences.accountant import (
+from privacygauge.classifier.defences import dp_sgd
+from privacygauge.classifier.defences.dp_sgd import (
     EXACT,
     RDP,
     SubsampledGaussian,
@@ -188,7 +188,7 @@ def test_without_noise_nothing_is_private():
 
 @pytest.fixture
 def without_extra(monkeypatch):
-    monkeypatch.setattr(accountant, "pld_accountant", lambda: "")
+    monkeypatch.setattr(dp_sgd, "pld_accountant", lambda: "")
 
 
 def test_without_the_extra_renyi_divergences_are_the_accountant(without_extra):
@@ -218,7 +218,7 @@ def test_nothing_of_the_accountant_reaches_the_user():
     pytest.importorskip("dp_accounting")
     program = (
         "import logging, sys\n"
-        "from privacygauge.classifier.defences.accountant import SubsampledGaussian\n"
+        "from privacygauge.classifier.defences.dp_sgd import SubsampledGaussian\n"
         "assert not any(name.startswith(('dp_accounting', 'absl')) for name in sys.modules)\n"
         "SubsampledGaussian(0.02, 0.5, 40).epsilon(1e-9)\n"
         "assert 'dp_accounting' in sys.modules\n"

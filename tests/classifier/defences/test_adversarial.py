@@ -10,8 +10,7 @@ from privacygauge.classifier.defences.adversarial_regularisation import (
     HeldBack,
     ReferenceRows,
 )
-from privacygauge.classifier.defences.by_epoch import trajectories
-from privacygauge.classifier.defences.early_stopping import EarlyStopping
+from privacygauge.classifier.defences.early_stopping import EarlyStopping, trajectories
 from privacygauge.classifier.networks import MLP, Networks
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.core.seeds import stream

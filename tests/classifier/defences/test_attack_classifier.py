@@ -5,11 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from privacygauge.classifier.defences.attack_classifier import (
-    AttackClassifier,
-    LearntClassifier,
-    NeuralJia,
-)
+from privacygauge.classifier.defences.memguard import AttackClassifier, LearntClassifier, NeuralJia
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Observation
 from privacygauge.errors import InputError

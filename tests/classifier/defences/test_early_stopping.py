@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacygauge.classifier.defences.by_epoch import trajectories
 from privacygauge.classifier.defences.early_stopping import (
     EarlyStopping,
     first_epoch,
     nearest_epoch,
+    trajectories,
 )
 from privacygauge.classifier.networks import MLP, Networks
 from privacygauge.classifier.networks.layers import Dropout

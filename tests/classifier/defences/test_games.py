@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from privacygauge.classifier.defences.defence import defend_predictions
-from privacygauge.classifier.defences.games import defence_attacks, defence_games
-from privacygauge.classifier.defences.perturbations import LabelOnly
+from privacygauge.classifier.defences.defence import LabelOnly, defend_predictions
+from privacygauge.classifier.defences.judging import defence_attacks, defence_games
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import title
 from tests.classifier.made import made_up

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from privacygauge.classifier.defences.defence import Binning, LabelOnly, Rounding, Temperature, TopK
 from privacygauge.classifier.defences.memguard import MemGuard
 from privacygauge.classifier.defences.named import DEFENCES, defence_named
-from privacygauge.classifier.defences.perturbations import (
-    Binning,
-    LabelOnly,
-    Rounding,
-    Temperature,
-    TopK,
-)
 from privacygauge.errors import InputError
 
 

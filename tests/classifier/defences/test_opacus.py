@@ -11,9 +11,12 @@ import pytest
 from scipy.stats import binom
 
 from privacygauge.audits.privacy_claim.play import audit_dp_sgd
-from privacygauge.classifier.defences.accountant import SubsampledGaussian, noise_for
-from privacygauge.classifier.defences.dp_sgd import DpSgd
-from privacygauge.classifier.defences.opacus_dp_sgd import OpacusDpSgd
+from privacygauge.classifier.defences.dp_sgd import (
+    DpSgd,
+    OpacusDpSgd,
+    SubsampledGaussian,
+    noise_for,
+)
 from privacygauge.classifier.defences.training import ByOpacus, Private, UndefendedTraining
 from privacygauge.classifier.networks import MLP, Networks
 from privacygauge.classifier.trainer import Trainer

@@ -3,13 +3,7 @@
 import numpy as np
 import pytest
 
-from privacygauge.classifier.defences.perturbations import (
-    Binning,
-    LabelOnly,
-    Rounding,
-    Temperature,
-    TopK,
-)
+from privacygauge.classifier.defences.defence import Binning, LabelOnly, Rounding, Temperature, TopK
 from privacygauge.errors import InputError
 from tests.classifier.made import softmax
 

@@ -17,9 +17,9 @@ from privacygauge.classifier.defences.removal import (
     naive_bayes_for,
 )
 from privacygauge.classifier.dtp.logistic import Logistic
+from privacygauge.classifier.dtp.measure import LearnerRecords, remove_riskiest
 from privacygauge.classifier.dtp.naive_bayes import naive_bayes_of
 from privacygauge.classifier.dtp.ratios import log_ratio
-from privacygauge.classifier.dtp.removal import LearnerRecords, remove_riskiest
 from privacygauge.classifier.shadows import cohort_of, train_all
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core.attacks.lira import LiraOnline

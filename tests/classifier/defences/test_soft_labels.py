@@ -10,11 +10,9 @@ import pytest
 import torch
 from scipy.special import softmax
 
-from privacygauge.classifier.defences.by_epoch import last_logits
-from privacygauge.classifier.defences.defended import claim_of
-from privacygauge.classifier.defences.early_stopping import EarlyStopping
+from privacygauge.classifier.defences.early_stopping import EarlyStopping, last_logits
 from privacygauge.classifier.defences.named import training_defence_named
-from privacygauge.classifier.defences.output_perturbation import NoisyLogistic, scaled_rows
+from privacygauge.classifier.defences.played import claim_of
 from privacygauge.classifier.defences.soft_labels import (
     Distillation,
     Hamp,
@@ -25,7 +23,12 @@ from privacygauge.classifier.defences.soft_labels import (
     Selena,
     own_share,
 )
-from privacygauge.classifier.defences.training import TrainingDefence, UndefendedTraining
+from privacygauge.classifier.defences.training import (
+    NoisyLogistic,
+    TrainingDefence,
+    UndefendedTraining,
+    scaled_rows,
+)
 from privacygauge.classifier.networks import MLP, Networks
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core.seeds import stream

@@ -8,9 +8,14 @@ import numpy as np
 import pytest
 
 from privacygauge.classifier.defences.early_stopping import EarlyStopping
-from privacygauge.classifier.defences.trained import recorded_epochs, train_each_way
-from privacygauge.classifier.defences.trainings import Trainings
+from privacygauge.classifier.defences.trainings import (
+    Trainings,
+    judged_cohort,
+    recorded_epochs,
+    train_each_way,
+)
 from privacygauge.classifier.networks import MLP, Networks
+from privacygauge.classifier.shadows import Execution
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.runs.store import read_run
@@ -21,7 +26,8 @@ JUDGED = np.arange(5, 40)
 
 
 def trained(trainings, run=None, n_shadows=3, **more):
-    return train_each_way(trainings, X, Y, JUDGED, n_shadows=n_shadows, run=run, **more)
+    cohort = judged_cohort(X, Y, JUDGED, n_shadows=n_shadows)
+    return train_each_way(trainings, cohort, Execution(run=run), **more)
 
 
 def test_a_model_has_the_same_records_and_seed_in_every_way():

@@ -26,8 +26,8 @@ from sklearn.tree import DecisionTreeClassifier
 from privacygauge.audits.dtp.play import audit_dtp
 from privacygauge.classifier.dtp.measure import CLOSED, TRAINED, DtpMeasurement, TrainingSet
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
+from privacygauge.classifier.dtp.named import Shortcut
 from privacygauge.classifier.dtp.nearest import are_tie_free
-from privacygauge.classifier.dtp.recognised import Shortcut
 from privacygauge.core.checks import Floats, Ints
 from tests.thorough import THOROUGH
 

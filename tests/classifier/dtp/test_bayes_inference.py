@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacygauge.classifier.dtp.bayes_inference import BayesInference
 from privacygauge.classifier.dtp.learner import Bounded, Learner, box_of
+from privacygauge.classifier.dtp.naive_bayes import BayesInference
 from privacygauge.classifier.dtp.ratios import log_ratio
 from privacygauge.errors import InputError
 from tests.classifier.dtp.honest import adult_codes, assert_honest

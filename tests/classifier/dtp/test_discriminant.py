@@ -4,9 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.classifier.dtp import discriminant
-from privacygauge.classifier.dtp.discriminant import LinearDiscriminant
+from privacygauge.classifier.dtp.discriminant import LinearDiscriminant, QuadraticDiscriminant
 from privacygauge.classifier.dtp.learner import Learner, box_of
-from privacygauge.classifier.dtp.quadratic import QuadraticDiscriminant
 from privacygauge.classifier.dtp.ratios import log_ratio
 from privacygauge.errors import InputError
 from privacygauge.runs.threads import one_thread

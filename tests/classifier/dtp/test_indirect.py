@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from privacygauge.classifier.dtp import indirect
-from privacygauge.classifier.dtp.bayes_inference import BayesInference
 from privacygauge.classifier.dtp.indirect import Planted, nearest_example, search
 from privacygauge.classifier.dtp.learner import Fitted, Learner
-from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
+from privacygauge.classifier.dtp.naive_bayes import BayesInference, NaiveBayes
 from privacygauge.classifier.dtp.nearest import NearestNeighbours
 from privacygauge.classifier.dtp.ratios import cap, log_ratio
 from privacygauge.core.checks import Floats, Ints

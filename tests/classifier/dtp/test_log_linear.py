@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from scipy.special import log_softmax
 
 from privacygauge.classifier.dtp.learner import Box, box_of
-from privacygauge.classifier.dtp.log_linear import log_linear_dtp
 from privacygauge.classifier.dtp.logistic import Logistic
-from privacygauge.classifier.dtp.ratios import cap, log_ratio
+from privacygauge.classifier.dtp.ratios import cap, log_linear_dtp, log_ratio
 from privacygauge.errors import InputError
 from tests.thorough import times
 

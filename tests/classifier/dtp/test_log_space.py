@@ -11,14 +11,15 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_iris
 
 from privacygauge.classifier.dtp import counts as class_counts
-from privacygauge.classifier.dtp.bayes_inference import BayesInference
-from privacygauge.classifier.dtp.discriminant import LinearDiscriminant
+from privacygauge.classifier.dtp.discriminant import LinearDiscriminant, QuadraticDiscriminant
 from privacygauge.classifier.dtp.least_squares import KernelRidge, LeastSquares, Rbf
 from privacygauge.classifier.dtp.logistic import Logistic
-from privacygauge.classifier.dtp.multinomial import MultinomialNaiveBayes
-from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
+from privacygauge.classifier.dtp.naive_bayes import (
+    BayesInference,
+    MultinomialNaiveBayes,
+    NaiveBayes,
+)
 from privacygauge.classifier.dtp.nearest import NearestNeighbours
-from privacygauge.classifier.dtp.quadratic import QuadraticDiscriminant
 from privacygauge.classifier.dtp.random_trees import random_trees_of
 from privacygauge.classifier.dtp.ratios import log_ratio
 from tests.classifier.dtp import many_digits

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.classifier.dtp.learner import Learner, class_log_p, matrix, training_set
-from privacygauge.classifier.dtp.multinomial import MultinomialNaiveBayes
+from privacygauge.classifier.dtp.naive_bayes import MultinomialNaiveBayes
 from privacygauge.errors import InputError
 from tests.classifier.dtp.honest import adult_all, assert_honest
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
 
 from privacygauge.classifier.dtp import naive_bayes
-from privacygauge.classifier.dtp.domain import dtp_of_two_classes, dtp_over_cells
+from privacygauge.classifier.dtp.counts import dtp_of_two_classes, dtp_over_cells
 from privacygauge.classifier.dtp.learner import Bounded, Box, Fitted, Learner, box_of, logs
 from privacygauge.classifier.dtp.naive_bayes import FittedNaiveBayes, NaiveBayes, naive_bayes_of
 from privacygauge.classifier.dtp.ratios import binned_bound, cap, log_ratio
@@ -98,7 +98,7 @@ def test_the_dtp_of_two_classes_is_that_of_brute_force(
     learner, x, y, k = made
     fitted = learner.fit(x, y, n_classes=k)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("privacygauge.classifier.dtp.domain.MOST_SUBSETS", most_subsets)
+        patch.setattr("privacygauge.classifier.dtp.counts.MOST_SUBSETS", most_subsets)
         found = dtp_of_two_classes(fitted.counted.counts, x, y)
     assert_allclose(found, brute_force(made), rtol=1e-9, atol=1e-9)
 
@@ -299,7 +299,7 @@ def test_too_wide_tables_end_in_a_certified_range(monkeypatch: pytest.MonkeyPatc
     exact = fitted.dtp(rows, 0.0, NO_BOX)
     assert np.array_equal(exact.low, exact.high)
     # Some frontiers are too long: the others stay exact.
-    monkeypatch.setattr("privacygauge.classifier.dtp.domain.MOST_PAIRS", 28)
+    monkeypatch.setattr("privacygauge.classifier.dtp.counts.MOST_PAIRS", 28)
     some = fitted.dtp(rows, 0.0, NO_BOX)
     known = some.low == some.high
     assert 0 < known.sum() < 60
@@ -308,7 +308,7 @@ def test_too_wide_tables_end_in_a_certified_range(monkeypatch: pytest.MonkeyPatc
     assert (exact.high <= some.high + 1e-9).all()
     assert f"for {(~known).sum()} of 60" in some.method
     # Too much work for all: given up after twenty of a class.
-    monkeypatch.setattr("privacygauge.classifier.dtp.domain.MOST_WORK", 10)
+    monkeypatch.setattr("privacygauge.classifier.dtp.counts.MOST_WORK", 10)
     few = fitted.dtp(rows, 0.0, NO_BOX)
     assert (few.low == few.high).sum() <= known.sum()
     assert (few.low <= exact.low + 1e-9).all()
@@ -322,7 +322,7 @@ def test_two_hundred_attributes_are_exact_within_the_certified_range() -> None:
     rows = np.arange(6)
     exact = fitted.dtp(rows, 0.0, NO_BOX)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("privacygauge.classifier.dtp.domain.MOST_PAIRS", 0)
+        patch.setattr("privacygauge.classifier.dtp.counts.MOST_PAIRS", 0)
         certified = fitted.dtp(rows, 0.0, NO_BOX)
     assert np.array_equal(exact.low, exact.high)
     assert (certified.low <= exact.low + 1e-9).all()

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from privacygauge.classifier.binning import bin_centres
 from privacygauge.classifier.dtp.learner import logs
 from privacygauge.classifier.dtp.ratios import binned_bound, cap, log_ratio
+from privacygauge.classifier.resolution import bin_centres
 from privacygauge.errors import InputError
 
 NAN = float("nan")

@@ -3,13 +3,11 @@ import warnings
 import numpy as np
 import pytest
 
-from privacygauge.classifier.dtp import recognised as module
-from privacygauge.classifier.dtp.discriminant import LinearDiscriminant
-from privacygauge.classifier.dtp.multinomial import MultinomialNaiveBayes
-from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
+from privacygauge.classifier.dtp import named as module
+from privacygauge.classifier.dtp.discriminant import LinearDiscriminant, QuadraticDiscriminant
+from privacygauge.classifier.dtp.naive_bayes import MultinomialNaiveBayes, NaiveBayes
+from privacygauge.classifier.dtp.named import find_shortcut
 from privacygauge.classifier.dtp.nearest import NearestNeighbours
-from privacygauge.classifier.dtp.quadratic import QuadraticDiscriminant
-from privacygauge.classifier.dtp.recognised import find_shortcut
 from tests.classifier.dtp.honest import adult_codes, adult_numbers
 
 pytest.importorskip("sklearn")

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from privacygauge.classifier.dtp.learner import Box
-from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
-from privacygauge.classifier.dtp.ratios import log_ratio
-from privacygauge.classifier.dtp.removal import (
+from privacygauge.classifier.dtp.measure import (
     LearnerRecords,
     Measure,
     categorical_records,
     remove_riskiest,
 )
+from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
+from privacygauge.classifier.dtp.ratios import log_ratio
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 from tests.thorough import times

@@ -30,20 +30,19 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
 from privacygauge.classifier.dtp import retrained as retrained_module
-from privacygauge.classifier.dtp.discriminant import LinearDiscriminant
+from privacygauge.classifier.dtp.discriminant import LinearDiscriminant, QuadraticDiscriminant
 from privacygauge.classifier.dtp.learner import Learner
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
-from privacygauge.classifier.dtp.quadratic import QuadraticDiscriminant
 from privacygauge.classifier.dtp.ratios import log_ratio, own_log_p
 from privacygauge.classifier.dtp.retrained import (
     failed_records_warning,
-    retrain_without_each,
     zero_probability_warning,
 )
 from privacygauge.classifier.estimators import as_given, as_trainer
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.runs.plan import Plan
+from tests.classifier.dtp.leaving import retrained
 
 
 def records(n: int = 30, seed: int = 0) -> tuple[Floats, Ints]:
@@ -56,7 +55,7 @@ def test_it_equals_exact_leave_one_out() -> None:
     x, y = records()
     rows = np.array([3, 7, 29])
     queries = np.array([0, 1, 2])
-    found = retrain_without_each(as_trainer(GaussianNB()), x, y, rows, n_classes=2, queries=queries)
+    found = retrained(as_trainer(GaussianNB()), x, y, rows, n_classes=2, queries=queries)
     fitted = NaiveBayes((None,) * 3).fit(x, y, n_classes=2)
     assert_allclose(found.with_it, fitted.log_p(x[rows]), atol=1e-9)
     assert_allclose(found.without, fitted.log_p_without(rows), atol=1e-9)
@@ -71,8 +70,8 @@ def test_only_members_are_trained_on() -> None:
     x, y = records()
     members = np.arange(30) < 20
     rows = np.array([3, 7])
-    found = retrain_without_each(as_trainer(GaussianNB()), x, y, rows, n_classes=2, members=members)
-    alone = retrain_without_each(as_trainer(GaussianNB()), x[:20], y[:20], rows, n_classes=2)
+    found = retrained(as_trainer(GaussianNB()), x, y, rows, n_classes=2, members=members)
+    alone = retrained(as_trainer(GaussianNB()), x[:20], y[:20], rows, n_classes=2)
     assert_allclose(found.without, alone.without, atol=1e-12)
     assert_allclose(found.with_it, alone.with_it, atol=1e-12)
 
@@ -83,7 +82,7 @@ def test_models_differ_by_the_record_alone() -> None:
     x = np.vstack([x, x[:1]])
     y = np.append(y, y[:1])
     tree = DecisionTreeClassifier(max_features=1, splitter="random")
-    found = retrain_without_each(as_trainer(tree), x, y, np.array([30]), n_classes=2)
+    found = retrained(as_trainer(tree), x, y, np.array([30]), n_classes=2)
     assert log_ratio(found.with_it, found.without).tolist() == [0.0]
 
 
@@ -92,9 +91,9 @@ def test_a_run_goes_on_and_changes_nothing(tmp_path: object) -> None:
     x, y = records()
     model = as_trainer(LogisticRegression())
     rows = np.arange(30)
-    first = retrain_without_each(model, x, y, rows, n_classes=2, run=f"{tmp_path}/run")
+    first = retrained(model, x, y, rows, n_classes=2, run=f"{tmp_path}/run")
     told = []
-    again = retrain_without_each(
+    again = retrained(
         model,
         x,
         y,
@@ -106,17 +105,17 @@ def test_a_run_goes_on_and_changes_nothing(tmp_path: object) -> None:
     assert told == [(30, 30)]
     assert np.array_equal(first.without, again.without)
     with pytest.raises(InputError, match="another"):
-        retrain_without_each(model, x, y, rows, n_classes=2, run=f"{tmp_path}/run", width=0.01)
+        retrained(model, x, y, rows, n_classes=2, run=f"{tmp_path}/run", width=0.01)
 
 
 def test_an_emptied_class_is_an_infinite_value_and_no_exception() -> None:
     x, y = records()
     y = np.where(np.arange(30) == 4, 2, y)
-    found = retrain_without_each(as_trainer(GaussianNB()), x, y, np.array([4, 5]), n_classes=3)
+    found = retrained(as_trainer(GaussianNB()), x, y, np.array([4, 5]), n_classes=3)
     ratio = log_ratio(found.with_it, found.without)
     assert np.isinf(ratio).tolist() == [True, False]
     # Two classes: without one of them scikit-learn has nothing to train.
-    few = retrain_without_each(
+    few = retrained(
         as_trainer(GaussianNB()), x[:9], (np.arange(9) == 4) * 1, np.array([4]), n_classes=2
     )
     assert few.failed.tolist() == [0]
@@ -128,18 +127,16 @@ def test_an_emptied_class_is_an_infinite_value_and_no_exception() -> None:
 def test_a_single_class_is_trained_on_where_the_algorithm_takes_it() -> None:
     x, y = records(9)
     y = (np.arange(9) == 4) * 1
-    taken = retrain_without_each(as_given(GaussianNB()), x, y, np.array([4]), n_classes=2)
+    taken = retrained(as_given(GaussianNB()), x, y, np.array([4]), n_classes=2)
     assert taken.without.tolist() == [[0.0, -np.inf]]
-    refused = retrain_without_each(as_given(LogisticRegression()), x, y, np.arange(9), n_classes=2)
+    refused = retrained(as_given(LogisticRegression()), x, y, np.arange(9), n_classes=2)
     assert refused.failed.tolist() == [4]
 
 
 def test_one_class_alone_cannot_be_trained() -> None:
     x, _ = records()
     with pytest.raises(InputError, match="cannot be trained on all 30 records"):
-        retrain_without_each(
-            as_trainer(GaussianNB()), x, np.zeros(30, np.int64), np.arange(3), n_classes=2
-        )
+        retrained(as_trainer(GaussianNB()), x, np.zeros(30, np.int64), np.arange(3), n_classes=2)
 
 
 @pytest.mark.slow
@@ -151,8 +148,8 @@ def test_networks_are_trained_many_at_once_with_the_same_draws() -> None:
     x, y = records(40)
     made = Networks(MLP((8,), "tanh"), epochs=3, batch_size=8, learning_rate=0.1, optimiser="sgd")
     rows = np.arange(12)
-    found = retrain_without_each(made, x, y, rows, n_classes=2, queries=np.arange(20, 25))
-    one = retrain_without_each(made, x, y, rows[3:4], n_classes=2, queries=np.arange(20, 25))
+    found = retrained(made, x, y, rows, n_classes=2, queries=np.arange(20, 25))
+    one = retrained(made, x, y, rows[3:4], n_classes=2, queries=np.arange(20, 25))
     assert_allclose(found.with_it[3], one.with_it[0], atol=1e-5)
     assert_allclose(found.without[3], one.without[0], atol=1e-5)
     assert (log_ratio(found.with_it, found.without) > 0).all()
@@ -160,25 +157,23 @@ def test_networks_are_trained_many_at_once_with_the_same_draws() -> None:
     assert np.isfinite(found.bound).all()
     assert (found.searched <= found.bound + 1e-5).all()
     assert (found.bound < 20 * found.searched).all()
-    again = retrain_without_each(made, x, y, rows, n_classes=2, queries=np.arange(40))
+    again = retrained(made, x, y, rows, n_classes=2, queries=np.arange(40))
     assert (again.searched <= found.bound + 1e-5).all()
-    assert np.isinf(
-        retrain_without_each(as_trainer(GaussianNB()), x, y, rows, n_classes=2).bound
-    ).all()
+    assert np.isinf(retrained(as_trainer(GaussianNB()), x, y, rows, n_classes=2).bound).all()
 
 
 def test_of_a_finished_run_nothing_is_trained_again(tmp_path: object) -> None:
     x, y = records()
     rows = np.arange(5)
     kept = f"{tmp_path}/run"
-    first = retrain_without_each(as_trainer(GaussianNB()), x, y, rows, n_classes=2, run=kept)
+    first = retrained(as_trainer(GaussianNB()), x, y, rows, n_classes=2, run=kept)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(GaussianNB, "fit", lambda *_: pytest.fail("trained"))
-        again = retrain_without_each(as_trainer(GaussianNB()), x, y, rows, n_classes=2, run=kept)
+        again = retrained(as_trainer(GaussianNB()), x, y, rows, n_classes=2, run=kept)
     assert np.array_equal(again.without, first.without)
     # Without a folder nothing is written, and the numbers are the same.
     told: list[tuple[int, int]] = []
-    here = retrain_without_each(
+    here = retrained(
         as_trainer(GaussianNB()), x, y, rows, n_classes=2, progress=lambda *at: told.append(at)
     )
     assert np.array_equal(here.without, first.without)
@@ -186,7 +181,7 @@ def test_of_a_finished_run_nothing_is_trained_again(tmp_path: object) -> None:
     assert (told[0], told[-1]) == ((0, 5), (5, 5))
     # What was damaged since is made again, the same.
     next(Path(kept).rglob("without/c/0/0")).write_bytes(b"")
-    mended = retrain_without_each(as_trainer(GaussianNB()), x, y, rows, n_classes=2, run=kept)
+    mended = retrained(as_trainer(GaussianNB()), x, y, rows, n_classes=2, run=kept)
     assert np.array_equal(mended.without, first.without)
     assert np.array_equal(mended.with_it, first.with_it)
 
@@ -215,9 +210,7 @@ def test_refits_give_their_own_logarithms(
     y = y[y < n_classes]
     rows = np.array([0, 7, 20])
     queries = np.arange(5)
-    found = retrain_without_each(
-        as_trainer(estimator), x, y, rows, n_classes=n_classes, queries=queries
-    )
+    found = retrained(as_trainer(estimator), x, y, rows, n_classes=n_classes, queries=queries)
     fitted = learner.fit(x, y, n_classes=n_classes)
     assert found.with_it.min() < -1000
     assert_allclose(found.with_it, fitted.log_p(x[rows]), rtol=1e-9, atol=1e-9)
@@ -236,7 +229,7 @@ def by_means(x: Floats, y: Ints, state: int) -> Callable[[Floats], Floats]:
 
 def test_logits_of_a_function_are_not_made_probabilities_first() -> None:
     x, y = far_apart()
-    found = retrain_without_each(as_trainer(by_means), x, y, np.arange(3), n_classes=3)
+    found = retrained(as_trainer(by_means), x, y, np.arange(3), n_classes=3)
     assert_allclose(found.with_it, log_softmax(by_means(x, y, 0)(x[:3]), axis=1), rtol=1e-12)
     assert found.with_it.min() < -1000
     assert np.isfinite(log_ratio(found.with_it, found.without)).all()
@@ -245,7 +238,7 @@ def test_logits_of_a_function_are_not_made_probabilities_first() -> None:
 def test_a_learner_as_a_trainer_keeps_its_logarithms() -> None:
     x, y = far_apart()
     learner = NaiveBayes((None, None))
-    found = retrain_without_each(as_trainer(learner), x, y, np.arange(3), n_classes=3)
+    found = retrained(as_trainer(learner), x, y, np.arange(3), n_classes=3)
     fitted = learner.fit(x, y, n_classes=3)
     assert_allclose(found.with_it, fitted.log_p(x[:3]), rtol=1e-12)
     assert_allclose(found.without, fitted.log_p_without(np.arange(3)), rtol=1e-12, atol=1e-12)
@@ -287,16 +280,12 @@ def test_the_logarithms_of_an_estimator_are_those_of_its_probabilities(
 
 def test_probabilities_that_an_estimator_rounds_to_0_are_told() -> None:
     x, y = far_apart()
-    found = retrain_without_each(
-        as_trainer(KNeighborsClassifier(1)), x, y, np.arange(3), n_classes=3
-    )
+    found = retrained(as_trainer(KNeighborsClassifier(1)), x, y, np.arange(3), n_classes=3)
     assert (
         zero_probability_warning(found, log_ratio(found.with_it, found.without), np.arange(3)) == []
     )
     x[0] = x[1] + 1e-3  # its neighbour's class takes over
-    found = retrain_without_each(
-        as_trainer(KNeighborsClassifier(1)), x, y, np.arange(3), n_classes=3
-    )
+    found = retrained(as_trainer(KNeighborsClassifier(1)), x, y, np.arange(3), n_classes=3)
     (told,) = zero_probability_warning(found, log_ratio(found.with_it, found.without), np.arange(3))
     assert "may have rounded a small probability to 0; rows 0" in told
 
@@ -312,9 +301,9 @@ def test_a_run_that_kept_probabilities_is_refused(tmp_path: object) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(retrained_module, "_plan", older)
-        retrain_without_each(as_trainer(GaussianNB()), x, y, np.arange(3), n_classes=2, run=kept)
+        retrained(as_trainer(GaussianNB()), x, y, np.arange(3), n_classes=2, run=kept)
     with pytest.raises(InputError, match="answers is not set there and log prob"):
-        retrain_without_each(as_trainer(GaussianNB()), x, y, np.arange(3), n_classes=2, run=kept)
+        retrained(as_trainer(GaussianNB()), x, y, np.arange(3), n_classes=2, run=kept)
 
 
 class UnseededNB(GaussianNB):
@@ -329,4 +318,4 @@ class UnseededNB(GaussianNB):
 def test_draws_outside_the_random_state_are_refused() -> None:
     x, y = records()
     with pytest.raises(InputError, match="the same records and the same random state"):
-        retrain_without_each(as_trainer(UnseededNB()), x, y, np.arange(3), n_classes=2)
+        retrained(as_trainer(UnseededNB()), x, y, np.arange(3), n_classes=2)

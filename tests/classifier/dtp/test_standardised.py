@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
-from privacygauge.classifier.dtp.discriminant import LinearDiscriminant
+from privacygauge.classifier.dtp.discriminant import LinearDiscriminant, QuadraticDiscriminant
+from privacygauge.classifier.dtp.learner import Scale, Standardised
 from privacygauge.classifier.dtp.least_squares import LeastSquares
 from privacygauge.classifier.dtp.logistic import Logistic
 from privacygauge.classifier.dtp.named import QDA_SHRINKAGE, learner_on_numbers
-from privacygauge.classifier.dtp.names import ON_NUMBERS
 from privacygauge.classifier.dtp.nearest import NearestNeighbours
-from privacygauge.classifier.dtp.quadratic import QuadraticDiscriminant
-from privacygauge.classifier.dtp.standardised import Scale, Standardised
+from privacygauge.classifier.names import ON_NUMBERS
 
 PLAIN = {
     "logistic": Logistic(0.7),

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import privacygauge as pg
 from privacygauge.classifier.defences.early_stopping import EarlyStopping
+from privacygauge.classifier.named import recorded_trainer
 from privacygauge.classifier.networks import MLP, ImageAugment, Networks, views
-from privacygauge.classifier.recorded import recorded_trainer
 from privacygauge.classifier.shadows import train_shadows
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.core.seeds import stream

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from privacygauge.classifier.networks import MLP, Networks, memory, stacks
+from privacygauge.classifier.networks import MLP, Networks, stacks, trainer
 from privacygauge.classifier.networks.engines import ENGINES
 from privacygauge.errors import InputError
 from tests.classifier.networks import made
@@ -24,7 +24,7 @@ def test_the_peak_of_a_real_run_stays_below_the_budget(engine):
     assert size.budget == budget
     assert 1 <= size.models < 16 or engine == "loop"
     task = networks.task(cohort)
-    with memory.peak_memory(torch.device("cpu")) as peak:
+    with stacks.peak_memory(torch.device("cpu")) as peak:
         stacks.train_stacks(task, ENGINES[engine], size.models)
     assert peak.bytes <= budget
     # And the budget is used: one model more would not have fitted.
@@ -34,7 +34,7 @@ def test_the_peak_of_a_real_run_stays_below_the_budget(engine):
 
 
 def test_the_peak_counts_what_lives_at_the_same_time():
-    with memory.peak_memory(torch.device("cpu")) as peak:
+    with stacks.peak_memory(torch.device("cpu")) as peak:
         for _ in range(3):
             a = torch.zeros(1000)
             b = a + 1
@@ -51,7 +51,7 @@ def test_more_memory_means_larger_stacks_up_to_what_the_cache_holds():
     ]
     assert sizes == sorted(sizes)
     assert sizes[0] < sizes[2]
-    assert Networks(MLP((2,))).stack_size(wide()).models == memory.MOST_ON_CPU
+    assert Networks(MLP((2,))).stack_size(wide()).models == stacks.MOST_ON_CPU
 
 
 def test_a_budget_too_small_for_one_model_is_refused():
@@ -105,7 +105,7 @@ def test_other_errors_of_torch_are_not_swallowed():
 
 
 def test_default_memory_is_divided_among_workers(monkeypatch):
-    monkeypatch.setattr(memory, "available", lambda device: 2**30)
+    monkeypatch.setattr(trainer, "memory_on", lambda device: 2**30)
     budgets = [
         Networks(MLP((2,)), workers=workers).stack_size(wide(m=2)).budget for workers in (1, 4)
     ]
@@ -113,7 +113,7 @@ def test_default_memory_is_divided_among_workers(monkeypatch):
 
 
 def test_available_memory_is_a_number_of_bytes():
-    assert memory.available(torch.device("cpu")) > 2**20
+    assert stacks.memory_on(torch.device("cpu")) > 2**20
 
 
 @pytest.mark.parametrize(("most", "models"), [(1, 1), (0, None)])
@@ -122,6 +122,6 @@ def test_trials_that_run_out_of_memory(most, models):
     engine = Refusing(most, ERRORS[0])
     if models is None:
         with pytest.raises(InputError, match="the memory must be enough to train one model"):
-            memory.stack_size(task, engine, 2**30)
+            stacks.stack_size(task, engine, 2**30)
     else:
-        assert memory.stack_size(task, engine, 2**30).models == models
+        assert stacks.stack_size(task, engine, 2**30).models == models

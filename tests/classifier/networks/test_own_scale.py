@@ -7,10 +7,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from privacygauge.classifier.dtp.ratios import log_ratio
-from privacygauge.classifier.dtp.retrained import retrain_without_each
 from privacygauge.classifier.trainer import Cohort
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
+from tests.classifier.dtp.leaving import retrained
 
 pytest.importorskip("torch")
 
@@ -57,12 +57,8 @@ def test_each_model_has_the_scale_of_its_own_records(engine: str) -> None:
 def test_an_outlier_takes_its_part_of_the_scale_along() -> None:
     x, y = records()
     rows = np.arange(6)
-    found = retrain_without_each(
-        made(own_scale=True), x, y, rows, n_classes=2, queries=np.arange(30)
-    )
-    whole = retrain_without_each(
-        made(own_scale=False), x / x.std(axis=0).clip(1), y, rows, n_classes=2
-    )
+    found = retrained(made(own_scale=True), x, y, rows, n_classes=2, queries=np.arange(30))
+    whole = retrained(made(own_scale=False), x / x.std(axis=0).clip(1), y, rows, n_classes=2)
     moved = log_ratio(found.with_it, found.without)
     assert moved[3] > log_ratio(whole.with_it, whole.without)[3]
     # What the weights certify holds for the features as they are given.

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from privacygauge.classifier.networks import MLP, Networks
-from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.pool_game import PoolGame
-from privacygauge.classifier.predictions import predictions
+from privacygauge.classifier.predictions import Pool, predictions
 from privacygauge.classifier.shadows import cohort_of, membership
 from privacygauge.core.attacks.calibrated import CalibratedOnline
 from privacygauge.core.transcript import Transcript

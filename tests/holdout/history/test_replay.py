@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from privacygauge.core.estimate import Skipped
-from privacygauge.holdout.closed_form import honest_best_of_k
+from privacygauge.holdout.bounds import honest_best_of_k
 from privacygauge.holdout.guards import guard_named
 from privacygauge.holdout.history.made import honest_history
 from privacygauge.holdout.history.record import in_time

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from privacygauge.holdout.attacks import ATTACKS
+from privacygauge.holdout.analysts import ATTACKS
 from privacygauge.holdout.bounds import guarantee
 from privacygauge.holdout.guards import guard_named
 from privacygauge.holdout.oracle import Budget

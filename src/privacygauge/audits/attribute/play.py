@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.attribute.result import AttributeResult
-from privacygauge.audits.attribute.says import report
+from privacygauge.audits.attribute.says import AttributeResult, report
 from privacygauge.audits.running import Running
 from privacygauge.classifier.attributes_judged import judged_guesses
 from privacygauge.core import checks

@@ -1,11 +1,18 @@
-"""The report of an audit of attribute inference."""
+"""The report of an audit of attribute inference: its result, numbers, sections and words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
-from privacygauge.audits.attribute.result import AttributeResult
-from privacygauge.classifier.attributes_judged import GainOverImputation, named_columns
+from numpy.typing import NDArray
+
+from privacygauge.classifier.attributes_judged import (
+    GainOverImputation,
+    JudgedGuesses,
+    named_columns,
+)
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.both_sides import BothSides
 from privacygauge.evaluate.tail import Tail
@@ -23,6 +30,7 @@ from privacygauge.report.numbers import (
     rate,
     shorten,
 )
+from privacygauge.report.reported import Reported
 from privacygauge.report.values import (
     About,
     Block,
@@ -30,6 +38,7 @@ from privacygauge.report.values import (
     Content,
     Grade,
     Measure,
+    Origin,
     Report,
     Row,
     Section,
@@ -38,6 +47,19 @@ from privacygauge.report.values import (
     Verdict,
     Worst,
 )
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class AttributeResult(Reported, JudgedGuesses):
+    """Values that a `AttributeAudit` reports."""
+
+    origin: Origin
+    """Origin of the findings: command, seed, level and inputs."""
+    column: str
+    """Name of the sensitive column."""
+    ids: NDArray[Any]
+    """(n,) The user's ids, or row numbers."""
+
 
 _LISTED = 50
 """Number of people listed."""

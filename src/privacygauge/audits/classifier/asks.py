@@ -108,7 +108,7 @@ def play_demo(asked: DemoRequest, work: Work) -> Audit:
     from privacygauge.audits.classifier.predictions import audit_classifier
     from privacygauge.classifier.files import save_predictions
     from privacygauge.classifier.named import forest
-    from privacygauge.classifier.training import train_predictions
+    from privacygauge.classifier.shadows import train_predictions
     from privacygauge.datasets.images import digits
 
     with work.bar("Training models") as progress:

@@ -14,8 +14,8 @@ from privacygauge.classifier.candidates import (
     CandidateRound,
     PerTargetDesign,
     SharedDesign,
+    judge_candidates,
 )
-from privacygauge.classifier.candidates_judged import judge_candidates
 from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.suite import candidate_attacks
 from privacygauge.classifier.trial import prepare_records

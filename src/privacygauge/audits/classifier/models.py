@@ -21,29 +21,26 @@ from privacygauge.audits.running import Running
 from privacygauge.audits.training import Materials, materials, on_records
 from privacygauge.audits.work import Work
 from privacygauge.classifier.answers import said_of_times
-from privacygauge.classifier.cost import DEFAULT_SHADOWS, paid_for
+from privacygauge.classifier.estimators import AVERAGED, ByRows
 from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as_predictions
 from privacygauge.classifier.fitted import (
     Fitted,
     Further,
     as_probabilities,
     lone_records,
+    with_labels,
     with_names_of,
 )
 from privacygauge.classifier.held import Held, numeric
 from privacygauge.classifier.known import comparison_of
 from privacygauge.classifier.label_only import LabelOnlyQueries
-from privacygauge.classifier.named import fitted_model
-from privacygauge.classifier.one_logit import of_one_logit, require_logits
-from privacygauge.classifier.pool import LogitPool, Pool
+from privacygauge.classifier.named import fitted_model, recorded_target
 from privacygauge.classifier.pool_game import PoolGame, require_apart
-from privacygauge.classifier.recorded import recorded_target
-from privacygauge.classifier.rows import AVERAGED, ByRows
-from privacygauge.classifier.said_classes import with_labels
-from privacygauge.classifier.shadowed import train_missing_shadows
+from privacygauge.classifier.predictions import LogitPool, Pool
+from privacygauge.classifier.shadowed import of_one_logit, require_logits, train_missing_shadows
 from privacygauge.classifier.shadows import Progress, failed_shadows_warning
 from privacygauge.classifier.suite import FORETOLD, pool_attacks
-from privacygauge.classifier.trial import prepare_records
+from privacygauge.classifier.trial import DEFAULT_SHADOWS, paid_for, prepare_records
 from privacygauge.classifier.whose import settle_units, twice
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import ESTIMATORS, Estimator

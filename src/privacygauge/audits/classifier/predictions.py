@@ -11,20 +11,21 @@ from numpy.typing import ArrayLike
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.verdict import doubts, knows_nobody, of_one_side
 from privacygauge.audits.running import Running
-from privacygauge.classifier import caveats
 from privacygauge.classifier.attacked import (
     are_columns,
     attack_rounds,
     contents_of,
     groups_of,
+    missing_classes,
     records_of,
+    require_other_rows,
+    without_own_rows,
 )
 from privacygauge.classifier.files import PredictionsLike, as_predictions
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.held import Held
 from privacygauge.classifier.known import comparison_of
-from privacygauge.classifier.pool import LogitPool, Pool
-from privacygauge.classifier.predictions import Predictions
+from privacygauge.classifier.predictions import LogitPool, Pool, Predictions
 from privacygauge.classifier.suite import prediction_attacks
 from privacygauge.classifier.whose import settle_units
 from privacygauge.core import checks, seeds
@@ -255,10 +256,10 @@ def audit_classifier(
     checks.kind(slices, "slices", "__iter__", "names of columns, or a mapping of names to columns")
     target = as_predictions(target, "target", unit=unit)
     shadow = None if shadow is None else as_predictions(shadow, "shadow")
-    caveats.require_other_rows(target, shadow)
+    require_other_rows(target, shadow)
     own_rows: tuple[str, ...] = ()
     if shadow is not None and shadow_features is None:
-        shadow, own_rows = caveats.without_own_rows(target, shadow)
+        shadow, own_rows = without_own_rows(target, shadow)
     if shadow is None and shadow_features is not None:
         raise InputError("shadow_features are given without a shadow: give both, or neither")
     x = records_of(target, features, "features")
@@ -272,7 +273,7 @@ def audit_classifier(
     if shadow is None and not comparison.compared.all():
         game = replace(game, compared=comparison.compared)
         rounds = game.deal(1, seeds.stream(seed, "deal"))
-    warnings = caveats.missing_classes(target, shadow, allow_missing_classes)
+    warnings = missing_classes(target, shadow, allow_missing_classes)
     reason = "orders records as confidence does unless logits are given"
     same = [Skipped("scaled-logit", reason)] if attacks is None and not target.logits else []
     return assemble(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from privacygauge.audits.classifier.verdict import UnknownSide
 from privacygauge.classifier.attacked import AttackFindings
-from privacygauge.classifier.candidates_judged import JudgedCandidates
+from privacygauge.classifier.candidates import JudgedCandidates
 from privacygauge.evaluate.played import Attacks, GameDescription, Records
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Axes, Origin

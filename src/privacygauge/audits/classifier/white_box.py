@@ -16,11 +16,15 @@ from privacygauge.audits.classifier.predictions import (
     game_description,
 )
 from privacygauge.audits.running import Running
-from privacygauge.classifier import caveats
-from privacygauge.classifier.gradients import ShadowModule, white_box_side
+from privacygauge.classifier.attacked import missing_classes, require_other_rows
 from privacygauge.classifier.known import comparison_of
 from privacygauge.classifier.predictions import predictions
-from privacygauge.classifier.white_box import WhiteBoxGame, white_box_attacks
+from privacygauge.classifier.white_box import (
+    ShadowModule,
+    WhiteBoxGame,
+    white_box_attacks,
+    white_box_side,
+)
 from privacygauge.classifier.whose import settle_units
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
@@ -120,7 +124,7 @@ def audit_white_box(
     seen = owned.target
     game = WhiteBoxGame(replace(target, unit=seen.unit), own)
     known = None if own is None else own.predictions
-    caveats.require_other_rows(seen, known)
+    require_other_rows(seen, known)
     engine = {"model": type(model).__name__, "gradients": signals.engine}
     outside = game_description(seen, known, drawn)
     game_in_words = replace(
@@ -143,7 +147,7 @@ def audit_white_box(
         has_shadow=own is not None,
         features=np.asarray(x),
         warnings=[
-            *caveats.missing_classes(seen, known, allow_missing_classes),
+            *missing_classes(seen, known, allow_missing_classes),
             *owned.warnings,
             *unused,
         ],

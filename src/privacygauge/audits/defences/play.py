@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -12,28 +11,28 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.classifier.verdict import of_classes
-from privacygauge.audits.defences.plots import plot_trade_off
-from privacygauge.audits.defences.result import DefenceResult
 from privacygauge.audits.defences.says import report
+from privacygauge.audits.defences.sections import plot_trade_off
+from privacygauge.audits.defences.verdict import DefenceResult
 from privacygauge.audits.running import Running
-from privacygauge.classifier.caveats import beside_shadow
+from privacygauge.classifier.attacked import beside_shadow
 from privacygauge.classifier.defences import judging
 from privacygauge.classifier.defences.defence import Defence
-from privacygauge.classifier.defences.defended import as_defence, require_different_defences
-from privacygauge.classifier.defences.games import training_attacks
+from privacygauge.classifier.defences.judging import training_attacks
 from privacygauge.classifier.defences.played import (
     PlayedDefences,
+    as_defence,
     asked_of,
     at_training,
     behind_one,
     on_answers,
+    require_different_defences,
     require_same_records,
 )
-from privacygauge.classifier.defences.trained import train_each_way
 from privacygauge.classifier.defences.training import TrainingDefence
 from privacygauge.classifier.defences.trainings import Before
 from privacygauge.classifier.files import PredictionsLike, as_predictions
-from privacygauge.classifier.shadows import Progress
+from privacygauge.classifier.shadows import Execution, Progress
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.classifier.trial import prepare_records
 from privacygauge.classifier.whose import settle_units, twice
@@ -278,18 +277,18 @@ def audit_training_defences(
     records = prepare_records(model, x, y)
     suite = training_attacks(logits=records.trainer.logits) if attacks is None else attacks
     owner = owners(unit, ids, len(records.y))
-    train = partial(
-        train_each_way,
-        run=run,
-        invocation=invocation,
-        n_jobs=n_jobs,
-        progress=progress,
-        before=before,
-    )
+    execution = Execution(run=run, invocation=invocation, n_jobs=n_jobs, progress=progress)
     asked = judging.DefenceOptions(tuple(suite), estimator, seed, level)
     asked_for = [as_defence(one, delta) for one in defences]
     played = at_training(
-        records, asked_for, n_shadows=n_shadows, train=train, asked=asked, ids=ids, owner=owner
+        records,
+        asked_for,
+        n_shadows=n_shadows,
+        asked=asked,
+        ids=ids,
+        owner=owner,
+        execution=execution,
+        before=before,
     )
     of_units = twice(records.x, records.y) if owner is None else []
     return _audit(played, _TRAINED, of_units, running)

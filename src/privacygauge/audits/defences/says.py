@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.defences.plots import mark_undone
-from privacygauge.audits.defences.result import DefenceResult
-from privacygauge.audits.defences.sections import claim, early_stopping_result, right, sections
-from privacygauge.audits.defences.verdict import adversary, verdict
+from privacygauge.audits.defences.sections import (
+    claim,
+    early_stopping_result,
+    mark_undone,
+    right,
+    sections,
+)
+from privacygauge.audits.defences.verdict import DefenceResult, adversary, verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.best_attack import BestAttack
 from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence
@@ -323,6 +327,18 @@ def data(f: DefenceResult) -> dict[str, Json]:
     """
     at_training = bool(f.n_shadows)
     curve: list[Json] = [_epoch(point) for point in f.curve]
+    defences: list[Json] = []
+    for c in f.compared:
+        known: dict[str, Json] = {}
+        if at_training:
+            known["at_training"] = bool(c.at_training)
+            known["early_stopping"] = None
+            if isinstance(c.stopped, AfterEpoch):
+                known["early_stopping"] = _epoch(c.stopped)
+            if isinstance(c.stopped, Skipped):
+                known["no_early_stopping"] = c.stopped.reason
+            known["claim"] = claim_dict(c.claim)
+        defences.append({**known, **_defence(c)})
     return {
         **pick_values(f, "n_in", "n_out", "fitted"),
         "best": f.best.title,
@@ -332,9 +348,7 @@ def data(f: DefenceResult) -> dict[str, Json]:
             "mean_risk": estimate_dict(f.risk.mean),
         },
         **({"n_shadows": f.n_shadows, "curve": curve} if at_training else {}),
-        "defences": [
-            {**(_at_training(c) if at_training else {}), **_defence(c)} for c in f.compared
-        ],
+        "defences": defences,
     }
 
 
@@ -342,15 +356,6 @@ def _epoch(point: AfterEpoch) -> dict[str, Json]:
     return {
         **pick_values(point, "epoch", "train_accuracy", model_accuracy="accuracy"),
         **_best_attack_json(point.best),
-    }
-
-
-def _at_training(c: ComparedDefence) -> dict[str, Json]:
-    return {
-        "at_training": bool(c.at_training),
-        "early_stopping": _epoch(c.stopped) if isinstance(c.stopped, AfterEpoch) else None,
-        **({"no_early_stopping": c.stopped.reason} if isinstance(c.stopped, Skipped) else {}),
-        "claim": claim_dict(c.claim),
     }
 
 

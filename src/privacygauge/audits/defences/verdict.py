@@ -1,19 +1,41 @@
-"""The verdict on defences, in words for somebody who has to choose one."""
+"""Result of a comparison of defences, and the verdict for somebody who has to choose one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from privacygauge.audits.classifier.verdict import doubtful
-from privacygauge.audits.defences.result import DefenceResult
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.best_attack import BestAttack
-from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence
+from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence, ComparedDefences
 from privacygauge.report import direction
 from privacygauge.report.defended import promise_text
+from privacygauge.report.document import DataFrame, frame
 from privacygauge.report.grades import GRADES, NONE, UNTOLD, accuracy_gauge, grade_of, ranked_pairs
 from privacygauge.report.numbers import decimal, decimal_estimate, percent, plain, rate
-from privacygauge.report.values import Grade, Verdict
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Grade, Origin, Verdict
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class DefenceResult(ComparedDefences, Reported):
+    """Findings of an audit of defences, with its report, tables and plots.
+
+    ``to_frame`` has one row per defence, attack and adversary.
+    """
+
+    origin: Origin
+    """Origin of the findings: command, seed, level and inputs."""
+    fitted: str
+    """Records on which defences were fitted, in words."""
+    doubts: tuple[str, ...] = ()
+    """Reasons to doubt the predictions: with any of them, no absence of a leak is claimed."""
+
+    def to_frame(self) -> DataFrame:
+        """Return one row per defence, attack and adversary, each interval by itself."""
+        return frame(self.lines())
+
 
 _WORTH = {
     "less": "significantly more than the defence does",

@@ -7,7 +7,13 @@ from functools import partial
 
 from privacygauge.audits.asking import amounts, asks, option, shares
 from privacygauge.audits.training import TRAINING, LabelledRecords, data_option, model_option
-from privacygauge.classifier.dtp.names import HAVE, MODELS, ON_CATEGORIES, ON_NUMBERS, ORDERS
+from privacygauge.classifier.names import (
+    DTP_MODELS,
+    MODEL_SETTINGS,
+    ON_CATEGORIES,
+    ON_NUMBERS,
+    REMOVAL_ORDERS,
+)
 from privacygauge.errors import InputError
 
 METRICS = (*amounts("pdtp", "mean", "dtp", "dtp-upper"), *shares("share"))
@@ -43,7 +49,7 @@ class DtpRequest(LabelledRecords):
         "gradient-boosting, network, network-large or a callable of your own (trained again "
         "without each record).",
         default="naive-bayes",
-        offers=MODELS,
+        offers=DTP_MODELS,
     )
     continuous: tuple[str, ...] = asks(
         "A,B",
@@ -51,15 +57,17 @@ class DtpRequest(LabelledRecords):
         panel=TRAINING,
     )
     alpha: float = _setting_option(
-        "A", "Laplace smoothing of models on categories; 0 for none.", default=HAVE["alpha"][0]
+        "A",
+        "Laplace smoothing of models on categories; 0 for none.",
+        default=MODEL_SETTINGS["alpha"][0],
     )
     l2: float = _setting_option(
         "L",
         "Weight of the squared coefficients of logistic and least-squares.",
-        default=HAVE["l2"][0],
+        default=MODEL_SETTINGS["l2"][0],
     )
     neighbours: int = _setting_option(
-        "K", "Number of neighbours of nearest.", default=int(HAVE["neighbours"][0])
+        "K", "Number of neighbours of nearest.", default=int(MODEL_SETTINGS["neighbours"][0])
     )
     bin_width: float = option(
         "--bin", "W", "Width of the bins of published probabilities; 0 for none.", default=0.01
@@ -90,7 +98,7 @@ class DtpRequest(LabelledRecords):
         "NAME",
         "Order of removal: recomputed (the riskiest of those left) or initial.",
         default="recomputed",
-        offers=ORDERS,
+        offers=REMOVAL_ORDERS,
     )
     vary: int = _further_option(
         "N",
@@ -106,12 +114,12 @@ class DtpRequest(LabelledRecords):
 
     def check(self, jobs: int) -> None:
         """Refuse names that are not models, and settings that the model does not have."""
-        if self.model not in MODELS and ":" not in self.model:
+        if self.model not in DTP_MODELS and ":" not in self.model:
             raise InputError(
-                f"--model must be one of {', '.join(MODELS)}, or FILE.py:NAME or MODULE:NAME of "
-                f"your own, got {self.model!r}"
+                f"--model must be one of {', '.join(DTP_MODELS)}, or FILE.py:NAME or MODULE:NAME "
+                f"of your own, got {self.model!r}"
             )
-        for name, (default, models) in HAVE.items():
+        for name, (default, models) in MODEL_SETTINGS.items():
             if self.model not in models and getattr(self, name) != default:
                 raise InputError(
                     f"--{name} goes with {', '.join(models)}; {self.model} does not have it"

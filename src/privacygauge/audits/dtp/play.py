@@ -11,15 +11,13 @@ from typing import Any, cast
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.dtp.options import NAME, DtpRequest
-from privacygauge.audits.dtp.result import DtpResult
 from privacygauge.audits.dtp.says import report
 from privacygauge.audits.dtp.sections import plot_pdtp
+from privacygauge.audits.dtp.verdict import DtpResult
 from privacygauge.audits.running import Running
 from privacygauge.audits.training import load_labelled_records
 from privacygauge.audits.work import Work
 from privacygauge.classifier import estimators
-from privacygauge.classifier.binning import BIN
-from privacygauge.classifier.cost import bill_without_each
 from privacygauge.classifier.dtp.findings import (
     DtpOptions,
     checked_records,
@@ -28,22 +26,22 @@ from privacygauge.classifier.dtp.findings import (
     units_note,
 )
 from privacygauge.classifier.dtp.learner import Learner, LearnerTrainer
-from privacygauge.classifier.dtp.measure import TrainingSet
+from privacygauge.classifier.dtp.measure import Order, TrainingSet
 from privacygauge.classifier.dtp.named import (
     learner_on_categories,
     learner_on_numbers,
     many_categories,
 )
-from privacygauge.classifier.dtp.names import ON_CATEGORIES
-from privacygauge.classifier.dtp.removal import Order
 from privacygauge.classifier.forms import NUMBERS, on_records_made_up, standardise_columns
 from privacygauge.classifier.held import Held
-from privacygauge.classifier.named import NETWORKS
+from privacygauge.classifier.named import NETWORKS, trainer_named
+from privacygauge.classifier.names import ON_CATEGORIES
 from privacygauge.classifier.networks import Networks
-from privacygauge.classifier.recorded import trainer_named
+from privacygauge.classifier.resolution import BIN
 from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.tables import CategoricalTable, Records, load_categories
 from privacygauge.classifier.trainer import Trainer
+from privacygauge.classifier.trial import bill_without_each
 from privacygauge.core.checks import Ints
 from privacygauge.core.units import owners
 from privacygauge.report.values import Axes, Report

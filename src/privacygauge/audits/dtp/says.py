@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from privacygauge.audits.dtp import sections
-from privacygauge.audits.dtp.result import DtpResult
 from privacygauge.audits.dtp.verdict import (
     FACTOR,
     MOST,
+    DtpResult,
     between,
     factor,
     measured_records_text,
@@ -19,7 +19,7 @@ from privacygauge.audits.dtp.verdict import (
     removal_frame,
     verdict,
 )
-from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
+from privacygauge.classifier.dtp.measure import LIMIT, RemovalPath
 from privacygauge.report.document import estimate_dict, finite, names_of, pick_values
 from privacygauge.report.numbers import (
     Shown,
@@ -77,8 +77,23 @@ def _measures(f: DtpResult) -> Iterator[Measure]:
     high = float(f.dtp.high.max())
     guessing = f"0 where no record changes anything; the limit is 1, a factor of {FACTOR}"
     label = "Largest log ratio over all queries (DTP)"
-    shown = Shown(between(low, high))
-    yield Measure("dtp", label, low, shown, *_over_all(f), guessing)
+    precision = "exact"
+    told = "The largest change that any query shows."
+    if f.reach.unknown:
+        precision = "no upper bound is known"
+        told = "The largest change that some query shows."
+    elif f.reach.bounded:
+        precision = "certified bounds"
+        told = "Some query shows the first number; none shows more than the second."
+    yield Measure(
+        name="dtp",
+        label=label,
+        found=low,
+        shown=Shown(between(low, high)),
+        note=precision,
+        text=told,
+        guessing=guessing,
+    )
     upper = Shown(nats(high))
     yield Measure("dtp-upper", "Log ratio that no query exceeds", high, upper, card=False)
     told = f"The riskiest record changes a probability by a factor of {factor(f.highest)}, at its "
@@ -139,17 +154,6 @@ def _count_measure(name: str, label: str, n: int, note: str, text: str) -> Measu
         text=text,
         gate=False,
     )
-
-
-def _over_all(f: DtpResult) -> tuple[str, str]:
-    """Return the precision of DTP in a few words, and the meaning of the number."""
-    found = f.reach
-    if found.unknown:
-        return "no upper bound is known", "The largest change that some query shows."
-    both = "Some query shows the first number; none shows more than the second."
-    if found.bounded:
-        return "certified bounds", both
-    return "exact", "The largest change that any query shows."
 
 
 def _of_removal(path: RemovalPath) -> Measure:

@@ -7,10 +7,10 @@ from functools import partial
 
 import numpy as np
 
-from privacygauge.audits.dtp.result import DtpResult
 from privacygauge.audits.dtp.verdict import (
     AT_LEAST,
     MOST,
+    DtpResult,
     between,
     class_of,
     factor,
@@ -21,7 +21,7 @@ from privacygauge.audits.dtp.verdict import (
     record_of,
 )
 from privacygauge.classifier.dtp.findings import rank_by_pdtp
-from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
+from privacygauge.classifier.dtp.measure import LIMIT, RemovalPath
 from privacygauge.classifier.dtp.retrained import Variation
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate

@@ -1,16 +1,17 @@
-"""The verdict of the DTP-1 rule in words, and log ratios as a reader sees them."""
+"""Result of an audit of differential training privacy, and its verdict by the DTP-1 rule."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privacygauge.audits.dtp.result import DtpResult
+from privacygauge.classifier.dtp.findings import DtpFindings
+from privacygauge.classifier.dtp.measure import LIMIT, RemovalPath
 from privacygauge.classifier.dtp.ratios import cap
-from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
 from privacygauge.report.document import DataFrame, frame, names_of
 from privacygauge.report.numbers import (
     Shown,
@@ -22,10 +23,19 @@ from privacygauge.report.numbers import (
     several,
     shorten,
 )
-from privacygauge.report.values import Gauge, Grade, Severity, Verdict, gauge_limits
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Gauge, Grade, Origin, Severity, Verdict, gauge_limits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DtpResult(DtpFindings, Reported):
+    """Effect of each training record on the classifier, with its report, tables and plots."""
+
+    origin: Origin = field(kw_only=True)
+    """Origin of the findings: command, seed, level and inputs."""
 
 
 AT_LEAST = "\N{GREATER-THAN OR EQUAL TO}\N{NARROW NO-BREAK SPACE}"

@@ -85,7 +85,7 @@ def holdout_bounds(
     Notes
     -----
     Feldman, Frostig and Hardt (2019); see `privacygauge.holdout.bounds` and
-    `privacygauge.holdout.closed_form` for the formulas.
+    `privacygauge.holdout.bounds` for the formulas.
 
     Examples
     --------

@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.audits.privacy_claim.play import ClaimAudit, audit_privacy_claim
 from privacygauge.classifier.answers import code_of_users
-from privacygauge.classifier.estimators import n_required
-from privacygauge.classifier.rows import function_name
+from privacygauge.classifier.estimators import function_name, n_required
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.transcript import tied

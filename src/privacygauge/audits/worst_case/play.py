@@ -10,17 +10,23 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.running import Running
-from privacygauge.audits.worst_case.result import WorstCaseResult
 from privacygauge.audits.worst_case.says import report
-from privacygauge.classifier.compared_trainings import ComparedTrainings, trained_and_judged
+from privacygauge.audits.worst_case.verdict import WorstCaseResult
 from privacygauge.classifier.defences.training import TrainingDefence
 from privacygauge.classifier.defences.trainings import Before
 from privacygauge.classifier.estimators import as_trainer, require_records
 from privacygauge.classifier.mislabelled import WrongLabel
-from privacygauge.classifier.shadows import Progress
+from privacygauge.classifier.shadows import Execution, Progress
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.classifier.whose import twice
-from privacygauge.classifier.worst_case import ATTACKS, FPRS, Design
+from privacygauge.classifier.worst_case import (
+    ATTACKS,
+    FPRS,
+    ComparedTrainings,
+    Design,
+    defences_of,
+    trained_and_judged,
+)
 from privacygauge.core import checks
 from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
@@ -168,18 +174,23 @@ def compare_trainings(
     features, labels = require_records(x, y)
     trainer = as_trainer(model)
     owner = owners(unit, None, len(labels))
-    how = {name: getattr(running, name) for name in ("run", "invocation", "n_jobs", "progress")}
+    # DP-SGD that names no delta gets one over the number of records.
+    asked_for = defences_of(defences, 1 / max(len(labels), 2) if delta is None else delta)
     found, failed = trained_and_judged(
         trainer,
         features,
         y=labels,
-        defences=defences,
+        defences=asked_for,
         design=design,
+        asked=design.asked(len(asked_for), running.seed, running.level),
         owner=owner,
-        delta=delta,
-        seed=running.seed,
-        level=running.level,
-        how={"before": before, **how},
+        execution=Execution(
+            run=running.run,
+            invocation=running.invocation,
+            n_jobs=running.n_jobs,
+            progress=running.progress,
+        ),
+        before=before,
     )
     of_units = twice(features, labels) if owner is None else ()
     origin = running.origin(

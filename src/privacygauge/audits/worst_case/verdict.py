@@ -1,15 +1,17 @@
-"""The verdict on trainings by their worst-case records, for somebody who has to choose one."""
+"""Result of a comparison by worst-case records, and the verdict for somebody who has to choose."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-from privacygauge.audits.worst_case.result import WorstCaseResult
-from privacygauge.evaluate.rate_at_fpr import FEW, TIMES, RateAtFpr
+from privacygauge.classifier.worst_case import ComparedTrainings
+from privacygauge.evaluate.rate_at_fpr import FEW, TIMES
 from privacygauge.evaluate.roc import supported_accuracy
 from privacygauge.evaluate.worst_case import NO_DEFENCE, AttackedTraining, TargetRisk
 from privacygauge.report import direction, grades
 from privacygauge.report.defended import and_list, promise_text
+from privacygauge.report.document import DataFrame, frame
 from privacygauge.report.grades import (
     GRADES,
     NONE,
@@ -20,7 +22,26 @@ from privacygauge.report.grades import (
     ranked_pairs,
 )
 from privacygauge.report.numbers import count, percent, plain, rate, tpr_estimate
-from privacygauge.report.values import Grade, Verdict
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Grade, Origin, Verdict
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WorstCaseResult(ComparedTrainings, Reported):
+    """Trainings with the same canaries and the same coins, side by side.
+
+    ``to_frame`` has one line for every training, group of targets, attack and false-positive rate.
+    """
+
+    origin: Origin = field(kw_only=True)
+    """Origin of the findings; its level is that of every interval, and of the corrected ones
+    jointly.
+    """
+
+    def to_frame(self) -> DataFrame:
+        """Return one row per training, group of targets, attack and rate."""
+        return frame(self.lines())
+
 
 _NAMED = 3
 """Largest number of named pairs that change places."""
@@ -98,19 +119,17 @@ def ranking_decides(group: TargetRisk) -> bool:
 
 def _grade_of_rates(group: TargetRisk) -> Grade:
     rates = [group.highest(known.fpr)[1] for known in group.attacks[0].rates]
-    told = [found for found in rates if found.resolved] or rates
-    return max(map(_grade_at, told), key=GRADES.index)
+    grades = []
+    for found in [r for r in rates if r.resolved] or rates:
+        low = found.estimate.low
+        grade = grade_of((1 + low - found.fpr) / 2)
+        exposed = found.resolved and found.fpr in FEW and low >= TIMES * found.fpr
+        grades.append(next_graver(grade) if exposed else grade)
+    return max(grades, key=GRADES.index)
 
 
 def _grade_of_ranking(group: TargetRisk) -> Grade:
     return grade_of(supported_accuracy(group.highest_auc).low)
-
-
-def _grade_at(found: RateAtFpr) -> Grade:
-    low = found.estimate.low
-    base = grade_of((1 + low - found.fpr) / 2)
-    exposed = found.resolved and found.fpr in FEW and low >= TIMES * found.fpr
-    return next_graver(base) if exposed else base
 
 
 def _headline(f: WorstCaseResult, grade: Grade) -> str:

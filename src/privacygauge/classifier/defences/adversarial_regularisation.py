@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privacygauge.classifier.defences.by_epoch import (
+from privacygauge.classifier.defences.early_stopping import (
     ByEpoch,
     batches_of_epoch,
     descend,
@@ -22,8 +22,7 @@ from privacygauge.classifier.defences.by_epoch import (
 from privacygauge.classifier.networks import Networks
 from privacygauge.classifier.networks.extra import seeded_torch
 from privacygauge.classifier.networks.layers import MLP
-from privacygauge.classifier.networks.optimiser import Optimiser, Rule
-from privacygauge.classifier.networks.task import Task
+from privacygauge.classifier.networks.task import Optimiser, Rule, Task
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.errors import InputError

@@ -1,29 +1,174 @@
-"""Early stopping: the undefended model at every epoch, the baseline for every defence."""
+"""Early stopping: the model after every epoch, and the undefended baseline of every defence."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from privacygauge.classifier.defences.by_epoch import (
-    ByEpoch,
-    batches_of_epoch,
-    descend,
-    trainable,
-)
 from privacygauge.classifier.networks import Networks
-from privacygauge.classifier.networks.optimiser import Optimiser
-from privacygauge.classifier.networks.task import Task
+from privacygauge.classifier.networks.extra import checked_device, one_torch_thread, seeded_torch
+from privacygauge.classifier.networks.task import BLOCK, Optimiser, Task, own_order
+from privacygauge.classifier.trainer import Cohort
 from privacygauge.core import checks
+from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
     import torch
+
+    from privacygauge.classifier.networks import Networks
+
+
+class ByEpoch(ABC):
+    """Trains networks one at a time with a loop of its own, and can show each epoch."""
+
+    networks: Networks
+
+    logits = True
+
+    @property
+    def device(self) -> str:
+        """Device that trains."""
+        return self.networks.device
+
+    def train(self, cohort: Cohort) -> NDArray[Any]:
+        """Return the logits after the last epoch, (m, a, k); NaN where training failed."""
+        return last_logits(self, cohort)
+
+    def task(self, cohort: Cohort) -> Task:
+        """Return the checked task of training these models."""
+        if self.networks.augment is not None:
+            raise InputError(
+                "augment must be None for a training that is seen after every epoch or defended: "
+                "these do not alter records"
+            )
+        if self.networks.own_scale:
+            raise InputError(
+                "own_scale must be False for a training that is seen after every epoch or "
+                "defended: give features that are scaled"
+            )
+        return self.networks.task(cohort)
+
+    @abstractmethod
+    def modules(self, task: Task, model: int) -> Iterator[torch.nn.Module]:
+        """Yield a model after each epoch: one module, trained further every time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectories:
+    """Predictions of models after several epochs of the same training."""
+
+    epochs: Ints
+    """(e,) Recorded epochs, ascending, each at least 1."""
+    logits: NDArray[Any]
+    """(m, e, a, k) Logits; NaN where a model's training had failed by then."""
+
+    def at(self, epoch: int) -> NDArray[Any]:
+        """Return the logits of all models after a recorded epoch, (m, a, k)."""
+        place = np.flatnonzero(self.epochs == epoch)
+        if not len(place):
+            raise InputError(
+                f"epoch must be one that was recorded ({checks.short_list(self.epochs.tolist())}), "
+                f"got {epoch}"
+            )
+        found: NDArray[Any] = self.logits[:, int(place[0])]
+        return found
+
+
+def trajectories(
+    trainer: ByEpoch, cohort: Cohort, recorded: Sequence[int] | None = None
+) -> Trajectories:
+    """Return the predictions of every model after each recorded epoch, from one training.
+
+    `recorded` are ascending epochs in 1..epochs; by default all. After epoch e a model equals the
+    one that a training of e epochs would give.
+
+    Raises
+    ------
+    InputError
+        If the cohort cannot be trained on, or `recorded` breaks its rule.
+    """
+    with one_torch_thread(checked_device(trainer.device)):
+        task = trainer.task(cohort)
+        epochs = _epochs_to_record(recorded, task.epochs)
+        found = [_trajectory(trainer, task, model, epochs) for model in range(len(cohort))]
+    return Trajectories(epochs, np.stack(found))
+
+
+def last_logits(trainer: ByEpoch, cohort: Cohort) -> NDArray[Any]:
+    """Return the logits of every model after its last epoch, (m, a, k)."""
+    with one_torch_thread(checked_device(trainer.device)):
+        task = trainer.task(cohort)
+        last = np.array([task.epochs])
+        return np.stack([_trajectory(trainer, task, i, last)[0] for i in range(len(cohort))])
+
+
+def batches_of_epoch(task: Task, model: int, epoch: int) -> Iterator[torch.Tensor]:
+    """Yield the rows of a model's batches in one epoch, in the order of `Networks`."""
+    import torch
+
+    order = torch.from_numpy(own_order(task.inside[model], task.seeds[model], epoch))
+    yield from torch.split(order.to(task.x.device), task.batch_size)
+
+
+def trainable(module: torch.nn.Module) -> list[torch.Tensor]:
+    """Return the weights that training changes."""
+    return [weight for weight in module.parameters() if weight.requires_grad]
+
+
+def descend(optimiser: Optimiser, loss: torch.Tensor, weights: Sequence[torch.Tensor]) -> None:
+    """Take one step of the optimiser down the gradient of the loss."""
+    import torch
+
+    gradients = torch.autograd.grad(loss, weights, allow_unused=True)
+    with torch.no_grad():
+        optimiser.step(gradients)
+
+
+def _trajectory(trainer: ByEpoch, task: Task, model: int, epochs: Ints) -> NDArray[Any]:
+    """Return one model's logits after the epochs, (e, a, k)."""
+    import torch
+
+    kept = set(epochs.tolist())
+    last = int(epochs[-1])
+    found = []
+    # The seed is for randomness in training, such as dropout.
+    with seeded_torch(task.seeds[model], task.x.device), torch.enable_grad():
+        for epoch, module in enumerate(trainer.modules(task, model), start=1):
+            if epoch in kept:
+                found.append(_answers(module, task))
+            if epoch == last:
+                break
+    return np.stack(found)
+
+
+def _answers(module: torch.nn.Module, task: Task) -> NDArray[Any]:
+    import torch
+
+    module.eval()
+    with torch.no_grad():
+        parts = [module(task.x[rows]) for rows in torch.split(task.asked, BLOCK)]
+        logits: NDArray[Any] = torch.cat(parts).cpu().numpy()
+        finite = all(bool(weight.isfinite().all()) for weight in module.parameters())
+    return logits if finite and np.isfinite(logits).all() else np.full_like(logits, np.nan)
+
+
+def _epochs_to_record(recorded: Sequence[int] | None, epochs: int) -> Ints:
+    if recorded is None:
+        return np.arange(1, epochs + 1)
+    asked = checks.integers(np.asarray(recorded), "recorded")
+    if not len(asked) or asked[0] < 1 or asked[-1] > epochs or np.any(np.diff(asked) <= 0):
+        raise InputError(
+            f"recorded must hold ascending epochs in 1..{epochs}, got "
+            f"{checks.short_list(asked.tolist())}"
+        )
+    return asked
 
 
 @dataclass(frozen=True)

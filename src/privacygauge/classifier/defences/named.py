@@ -6,16 +6,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from privacygauge.classifier.defences.defence import Defence
-from privacygauge.classifier.defences.memguard import MemGuard
-from privacygauge.classifier.defences.output_perturbation import OutputPerturbation
-from privacygauge.classifier.defences.perturbations import (
+from privacygauge.classifier.defences.defence import (
     Binning,
+    Defence,
     LabelOnly,
     Rounding,
     Temperature,
     TopK,
 )
+from privacygauge.classifier.defences.memguard import MemGuard
 from privacygauge.classifier.defences.soft_labels import (
     Distillation,
     Hamp,
@@ -28,6 +27,7 @@ from privacygauge.classifier.defences.training import (
     AgainstAttacker,
     ByOpacus,
     HiddenDropout,
+    OutputPerturbation,
     Private,
     StopAfter,
     TrainingDefence,

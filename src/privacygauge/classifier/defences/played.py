@@ -1,4 +1,4 @@
-"""The games of all defences, played and set side by side: on answers, or at training."""
+"""The games of all defences: models trained for each, games played, results side by side."""
 
 from __future__ import annotations
 
@@ -8,29 +8,44 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.classifier import caveats
+from privacygauge.classifier.attacked import require_other_rows, require_varied_answers
 from privacygauge.classifier.defences import judging
 from privacygauge.classifier.defences.defence import Defence
-from privacygauge.classifier.defences.defended import (
-    DefendedModels,
-    models_behind,
-    require_different_defences,
-    trainings_by_defence,
-    undefended_of,
-)
+from privacygauge.classifier.defences.dp_sgd import PrivateTraining
 from privacygauge.classifier.defences.early_stopping import first_epoch
-from privacygauge.classifier.defences.games import (
+from privacygauge.classifier.defences.judging import (
     DefenceGames,
+    behind,
     defence_attacks,
     defence_games,
     training_games,
 )
-from privacygauge.classifier.defences.trained import TrainedAlike, TrainedWithout
-from privacygauge.classifier.defences.training import StopAfter, TrainingDefence
+from privacygauge.classifier.defences.named import any_defence_named
+from privacygauge.classifier.defences.soft_labels import Distillation
+from privacygauge.classifier.defences.training import (
+    AgainstAttacker,
+    NoisyLogistic,
+    OtherTraining,
+    Private,
+    StopAfter,
+    TrainingDefence,
+    UndefendedTraining,
+)
+from privacygauge.classifier.defences.trainings import (
+    Before,
+    TrainedAlike,
+    TrainedWithout,
+    Trainings,
+    judged_cohort,
+    recorded_epochs,
+    train_each_way,
+)
 from privacygauge.classifier.game import PredictionGame
+from privacygauge.classifier.networks import Networks
 from privacygauge.classifier.pool_game import PoolGame
 from privacygauge.classifier.predictions import Predictions
-from privacygauge.classifier.shadows import failed_shadows_warning
+from privacygauge.classifier.shadows import Execution, failed_shadows_warning
+from privacygauge.classifier.trainer import Trainer
 from privacygauge.classifier.trial import TrainingSetup
 from privacygauge.core import seeds
 from privacygauge.core.attacks.posterior import Estimator
@@ -39,6 +54,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
 from privacygauge.errors import InputError
 from privacygauge.evaluate.best_attack import best_attack
+from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.evaluate.compared_defences import (
     AfterEpoch,
     ComparedDefence,
@@ -47,6 +63,118 @@ from privacygauge.evaluate.compared_defences import (
     n_together,
 )
 from privacygauge.evaluate.defences import JudgedDefence
+
+_SHARE = 5
+"""One record in this many is a reference record, of adversarial regularisation or distillation."""
+
+
+@dataclass(frozen=True, eq=False)
+class DefendedModels:
+    """A defence, and the models behind it."""
+
+    defence: Defence | TrainingDefence
+    models: TrainedAlike
+    claim: PrivacyClaim | None = None
+
+
+def as_defence(
+    given: TrainingDefence | Defence | Trainer | str, delta: float | None
+) -> TrainingDefence | Defence:
+    """Return the defence of this name, or one for a trainer of the user's own."""
+    if isinstance(given, str):
+        return any_defence_named(given, delta)
+    if isinstance(given, Trainer):
+        return OtherTraining(given, given.name)
+    return given
+
+
+def undefended_of(
+    trainer: Trainer, n: int, defences: Sequence[TrainingDefence | Defence], seed: int
+) -> tuple[UndefendedTraining, Ints]:
+    """Return the undefended training, and the rows that are judged."""
+    if n < 2 * _SHARE:
+        raise InputError(f"x must have at least {2 * _SHARE} records, got {n}")
+    order = seeds.stream(seed, "reference").permutation(n)
+    needed = any(isinstance(defence, AgainstAttacker | Distillation) for defence in defences)
+    kept = n // _SHARE if needed else 0
+    references = np.sort(order[:kept])
+    rows = np.sort(order[kept:])
+    return UndefendedTraining(trainer, len(rows), tuple(references.tolist())), rows
+
+
+def trainings_by_defence(
+    of: UndefendedTraining, defences: Sequence[TrainingDefence | Defence]
+) -> tuple[Trainings, Mapping[int, int]]:
+    """Return the trainings to run, and the index of the training of each defence by number."""
+    at_training = {i: x for i, x in enumerate(defences) if isinstance(x, TrainingDefence)}
+    trainers = {i: defence.trainer(of) for i, defence in at_training.items()}
+    # Epochs of the undefended training are recorded anyway.
+    stops = {i: x.epoch for i, x in at_training.items() if isinstance(x, StopAfter)}
+    alone = {i: trainer for i, trainer in trainers.items() if i not in stops}
+    networks = of.trainer
+    epochs = (
+        recorded_epochs(networks.epochs, tuple(stops.values()))
+        if isinstance(networks, Networks)
+        else (1,)
+    )
+    places = {number: place for place, number in enumerate(alone)}
+    return Trainings(of.trainer, epochs, tuple(alone.values())), places
+
+
+def models_behind(
+    defences: Sequence[TrainingDefence | Defence],
+    places: Mapping[int, int],
+    trainings: Trainings,
+    of: UndefendedTraining,
+    without: TrainedWithout,
+    ways: Sequence[TrainedAlike | Skipped],
+    seed: int,
+) -> tuple[list[DefendedModels], list[Skipped]]:
+    """Return the models behind each defence, and the defences whose training failed."""
+    found = []
+    failed = []
+    for number, defence in enumerate(defences):
+        claim = None
+        models = without.last
+        if isinstance(defence, StopAfter):
+            # Early stopping needs no training: the undefended one recorded this epoch.
+            stopped = without.after(defence.epoch)
+        elif isinstance(defence, TrainingDefence):
+            stopped = ways[places[number]]
+            claim = claim_of(defence, trainings.defended[places[number]], of)
+        else:
+            stopped = behind(
+                defence, models, seeds.stream(seed, "defence", defence.name, defence.variant)
+            )
+        if isinstance(stopped, Skipped):
+            failed.append(Skipped(f"{defence.name} ({defence.variant})", stopped.reason))
+        else:
+            found.append(DefendedModels(defence, stopped, claim))
+    if not found:
+        raise InputError(f"no defence could be judged: {failed[0].name}: {failed[0].reason}")
+    return found, failed
+
+
+def claim_of(
+    defence: TrainingDefence, trainer: Trainer, of: UndefendedTraining
+) -> PrivacyClaim | None:
+    """Return the accountant's privacy claim for a training; None where it has no accountant."""
+    if isinstance(trainer, NoisyLogistic):
+        return PrivacyClaim(trainer.epsilon, trainer.delta, "the Gaussian mechanism")
+    if not isinstance(defence, Private) or not isinstance(trainer, PrivateTraining):
+        return None
+    delta = defence.at_delta(of)
+    return PrivacyClaim(trainer.epsilon(delta), delta, trainer.accountant(delta))
+
+
+def require_different_defences(defences: Sequence[TrainingDefence | Defence]) -> None:
+    """Raise if there is no defence, or two have the same name and variant."""
+    titles = [f"{defence.name} ({defence.variant})" for defence in defences]
+    if not titles:
+        raise InputError("at least one defence is needed, got none")
+    twice = next((title for title in titles if titles.count(title) > 1), None)
+    if twice is not None:
+        raise InputError(f"two defences are called {twice!r}: leave one of them out")
 
 
 def beside_stopping(
@@ -116,8 +244,8 @@ def asked_of(
     level: float,
 ) -> judging.DefenceOptions:
     """Return the options of every game on answers, all of them checked."""
-    caveats.require_other_rows(target, shadow)
-    caveats.require_varied_answers(target)
+    require_other_rows(target, shadow)
+    require_varied_answers(target)
     suite = defence_attacks(logits=target.logits) if attacks is None else attacks
     return judging.DefenceOptions(tuple(suite), estimator, seed, level)
 
@@ -173,18 +301,15 @@ def behind_one(
     return _side_by_side(undefended, [result], undone=[False], asked=asked, target=target)
 
 
-Train = Callable[..., tuple[TrainedWithout, tuple[TrainedAlike | Skipped, ...]]]
-"""`train_each_way` with its execution options."""
-
-
 def at_training(
     records: TrainingSetup,
     defences: Sequence[TrainingDefence | Defence],
     n_shadows: int,
-    train: Train,
     asked: judging.DefenceOptions,
     ids: ArrayLike | None,
     owner: Ints | None,
+    execution: Execution,
+    before: Before | None,
 ) -> PlayedDefences:
     """Return the risk that remains with each defence when models are trained with it.
 
@@ -195,15 +320,15 @@ def at_training(
     require_different_defences(defences)
     of, rows = undefended_of(trainer, len(records.y), defences, seed)
     trainings, places = trainings_by_defence(of, defences)
-    without, ways = train(
+    unit = None if owner is None else owner[rows]
+    without, ways = train_each_way(
         trainings,
-        records.x,
-        records.y,
-        rows,
-        n_shadows=n_shadows,
+        judged_cohort(records.x, records.y, rows, n_shadows=n_shadows, unit=unit, seed=seed),
+        execution,
         ids=None if ids is None else np.asarray(ids)[rows],
-        unit=None if owner is None else owner[rows],
+        unit=unit,
         seed=seed,
+        before=before,
     )
     defended, failed = models_behind(
         defences, places, trainings=trainings, of=of, without=without, ways=ways, seed=seed

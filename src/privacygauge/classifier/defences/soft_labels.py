@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import softmax
 
-from privacygauge.classifier.defences.by_epoch import (
+from privacygauge.classifier.defences.early_stopping import (
     ByEpoch,
     batches_of_epoch,
     descend,
@@ -22,8 +22,7 @@ from privacygauge.classifier.defences.by_epoch import (
 )
 from privacygauge.classifier.defences.training import UndefendedTraining
 from privacygauge.classifier.networks import Networks
-from privacygauge.classifier.networks.optimiser import Optimiser
-from privacygauge.classifier.networks.task import Task
+from privacygauge.classifier.networks.task import Optimiser, Task
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Floats, Ints

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from privacygauge.classifier.code import code_behind
-from privacygauge.classifier.defences.by_epoch import trajectories
-from privacygauge.classifier.defences.early_stopping import EarlyStopping
-from privacygauge.classifier.held import digest_of
+from privacygauge.classifier.defences.early_stopping import EarlyStopping, trajectories
+from privacygauge.classifier.held import Held, digest_of
 from privacygauge.classifier.networks import Networks
-from privacygauge.classifier.shadows import Progress
+from privacygauge.classifier.predictions import Pool, Predictions, predictions
+from privacygauge.classifier.shadows import (
+    NOT_KEPT,
+    Execution,
+    code_behind,
+    membership,
+    random_states,
+)
 from privacygauge.classifier.trainer import Cohort, Trainer, first_query
+from privacygauge.core.checks import Bools, Ints
+from privacygauge.core.estimate import Skipped
 from privacygauge.core.versions import versions
+from privacygauge.errors import InputError
 from privacygauge.runs.contents import Static
 from privacygauge.runs.execute import complete
 from privacygauge.runs.folder import kept_or_scratch
@@ -100,14 +107,11 @@ class _Work:
 def values_each_way(
     trainings: Trainings,
     cohort: Cohort,
+    execution: Execution = NOT_KEPT,
     *,
     seed: int,
-    run: str | Path | None = None,
     name: str = "defences",
     about: Mapping[str, Any] | None = None,
-    invocation: Mapping[str, Any] | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
     before: Before | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Return the predictions of every model of a cohort, trained in every way, by array name.
@@ -117,8 +121,14 @@ def values_each_way(
 
     Parameters
     ----------
-    trainings, cohort, seed, run, invocation, n_jobs, progress
-        As in `train_each_way`.
+    trainings : Trainings
+        The ways to train.
+    cohort : Cohort
+        The models, each trained in every way on the same records.
+    execution : Execution
+        Folder, processes and progress of the run.
+    seed : int
+        Seed of the cohort's draws, which the run keeps.
     name : str
         Name of the kind of run.
     about : mapping, optional
@@ -134,11 +144,16 @@ def values_each_way(
         "label": Static(("record",), cohort.y[cohort.asked]),
         "row": Static(("record",), cohort.asked),
     }
-    with kept_or_scratch(run) as folder:
-        opened = open_run(folder, plan, static, invocation=invocation)
+    with kept_or_scratch(execution.run) as folder:
+        opened = open_run(folder, plan, static, invocation=execution.invocation)
         if before is not None and not opened.n_done():
             before(trainings, cohort)
-        complete(opened, _Work(trainings, cohort), n_jobs=n_jobs, progress=progress)
+        complete(
+            opened,
+            _Work(trainings, cohort),
+            n_jobs=execution.n_jobs,
+            progress=execution.progress,
+        )
         end_of_sharing()
         return {array: np.asarray(opened.array(array)[:]) for array in plan.arrays}
 
@@ -176,3 +191,145 @@ def _dtype(trainer: Trainer) -> str:
         return "float64"
     networks = getattr(trainer, "networks", trainer)
     return str(getattr(networks, "dtype", "float32"))
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedAlike:
+    """One target and its shadow models, trained in the same way."""
+
+    target: Predictions
+    """Predictions of the target on the judged records."""
+    pool: Pool
+    """Predictions of the shadow models on the same records, without those that failed."""
+    failed: Ints
+    """Indices of the shadow models whose training failed."""
+
+    @property
+    def shadow_accuracy(self) -> float:
+        """Accuracy of shadow models on records that they were not trained on.
+
+        It does not depend on the target, so a choice that is based on it favours no attack.
+        """
+        right = self.pool.values.argmax(axis=2) == self.pool.labels
+        return float(right[~self.pool.inside].mean())
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedWithout:
+    """The undefended models, after each recorded epoch."""
+
+    epochs: Ints
+    """(e,) Recorded epochs, ascending; a single one if models are not trained in epochs."""
+    models: tuple[TrainedAlike | Skipped, ...]
+    """(e,) The models after each epoch; skipped where training had failed by then."""
+
+    @property
+    def last(self) -> TrainedAlike:
+        """The models after the last epoch, as released without a defence."""
+        last = self.models[-1]
+        if isinstance(last, Skipped):
+            raise InputError(f"without a defence {last.reason}")
+        return last
+
+    def after(self, epoch: int) -> TrainedAlike | Skipped:
+        """Return the models after a recorded epoch."""
+        return self.models[int(np.flatnonzero(self.epochs == epoch)[0])]
+
+
+def judged_cohort(
+    x: Held, y: Ints, judged: Ints, *, n_shadows: int, unit: Ints | None = None, seed: int = 0
+) -> Cohort:
+    """Return a target and shadow models to train, by fair coins for the judged records.
+
+    Parameters
+    ----------
+    x, y, n_shadows, seed
+        As in `train_shadows`.
+    judged : ndarray of int, shape (a,)
+        Rows that fair coins put into training sets; the others are in none.
+    unit : ndarray of int, shape (a,), optional
+        The person behind each judged record: one coin puts all records of a person in.
+    """
+    if n_shadows < 1:
+        raise InputError(f"n_shadows must be at least 1, got {n_shadows}")
+    inside = np.zeros((n_shadows + 1, len(y)), np.bool_)
+    inside[:, judged] = membership(n_shadows, len(judged), seed, unit=unit)
+    return Cohort(
+        x=x,
+        y=y,
+        inside=inside,
+        seeds=random_states(seed, len(inside)),
+        n_classes=int(y.max()) + 1,
+        asked=judged,
+    )
+
+
+def train_each_way(
+    trainings: Trainings,
+    cohort: Cohort,
+    execution: Execution = NOT_KEPT,
+    *,
+    ids: ArrayLike | None = None,
+    unit: Ints | None = None,
+    seed: int = 0,
+    before: Before | None = None,
+) -> tuple[TrainedWithout, tuple[TrainedAlike | Skipped, ...]]:
+    """Return the undefended models after every epoch, and the models of each defence.
+
+    A model has the same records, the same seed and so the same initial weights in every way.
+    Skipped with the reason if a defended target or all of its shadow models failed.
+
+    Parameters
+    ----------
+    cohort : Cohort
+        The target and its shadow models, of `judged_cohort`; progress counts these models, each
+        trained in every way.
+    ids : array_like, shape (a,), optional
+        Names of the judged records; default: their rows.
+    unit : ndarray of int, shape (a,), optional
+        The person behind each judged record.
+    trainings, execution, seed, before
+        As in `values_each_way`.
+    """
+    values = values_each_way(trainings, cohort, execution, seed=seed, before=before)
+    judged = cohort.asked
+    about = cohort.inside[:, judged], cohort.y[judged], judged if ids is None else ids, unit
+    epochs = tuple(
+        _trained_alike(values[UNDEFENDED][:, place], trainings.undefended.logits, *about)
+        for place in range(len(trainings.epochs))
+    )
+    defended = tuple(
+        _trained_alike(values[array_of(number)], trainer.logits, *about)
+        for number, trainer in enumerate(trainings.defended)
+    )
+    return TrainedWithout(np.array(trainings.epochs), epochs), defended
+
+
+def _trained_alike(
+    values: NDArray[Any],
+    logits: bool,
+    inside: Bools,
+    y: Ints,
+    ids: ArrayLike,
+    unit: Ints | None,
+) -> TrainedAlike | Skipped:
+    finite = np.isfinite(values).all(axis=(1, 2))
+    kept = 1 + np.flatnonzero(finite[1:])
+    if not finite[0] or not len(kept):
+        who = "all shadow models" if finite[0] else "the target"
+        return Skipped("training", f"training failed for {who}: predictions are not finite")
+    given: dict[str, Any] = {"logits" if logits else "probs": values[0]}
+    target = predictions(
+        labels=y, member=inside[0], ids=ids, unit=unit, name="target model", **given
+    )
+    pool = Pool(values[kept], logits, inside[kept], y)
+    return TrainedAlike(target, pool, np.flatnonzero(~finite[1:]))
+
+
+def recorded_epochs(epochs: int, further: Sequence[int] = ()) -> tuple[int, ...]:
+    """Return about 15 epochs in 1..epochs: the first ones all, later ones further apart.
+
+    The last one and the `further` ones are included.
+    """
+    spread = np.unique(np.geomspace(1, epochs, 20).round().astype(int))
+    return tuple(sorted({*spread.tolist(), *further, epochs}))

@@ -8,14 +8,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privacygauge.classifier.binning import n_bins
 from privacygauge.classifier.dtp.learner import DtpRange
-from privacygauge.classifier.dtp.measure import TrainingSet
-from privacygauge.classifier.dtp.recognised import RefitAgreement
-from privacygauge.classifier.dtp.removal import LIMIT, Order, RemovalPath, check_order
+from privacygauge.classifier.dtp.measure import LIMIT, Order, RemovalPath, TrainingSet, check_order
+from privacygauge.classifier.dtp.named import RefitAgreement
 from privacygauge.classifier.dtp.retrained import Variation
 from privacygauge.classifier.estimators import as_trainer, class_names
 from privacygauge.classifier.held import Held
+from privacygauge.classifier.resolution import n_bins
 from privacygauge.classifier.tables import CategoricalTable, Records
 from privacygauge.classifier.trial import records_for
 from privacygauge.classifier.whose import copies_warning

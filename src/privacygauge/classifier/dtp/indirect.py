@@ -49,7 +49,16 @@ def queries_within(x: Held, n_queries: int, rng: np.random.Generator) -> Held:
     each = -(-(n_queries - 1) // kinds)
     records = rng.choice(n, min(each, n), replace=False)
     blends = rng.integers(n, size=(each, len(columns)))
-    sources = [_nearest_to_zero(columns), np.tile(records[:, None], len(columns)), blends]
+    nearest_to_zero = []  # one row per column; row 0 for texts
+    for column in columns:
+        size = np.zeros(1) if column is None else np.abs(column)
+        known = np.where(np.isnan(size), np.inf, size) if size.dtype.kind == "f" else size
+        nearest_to_zero.append(int(np.argmin(known)))
+    sources = [
+        np.array([nearest_to_zero], np.int64),
+        np.tile(records[:, None], len(columns)),
+        blends,
+    ]
     if kinds == 3:
         first, second = rng.integers(n, size=(2, each))
         share = rng.random(each)
@@ -57,8 +66,11 @@ def queries_within(x: Held, n_queries: int, rng: np.random.Generator) -> Held:
     source = np.vstack(sources)
     values: dict[int, Floats] = {}
     for j, column in enumerate(columns):
-        if column is None or not _is_smooth(column):
+        if column is None or _is_whole(column):
             continue
+        known = column[np.isfinite(column)]
+        if 2 * len(np.unique(known)) <= len(known):
+            continue  # few distinct numbers may be codes
         values[j] = found = column[source[:, j]]
         found[0] = np.clip(0, np.nanmin(column), np.nanmax(column))
         found[-each:] = column[first] + share * (column[second] - column[first])
@@ -104,22 +116,6 @@ def _is_whole(column: _Column) -> bool:
         return True
     known = column[np.isfinite(column)]
     return bool((known == np.round(known)).all())
-
-
-def _is_smooth(column: NDArray[Any]) -> bool:
-    """Return whether a column holds numbers that mostly differ and are not all whole."""
-    known = column[np.isfinite(column)] if column.dtype.kind == "f" else column
-    return not _is_whole(column) and 2 * len(np.unique(known)) > len(known)
-
-
-def _nearest_to_zero(columns: list[_Column]) -> Ints:
-    """Return the row whose value is nearest to 0 in each column, (1, d); row 0 for texts."""
-    rows = []
-    for column in columns:
-        size = np.zeros(1) if column is None else np.abs(column)
-        known = np.where(np.isnan(size), np.inf, size) if size.dtype.kind == "f" else size
-        rows.append(int(np.argmin(known)))
-    return np.array([rows], np.int64)
 
 
 def _values_between(columns: list[_Column], first: Ints, second: Ints, share: Floats) -> Ints:

@@ -1,8 +1,8 @@
-"""Learners that can predict as if any one record had been left out."""
+"""Learners that can predict as if any one record had been left out, on scaled attributes too."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -199,3 +199,183 @@ class Bounded(Protocol):
         box : Box
             The domain of numeric attributes; the classifier knows that of categories.
         """
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """Centre and divisor of each attribute."""
+
+    centre: Floats
+    """(d,) Means of the attributes."""
+    spread: Floats
+    """(d,) Standard deviations; 1 for an attribute with a single value."""
+
+    @classmethod
+    def of(cls, x: Floats) -> Scale:
+        """Return the scale of records (n, d)."""
+        varies = np.ptp(x, axis=0) > 0
+        return cls(x.mean(axis=0), np.where(varies, x.std(axis=0), 1.0))
+
+    def applied(self, x: Floats) -> Floats:
+        """Return records (n, d), centred and scaled."""
+        return np.asarray((x - self.centre) / self.spread, np.float64)
+
+
+def squares_without(x: Floats, n: Floats, group: Ints, scale: Scale) -> Floats:
+    """Return the squared scales of the attributes over the other records, (r, d).
+
+    Parameters
+    ----------
+    x : ndarray of float, shape (m, d)
+        Distinct records, scaled by all of them.
+    n : ndarray of float, shape (m,)
+        Number of records that each one stands for.
+    group : ndarray of int, shape (r,)
+        Index of the distinct record of which one is left out.
+    scale : Scale
+        Scale of all records.
+
+    Returns
+    -------
+    ndarray of float, shape (r, d)
+        Variances in units of those of all records; an attribute with a single value among the
+        others keeps its original scale.
+    """
+    total = n.sum()
+    if total < 2:
+        return np.ones((len(group), x.shape[1]))
+    left = 1 - x[group] ** 2 / (total - 1)
+    found: Floats = total / (total - 1) * left
+    # If a record has nearly all of the variance, few digits of the others' remain.
+    for i, j in np.argwhere(left < _FEW_DIGITS):
+        others = n.copy()
+        others[group[i]] -= 1
+        column = x[:, j]
+        if np.ptp(column[others > 0]) > 0:
+            away = column - others @ column / others.sum()
+            found[i, j] = others @ away**2 / others.sum()
+        else:
+            found[i, j] = 1 / scale.spread[j] ** 2
+    return found
+
+
+_FEW_DIGITS = 1e-6
+"""A difference of two numbers near 1 below this is computed in another way."""
+
+
+@runtime_checkable
+class Rescaled(Protocol):
+    """A trained classifier that can leave a record out and rescale the attributes at once."""
+
+    def log_p_without_on(self, rows: Ints, squares: Floats) -> Floats:
+        """Return log probabilities of each record under the model trained without it, (r, k).
+
+        Every attribute is divided by the root of `squares` (r, d) as well.
+        """
+
+    def log_p_without_on_at(self, rows: Ints, squares: Floats, queries: Floats) -> Floats:
+        """Return log probabilities of queries (q, d) under each leave-one-out model, (r, q, k).
+
+        Every attribute is divided by the root of `squares` (r, d) as well.
+        """
+
+
+@dataclass(frozen=True)
+class Standardised:
+    """A learner on attributes with mean 0 and deviation 1 among its training records.
+
+    Without a record, the others have different means and deviations: an outlier that is left out
+    changes everyone's scale. So each record is left out by refitting, unless the classifier can
+    account for a change of scale, or is invariant to it.
+    """
+
+    learner: Learner
+    """Learner on the scaled attributes."""
+    is_invariant: bool = False
+    """Whether the learner's answers are the same on any scale of the attributes."""
+
+    @property
+    def name(self) -> str:
+        """Name of the kind of model, as reports print it."""
+        return self.learner.name
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the learner's own settings, and that attributes are scaled."""
+        return {**self.learner.describe(), "standardised": True}
+
+    def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedStandardised:
+        """Return the classifier trained on records (n, d) with classes (n,)."""
+        records, labels = training_set(x, y, n_classes)
+        scale = Scale.of(records)
+        inner = self.learner.fit(scale.applied(records), labels, n_classes=n_classes)
+        return FittedStandardised(
+            learner=self, x=records, y=labels, n_classes=n_classes, scale=scale, inner=inner
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class FittedStandardised:
+    """The learner's classifier on scaled attributes, with and without each of the records."""
+
+    learner: Standardised
+    """The learner and its settings."""
+    x: Floats
+    """(n, d) Records of the training set."""
+    y: Ints
+    """(n,) Classes of the records."""
+    n_classes: int
+    """Number of classes."""
+    scale: Scale
+    """Scale of all records."""
+    inner: Fitted
+    """The learner's classifier, trained on all scaled records."""
+
+    def log_p(self, queries: NDArray[Any]) -> Floats:
+        """Return the log probability of every class, (q, k), for queries (q, d)."""
+        return self.inner.log_p(self.scale.applied(np.asarray(queries, np.float64)))
+
+    def log_p_without(self, rows: Ints) -> Floats:
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
+        if self.learner.is_invariant:
+            return self.inner.log_p_without(rows)
+        if isinstance(self.inner, Rescaled):
+            return self.inner.log_p_without_on(rows, self._squares_without(rows))
+        found = np.full((len(rows), self.n_classes), np.nan)
+        for same, scale, rest in self._without(rows):
+            found[same] = rest.log_p(scale.applied(self.x[rows[same[:1]]]))
+        return found
+
+    def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
+        asked = np.asarray(queries, np.float64)
+        if self.learner.is_invariant:
+            return self.inner.log_p_without_at(rows, self.scale.applied(asked))
+        if isinstance(self.inner, Rescaled):
+            squares = self._squares_without(rows)
+            return self.inner.log_p_without_on_at(rows, squares, self.scale.applied(asked))
+        found = np.full((len(rows), len(asked), self.n_classes), np.nan)
+        for same, scale, rest in self._without(rows):
+            found[same] = rest.log_p(scale.applied(asked))
+        return found
+
+    def _squares_without(self, rows: Ints) -> Floats:
+        once = np.ones(len(self.x))
+        return squares_without(self.scale.applied(self.x), once, rows, self.scale)
+
+    def _without(self, rows: Ints) -> Iterator[tuple[Ints, Scale, Fitted]]:
+        """Yield places of equal records among the rows, and the model trained without one of them.
+
+        Nothing where no record is left.
+        """
+        rows = np.asarray(rows, np.int64)
+        if len(self.x) == 1:
+            return
+        known = np.column_stack([self.x[rows], self.y[rows]])
+        _, first, group = np.unique(known, axis=0, return_index=True, return_inverse=True)
+        for number, one in enumerate(rows[first]):
+            kept = np.arange(len(self.x)) != one
+            scale = Scale.of(self.x[kept])
+            rest = self.learner.learner.fit(
+                scale.applied(self.x[kept]), self.y[kept], n_classes=self.n_classes
+            )
+            yield np.flatnonzero(group.reshape(-1) == number), scale, rest

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, helmert
 from scipy.special import logsumexp, softmax
 
-from privacygauge.classifier.dtp.learner import Box, DtpRange, class_log_p
-from privacygauge.classifier.dtp.log_linear import log_linear_dtp
-from privacygauge.classifier.dtp.standardised import Scale, squares_without
+from privacygauge.classifier.dtp.learner import Box, DtpRange, Scale, class_log_p, squares_without
+from privacygauge.classifier.dtp.ratios import log_linear_dtp
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 
@@ -75,7 +74,8 @@ class Problem:
         _, first, group = np.unique(
             np.column_stack([x, labels]), axis=0, return_index=True, return_inverse=True
         )
-        group, n = group.reshape(-1), np.bincount(group.reshape(-1))
+        group = group.reshape(-1)
+        n = np.bincount(group)
         scale = Scale.of(x) if standardised else Scale(x.mean(axis=0), np.ones(d))
         rows = np.hstack([scale.applied(x[first]), np.ones((len(first), 1))])
         penalty = np.append(np.full(d, l2), 0.0)[:, None]

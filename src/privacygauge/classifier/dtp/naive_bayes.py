@@ -1,24 +1,34 @@
-"""Naive Bayes on categories and numbers, and bounds on the effect of leaving a record out."""
+"""Naive Bayes on categories, numbers or counts, and Bayes inference, without any one record."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.dtp.counts import CountedRecords
-from privacygauge.classifier.dtp.domain import (
+from privacygauge.classifier.dtp.counts import (
+    CountedRecords,
     dtp_of_two_classes,
     dtp_over_cells,
     dtp_over_cells_binned,
     is_small,
     n_cells,
 )
-from privacygauge.classifier.dtp.learner import Box, DtpRange
+from privacygauge.classifier.dtp.learner import (
+    Box,
+    DtpRange,
+    class_log_p,
+    log_priors,
+    log_priors_without,
+    logs,
+    matrix,
+    training_set,
+)
 from privacygauge.classifier.dtp.ratios import binned_bound, cap, log_ratio
 from privacygauge.classifier.dtp.stability import naive_bayes_bound
 from privacygauge.core.checks import Floats, Ints
@@ -280,3 +290,229 @@ class FittedNaiveBayes:
     def dtp(self, rows: Ints, width: float, box: Box) -> DtpRange:
         """Return the range of each record's DTP: exact over categories if that is feasible."""
         return dtp_range(self.counted, rows, width, box)
+
+
+@dataclass(frozen=True)
+class MultinomialNaiveBayes:
+    """Multinomial naive Bayes, for counts such as those of words.
+
+    ``p(x | y)`` is proportional to the product over attributes of ``p_jy ** x_j`` with ``p_jy =
+    (N_jy + alpha) / (N_y + d alpha)``, N_jy the sum of attribute j over the records of class y, and
+    N_y the sum of these. The classes have prior probabilities n_y / n.
+    """
+
+    alpha: float = 1.0
+    """Smoothing added to every sum, at least 0."""
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.alpha) and self.alpha >= 0):
+            raise InputError(f"alpha must be finite and at least 0, got {self.alpha}")
+
+    name = "multinomial naive Bayes"
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the smoothing, as JSON values."""
+        return {"alpha": self.alpha}
+
+    def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedMultinomial:
+        """Return the classifier trained on counts (n, d), at least 0, with classes (n,)."""
+        records, labels = training_set(x, y, n_classes)
+        return FittedMultinomial(_counts(records, "x"), labels, n_classes, self.alpha)
+
+
+def _counts(x: Floats, name: str) -> Floats:
+    if x.size and x.min() < 0:
+        row = int(np.flatnonzero((x < 0).any(axis=1))[0])
+        raise InputError(f"{name} must hold counts of at least 0, got {x[row].min()} in row {row}")
+    return x
+
+
+@dataclass(frozen=True, eq=False)
+class FittedMultinomial:
+    """Multinomial naive Bayes, with and without each of its records."""
+
+    x: Floats
+    """(n, d) Counts of the training set."""
+    y: Ints
+    """(n,) Classes of the records."""
+    n_classes: int
+    """Number of classes, k."""
+    alpha: float
+    """Smoothing added to every sum."""
+
+    @cached_property
+    def _of_classes(self) -> Floats:
+        sums = [self.x[self.y == label].sum(axis=0) for label in range(self.n_classes)]
+        return self._log_shares(np.array(sums))
+
+    @cached_property
+    def _of_others(self) -> Floats:
+        """(n, d) The sums of each record's class without it.
+
+        The sums before it and after it are added. A subtraction would leave traces of the record
+        behind if counts are not integers.
+        """
+        found = np.zeros_like(self.x)
+        for label in range(self.n_classes):
+            rows = np.flatnonzero(self.y == label)
+            found[rows[1:]] += self.x[rows[:-1]].cumsum(axis=0)
+            found[rows[:-1]] += self.x[rows[:0:-1]].cumsum(axis=0)[::-1]
+        return found
+
+    def log_p(self, queries: NDArray[Any]) -> Floats:
+        """Return the log probability of every class, (q, k), for queries (q, d)."""
+        likely = _log_likelihood(self._queries(queries), self._of_classes)
+        return class_log_p(likely + log_priors(self.y, self.n_classes))
+
+    def log_p_without(self, rows: Ints) -> Floats:
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
+        own = self.x[rows]
+        each = np.arange(len(rows))
+        joint = _log_likelihood(own, self._of_classes)
+        shares = self._log_shares(self._of_others[rows])
+        joint[each, self.y[rows]] = _times(own, shares).sum(axis=1)
+        return class_log_p(joint + log_priors_without(self.y, rows, self.n_classes))
+
+    def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
+        asked = self._queries(queries)
+        each = np.arange(len(rows))
+        likely = _log_likelihood(asked, self._of_classes)
+        joint = np.repeat(likely[None], len(rows), axis=0)
+        own = _log_likelihood(asked, self._log_shares(self._of_others[rows]))
+        joint[each, :, self.y[rows]] = own.T
+        priors = log_priors_without(self.y, rows, self.n_classes)
+        return class_log_p(joint + priors[:, None, :])
+
+    def _queries(self, queries: NDArray[Any]) -> Floats:
+        return _counts(matrix(queries, "queries", columns=self.x.shape[1]), "queries")
+
+    def _log_shares(self, sums: Floats) -> Floats:
+        """Return log p_jy from N_jy, (..., d); minus infinity if the class has no counts."""
+        smoothed = sums + self.alpha
+        total = smoothed.sum(axis=-1, keepdims=True)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(smoothed / np.where(total > 0, total, 1.0)), np.float64)
+
+
+def _times(counts: Floats, log_shares: Floats) -> Floats:
+    """Return the products, 0 where a count is 0 and the logarithm infinite."""
+    with np.errstate(invalid="ignore"):
+        return np.where(counts > 0, counts * log_shares, 0.0)
+
+
+def _log_likelihood(queries: Floats, log_shares: Floats) -> Floats:
+    """Return sum_j x_j log p_j for queries (q, d) and shares (m, d), (q, m)."""
+    never = np.isneginf(log_shares)
+    found = queries @ np.where(never, 0.0, log_shares).T
+    if never.any():
+        found[(queries > 0).astype(float) @ never.T.astype(float) > 0] = -np.inf
+    return np.asarray(found, np.float64)
+
+
+@dataclass(frozen=True)
+class BayesInference:
+    """Bayes inference: ``p(y | x) = (n_xy + alpha) / (n_x + k alpha)``.
+
+    n_x records of the training set have the attributes x, and n_xy of these the class y. Without
+    smoothing there is no answer (NaN) where n_x is 0. With smoothing a class keeps its share of
+    alpha even when it has no record left, since k is given; so does every class of an empty
+    training set.
+
+    Notes
+    -----
+    Long et al. (2017), section 6.3. Proposition 6.3 says that Bayes inference is 4/3-training
+    stable; with n_x = 3 and n_xy = 2 it is not (the other class's ratio is 3/2), but it is
+    3/2-training stable.
+    """
+
+    alpha: float = 0.0
+    """Smoothing added to every count, at least 0."""
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.alpha) and self.alpha >= 0):
+            raise InputError(f"alpha must be finite and at least 0, got {self.alpha}")
+
+    name = "Bayes inference"
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the smoothing, as JSON values."""
+        return {"alpha": self.alpha}
+
+    def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedBayesInference:
+        """Return the classifier trained on records (n, d), numbers or codes, of classes (n,)."""
+        records, labels = training_set(x, y, n_classes)
+        return FittedBayesInference(records, labels, n_classes, self.alpha)
+
+
+def _keys(x: Floats) -> NDArray[np.void]:
+    """Return one value per record, (n,), equal for equal records only."""
+    # -0.0 equals 0.0 but has other bytes; their sum with 0.0 has the same.
+    return (x + 0.0).view(np.dtype((np.void, x.itemsize * x.shape[1]))).ravel()
+
+
+@dataclass(frozen=True, eq=False)
+class FittedBayesInference:
+    """Bayes inference, with and without each of its records."""
+
+    x: Floats
+    """(n, d) Records of the training set."""
+    y: Ints
+    """(n,) Classes of the records."""
+    n_classes: int
+    """Number of classes, k."""
+    alpha: float
+    """Smoothing added to every count."""
+
+    @cached_property
+    def _groups(self) -> tuple[NDArray[np.void], Ints]:
+        """The distinct records, ascending by key (g,), and the index of each record among them."""
+        keys, group = np.unique(_keys(self.x), return_inverse=True)
+        return keys, group.astype(np.int64)
+
+    @cached_property
+    def _counts(self) -> Floats:
+        """(g + 1, k) Records of every group and class; the last row, 0, is for unknown records."""
+        keys, group = self._groups
+        counts = np.zeros((len(keys) + 1, self.n_classes))
+        np.add.at(counts, (group, self.y), 1.0)
+        return counts
+
+    def log_p(self, queries: NDArray[Any]) -> Floats:
+        """Return the log probability of every class, (q, k), for queries (q, d)."""
+        return self._log_shares(self._counts[self._group_of(queries)])
+
+    def log_p_without(self, rows: Ints) -> Floats:
+        """Return log probabilities of each record under the model trained without it, (r, k)."""
+        return self._log_shares(self._counts[self._groups[1][rows]] - self._one(rows))
+
+    def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
+        """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
+        found = np.repeat(self.log_p(queries)[None], len(rows), axis=0)
+        row, query = np.nonzero(self._groups[1][rows][:, None] == self._group_of(queries))
+        found[row, query] = self.log_p_without(rows)[row]
+        return found
+
+    def dtp(self, rows: Ints, width: float, box: Box) -> DtpRange:
+        """Return each record's DTP, which is its PDTP: only queries equal to it change.
+
+        The box is not needed: any domain contains the record.
+        """
+        shares = self._log_shares(self._counts[self._groups[1][rows]])
+        exact = log_ratio(shares, self.log_p_without(rows), width)
+        return DtpRange(exact, exact, "exact: only queries equal to the record change")
+
+    def _one(self, rows: Ints) -> Floats:
+        return np.eye(self.n_classes)[self.y[rows]]
+
+    def _group_of(self, queries: NDArray[Any]) -> Ints:
+        """Return each query's group, (q,); the last row of counts if no record equals it."""
+        keys = self._groups[0]
+        asked = _keys(matrix(queries, "queries", columns=self.x.shape[1]))
+        place = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
+        return np.where(keys[place] == asked, place, len(keys))
+
+    def _log_shares(self, counts: Floats) -> Floats:
+        total = counts.sum(axis=-1, keepdims=True) + self.n_classes * self.alpha
+        with np.errstate(invalid="ignore"):
+            return logs((counts + self.alpha) / total)

@@ -1,21 +1,35 @@
-"""Learners by their names on the command line."""
+"""Learners by their names on the command line, and in place of scikit-learn estimators."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
-from privacygauge.classifier.dtp.bayes_inference import BayesInference
-from privacygauge.classifier.dtp.discriminant import LinearDiscriminant
-from privacygauge.classifier.dtp.learner import Learner
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.classifier.dtp.counts import Normals
+from privacygauge.classifier.dtp.discriminant import (
+    Divisor,
+    LinearDiscriminant,
+    QuadraticDiscriminant,
+)
+from privacygauge.classifier.dtp.learner import Learner, Standardised
 from privacygauge.classifier.dtp.least_squares import LeastSquares
 from privacygauge.classifier.dtp.logistic import Logistic
-from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
-from privacygauge.classifier.dtp.nearest import NearestNeighbours
-from privacygauge.classifier.dtp.quadratic import QuadraticDiscriminant
+from privacygauge.classifier.dtp.naive_bayes import (
+    BayesInference,
+    MultinomialNaiveBayes,
+    NaiveBayes,
+)
+from privacygauge.classifier.dtp.nearest import NearestNeighbours, are_tie_free
 from privacygauge.classifier.dtp.random_trees import RandomDecisionTrees
-from privacygauge.classifier.dtp.standardised import Standardised
 from privacygauge.classifier.tables import CategoricalTable
 from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 
 QDA_SHRINKAGE = 0.01
@@ -70,3 +84,304 @@ def learner_on_numbers(name: str, l2: float, neighbours: int) -> Learner:
         "nearest": lambda: Standardised(NearestNeighbours(neighbours)),
     }
     return known[name]()
+
+
+FAR = 1e8
+"""A log density this large has a rounding error of 1e-8."""
+
+FINE = 1e6
+"""A number this many times its deviation leaves ten digits to the deviation."""
+
+DOMINANT = 1e-4
+"""A record without which a sum of squares shrinks below this share dominates it."""
+
+
+def lone_records(x: NDArray[np.generic], y: Ints) -> Bools:
+    """Return the records without which a class is empty, or all others are equal, (n,)."""
+    alone = np.bincount(y)[y] == 1
+    for row in (0, 1):  # all others equal one of these
+        differs = (x != x[row]).any(axis=1)
+        if np.count_nonzero(differs) <= 1:
+            alone = alone | differs
+    return np.asarray(alone, np.bool_)
+
+
+def of_gaussian(x: Floats, y: Ints) -> Bools:
+    """Return the records for which densities of Gaussian naive Bayes lose digits, (n,)."""
+    rows = np.arange(len(y))
+    normals = Normals.of(x, y, int(y.max()) + 1)
+    floors = normals.floors_without(rows)[:, None]
+    present = normals.n > 0
+    others = (normals.squares[present] / normals.n[present, None]).min(axis=0)
+    least = np.sqrt(np.minimum(normals.without(rows)[1], others) + floors)
+    densities = normals.log_density(x), normals.log_density_without(rows, x)
+    far = np.min([found.max(axis=1) for found in densities], axis=0) < -FAR
+    return np.asarray(far | (np.abs(x).max(axis=0) > FINE * least).any(axis=1), np.bool_)
+
+
+def of_multinomial(x: Floats, y: Ints, alpha: float) -> Bools:
+    """Return the records whose removal leaves counts with few exact digits, (n,)."""
+    counts = np.zeros((int(y.max()) + 1, x.shape[1]))
+    np.add.at(counts, y, x)
+    rest = np.maximum(counts[y] - x, 0.0) + alpha
+    total = x.sum(axis=1)
+    left = rest.sum(axis=1)
+    heavy = (x**2 > FAR * rest).any(axis=1) | (total**2 > FAR * left)
+    return np.asarray(heavy | (total > FINE), np.bool_)
+
+
+def of_linear(x: Floats, y: Ints, tol: float) -> Bools:
+    """Return the records without which scikit-learn may drop another direction, (n,).
+
+    All of them if the between-class directions are near its tolerance, or if an attribute that is
+    constant within the classes is not a whole number: its mean is rounded then.
+    """
+    counts = np.bincount(y)
+    means = np.zeros((len(counts), x.shape[1]))
+    np.add.at(means, y, x)
+    means /= np.maximum(counts, 1)[:, None]
+    v = x - means[y]
+    ratio = counts[y] / np.maximum(counts[y] - 1, 1)
+    squares = (v**2).sum(axis=0)
+    size = np.abs(x).max(axis=0)
+    constant = np.all([np.ptp(x[y == label], axis=0) == 0 for label in np.unique(y)], axis=0)
+    whole = (x == np.round(x)).all(axis=0) & (size < 2.0**53 / len(x))
+    # A rounded mean makes a constant attribute vary; whole numbers have exact means.
+    if (constant & ~whole).any() or constant.all() or len(y) <= len(counts) + 1:
+        return np.ones(len(y), np.bool_)
+    left = squares - ratio[:, None] * v**2
+    lost = (left < DOMINANT * squares) | (np.sqrt(np.maximum(left, 0) / len(y)) * FINE < size)
+    unsure = lost[:, ~constant].any(axis=1)
+    spread = np.where(constant, 1.0, np.sqrt(squares / len(y)))
+    _, s, vt = np.linalg.svd(v / spread / np.sqrt(len(y)), full_matrices=False)
+    kept = s > tol
+    between = np.sqrt(counts)[:, None] * (means - x.mean(axis=0)) / spread
+    apart = np.linalg.svd(between @ vt[kept].T / s[kept], compute_uv=False)
+    # A direction this close to the tolerance may be dropped once any record is left out.
+    near = (apart > 1e-9 * apart.max()) & (apart < 10 * tol * apart.max())
+    away = np.abs((x - x.mean(axis=0)) / spread @ vt[kept].T / s[kept]).max(axis=1)
+    far = away * apart.max() > FAR
+    return np.asarray(unsure | near.any() | far, np.bool_)
+
+
+def of_quadratic(x: Floats, y: Ints, reg: float, tol: float) -> Bools:
+    """Return the records without which a class's covariance may be rejected as singular, (n,).
+
+    A record takes at most its leverage from the smallest variance of its class.
+    """
+    unsure = np.zeros(len(y), np.bool_)
+    size = np.abs(x).max()
+    nearest = np.full(len(y), np.inf)
+    for label in np.unique(y):
+        own = np.flatnonzero(y == label)
+        n = len(own)
+        if n - 1 <= x.shape[1]:
+            unsure[own] = True
+            continue
+        mean = x[own].mean(axis=0)
+        u, s, vt = np.linalg.svd(x[own] - mean, full_matrices=False)
+        kept = np.ones(len(y))
+        kept[own] = np.maximum(1 - n / (n - 1) * (u**2).sum(axis=1), 0)
+        least = (1 - reg) * s.min() ** 2 * kept / n + reg
+        with np.errstate(divide="ignore", invalid="ignore"):
+            variance = (1 - reg) * s**2 / n + reg
+            far = (((x - mean) @ vt.T) ** 2 / variance).sum(axis=1) / kept
+        nearest = np.fmin(nearest, far)
+        unsure |= (least <= 2 * tol) | (size > FINE * np.sqrt(least))
+    return unsure | (nearest > FAR)
+
+
+TRIAL = 2000
+"""Largest number of records in the comparison."""
+
+AGREED = 1e-6
+"""Largest difference between probabilities or log ratios that agree."""
+
+_Parameters = Mapping[str, Any]
+
+
+def _all(queries: NDArray[Any]) -> Bools:
+    return np.ones(len(queries), np.bool_)
+
+
+@dataclass(frozen=True, eq=False)
+class Shortcut:
+    """A learner that leaves records out without training, as an estimator's refits would."""
+
+    learner: Learner
+    """The learner equivalent to the estimator."""
+    unsure: Bools
+    """(n,) Records that only a refit can answer for: without them the estimator may refuse the
+    others, its own order of ties may decide, or too few digits are left."""
+    settled: Callable[[NDArray[Any]], Bools] = _all
+    """Returns the mask of queries (q, d) whose answer no order of ties can change, (q,)."""
+
+
+def find_shortcut(model: object, x: NDArray[Any], y: Ints) -> Shortcut | None:
+    """Return the shortcut to a scikit-learn estimator's refits; None if there is none.
+
+    Only if both, trained on all records, give up to 2,000 of them, spread evenly, the same
+    probabilities, within 1e-6. An estimator with a setting that the learner lacks has to be
+    retrained for each record; so has one whose solver stops before the optimum, as that of logistic
+    regression.
+    """
+    x = np.asarray(x)
+    if x.ndim != 2 or x.dtype.kind not in "biuf" or not np.isfinite(x).all():
+        return None
+    numbers = x.astype(np.float64)
+    with warnings.catch_warnings():
+        # Warnings of the trial will come again when the estimator is used.
+        warnings.simplefilter("ignore")
+        for shortcut in _candidates(model, numbers, y):
+            if _agree(model, shortcut, x, y):
+                return replace(shortcut, unsure=shortcut.unsure | lone_records(x, y))
+    return None
+
+
+def before_the_optimum(model: object) -> list[str]:
+    """Return a note that scikit-learn's logistic regression does not reach its optimum."""
+    if _kind(model) != "sklearn.linear_model._logistic.LogisticRegression":
+        return []
+    return [
+        "each model is what scikit-learn's solver returns, which may stop short of the optimum; "
+        "pg.learners.Logistic(l2) gives DTP at the optimum, with l2 = 1 / C, without refits"
+    ]
+
+
+def _kind(model: object) -> str:
+    return f"{type(model).__module__}.{type(model).__qualname__}"
+
+
+def _is(parameters: _Parameters, expected: _Parameters) -> bool:
+    """Return whether all these parameters, if the version has them, are as expected."""
+    return all(parameters.get(name, value) == value for name, value in expected.items())
+
+
+_OWN_SHARES = {"fit_prior": True, "class_prior": None}
+_SVD = {"solver": "svd", "priors": None, "covariance_estimator": None}
+_DIVISORS: tuple[Divisor, ...] = ("records", "degrees of freedom")
+
+
+def _candidates(model: object, x: Floats, y: Ints) -> Iterator[Shortcut]:
+    """Yield the learners that a scikit-learn estimator with its settings may be equivalent to."""
+    given: _Parameters = getattr(model, "__dict__", {})  # of any object, None included
+    kind = _kind(model)
+    if kind == "sklearn.naive_bayes.CategoricalNB":
+        if _is(given, _OWN_SHARES) and _are_counts(x):
+            least = 1 if given["min_categories"] is None else np.asarray(given["min_categories"])
+            top = x.max(axis=0)
+            sizes = np.maximum(top.astype(np.int64) + 1, least).tolist()
+            # Without the only record of the last category there is one category fewer.
+            last = (x == top) & (top >= least)
+            refitted = (last & (last.sum(axis=0) == 1)).any(axis=1)
+            yield Shortcut(NaiveBayes(tuple(sizes), given["alpha"]), refitted)
+    elif kind == "sklearn.naive_bayes.BernoulliNB":
+        if _is(given, _OWN_SHARES) and _are_counts(x) and x.max() <= 1:
+            yield Shortcut(NaiveBayes((2,) * x.shape[1], given["alpha"]), ~_all(x))
+    elif kind == "sklearn.naive_bayes.MultinomialNB":
+        if _is(given, _OWN_SHARES) and np.ndim(given["alpha"]) == 0 and x.min() >= 0:
+            alpha = float(given["alpha"])
+            yield Shortcut(MultinomialNaiveBayes(alpha), of_multinomial(x, y, alpha))
+    elif kind == "sklearn.naive_bayes.GaussianNB":
+        if _is(given, {"priors": None, "var_smoothing": 1e-9}):
+            yield Shortcut(NaiveBayes((None,) * x.shape[1]), of_gaussian(x, y))
+    elif kind == "sklearn.discriminant_analysis.LinearDiscriminantAnalysis":
+        if _is(given, {**_SVD, "shrinkage": None, "tol": 1e-4}):
+            refitted = of_linear(x, y, given["tol"])
+            # The divisor changed in version 1.9; the trial shows which one applies.
+            for divisor in _DIVISORS:
+                yield Shortcut(LinearDiscriminant(divisor), refitted)
+    elif kind == "sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis":
+        if _is(given, {**_SVD, "shrinkage": None}):
+            refitted = of_quadratic(x, y, given["reg_param"], given["tol"])
+            for divisor in _DIVISORS:
+                yield Shortcut(QuadraticDiscriminant(given["reg_param"], divisor), refitted)
+    elif kind == "sklearn.neighbors._classification.KNeighborsClassifier":
+        euclidean = given["metric"] == "euclidean" or _is(given, {"metric": "minkowski", "p": 2})
+        k = given["n_neighbors"]
+        if euclidean and len(x) > k and _is(given, {"weights": "uniform", "metric_params": None}):
+            clear = partial(_clear, x, y, k)
+            yield Shortcut(NearestNeighbours(k), ~clear(x), clear)
+
+
+def _clear(x: Floats, y: Ints, k: int, queries: NDArray[Any]) -> Bools:
+    return are_tie_free(x, y, np.asarray(queries, np.float64), k)
+
+
+def _are_counts(x: NDArray[Any]) -> bool:
+    return bool((x >= 0).all() and (x == np.trunc(x)).all())
+
+
+def _agree(model: object, shortcut: Shortcut, x: NDArray[Any], y: Ints) -> bool:
+    """Return whether both give the same probabilities after training on all records."""
+    from sklearn.base import clone
+
+    asked = x[np.unique(np.linspace(0, len(x) - 1, TRIAL).astype(np.int64))]
+    asked = asked[shortcut.settled(asked)]
+    if not len(asked):
+        return False
+    n_classes = int(y.max()) + 1
+    try:
+        theirs = clone(model).fit(x, y)
+        expected = np.zeros((len(asked), n_classes))
+        expected[:, theirs.classes_] = theirs.predict_proba(asked)
+        fitted = shortcut.learner.fit(x, y, n_classes=n_classes)
+        found = np.exp(fitted.log_p(asked))
+    except (ValueError, ArithmeticError, IndexError):
+        return False  # one of them refuses such records
+    return bool((np.abs(found - expected) <= AGREED).all())
+
+
+SPOTS = 10
+"""Number of riskiest records to refit, and of records drawn from the others."""
+
+
+@dataclass(frozen=True)
+class RefitAgreement:
+    """Number of refits that agree with the shortcut."""
+
+    n: int
+    """Records that were refitted for the comparison."""
+    agree: int
+    """Of these, records whose log ratios and probabilities differ by at most 1e-6."""
+    largest: float
+    """Largest difference of a log ratio or a probability; infinite where one side has none."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether every refit agrees."""
+        return self.agree == self.n
+
+    def __str__(self) -> str:
+        """Return the finding in words."""
+        largest = f"{self.largest:.1g}" if np.isfinite(self.largest) else "infinite"
+        return f"{self.agree} of {self.n} refits agree (largest difference {largest})"
+
+
+def spots(own: Floats, low: Floats, sure: Bools, rng: np.random.Generator) -> Ints:
+    """Return places of the records to refit: the riskiest, and some at random, ascending.
+
+    `own` and `low` (r,) are the records' PDTP and largest ratio at other queries; `sure` (r,) are
+    those that the shortcut answers for: no others are chosen.
+    """
+    places = np.flatnonzero(sure)
+    places = places[np.lexsort((-low[places], -own[places]))]
+    others = places[SPOTS:]
+    drawn = rng.choice(others, min(SPOTS, len(others)), replace=False)
+    return np.sort(np.concatenate([places[:SPOTS], drawn]))
+
+
+def compare_with_refits(pairs: tuple[tuple[Floats, Floats], ...]) -> RefitAgreement:
+    """Return the agreement of a shortcut's numbers with those of refits.
+
+    `pairs` are both sides of each number, shapes (s, ...): one row for every record.
+    """
+    largest = []
+    for ours, theirs in pairs:
+        # Equal infinities agree, and so do two models without an answer, NaN.
+        same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+        with np.errstate(invalid="ignore"):
+            difference = np.where(same, 0.0, np.nan_to_num(np.abs(ours - theirs), nan=np.inf))
+        largest.append(difference.reshape(len(difference), -1).max(axis=1))
+    apart = np.max(largest, axis=0)
+    return RefitAgreement(len(apart), int(np.count_nonzero(apart <= AGREED)), float(apart.max()))

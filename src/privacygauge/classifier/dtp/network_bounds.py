@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,13 +58,9 @@ class Activation:
     """Largest absolute value; infinite if there is none."""
 
 
-def _relu(values: Floats) -> Floats:
-    return np.maximum(values, 0.0)
-
-
 # Name, function, Lipschitz constant, largest absolute value.
 TANH = Activation("tanh", np.tanh, 1.0, 1.0)
-RELU = Activation("relu", _relu, 1.0, np.inf)
+RELU = Activation("relu", partial(np.maximum, 0.0), 1.0, np.inf)  # not a lambda: it is pickled
 SIGMOID = Activation("sigmoid", expit, 0.25, 1.0)
 
 
@@ -321,20 +318,17 @@ def with_bounds(trainer: Trainer, cohort: Cohort, box: Box) -> tuple[Floats, Flo
     trained = trainer.train_with_weights(cohort)  # type: ignore[attr-defined]
     networks = [layers_from_state(state) for state in trained.weights]
     if getattr(trainer, "own_scale", False):
-        scales = zip(*own_scales(cohort.x, cohort.inside), strict=True)
-        networks = [_fold_in_scaling(n, *scale) for n, scale in zip(networks, scales, strict=True)]
+        # The scaling of the features is folded into the first layer's weights.
+        means, spreads = own_scales(cohort.x, cohort.inside)
+        for layers, mean, spread in zip(networks, means, spreads, strict=True):
+            weights, intercepts = layers[0]
+            scaled = weights / spread
+            layers[0] = (scaled, intercepts - scaled @ mean)
     whole, *others = networks
     activation = ACTIVATIONS[make.activation]
     bounds = [network_bound(whole, other, activation, box).value for other in others]
     log_p = class_log_p(np.asarray(trained.logits, np.float64))
     return log_p, np.where(np.isfinite(bounds), bounds, np.inf)
-
-
-def _fold_in_scaling(layers: Sequence[Layer], mean: Floats, spread: Floats) -> list[Layer]:
-    """Return the same network with the scaling of its features folded into the weights."""
-    weights, intercepts = layers[0]
-    scaled = weights / spread
-    return [(scaled, intercepts - scaled @ mean), *layers[1:]]
 
 
 def layers_from_state(state: Mapping[str, NDArray[Any]]) -> list[Layer]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,16 +11,28 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from privacygauge.classifier.answers import UserCodeError
-from privacygauge.classifier.code import code_behind
 from privacygauge.classifier.dtp.learner import box_of
 from privacygauge.classifier.dtp.network_bounds import with_bounds
 from privacygauge.classifier.dtp.ratios import log_answers, log_ratio
+from privacygauge.classifier.estimators import Estimators
 from privacygauge.classifier.held import Held, digest_of
-from privacygauge.classifier.pipelines import steps_of
-from privacygauge.classifier.pool import probabilities
-from privacygauge.classifier.shadows import Progress, cohort_of, train_all
-from privacygauge.classifier.stacking import Stacking, models_a_task, with_stack
-from privacygauge.classifier.trainer import Cohort, Trainer, first_query
+from privacygauge.classifier.predictions import probabilities
+from privacygauge.classifier.shadows import (
+    NOT_KEPT,
+    Execution,
+    Progress,
+    code_behind,
+    cohort_of,
+    train_all,
+)
+from privacygauge.classifier.trainer import (
+    Cohort,
+    Stacking,
+    Trainer,
+    first_query,
+    models_a_task,
+    with_stack,
+)
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.versions import versions
@@ -32,6 +43,43 @@ from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.plan import ArraySpec, Plan, Task
 from privacygauge.runs.store import open_run, plan_in
 from privacygauge.runs.threads import one_thread
+
+
+def named_with_steps(trainer: Trainer) -> str:
+    """Return the name of a kind of model as reports print it, with the steps of a pipeline."""
+    steps = steps_of(trainer)
+    if not steps or steps.startswith(f"{trainer.name}: "):
+        return steps or trainer.name
+    return f"{trainer.name} ({steps})"
+
+
+def steps_of(trainer: Trainer) -> str:
+    """Return the steps of a pipeline by the names of their classes; empty for other models.
+
+    Nested estimators follow in parentheses: ``CalibratedClassifierCV (SVC)``.
+    """
+    if not isinstance(trainer, Estimators):
+        return str(getattr(trainer, "steps", ""))  # the trainer of a recorded run
+    made: Any = trainer.make(0)
+    return _describe_steps(made) if getattr(made, "steps", None) else ""
+
+
+def _describe_steps(model: Any) -> str:
+    name = type(model).__name__
+    steps = [step for _, step in getattr(model, "steps", None) or () if _is_step(step)]
+    if steps:
+        return f"{name}: {', '.join(map(_describe_steps, steps))}"
+    groups = (
+        getattr(model, key, None) for key in ("transformers", "transformer_list", "estimators")
+    )
+    inner = [part[1] for group in groups for part in group or () if _is_step(part[1])]
+    single = getattr(model, "estimator", None)
+    inner += [single] if hasattr(single, "fit") else []
+    return f"{name} ({', '.join(map(_describe_steps, inner))})" if inner else name
+
+
+def _is_step(step: object) -> bool:
+    return step is not None and not isinstance(step, str)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,21 +113,20 @@ class LeavingOut:
     """Records as the user holds them, mostly features (n, d)."""
     y: Ints
     """(n,) Classes."""
-    members: Bools
-    """(n,) The training set T."""
     rows: Ints
     """(r,) Records to leave out, one at a time."""
+    n_classes: int
+    """Number of classes."""
+    members: Bools
+    """(n,) The training set T."""
     unit: Ints
     """(n,) Number of each record's unit; all records of a unit are left out together."""
     queries: Ints
     """(q,) Records to ask about besides the one that is left out."""
-    state: int
-    """Random state of every model."""
-    n_classes: int
-    """Number of classes."""
-    width: float
+    width: float = 0.0
     """Bin width for log ratios over queries; 0 for no bins."""
-
+    seed: int = 0
+    """Seed of the models' common random state: the same initial weights and the same order."""
     whole: Floats | None = None
     """(r + q, k) Log probabilities of rows and queries by the classifier trained on all of T; None
     for networks, which train it in every task, in one stack with those they are compared with."""
@@ -120,7 +167,9 @@ class LeavingOut:
 
     def cohort(self, inside: Bools, asked: Ints) -> Cohort:
         """Return a cohort of models that share one random state."""
-        states = [self.state] * len(inside)
+        # One state for all models: other initial weights would pass for the effect of a record.
+        state = int(seeds.stream(self.seed, "dtp", "state").integers(2**31))
+        states = [state] * len(inside)
         return Cohort(
             x=self.x, y=self.y, inside=inside, seeds=states, n_classes=self.n_classes, asked=asked
         )
@@ -140,42 +189,8 @@ class LeavingOut:
         return {"with_it": whole[:n_rows], "without": without, "searched": searched}
 
 
-def retrain_without_each(
-    trainer: Trainer,
-    x: Held,
-    y: Ints,
-    rows: Ints,
-    *,
-    n_classes: int,
-    members: Bools | None = None,
-    unit: Ints | None = None,
-    queries: Ints | None = None,
-    width: float = 0.0,
-    seed: int = 0,
-    run: str | Path | None = None,
-    invocation: Mapping[str, Any] | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-) -> LeaveOneOutAnswers:
+def retrain_without_each(work: LeavingOut, execution: Execution = NOT_KEPT) -> LeaveOneOutAnswers:
     """Return a classifier's predictions with and without each record, by training without it.
-
-    Parameters
-    ----------
-    rows : ndarray of int, shape (r,)
-        Records to leave out, one at a time.
-    members : ndarray of bool, shape (n,), optional
-        The training set; default: all records.
-    unit : ndarray of int, shape (n,), optional
-        Number of each record's unit: all records of a unit are left out together. By default each
-        record is its own unit.
-    queries : ndarray of int, shape (q,), optional
-        Further records to ask about, to search for a larger change than at the record itself.
-    width : float
-        Bin width of the published probabilities; 0 for no bins.
-    seed : int
-        All models have the same random state: the same initial weights and the same order.
-    trainer, x, y, run, invocation, n_jobs, progress
-        As in `train_shadows`.
 
     Raises
     ------
@@ -183,37 +198,21 @@ def retrain_without_each(
         If the classifier cannot be trained on the whole training set, or answers differently when
         it is trained on it twice.
     """
-    # One state for all models: other initial weights would pass for the effect of a record.
-    state = int(seeds.stream(seed, "dtp", "state").integers(2**31))
-    inside = np.ones(len(y), np.bool_) if members is None else members
-    asked = np.zeros(0, np.int64) if queries is None else queries
-    own = np.arange(len(y)) if unit is None else unit
-    work = LeavingOut(
-        trainer=trainer,
-        x=x,
-        y=y,
-        members=inside,
-        rows=rows,
-        unit=own,
-        queries=asked,
-        state=state,
-        n_classes=n_classes,
-        width=width,
-    )
-    if run is None and n_jobs in (None, 1) and effective_n_jobs(n_jobs) == 1:
-        found = _compute_in_memory(work, progress)
+    n_jobs = execution.n_jobs
+    if execution.run is None and n_jobs in (None, 1) and effective_n_jobs(n_jobs) == 1:
+        found = _compute_in_memory(work, execution.progress)
     else:
-        with kept_or_scratch(run) as folder:
-            plan = _plan(work, seed, folder)
-            still = {"row": Static(("record",), rows)}
-            opened = open_run(folder, plan, still, invocation=invocation)
+        with kept_or_scratch(execution.run) as folder:
+            plan = _plan(work, folder)
+            still = {"row": Static(("record",), work.rows)}
+            opened = open_run(folder, plan, still, invocation=execution.invocation)
             ready = _ready(work, plan.units_a_task, finished=not opened.missing(verify=False))
-            complete(opened, ready, n_jobs=n_jobs, progress=progress)
+            complete(opened, ready, n_jobs=n_jobs, progress=execution.progress)
             found = {name: np.asarray(opened.array(name)[:]) for name in plan.arrays}
     if np.isnan(found["with_it"]).any():
         raise InputError(
-            f"{trainer.name} cannot be trained on all {int(inside.sum()):,} records: its "
-            "predictions are not finite, or there is a single class"
+            f"{work.trainer.name} cannot be trained on all {int(work.members.sum()):,} records: "
+            "its predictions are not finite, or there is a single class"
         )
     return LeaveOneOutAnswers(**found)
 
@@ -243,7 +242,16 @@ def _ready(work: LeavingOut, units_a_task: int, *, finished: bool = False) -> Le
     once, again = log_answers(work.trainer, work.cohort(np.stack([work.members] * 2), asked))
     # Threads that add in another order differ in the last digits; other draws differ by far more.
     same = np.allclose(once, again, rtol=1e-6, atol=1e-6, equal_nan=True)
-    if not (same and _repeats_itself(work)):
+    if same:
+        # Some records are left out twice, too: a training may draw only where they are missing.
+        n = len(work.rows)
+        several = min(REPEATED, -(-n // REPEATED))
+        some = work.rows[np.unique(np.linspace(0, n - 1, several).astype(np.int64))]
+        inside = work.members & (work.unit != work.unit[some][:, None])
+        cohort = work.cohort(inside, np.concatenate([some, work.queries[:REPEATED]]))
+        first = work.refits(cohort)
+        same = np.allclose(first, work.refits(cohort), rtol=1e-6, atol=1e-6, equal_nan=True)
+    if not same:
         raise InputError(
             f"{work.trainer.name} answers differently when it is trained twice on the same records "
             "and the same random state: its draws would pass for the effect of a record. Take "
@@ -256,19 +264,7 @@ REPEATED = 20
 """One record in this many is left out twice, and at most this many records."""
 
 
-def _repeats_itself(work: LeavingOut) -> bool:
-    """Return whether training twice without the same record gives the same answers."""
-    n = len(work.rows)
-    several = min(REPEATED, -(-n // REPEATED))
-    some = work.rows[np.unique(np.linspace(0, n - 1, several).astype(np.int64))]
-    inside = work.members & (work.unit != work.unit[some][:, None])
-    cohort = work.cohort(inside, np.concatenate([some, work.queries[:REPEATED]]))
-    once = work.refits(cohort)
-    again = work.refits(cohort)
-    return np.allclose(once, again, rtol=1e-6, atol=1e-6, equal_nan=True)
-
-
-def _plan(work: LeavingOut, seed: int, folder: str) -> Plan:
+def _plan(work: LeavingOut, folder: str) -> Plan:
     r = len(work.rows)
     k = work.n_classes
     # A folder that holds a run keeps its division into tasks, whatever memory is free now.
@@ -287,7 +283,7 @@ def _plan(work: LeavingOut, seed: int, folder: str) -> Plan:
     }
     return Plan(
         name="dtp",
-        seed=seed,
+        seed=work.seed,
         unit="record",
         n_units=r,
         units_a_task=_records_a_task(work) if known is None else known.units_a_task,
@@ -385,9 +381,7 @@ def variation(
     size: int | None = None,
     n_models: int = 100,
     seed: int = 0,
-    run: str | Path | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
+    execution: Execution = NOT_KEPT,
 ) -> tuple[Variation, ...]:
     """Return how initial weights and the choice of the other records move some predictions.
 
@@ -402,8 +396,10 @@ def variation(
         Size of a training set; default: half of the population.
     n_models : int
         Number of models for each of the two variations, at least 2.
-    seed, run, n_jobs, progress
-        As in `train_shadows`.
+    seed : int
+        Seed of all random draws.
+    execution : Execution
+        Folder, processes and progress of the run.
 
     Notes
     -----
@@ -429,7 +425,7 @@ def variation(
     states = np.zeros(len(inside), np.int64)
     states[1 + len(rows) : 1 + len(rows) + n_models] = 1 + np.arange(n_models)
     drawn = seeds.stream(seed, "variation", "states").integers(2**31, size=n_models + 1)
-    with kept_or_scratch(run) as folder:
+    with kept_or_scratch(execution.run) as folder:
         values = train_all(
             trainer,
             cohort_of(
@@ -437,8 +433,8 @@ def variation(
             ),
             seed=seed,
             run=folder,
-            n_jobs=n_jobs,
-            progress=progress,
+            n_jobs=execution.n_jobs,
+            progress=execution.progress,
         )
     shown = probabilities(first_query(values), logits=trainer.logits)
     return tuple(

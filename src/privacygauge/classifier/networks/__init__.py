@@ -9,8 +9,7 @@ from privacygauge.classifier.networks.layers import (
     SONG_MITTAL_2021,
     SONG_MITTAL_2021_RELU,
 )
-from privacygauge.classifier.networks.memory import StackSize
-from privacygauge.classifier.networks.stacks import TrainedModels
+from privacygauge.classifier.networks.stacks import StackSize, TrainedModels
 from privacygauge.classifier.networks.trainer import Networks
 
 __all__ = [

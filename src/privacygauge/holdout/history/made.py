@@ -14,9 +14,8 @@ from privacygauge.errors import InputError
 from privacygauge.holdout.analysts import Analyst
 from privacygauge.holdout.guards import Exact
 from privacygauge.holdout.history.record import History, in_time
-from privacygauge.holdout.majority import LinearScan, Majority
 from privacygauge.holdout.mechanism import Guard, GuardState, MarkedSubmission
-from privacygauge.holdout.naive_bayes import NaiveBayes
+from privacygauge.holdout.naive_bayes import LinearScan, Majority, NaiveBayes
 from privacygauge.holdout.oracle import Budget, Holdout
 from privacygauge.holdout.priors import from_logits
 

@@ -9,11 +9,17 @@ import numpy as np
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
-from privacygauge.holdout.bounds import transcript_nats
-from privacygauge.holdout.closed_form import expected_maximum, honest_best_of_k
-from privacygauge.holdout.guards import Calibrated, Exact, Rounded, guard_named
+from privacygauge.holdout.bounds import expected_maximum, honest_best_of_k, transcript_nats
+from privacygauge.holdout.guards import (
+    Calibrated,
+    Exact,
+    Ladder,
+    ParameterFreeLadder,
+    Rounded,
+    Thresholdout,
+    guard_named,
+)
 from privacygauge.holdout.history.record import History
-from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder, Thresholdout
 from privacygauge.holdout.mechanism import Guard, GuardState, MarkedSubmission
 
 _NEEDS_ALL = (ParameterFreeLadder,)

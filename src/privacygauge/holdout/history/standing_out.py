@@ -13,7 +13,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.slices import holm
-from privacygauge.holdout.guards import guard_named
+from privacygauge.holdout.guards import ParameterFreeLadder, guard_named
 from privacygauge.holdout.history import answers as by_answers
 from privacygauge.holdout.history import replay as replays
 from privacygauge.holdout.history import votes
@@ -24,7 +24,6 @@ from privacygauge.holdout.history.record import History, disagreeing
 from privacygauge.holdout.history.replay import Replay, Winner
 from privacygauge.holdout.history.scores import chance_scores, near_perfect, score_scan
 from privacygauge.holdout.history.votes import Nearness, nearness
-from privacygauge.holdout.ladder import ParameterFreeLadder
 
 if TYPE_CHECKING:
     import pandas as pd

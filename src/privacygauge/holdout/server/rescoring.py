@@ -22,8 +22,7 @@ from sqlalchemy import (
 )
 
 from privacygauge.errors import InputError
-from privacygauge.holdout.guards import Calibrated, Exact, Rounded
-from privacygauge.holdout.ladder import Ladder, RelativeLadder
+from privacygauge.holdout.guards import Calibrated, Exact, Ladder, RelativeLadder, Rounded
 from privacygauge.holdout.mechanism import GuardState, MarkedSubmission
 from privacygauge.holdout.metrics import Metric, metric_named
 from privacygauge.holdout.server.accounts import (
