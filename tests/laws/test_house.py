@@ -102,11 +102,11 @@ def clauses() -> Iterator[str]:
 
 
 LIMITS = {
-    packed: 4,
-    positional: 87,
-    long_signatures: 44,
+    packed: 2,
+    positional: 85,
+    long_signatures: 39,
     participles: 0,
-    used_once: 238,
+    used_once: 206,
     clauses: 89,
 }
 
