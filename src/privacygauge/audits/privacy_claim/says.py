@@ -133,8 +133,8 @@ def _measures(f: ClaimResult) -> Iterator[Measure]:
     )
     for metric, bound in zip(("epsilon", "epsilon-gaussian"), f.bounds, strict=False):
         label = f"Epsilon ({_NAMES[bound.name]})"
-        shown = Shown(lower_bound_text(bound.estimate))
-        note = f"certifiable: {rounded_down(bound.largest)}"
+        shown = Shown(lower_bound_text(bound.estimate, beyond=epsilon))
+        note = f"certifiable: {rounded_down(bound.largest, beyond=epsilon)}"
         told = f"All bounds hold together with {rate(f.origin.level)} confidence."
         guessing = f"0; the claim is {claim_text(f)}"
         yield Measure(
@@ -151,7 +151,7 @@ def _measures(f: ClaimResult) -> Iterator[Measure]:
             name="detectable-epsilon",
             label="Epsilon that the attack shows of a control",
             found=f.power.detectable,
-            shown=Shown(rounded_down(f.power.detectable)),
+            shown=Shown(rounded_down(f.power.detectable, beyond=epsilon)),
             note="in four of five audits of a training whose guarantee is switched off",
             gate=False,
         )
@@ -163,11 +163,12 @@ def _measures(f: ClaimResult) -> Iterator[Measure]:
 
 def _bounds(f: ClaimResult) -> Iterator[Block]:
     unit = "canaries" if f.design == "one-run" else "runs"
+    epsilon = f.claim.epsilon
     rows: Rows = [
         {
             "Bound": _NAMES[bound.name][:1].upper() + _NAMES[bound.name][1:],
-            "Epsilon": Shown(lower_bound_text(e)),
-            "Certifiable": rounded_down(bound.largest),
+            "Epsilon": Shown(lower_bound_text(e, beyond=epsilon)),
+            "Certifiable": rounded_down(bound.largest, beyond=epsilon),
             "The claim": _answer(f, bound),
             "Takes for granted": bound.assumption or "nothing",
             "Method": f"{e.method}, {rate(e.level)} together, n = {count(e.n)}",
@@ -183,7 +184,7 @@ def _bounds(f: ClaimResult) -> Iterator[Block]:
             {
                 "Training with": power.control,
                 "Attack": "perfect (simulated)" if power.simulated else "the same",
-                "Detected": rounded_down(power.detectable),
+                "Detected": rounded_down(power.detectable, beyond=epsilon),
                 "The claim": "refuted" if power.would_refute(f.claim) else "passes",
             }
             for power in (f.power, *f.controls)

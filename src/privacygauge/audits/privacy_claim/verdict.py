@@ -71,7 +71,7 @@ def _gauge(f: ClaimResult, found: Grade) -> Gauge:
     claim = f.claim.epsilon
     assumed = f", if {bound.condition}" if bound is f.gaussian else ""
     label = f"Epsilon that the attack shows{assumed}"
-    shown = Shown(f"at least {rounded_down(low)}")
+    shown = Shown(f"at least {_bound(f, low)}")
     rule = (
         f"The line runs from the bound upwards, at delta {exact_text(f.claim.delta)}: the true "
         "epsilon "
@@ -124,6 +124,11 @@ def exact_text(value: float) -> str:
     return f"{value:.10g}"
 
 
+def _bound(f: ClaimResult, value: float) -> str:
+    """Return a bound on epsilon, with as many decimals as tell it from the claimed one."""
+    return rounded_down(value, beyond=f.claim.epsilon)
+
+
 def claim_text(f: ClaimResult) -> str:
     """Return the claim, such as ``epsilon 2 at delta 1e-05``."""
     return f"epsilon {exact_text(f.claim.epsilon)} at delta {exact_text(f.claim.delta)}"
@@ -168,11 +173,11 @@ def advice(f: ClaimResult, found: Grade) -> tuple[str, ...]:
 def _headline(f: ClaimResult, found: Grade) -> str:
     claim = f"{exact_text(f.claim.epsilon)}, at delta {exact_text(f.claim.delta)}"
     if found == REFUTED:
-        bound = rounded_down(f.free.estimate.low)
+        bound = _bound(f, f.free.estimate.low)
         return f"The claim is refuted: epsilon is at least {bound}, not {claim}"
     if found == IF_GAUSSIAN:
         assert f.gaussian is not None
-        bound = rounded_down(f.gaussian.estimate.low)
+        bound = _bound(f, f.gaussian.estimate.low)
         return (
             f"The claim is refuted if {f.gaussian.condition}: epsilon is then at least {bound}, "
             f"not {claim}"
@@ -186,19 +191,19 @@ def _headline(f: ClaimResult, found: Grade) -> str:
         whose = "even a perfect" if f.blind_to.simulated else "this"
         return (
             f"The audit could not have told: of a training with {f.blind_to.control} {whose} "
-            f"attack shows an epsilon of {rounded_down(f.blind_to.detectable)}, and the claim is "
+            f"attack shows an epsilon of {_bound(f, f.blind_to.detectable)}, and the claim is "
             f"{claim_text(f)}"
         )
     if found == UNKNOWN:
         return (
             f"The audit could not have told: {size(f)} certify at most "
-            f"{rounded_down(f.free.largest)}, and the claim is {claim_text(f)}"
+            f"{_bound(f, f.free.largest)}, and the claim is {claim_text(f)}"
         )
     return f"The claim stands: this audit did not refute {claim_text(f)}"
 
 
 def _sentences(f: ClaimResult, found: Grade) -> Iterator[str]:
-    shown = rounded_down(f.free.estimate.low)
+    shown = _bound(f, f.free.estimate.low)
     gaussian = f.gaussian
     fewer = (
         f"fewer than {rate(1 - f.origin.level)} of audits would find an attack as successful as "
@@ -242,17 +247,17 @@ def _sentences(f: ClaimResult, found: Grade) -> Iterator[str]:
         if gaussian is not None and gaussian.could_refute(f.claim):
             yield (
                 f"If {gaussian.condition}, the canaries could have told: up to "
-                f"{rounded_down(gaussian.largest)}. Shown was "
-                f"{rounded_down(gaussian.estimate.low)}, which does not refute the claim."
+                f"{_bound(f, gaussian.largest)}. Shown was "
+                f"{_bound(f, gaussian.estimate.low)}, which does not refute the claim."
             )
     else:
         yield (
             f"The attack shows an epsilon of at least {shown}, with {rate(f.origin.level)} "
-            f"confidence; a perfect one would have shown {rounded_down(f.free.largest)}."
+            f"confidence; a perfect one would have shown {_bound(f, f.free.largest)}."
         )
         yield from _power(f)
     if found in (REFUTED, STANDS) and gaussian is not None:
-        bound = rounded_down(gaussian.estimate.low)
+        bound = _bound(f, gaussian.estimate.low)
         yield f"If {gaussian.condition}, epsilon is at least {bound} by the same canaries."
 
 
@@ -265,7 +270,7 @@ def _power(f: ClaimResult) -> Iterator[str]:
         told = (
             f"Of a training with {power.control} ({count(power.n)} rows) "
             f"{'a perfect attack (simulated)' if power.simulated else 'the same attack'} shows an "
-            f"epsilon of at least {rounded_down(power.detectable)} in four of five audits of this "
+            f"epsilon of at least {_bound(f, power.detectable)} in four of five audits of this "
             "size"
         )
         if power.would_refute(f.claim):
