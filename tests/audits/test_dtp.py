@@ -126,7 +126,7 @@ def test_the_decision_follows_the_rule_of_1() -> None:
     assert found.decision == "do not publish"
     assert found.n_infinite == 1
     assert found.highest == np.inf
-    assert any("has a single record" in line and "row 30" in line for line in found.warnings)
+    assert any("has a single record" in line and "rows 30" in line for line in found.warnings)
     binned = audit_dtp(NaiveBayes((3, 2)), x[:31], one)
     assert binned.highest <= cap(0.01)
 
@@ -150,7 +150,7 @@ def test_what_a_class_of_one_record_puts_above_1_is_said(model: object) -> None:
     assert told.verdict.advice[1].startswith("Merge a class with a single record (único)")
     assert not any("Too many records" in line for line in told.verdict.advice)
     (line,) = [line for line in found.warnings if "a class has a single record" in line]
-    assert "(único; row 7)" in line
+    assert "(único; rows 7)" in line
     # A learner with smoothed counts: no other record changes that class much.
     codes = audit_dtp(NaiveBayes((3, 2)), *categories(60)[1:], bin_width=0)
     assert codes.lone_classes == ()
@@ -163,7 +163,7 @@ def test_a_class_of_one_person_is_a_lone_class() -> None:
     unit = np.append(0, np.arange(39))
     found = audit_dtp(GaussianNB(), x, y, bin_width=0, queries=5, unit=unit)
     assert found.lone_classes == (2,)
-    assert any("the records of a single person (2; row 0)" in line for line in found.warnings)
+    assert any("the records of a single person (2; rows 0)" in line for line in found.warnings)
     assert found.shared is not None
     assert len(found.shared) == 39
     assert (found.shared <= found.pdtp).all()

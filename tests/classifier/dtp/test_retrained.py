@@ -123,7 +123,7 @@ def test_an_emptied_class_is_an_infinite_value_and_no_exception() -> None:
     assert np.isinf(few.searched).tolist() == [True]
     (line,) = failed_records_warning(few.failed, np.array([4]))
     assert line.startswith("without one record the classifier cannot be trained")
-    assert line.endswith("its value is infinite; row 4")
+    assert line.endswith("its value is infinite; rows 4")
     assert failed_records_warning(np.zeros(0, np.int64), np.array([4])) == []
 
 

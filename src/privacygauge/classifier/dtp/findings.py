@@ -75,7 +75,7 @@ def lone_classes_warning(task: TrainingSet, names: tuple[str, ...]) -> list[str]
     named = checks.short_list(names[label] for label in lone)
     return [
         f"{'a class has' if len(lone) == 1 else f'{len(lone)} classes have'} {whose} ({named}; "
-        f"{'row' if len(rows) == 1 else 'rows'} {checks.short_list(rows)}): without it the class "
+        f"rows {checks.short_list(rows)}): without it the class "
         "is gone and its probability is 0, so its value is infinite, or the largest that bins allow"
     ]
 

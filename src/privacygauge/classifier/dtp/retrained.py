@@ -317,7 +317,7 @@ def failed_records_warning(failed: Ints, rows: Ints) -> list[str]:
         f"without {'one record' if one else f'each of {len(failed):,} records'} the classifier "
         "cannot be trained, or has no answer (a class or a category is gone, or predictions are "
         f"not finite): {'its value is' if one else 'their values are'} infinite; "
-        f"{'row' if one else 'rows'} {checks.short_list(rows[failed].tolist())}"
+        f"rows {checks.short_list(rows[failed].tolist())}"
     ]
 
 
@@ -331,7 +331,7 @@ def zero_probability_warning(said: LeaveOneOutAnswers, values: Floats, rows: Int
         f"{'the value of 1 record is' if one else f'the values of {len(gone):,} records are'} "
         "infinite because a probability is 0 either with or without the record; a model that gives "
         "no logarithms may have rounded a small probability to 0; "
-        f"{'row' if one else 'rows'} {checks.short_list(rows[gone].tolist())}"
+        f"rows {checks.short_list(rows[gone].tolist())}"
     ]
 
 
