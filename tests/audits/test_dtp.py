@@ -131,6 +131,44 @@ def test_the_decision_follows_the_rule_of_1() -> None:
     assert binned.highest <= cap(0.01)
 
 
+@pytest.mark.parametrize("model", [GaussianNB(), GaussianNB(priors=[0.4, 0.3, 0.3])])
+def test_what_a_class_of_one_record_puts_above_1_is_said(model: object) -> None:
+    """The spread of a class seen once is made of all records, so each moves its probability."""
+    x, y = records(60)
+    named = np.array(["no", "sí", "único"])[np.where(np.arange(60) == 7, 2, y)]
+    found = audit_dtp(model, x, named, bin_width=0, queries=5)
+    alone = np.arange(60) != 7
+    others = audit_dtp(GaussianNB(), x[alone], named[alone], bin_width=0, queries=5)
+    assert found.n_above > 40
+    assert found.lone_classes == (2,)
+    assert found.n_above - found.n_by_lone_classes == 1 + others.n_above
+    told = found.report()
+    n = f"{found.n_by_lone_classes} of them only in the probability of a class with a single record"
+    assert f"{n} (único)" in told.verdict.headline
+    said = " ".join(told.verdict.sentences)
+    assert "In the probabilities of other classes, 1 of 60 records is above the limit" in said
+    assert told.verdict.advice[1].startswith("Merge a class with a single record (único)")
+    assert not any("Too many records" in line for line in told.verdict.advice)
+    (line,) = [line for line in found.warnings if "a class has a single record" in line]
+    assert "(único; rows 7)" in line
+    # A learner with smoothed counts: no other record changes that class much.
+    codes = audit_dtp(NaiveBayes((3, 2)), *categories(60)[1:], bin_width=0)
+    assert codes.lone_classes == ()
+    assert codes.n_by_lone_classes == 0
+
+
+def test_a_class_of_one_person_is_a_lone_class() -> None:
+    x, y = records(40)
+    y[:2] = 2
+    unit = np.append(0, np.arange(39))
+    found = audit_dtp(GaussianNB(), x, y, bin_width=0, queries=5, unit=unit)
+    assert found.lone_classes == (2,)
+    assert any("the records of a single person (2; rows 0)" in line for line in found.warnings)
+    assert found.shared is not None
+    assert len(found.shared) == 39
+    assert (found.shared <= found.pdtp).all()
+
+
 def test_values_that_bins_make_are_named() -> None:
     x = np.array([[0]] * 120 + [[1]] * 60)
     y = np.append(np.zeros(119, np.int64), np.ones(61, np.int64))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -110,6 +111,27 @@ def test_the_plot_shows_attack_limit_and_claim(findings):
     assert low.get_ydata().tolist() == findings.curve.low.tolist()
     assert largest.get_ydata().tolist() == findings.curve.largest.tolist()
     assert claimed.get_ydata()[0] == 2.0
+
+
+@pytest.mark.parametrize("below", [1e-2, 4e-4, 1e-5, 1e-9])
+def test_a_bound_above_the_claim_reads_above_it_everywhere(findings, below):
+    """A claim of 2 is not refuted by "at least 2.00"."""
+    bound = findings.free
+    # What is read is compared with the claim as it is read.
+    claimed = float(exact_text(bound.estimate.low - below))
+    told = replace(findings, claim=PrivacyClaim(claimed, 1e-5)).report()
+    assert told.verdict.grade == REFUTED
+    said = re.search(r"at least (\S+), not (\S+),", told.verdict.headline)
+    assert float(said[2]) == claimed < float(said[1]) <= bound.estimate.low
+    shown = [measure.shown.value for measure in told.measures if measure.name == "epsilon"]
+    in_table = re.search(r"\N{GREATER-THAN OR EQUAL TO}(?:\\u202f)?([0-9.]+)", str(told.sections))
+    for text in (told.verdict.gauge.shown.value, *shown, in_table[1]):
+        assert claimed < float(re.search(r"[0-9.]+$", text)[0]) <= bound.estimate.low
+    # A control whose bound is hardly above the claim.
+    power = replace(findings.power, detectable=4.5 + below)
+    stands = replace(findings, claim=PrivacyClaim(4.5, 1e-5), power=power)
+    said = re.search(r"at least (\S+) in four of five", " ".join(verdict(stands).sentences))
+    assert 4.5 < float(said[1]) <= 4.5 + below
 
 
 def test_claims_are_shown_with_all_of_their_digits():

@@ -49,6 +49,11 @@ SAME_OF_TWO = {
         table({"pred": P2[:, 1] > 0.5, "score": P2[:, 1]}, Y2),
         "score was read as the probabilities of class 1",
     ),
+    "predictions": (table({"predictions": P2[:, 1]}, Y2), "predictions was read as the prob"),
+    "a column of y_pred": (
+        {"y_pred": P2[:, 1:], "y_true": Y2, "member": MEMBER, "ward": np.arange(60) % 3},
+        "y_pred was read as the probabilities of class 1",
+    ),
     "p0 and p1": (table({f"p{i}": P2[:, i] for i in range(2)}, Y2), ""),
     "log-odds": (table({"z": Z2[:, 1]}, Y2), "z was read as the log-odds of class 1"),
     "percentages": (table({"p": 100 * P2[:, 1]}, Y2), "percentages and were divided by 100"),
@@ -100,6 +105,22 @@ SAME_OF_THREE = {
     "logits by name": (table(named(Z3, THREE, "logit"), THREE[Y3], MEMBER3), ""),
     "logits": (table(numbered(Z3, "logit"), Y3, MEMBER3), ""),
     "lists": (table({"probs": P3.tolist()}, Y3, MEMBER3), ""),
+    "lists of predictions": (
+        table({"predictions": P3.tolist()}, Y3, MEMBER3),
+        "predictions was read as the probabilities of all classes",
+    ),
+    "predictions": (
+        {"predictions": P3, "labels": Y3, "member": MEMBER3},
+        "predictions was read as the probabilities of all classes",
+    ),
+    "scores": (
+        {"scores": 100 * P3, "labels": Y3 + 1, "member": MEMBER3},
+        "scores was read as the probabilities of all classes",
+    ),
+    "log-probabilities of y_pred": (
+        {"y_pred": np.log(P3), "labels": Y3, "member": MEMBER3},
+        "y_pred was read as the logits of all classes",
+    ),
     "lists of logits": (table({"logits": Z3.tolist()}, THREE[Y3], MEMBER3), "0 = cat"),
     "one-hot": ({"probs": P3, "labels": np.eye(3)[Y3], "member": MEMBER3}, ""),
     "with classes": (
@@ -230,6 +251,11 @@ def test_the_other_class_is_suspected():
             # The confidence in what was predicted says nothing of the class.
             table({"pred": P2.argmax(axis=1), "score": P2.max(axis=1)}, Y2),
             "pred alone is not enough: save the probability of every",
+        ),
+        *(
+            # Predicted classes, labels of their own, numbers that do not follow the classes.
+            ({"predictions": x, "labels": Y3, "member": MEMBER3}, "predictions alone is not enough")
+            for x in (np.eye(3)[Y3], np.full((60, 3), 0.9), np.roll(Z3, 1, axis=1))
         ),
         (table({"p": P2[:, 1]}, P2[:, 0]), r"must be classes, got .* \(regression\)"),
         (

@@ -142,6 +142,46 @@ def test_lists_of_the_largest_probabilities(form, texts, tmp_path):
     assert any("at most 3 of " in note for note in found.notes)
 
 
+@pytest.mark.parametrize("number", [1, 3])
+@pytest.mark.parametrize("hole", [0.0, np.nan])
+@pytest.mark.parametrize("whole", [1.0, 100.0])
+def test_arrays_of_the_largest_probabilities_are_read_as_tables_are(number, hole, whole, tmp_path):
+    p, y, member = confident(6, accuracy=3.0)
+    order, top = of_top(p, number)
+    holes = np.full_like(p, hole)
+    np.put_along_axis(holes, order, whole * top, axis=1)
+    beside = {"labels": y, "member": member}
+    np.savez(tmp_path / "top.npz", probs=holes, **beside)
+    of_table = as_predictions(table(holes, y, member))
+    views = np.stack([holes, holes], axis=1)
+    read = [
+        predictions(probs=holes, **beside),
+        predictions(probs=holes.astype(np.float32), **beside),
+        predictions(probs=views, **beside),
+        as_predictions({"probs": holes, **beside}),
+        as_predictions({"predictions": holes, **beside}),
+        as_predictions({"probs": views, **beside}),
+        as_predictions(pd.DataFrame({"probs": holes.tolist(), "label": y, "member": member})),
+        load_predictions(tmp_path / "top.npz"),
+    ]
+    for found in read:
+        np.testing.assert_allclose(found.values, of_table.values, atol=1e-6)
+        np.testing.assert_allclose(found.values, filled(p, number), atol=1e-6)
+        (note,) = [note for note in found.notes if "missing to 1 equally" in note]
+        assert f"at most {number} of 6 classes" in note
+    np.testing.assert_allclose(read[5].answers[:, 1], of_table.values)
+    pool = as_pool({"probs": np.stack([holes] * 2), "labels": y, "member": [member, ~member]})
+    np.testing.assert_allclose(pool.values[1], of_table.values)
+
+
+def test_probabilities_below_a_threshold_are_not_to_be_divided_by_a_sum():
+    p, y, member = confident(6)
+    with pytest.raises(InputError, match="holds zeros: if small probabilities were left out, save"):
+        predictions(probs=np.where(p < 0.1, 0, p), labels=y, member=member)
+    with pytest.raises(InputError, match=r"runs from .* sums to 100: divide percentages by 100"):
+        predictions(probs=100 * p, labels=y, member=member)
+
+
 def test_lists_that_cannot_be_right_are_refused():
     base = {"label": [0, 1] * 20, "member": [True, True, False, False] * 10}
     columns = {"top_1_class": [0, 1] * 20, "top_1_prob": [0.9] * 40}

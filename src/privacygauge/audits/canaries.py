@@ -175,7 +175,7 @@ def _verdict_without_claim(a: CanaryAudit, found: Verdict) -> Verdict:
         scale=scale,
         headline=(
             "The model knows its canaries"
-            + (f": epsilon is at least {rounded_down(low)}" if low > 0 else "")
+            + (f": epsilon is at least {rounded_down(low, beyond=0)}" if low > 0 else "")
         ),
         sentences=(
             f"Of the canaries that were put in, {median}. One that was put in {by} one that was "

@@ -288,9 +288,8 @@ def _verdict_without_claim(a: FitsAudit, found: Verdict) -> Verdict:
     more = "Audit with more canaries or fits, or play the privacy game if fits are quick."
     if low > 0:
         grade = scale[1]
-        headline = (
-            f"The synthetic tables give canaries away: epsilon is at least {rounded_down(low)}"
-        )
+        bound = rounded_down(low, beyond=0)
+        headline = f"The synthetic tables give canaries away: epsilon is at least {bound}"
         said = (
             f"With {level} confidence no smaller epsilon of replacing one record can be claimed. "
             "This holds whatever the generator does, since the coins were fair."

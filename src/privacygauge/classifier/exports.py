@@ -16,9 +16,17 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.predictions import probabilities, rounding_of
+from privacygauge.classifier.predictions import (
+    REMAINDER,
+    SUM_ERROR,
+    UNLISTED_CLASS,
+    listed_entries,
+    probabilities,
+    rounding_of,
+    share_remainder,
+)
 from privacygauge.core import checks
-from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.checks import Bools, Ints
 from privacygauge.datasets.reading import plain_array
 from privacygauge.errors import InputError
 
@@ -163,7 +171,9 @@ def _with_lists(given: Mapping[str, NDArray[Any]], name: str) -> dict[str, NDArr
     for key in {"scores", "top_probs", "top_k_probs", *_PREDICTED} & set(given):
         lists = _lists_in(given[key])
         is_pairs = _are_lists(lists) and len(lists[0]) and isinstance(lists[0][0], Mapping)
-        if key not in _PREDICTED or is_pairs or (lists.size and isinstance(lists[0], Mapping)):
+        of_numbers = _are_lists(lists) and any(isinstance(x, float) for x in lists[0])
+        is_mapping = lists.size and isinstance(lists[0], Mapping)
+        if key not in _PREDICTED or is_pairs or is_mapping or of_numbers:
             found[key] = lists
     if any(found[key] is not given[key] for key in found):
         for key in set(given) - stems:
@@ -361,6 +371,9 @@ def _scores(
         return found
     if (found := _of_positive_class(given, truth, name)) is not None:
         return found
+    for key in (*_PREDICTED, *_POSITIVE):
+        if key in given and (found := _of_matrix(given[key], key, truth, name)) is not None:
+            return found
     if (predicted := _first_known(given, _PREDICTED)) is not None:
         raise InputError(
             f"{name}: {predicted} alone is not enough: save the probability of every class "
@@ -370,6 +383,42 @@ def _scores(
     if table:
         raise InputError(_without_scores(given, truth, name))
     raise InputError(f"{name}: no key probs or logits; it has {_list(given)}")
+
+
+def _of_matrix(
+    column: NDArray[Any], key: str, truth: NDArray[Any], name: str
+) -> ExportedScores | None:
+    """Return the scores of all classes from an array named like predicted classes; None if unsure.
+
+    Rows that sum to 1, or to 100, are probabilities; one-hot rows are predicted classes. Rows with
+    negative values are logits, or log-probabilities, if the largest is the true class's for more
+    records than the most frequent class has.
+    """
+    try:
+        values = _stack_lists(column, key, name)
+    except InputError:
+        return None
+    if values.ndim != 2 or values.dtype.kind != "f" or not len(values) or len(values) != len(truth):
+        return None
+    k = values.shape[1]
+    finite = bool(np.isfinite(values).all())
+    if finite and values.min() < 0:
+        share = max(float(np.mean(truth == text)) for text in np.unique(truth).tolist())
+        numbered = truth.dtype.kind in "iu" and truth.min() >= 0 and truth.max() <= k
+        # Classes may be counted from 0 or 1.
+        is_right = values.argmax(axis=1) == truth - (truth.max() == k) if numbered else [False]
+        if np.mean(is_right) <= share + _SURE * np.sqrt(share * (1 - share) / len(truth)):
+            return None
+        note = f"{key} was read as the logits of all classes: its rows have negative values"
+        return ExportedScores("logits", values, frozenset({key}), notes=(note,))
+    shares = values / (_PERCENT if np.nanmax(values, initial=0) > 1.5 else 1.0)
+    total = shares.sum(axis=1, dtype=np.float64)
+    sums_to_one = finite and (np.abs(total - 1).max() <= SUM_ERROR or rounding_of(shares) > 0)
+    is_one_hot = finite and bool((shares == np.rint(shares)).all())
+    if is_one_hot or not (sums_to_one or listed_entries(values) is not None):
+        return None
+    note = f"{key} was read as the probabilities of all classes: its rows sum to 1"
+    return ExportedScores("probs", values, frozenset({key}), notes=(note,))
 
 
 _TOP = re.compile(
@@ -415,46 +464,19 @@ def listed_only(
         if len(set(own)) < len(own):
             raise InputError(f"{name}: row {row} lists a class twice ({_list(own)})")
         values[row, [place[text] for text in own]] = numbers
-    listed = ~np.isnan(values)
-    number = int(listed.sum(axis=1).max(initial=0))
-    if len(values) and not listed.any(axis=1).all():
-        raise InputError(f"{name}: row {int(np.argmin(listed.any(axis=1)))} lists no class")
-    # Percentages: no probability exceeds 1 by that much through rounding.
-    if np.nanmax(values, initial=0) > 1.5:
-        values = values / _PERCENT
-    total = np.nansum(values, axis=1)
-    if (np.nanmin(values, initial=1) < 0) or (total > 1.02).any():
-        row = int(np.argmax(total))
-        raise InputError(
-            f"{name}: the probabilities that a row lists must be in [0, 1] and sum to at most 1, "
-            f"got {total[row]:.4g} in row {row}"
-        )
-    rest = np.clip(1 - total, 0, None)
-    others = (~listed).sum(axis=1)
-    # No unlisted class can exceed the smallest listed one.
-    each = np.minimum(rest / np.maximum(others, 1), np.nanmin(values, axis=1))
-    left = rest - others * each
-    values = np.where(listed, values, each[:, None])
-    if left.max(initial=0) > _OTHERS:
-        names.append(_NONE_OF_THEM)
-        values = np.column_stack([values, left])
-    values /= values.sum(axis=1, keepdims=True)
-    note = (
-        f"at most {number} of {len(names)} classes have a probability in each row; the others "
-        "share what is missing to 1 equally"
-    )
+    unlisted = np.isnan(values).all(axis=1)
+    if unlisted.any():
+        raise InputError(f"{name}: row {int(np.argmax(unlisted))} lists no class")
+    values, note = share_remainder(values, name)
+    if values.shape[1] > len(names):
+        names.append(UNLISTED_CLASS)
     return ExportedScores(
         kind="probs", values=values, used=used, classes=tuple(names), notes=(note,)
     )
 
 
-_OTHERS = 0.02
-"""Largest remainder to 1 that rounding explains."""
-
 _HALF_OF_TWO_DIGITS = 0.005
 """Largest rounding error of two decimals."""
-
-_NONE_OF_THEM = "(none of the listed)"
 
 _Listed: TypeAlias = tuple[Iterable[Sequence[Any]], Iterable[Sequence[float]], frozenset[str]]
 """The classes of each row, their probabilities, and the columns that hold them."""
@@ -543,46 +565,13 @@ def _with_gaps(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
         except InputError:
             continue
         values = np.column_stack(columns).astype(np.float64)
-        listed = ~np.isnan(values)
-        if listed.all():
-            listed = _zeros_are_gaps(values)
-        # A few gaps are a mistake; lists have nearly the same length.
-        lengths = listed.sum(axis=1)
-        whole = np.isnan(values).any() and lengths.max(initial=0) == len(keys)
-        if listed.all() or not len(values) or whole or lengths.min() == 0:
+        listed = listed_entries(values)
+        if listed is None:
             continue
         names = np.array([key.removeprefix(f"{stem}_") for key in keys])
         rows = list(zip(listed, values, strict=True))
         return [names[x] for x, _ in rows], [p[x] for x, p in rows], frozenset(keys)
     return None
-
-
-def _zeros_are_gaps(values: Floats) -> Bools:
-    """Return the mask of given probabilities, if all but the largest few of each row are 0.
-
-    Rows whose remainder to 1 exceeds rounding then have the same number of nonzero values, ties
-    apart, and hardly any row has more: no complete probabilities look like that.
-    """
-    given = values != 0
-    number = given.sum(axis=1)
-    total = values.sum(axis=1)
-    total = total / (100.0 if total.max(initial=0) > 1.5 else 1.0)
-    for least in (1 - _OTHERS, _FAR_FROM_1):
-        lacking = number[total < least]
-        if not len(lacking):
-            break
-        usual = int(np.bincount(lacking).argmax())
-        alike = np.mean(lacking == usual) >= _AS_MANY and np.mean(number <= usual) >= _AS_MANY
-        if 0 < usual < values.shape[1] and alike and total.max() <= 1 + _OTHERS:
-            return np.asarray(given)
-    return np.ones_like(given)
-
-
-_FAR_FROM_1 = 0.9
-"""Rows of many classes rounded to 0 seldom sum to less than this."""
-
-_AS_MANY = 0.95
-"""Smallest share of rows with the same number of nonzero values."""
 
 
 def _texts_of(array: NDArray[Any]) -> NDArray[Any]:
@@ -649,11 +638,14 @@ def _of_positive_class(
     The confidence in the class that was predicted has such a name as well: it is never below 1/2,
     and says nothing without the class.
     """
-    column = _first_known(given, _POSITIVE)
+    column = _first_known(given, _POSITIVE) or _first_known(given, _PREDICTED)
     if column is None or len(np.unique(truth)) != 2 or given[column].dtype.kind not in "fiu":
         return None
-    values = _numeric(given[column], column, name)
+    values = _stack_lists(given[column], column, name)
     if values.ndim != 1 or not (values.min() >= 0 and values.max() <= 1 and values.min() < 0.5):
+        return None
+    # Whole numbers under the name of a prediction are the predicted classes themselves.
+    if column in _PREDICTED and (values == np.rint(values)).all():
         return None
     return ExportedScores("probs", values, frozenset({column}))
 
@@ -801,7 +793,7 @@ def _by_bare_name(
     except InputError:
         return None
     total = values.sum(axis=1, dtype=np.float64)
-    off = _OTHERS + _HALF_OF_TWO_DIGITS * len(texts)
+    off = REMAINDER + _HALF_OF_TWO_DIGITS * len(texts)
     sums_to_one, to_hundred = (
         bool((np.abs(total / whole - 1) <= off).all()) for whole in (1.0, _PERCENT)
     )

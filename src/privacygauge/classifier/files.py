@@ -121,9 +121,9 @@ def load_predictions(
     and 1, or one-hot; members as true and false, in and out, or a column ``split`` of train and
     test; percentages; probabilities that are rounded to a few digits; the largest probabilities
     of each row only (``top_1_class``, ``top_1_prob``, ...; lists ``classes`` and ``probs``;
-    columns with gaps), whose others share what is missing to 1 equally. Labels that are texts
-    beside columns ``p_0``, ``p_1``, ... are numbered as the predictions show, and refused where
-    they do not: `classes` says so then.
+    columns or arrays with gaps or zeros), whose others share what is missing to 1 equally. Labels
+    that are texts beside columns ``p_0``, ``p_1``, ... are numbered as the predictions show, and
+    refused where they do not: `classes` says so then.
 
     Raises
     ------

@@ -153,7 +153,9 @@ def predictions(
         True (or 1) where the record was in the training set; both kinds must occur.
     probs : array_like of float, shape (n, k) or (n, q, k)
         Non-negative rows that sum to 1 within rounding. Either this or `logits`. With q queries per
-        record, the first is about the record itself and the others are about views of it.
+        record, the first is about the record itself and the others are about views of it. If every
+        row holds only its few largest, with 0 or nan for the other classes, these share what is
+        missing to 1 equally.
     logits : array_like of float, shape (n, k) or (n, q, k)
         Finite scores before the softmax; they keep more digits of very confident predictions.
     ids : array_like, shape (n,), optional
@@ -213,6 +215,13 @@ def predictions(
             f"{name}: the logits are probabilities (no row has a value outside of [0, 1], and all "
             "sum to 1) and were read as such"
         )
+    listed = None if logits is not None else listed_entries(values)
+    if listed is not None:
+        shared, note = share_remainder(np.where(listed, values, np.nan), name)
+        # If the columns cannot hold what is missing to 1, the rows are refused by their sums.
+        if shared.shape == values.shape:
+            values = checks.frozen(shared)
+            notes.append(f"{name}: {note}")
     for number, asked in enumerate(np.moveaxis(values, 1, 0) if values.ndim == 3 else [values]):
         _require_values(asked, logits is not None, f"{name}: query {number}" if number else name)
     if len(classes) not in (0, k):
@@ -258,11 +267,11 @@ def blocks_of(values: NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
         yield rows, block
 
 
-_SUM = 1e-3
+SUM_ERROR = 1e-3
 """Largest deviation from 1 of the sum of unrounded probabilities."""
 
 _MOST_DIGITS = 4
-"""With more digits, rounding stays below what `_SUM` allows, except for many classes."""
+"""With more digits, rounding stays below what `SUM_ERROR` allows, except for many classes."""
 
 
 def are_probabilities(values: NDArray[Any]) -> bool:
@@ -273,7 +282,7 @@ def are_probabilities(values: NDArray[Any]) -> bool:
     for rows in (values[:10], values):
         if not (rows.min() >= 0 and rows.max() <= 1):
             return False
-        if not (np.abs(rows.sum(axis=-1, dtype=np.float64) - 1) <= _SUM).all():
+        if not (np.abs(rows.sum(axis=-1, dtype=np.float64) - 1) <= SUM_ERROR).all():
             return False
     return True
 
@@ -318,6 +327,101 @@ def rounding_of(values: NDArray[Any]) -> float:
     return 0.0
 
 
+UNLISTED_CLASS = "(none of the listed)"
+"""Name of the class that holds what no class with a column can have."""
+
+REMAINDER = 0.02
+"""Largest remainder to 1 that rounding explains."""
+
+_FAR_FROM_1 = 0.9
+"""Rows of many classes rounded to 0 seldom sum to less than this."""
+
+_AS_MANY = 0.95
+"""Smallest share of rows with the same number of nonzero values."""
+
+
+def listed_entries(values: NDArray[Any]) -> Bools | None:
+    """Return the mask of the probabilities that were saved, if each row lists only its largest.
+
+    The others are nan, or 0. A few gaps are a mistake: no row may have all classes. With zeros, the
+    rows whose remainder to 1 exceeds rounding have the same number of nonzero values, ties apart,
+    and hardly any row has more: no complete probabilities look like that. None if every class has
+    a probability.
+    """
+    n_classes = values.shape[-1]
+    rows = values.reshape(-1, n_classes)
+    # Most matrices are complete: one pass over blocks, without a copy, shows it.
+    sums = (block.sum(axis=1) for _, block in blocks_of(rows))
+    if all(((one >= 1 - REMAINDER) & (one <= 1.5)).all() for one in sums):
+        return None
+    gaps = np.isnan(rows)
+    listed = ~gaps if gaps.any() else _nonzero_if_others_are_gaps(rows)
+    lengths = listed.sum(axis=1)
+    whole = bool(gaps.any()) and lengths.max() == n_classes
+    if listed.all() or whole or lengths.min() == 0:
+        return None
+    return np.asarray(listed.reshape(values.shape))
+
+
+def _nonzero_if_others_are_gaps(values: NDArray[Any]) -> Bools:
+    given = values != 0
+    number = given.sum(axis=1)
+    total = values.sum(axis=1, dtype=np.float64)
+    total = total / (100.0 if total.max(initial=0) > 1.5 else 1.0)
+    if np.ptp(total) <= SUM_ERROR:
+        # Rows that all sum to the same number were scaled: what lists of the largest lack differs.
+        return np.ones_like(given)
+    for least in (1 - REMAINDER, _FAR_FROM_1):
+        lacking = number[total < least]
+        if not len(lacking):
+            break
+        usual = int(np.bincount(lacking).argmax())
+        alike = np.mean(lacking == usual) >= _AS_MANY and np.mean(number <= usual) >= _AS_MANY
+        if 0 < usual < values.shape[1] and alike and total.max() <= 1 + REMAINDER:
+            return np.asarray(given)
+    return np.ones_like(given)
+
+
+def share_remainder(values: NDArray[Any], name: str) -> tuple[Floats, str]:
+    """Return probabilities whose unlisted classes (nan) share what is missing to 1, and a note.
+
+    They share it equally, each with at most the smallest listed value; any rest belongs to an extra
+    class, in a last column. Percentages are divided by 100.
+
+    Raises
+    ------
+    InputError
+        If the listed ones are not probabilities.
+    """
+    values = np.asarray(values, np.float64)
+    listed = ~np.isnan(values)
+    # No probability exceeds 1 by that much through rounding.
+    if np.nanmax(values, initial=0) > 1.5:
+        values = values / 100.0
+    total = np.nansum(values, axis=-1)
+    if np.nanmin(values, initial=1) < 0 or (total > 1 + REMAINDER).any():
+        row = int(np.argmax(total))
+        raise InputError(
+            f"{name}: the probabilities that a row lists must be in [0, 1] and sum to at most 1, "
+            f"got {total.flat[row]:.4g} in row {row}"
+        )
+    rest = np.clip(1 - total, 0, None)
+    others = (~listed).sum(axis=-1)
+    # No unlisted class can exceed the smallest listed one.
+    each = np.minimum(rest / np.maximum(others, 1), np.nanmin(values, axis=-1))
+    left = rest - others * each
+    values = np.where(listed, values, each[..., None])
+    if left.max(initial=0) > REMAINDER:
+        values = np.concatenate([values, left[..., None]], axis=-1)
+    values /= values.sum(axis=-1, keepdims=True)
+    number = int(listed.sum(axis=-1).max(initial=0))
+    note = (
+        f"at most {number} of {values.shape[-1]} classes have a probability in each row; the "
+        "others share what is missing to 1 equally"
+    )
+    return values, note
+
+
 def _matrix(values: ArrayLike | None, name: str) -> NDArray[Any]:
     array = np.asarray(values)
     if array.ndim not in (2, 3) or array.shape[-1] < 2:
@@ -338,7 +442,7 @@ def _matrix(values: ArrayLike | None, name: str) -> NDArray[Any]:
 
 def _require_values(values: NDArray[Any], logits: bool, name: str) -> None:
     kind = "logits" if logits else "probs"
-    tolerance = 1e-2 if values.dtype == np.float16 else _SUM
+    tolerance = 1e-2 if values.dtype == np.float16 else SUM_ERROR
     rounded = False
     for rows, block in blocks_of(values):
         total = block.sum(axis=1)
@@ -351,23 +455,34 @@ def _require_values(values: NDArray[Any], logits: bool, name: str) -> None:
             rounded = True
             tolerance = max(tolerance, 0.501 * values.shape[1] * rounding_of(values))
             wrong = np.flatnonzero(np.abs(total - 1.0) > tolerance)
-        outside = np.flatnonzero((block.min(axis=1) < 0) | (block.max(axis=1) > 1 + _SUM))
+        outside = np.flatnonzero((block.min(axis=1) < 0) | (block.max(axis=1) > 1 + SUM_ERROR))
         if outside.size:
             row = int(outside[0])
             low = block[row].min()
             high = block[row].max()
-            raise InputError(
+            found = (
                 f"{name}: probs must be in [0, 1], row {rows.start + row} runs from {low:.4g} to "
-                f"{high:.4g}; these look like logits: save them under the key logits (columns z_0, "
-                "z_1, ... in a table)"
+            )
+            if low >= 0 and abs(total[row] - 100) <= 1:
+                raise InputError(f"{found}{high:.4g} and sums to 100: divide percentages by 100")
+            raise InputError(
+                f"{found}{high:.4g}; these look like logits: save them under the key logits "
+                "(columns z_0, z_1, ... in a table)"
             )
         if wrong.size:
             row = int(wrong[0])
-            raise InputError(
+            found = (
                 f"{name}: probs must sum to 1, row {rows.start + row} sums to {total[row]:.6g}; "
-                "they do not look like logits (all are in [0, 1]): divide each row by its sum, or, "
-                "if every label has a probability of its own (multi-label), audit each label as a "
-                "model of two classes"
+            )
+            if total[row] < 1 and (block[row] == 0).any():
+                raise InputError(
+                    f"{found}it holds zeros: if small probabilities were left out, save those of "
+                    "every class, or as many of the largest in each row"
+                )
+            raise InputError(
+                f"{found}they do not look like logits (all are in [0, 1]): divide each row by its "
+                "sum, or, if every label has a probability of its own (multi-label), audit each "
+                "label as a model of two classes"
             )
 
 

@@ -117,15 +117,31 @@ def decimal_estimate(estimate: Estimate | Skipped, decimals: int = 3) -> Shown:
     return Shown(decimal(estimate.value, decimals), low, high)
 
 
-def rounded_down(value: float, decimals: int = 2) -> str:
+def rounded_down(value: float, decimals: int = 2, *, beyond: float | None = None) -> str:
     """Return a lower bound of at least 0, rounded down so that it stays valid.
+
+    Parameters
+    ----------
+    value : float
+    decimals : int
+        The fewest decimals.
+    beyond : float, optional
+        A number that the bound is compared with: a bound above it is not rounded down to it, nor
+        below it, but gets as many decimals as show the difference.
 
     Examples
     --------
-    >>> rounded_down(0.859), rounded_down(0.0)
-    ('0.85', '0')
+    >>> rounded_down(0.859), rounded_down(0.0), rounded_down(2.00047, beyond=2)
+    ('0.85', '0', '2.0004')
     """
+    if beyond is not None and beyond < value < math.inf:
+        while decimals < _MOST_DECIMALS and float(_bound(value, decimals, ROUND_FLOOR)) <= beyond:
+            decimals += 1
     return _bound(value, decimals, ROUND_FLOOR)
+
+
+_MOST_DECIMALS = 15
+"""About as many as a float has."""
 
 
 def rounded_up(value: float, decimals: int = 2) -> str:
@@ -139,9 +155,12 @@ def rounded_up(value: float, decimals: int = 2) -> str:
     return _bound(value, decimals, ROUND_CEILING)
 
 
-def lower_bound_text(estimate: Estimate, decimals: int = 2) -> str:
-    """Return the lower limit of an estimate as a bound, such as ``≥ 0.85``; ``0`` is no bound."""
-    bound = rounded_down(estimate.low, decimals)
+def lower_bound_text(estimate: Estimate, decimals: int = 2, *, beyond: float | None = None) -> str:
+    """Return the lower limit of an estimate as a bound, such as ``≥ 0.85``; ``0`` is no bound.
+
+    `beyond` is a number that it is compared with, as in `rounded_down`.
+    """
+    bound = rounded_down(estimate.low, decimals, beyond=beyond)
     return bound if estimate.low <= 0 else f"\N{GREATER-THAN OR EQUAL TO}{THIN}{bound}"
 
 

@@ -9,6 +9,7 @@ import pytest
 from privacygauge.errors import InputError
 from privacygauge.holdout.history.reading import read_history
 from privacygauge.holdout.history.record import disagreeing, in_time
+from privacygauge.holdout.history.standing_out import history_warnings
 
 ANSWERS = np.array([[0, 1, 1, 0], [1, 1, 1, 0], [0, 0, 1, 0]])
 LABELS = np.array([0, 1, 1, 1])
@@ -232,3 +233,45 @@ def test_exports_of_platforms_are_read_as_they_are(tmp_path, table):
     history = read_history(file, n=100)
     assert history.accounts == ("bea", "ann")
     np.testing.assert_allclose(history.scores, [0.8, 0.9])
+
+
+def test_percentages_without_a_sign_are_read_and_said(tmp_path):
+    shares = np.array([0.701, 0.878, 0.0, 1.0, 0.9])
+    private = np.array([0.712, 0.853, 0.0, 0.95, 0.87])
+    columns = {"account": list("aabbb"), "score": shares, "private": private}
+    read = {}
+    for scale in (1, 100):
+        frame = pd.DataFrame({**columns, "score": scale * shares, "private": scale * private})
+        path = tmp_path / f"{scale}.csv"
+        frame.round(5).to_csv(path, index=False)
+        # The number of private points may be unknown.
+        for n_private in (2000, None):
+            read[scale] = read_history(path, n=1000, n_private=n_private)
+            assert read[scale].scores == pytest.approx(shares, abs=1e-12)
+            assert read[scale].private == pytest.approx(private, abs=1e-12)
+            assert read[scale].n_correct.tolist() == [701, 878, 0, 1000, 900]
+    said = {scale: " ".join(history_warnings(history)) for scale, history in read.items()}
+    assert "they were read as percentages" in said[100]
+    assert "percentages" not in said[1]
+    # Of 50 points nobody has 86 right.
+    assert in_time(None, "ab", [86, 90], n=50).scores.tolist() == [0.86, 0.9]
+    assert in_time(None, "ab", [86, 90], n=100).scores.tolist() == [0.86, 0.9]
+    assert not in_time(None, "ab", [86, 90], n=1000).percentages
+    # A hard task: as a share, 0.9 would be far above all others.
+    hard = in_time(None, "abcd", [3.1, 4.25, 0.9, 5.0], n=1000)
+    assert hard.scores == pytest.approx([0.031, 0.0425, 0.009, 0.05])
+
+
+@pytest.mark.parametrize(
+    ("scores", "metric"),
+    [
+        ([87.8, 0.86, 88.1], "accuracy"),  # a share, or 0.86%
+        ([0.5, 0.6, 87.8], "accuracy"),
+        ([87.8, 100.2, 90.0], "accuracy"),
+        ([-1.5, 87.8, 90.0], "accuracy"),
+        ([87.8, 86.2, 90.0], "rmse:0:100"),  # errors themselves
+    ],
+)
+def test_what_may_be_no_percentage_is_refused(scores, metric):
+    with pytest.raises(InputError, match="divide percentages by 100"):
+        in_time(None, "abc", scores, n=1000, metric=metric)

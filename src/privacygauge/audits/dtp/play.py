@@ -159,6 +159,7 @@ def audit_dtp(
     )
     features, labels = checked_records(model, x, y, remove)
     owner = owners(unit, ids, len(labels))
+    names = class_names or estimators.class_names(y)
     task = TrainingSet(
         model,
         features,
@@ -171,9 +172,9 @@ def audit_dtp(
         n_jobs=n_jobs,
         progress=progress,
         invocation=invocation,
-        class_names=class_names or estimators.class_names(y),
+        class_names=names,
     )
-    done = measurement(task, asked, rows=rows, ids=ids, class_names=class_names, level=level)
+    done = measurement(task, asked, rows=rows, ids=ids, class_names=names or None, level=level)
     told = (*units_note(features, labels, owner), *warnings, *done.warnings)
     origin = running.origin(skipped=done.skipped, warnings=told, about={"model": task.name})
     return DtpAudit(**vars(done.found), origin=origin)

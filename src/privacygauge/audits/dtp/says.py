@@ -13,6 +13,7 @@ from privacygauge.audits.dtp.verdict import (
     DtpResult,
     between,
     factor,
+    lone_classes_text,
     measured_records_text,
     nats,
     records_frame,
@@ -112,6 +113,8 @@ def _measures(f: DtpResult) -> Iterator[Measure]:
     )
     infinite = f" {count(f.n_infinite)} of them {'is' if f.n_infinite == 1 else 'are'} infinite."
     told = f"By PDTP.{infinite if f.n_infinite else ''}"
+    if alone := f.n_by_lone_classes:
+        told += f" {count(alone)} of them only in the probability of {lone_classes_text(f)}."
     above = f.share_above
     shown = Shown(f"{count(f.n_above)} of {count(n)}")
     note = f"of the whole training set {percent_estimate(above)}, {rate(f.level)} interval, if "
@@ -228,6 +231,7 @@ def _data(f: DtpResult) -> dict[str, Json]:
         "n_measured": len(f.rows),
         "pdtp": {
             **pick_values(f, max="highest", above_1="n_above", infinite="n_infinite"),
+            **({"above_1_by_single_record_classes": f.n_by_lone_classes} if f.lone_classes else {}),
             **pick_values(f, mean_estimate="mean", share_above_1="share_above"),
             "mean": finite(f.mean.value),
             "riskiest": [

@@ -12,6 +12,7 @@ import numpy as np
 from privacygauge.classifier.dtp.findings import DtpFindings
 from privacygauge.classifier.dtp.measure import LIMIT, RemovalPath
 from privacygauge.classifier.dtp.ratios import cap
+from privacygauge.core import checks
 from privacygauge.report.document import DataFrame, frame, names_of
 from privacygauge.report.numbers import (
     Shown,
@@ -247,13 +248,38 @@ def _headline(f: DtpResult) -> str:
         one = how.replace("change ", "changes ").replace("themselves", "itself")
         of = f"{several(len(f.rows), 'record')}{'' if f.complete else ' measured'}"
         does = one if n == 1 else how
-        return f"Above the limit: {count(n)} of {of} {does} by more than a factor of {FACTOR}"
+        found = f"Above the limit: {count(n)} of {of} {does} by more than a factor of {FACTOR}"
+        if not (alone := f.n_by_lone_classes):
+            return found
+        only = "only" if alone == f.n_above else f"{count(alone)} of them only"
+        return f"{found}, {only} in the probability of {lone_classes_text(f)}"
     if f.certified:
         return f"Below the limit: no record changes any answer by more than a factor of {FACTOR}"
     some = "no record" if f.complete else f"none of {several(len(f.rows), 'record')} measured"
     return (
         f"Below the limit, as far as was seen: {some} was found to change an answer by more than "
         f"a factor of {FACTOR}"
+    )
+
+
+def lone_classes_text(f: DtpResult) -> str:
+    """Return the classes with a single record by name."""
+    named = checks.short_list(class_of(f, label) for label in f.lone_classes)
+    if len(f.lone_classes) == 1:
+        return f"a class with a single record ({named})"
+    return f"classes with a single record each ({named})"
+
+
+def _lone_classes(f: DtpResult) -> str:
+    """Return what the records are worth without the classes that have a single record."""
+    left = f.n_above - f.n_by_lone_classes
+    others = "the other class" if len(f.class_names) - len(f.lone_classes) == 1 else "other classes"
+    return (
+        f"In the probabilities of {others}, {count(left)} of {several(len(f.rows), 'record')} "
+        f"{'is' if left == 1 else 'are'} above the limit. What a model says of "
+        f"{lone_classes_text(f)} hangs on that record and on details of the training, and may be "
+        "too small a number for anybody to see; the rule counts it all the same, as it takes the "
+        "largest ratio over all classes."
     )
 
 
@@ -284,6 +310,8 @@ def _sentences(f: DtpResult) -> Iterator[str]:
             f"For {several(f.n_infinite, 'record')} the factor is infinite (so is PDTP, its "
             "logarithm): one look at the answer tells that the record was in the training data."
         )
+    if f.n_by_lone_classes:
+        yield _lone_classes(f)
     publish = f.decision == "publish"
     yield (
         "PDTP is the natural logarithm of the factor: 0 if the record changes nothing, 1 if a "
@@ -370,11 +398,19 @@ def _advice(f: DtpResult) -> Iterator[str]:
         yield (
             "Hold the release back, or limit who may query the model, until the value is at most 1."
         )
+        # Leaving one record out, or merging its class, helps all that it alone puts above 1.
+        left = f.n_above - f.n_by_lone_classes
+        if f.n_by_lone_classes:
+            these = "the record" if len(f.lone_classes) == 1 else "these records"
+            yield (
+                f"Merge {lone_classes_text(f)} with another class, or leave {these} out, and "
+                "measure again."
+            )
         if f.removal is not None:
             yield _path(f.removal)
-        elif f.n_above > FEW * len(f.rows):
+        elif left > FEW * len(f.rows):
             yield "Too many records are above 1 for removing a few to help."
-        elif f.n_above:
+        elif left:
             yield (
                 "Try training without the riskiest records, and measure again: with so few above 1 "
                 "it may be enough, but records can shield each other, and others may rise."

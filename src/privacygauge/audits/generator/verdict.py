@@ -183,13 +183,15 @@ def _on_epsilon(f: SyntheticResult) -> Iterator[str]:
         # Replacing a record is taking one out and putting another one in.
         may = " If that promise is for adding or taking out a record, twice as much is allowed."
         yield (
-            f"The generator breaks its promise: it was set to epsilon = {promise:g}, and at least "
-            f"{rounded_down(shown.low)} was shown, with {rate(shown.level)} confidence, for "
+            f"The generator breaks its promise: it was set to epsilon = {promise:.10g}, and at "
+            f"least {rounded_down(shown.low, beyond=promise)} was shown, with "
+            f"{rate(shown.level)} confidence, for "
             f"replacing one record.{'' if shown.low > 2 * promise else may}"
         )
     if _only_bounded(f):
         yield (
-            f"With {rate(shown.level)} confidence epsilon is at least {rounded_down(shown.low)} "
+            f"With {rate(shown.level)} confidence epsilon is at least "
+            f"{rounded_down(shown.low, beyond=0)} "
             "for one record, which rules out that nothing leaks. The grade is one step higher for "
             "it."
         )

@@ -158,7 +158,7 @@ def _gauge(f: ClaimResult, found: Grade) -> Gauge:
     claim = f.claim.epsilon
     assumed = f", if {bound.condition}" if bound is f.gaussian else ""
     label = f"Epsilon that the attack shows{assumed}"
-    shown = Shown(f"at least {rounded_down(low)}")
+    shown = Shown(f"at least {_bound(f, low)}")
     rule = (
         f"The line runs from the bound upwards, at delta {exact_text(f.claim.delta)}: the true "
         "epsilon "
@@ -211,6 +211,11 @@ def exact_text(value: float) -> str:
     return f"{value:.10g}"
 
 
+def _bound(f: ClaimResult, value: float) -> str:
+    """Return a bound on epsilon, with as many decimals as tell it from the claimed one."""
+    return rounded_down(value, beyond=f.claim.epsilon)
+
+
 def claim_text(f: ClaimResult) -> str:
     """Return the claim, such as ``epsilon 2 at delta 1e-05``."""
     return f"epsilon {exact_text(f.claim.epsilon)} at delta {exact_text(f.claim.delta)}"
@@ -255,11 +260,11 @@ def advice(f: ClaimResult, found: Grade) -> tuple[str, ...]:
 def _headline(f: ClaimResult, found: Grade) -> str:
     claim = f"{exact_text(f.claim.epsilon)}, at delta {exact_text(f.claim.delta)}"
     if found == REFUTED:
-        bound = rounded_down(f.free.estimate.low)
+        bound = _bound(f, f.free.estimate.low)
         return f"The claim is refuted: epsilon is at least {bound}, not {claim}"
     if found == IF_GAUSSIAN:
         assert f.gaussian is not None
-        bound = rounded_down(f.gaussian.estimate.low)
+        bound = _bound(f, f.gaussian.estimate.low)
         return (
             f"The claim is refuted if {f.gaussian.condition}: epsilon is then at least {bound}, "
             f"not {claim}"
@@ -273,19 +278,19 @@ def _headline(f: ClaimResult, found: Grade) -> str:
         whose = "even a perfect" if f.blind_to.simulated else "this"
         return (
             f"The audit could not have told: of a training with {f.blind_to.control} {whose} "
-            f"attack shows an epsilon of {rounded_down(f.blind_to.detectable)}, and the claim is "
+            f"attack shows an epsilon of {_bound(f, f.blind_to.detectable)}, and the claim is "
             f"{claim_text(f)}"
         )
     if found == UNKNOWN:
         return (
             f"The audit could not have told: {size(f)} certify at most "
-            f"{rounded_down(f.free.largest)}, and the claim is {claim_text(f)}"
+            f"{_bound(f, f.free.largest)}, and the claim is {claim_text(f)}"
         )
     return f"The claim stands: this audit did not refute {claim_text(f)}"
 
 
 def _sentences(f: ClaimResult, found: Grade) -> Iterator[str]:
-    shown = rounded_down(f.free.estimate.low)
+    shown = _bound(f, f.free.estimate.low)
     gaussian = f.gaussian
     fewer = (
         f"fewer than {rate(1 - f.origin.level)} of audits would find an attack as successful as "
@@ -329,17 +334,17 @@ def _sentences(f: ClaimResult, found: Grade) -> Iterator[str]:
         if gaussian is not None and gaussian.could_refute(f.claim):
             yield (
                 f"If {gaussian.condition}, the canaries could have told: up to "
-                f"{rounded_down(gaussian.largest)}. Shown was "
-                f"{rounded_down(gaussian.estimate.low)}, which does not refute the claim."
+                f"{_bound(f, gaussian.largest)}. Shown was "
+                f"{_bound(f, gaussian.estimate.low)}, which does not refute the claim."
             )
     else:
         yield (
             f"The attack shows an epsilon of at least {shown}, with {rate(f.origin.level)} "
-            f"confidence; a perfect one would have shown {rounded_down(f.free.largest)}."
+            f"confidence; a perfect one would have shown {_bound(f, f.free.largest)}."
         )
         yield from _power(f)
     if found in (REFUTED, STANDS) and gaussian is not None:
-        bound = rounded_down(gaussian.estimate.low)
+        bound = _bound(f, gaussian.estimate.low)
         yield f"If {gaussian.condition}, epsilon is at least {bound} by the same canaries."
 
 
@@ -352,7 +357,7 @@ def _power(f: ClaimResult) -> Iterator[str]:
         told = (
             f"Of a training with {power.control} ({count(power.n)} rows) "
             f"{'a perfect attack (simulated)' if power.simulated else 'the same attack'} shows an "
-            f"epsilon of at least {rounded_down(power.detectable)} in four of five audits of this "
+            f"epsilon of at least {_bound(f, power.detectable)} in four of five audits of this "
             "size"
         )
         if power.would_refute(f.claim):
@@ -461,8 +466,8 @@ def _measures(f: ClaimResult) -> Iterator[Measure]:
     )
     for metric, bound in zip(("epsilon", "epsilon-gaussian"), f.bounds, strict=False):
         label = f"Epsilon ({_NAMES[bound.name]})"
-        shown = Shown(lower_bound_text(bound.estimate))
-        note = f"certifiable: {rounded_down(bound.largest)}"
+        shown = Shown(lower_bound_text(bound.estimate, beyond=epsilon))
+        note = f"certifiable: {rounded_down(bound.largest, beyond=epsilon)}"
         told = f"All bounds hold together with {rate(f.origin.level)} confidence."
         guessing = f"0; the claim is {claim_text(f)}"
         yield Measure(
@@ -479,7 +484,7 @@ def _measures(f: ClaimResult) -> Iterator[Measure]:
             name="detectable-epsilon",
             label="Epsilon that the attack shows of a control",
             found=f.power.detectable,
-            shown=Shown(rounded_down(f.power.detectable)),
+            shown=Shown(rounded_down(f.power.detectable, beyond=epsilon)),
             note="in four of five audits of a training whose guarantee is switched off",
             gate=False,
         )
@@ -491,6 +496,7 @@ def _measures(f: ClaimResult) -> Iterator[Measure]:
 
 def _bounds(f: ClaimResult) -> Iterator[Block]:
     unit = "canaries" if f.design == "one-run" else "runs"
+    epsilon = f.claim.epsilon
     rows: Rows = []
     for bound in f.bounds:
         answer = "could not have told"
@@ -502,8 +508,8 @@ def _bounds(f: ClaimResult) -> Iterator[Block]:
         rows.append(
             {
                 "Bound": _NAMES[bound.name][:1].upper() + _NAMES[bound.name][1:],
-                "Epsilon": Shown(lower_bound_text(e)),
-                "Certifiable": rounded_down(bound.largest),
+                "Epsilon": Shown(lower_bound_text(e, beyond=epsilon)),
+                "Certifiable": rounded_down(bound.largest, beyond=epsilon),
                 "The claim": answer,
                 "Takes for granted": bound.assumption or "nothing",
                 "Method": f"{e.method}, {rate(e.level)} together, n = {count(e.n)}",
@@ -517,7 +523,7 @@ def _bounds(f: ClaimResult) -> Iterator[Block]:
             {
                 "Training with": power.control,
                 "Attack": "perfect (simulated)" if power.simulated else "the same",
-                "Detected": rounded_down(power.detectable),
+                "Detected": rounded_down(power.detectable, beyond=epsilon),
                 "The claim": "refuted" if power.would_refute(f.claim) else "passes",
             }
             for power in (f.power, *f.controls)

@@ -64,18 +64,18 @@ def in_one_bin(pdtp: Floats, width: float) -> list[str]:
     ]
 
 
-def lone_classes_warning(y: Ints, names: tuple[str, ...]) -> list[str]:
-    """Return a warning that names the classes with a single record."""
-    lone = np.flatnonzero(np.bincount(y, minlength=len(names)) == 1)
+def lone_classes_warning(task: TrainingSet, names: tuple[str, ...]) -> list[str]:
+    """Return a warning that names the classes with a single record, or a single person's."""
+    lone = task.lone_classes
     if not len(lone):
         return []
-    rows = [int(np.flatnonzero(y == label)[0]) for label in lone]
+    rows = [int(np.flatnonzero(task.y == label)[0]) for label in lone]
+    whose = "a single record" if task.unit is None else "the records of a single person"
+    named = checks.short_list(names[label] for label in lone)
     return [
-        f"{'a class has' if len(lone) == 1 else f'{len(lone)} classes have'} a single record "
-        f"({checks.short_list(names[label] for label in lone)}; rows {checks.short_list(rows)}): "
-        "without "
-        "it the class is gone and its probability is 0, so its value is infinite, or the largest "
-        "that bins allow"
+        f"{'a class has' if len(lone) == 1 else f'{len(lone)} classes have'} {whose} ({named}; "
+        f"rows {checks.short_list(rows)}): without it the class "
+        "is gone and its probability is 0, so its value is infinite, or the largest that bins allow"
     ]
 
 
@@ -257,6 +257,10 @@ class DtpFindings:
     """Other sources of variation for the riskiest records; empty if not requested."""
     checked: RefitAgreement | None = None
     """Agreement of refits with the shortcut; None if no shortcut was tried."""
+    lone_classes: tuple[int, ...] = ()
+    """Classes with a single record, or with the records of a single person."""
+    shared: Floats | None = None
+    """(r,) PDTP over all classes but these; None if there are none, or no others."""
 
     def __post_init__(self) -> None:
         for name in ("rows", "ids", "labels", "pdtp"):
@@ -276,6 +280,13 @@ class DtpFindings:
     def n_above(self) -> int:
         """Number of records with a PDTP above 1."""
         return int(np.count_nonzero(self.pdtp > LIMIT))
+
+    @property
+    def n_by_lone_classes(self) -> int:
+        """Number of records above 1 in the probability of a lone class alone."""
+        if self.shared is None:
+            return 0
+        return int(np.count_nonzero((self.pdtp > LIMIT) & (self.shared <= LIMIT)))
 
     @property
     def n_infinite(self) -> int:
@@ -441,10 +452,12 @@ def measurement(
         removal=path,
         variation=task.variation(varied, asked.vary) if asked.vary else (),
         checked=measured.checked,
+        lone_classes=tuple(task.lone_classes.tolist()),
+        shared=measured.shared,
     )
     told = (
         *measured.warnings,
-        *lone_classes_warning(y, names),
+        *lone_classes_warning(task, names),
         *sampling_warning(len(chosen), n_train, level),
     )
     return Measurement(found, skipped, (*told, *in_one_bin(pdtp, asked.width)))

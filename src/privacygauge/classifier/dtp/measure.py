@@ -71,6 +71,9 @@ class DtpMeasurement:
     training."""
     checked: RefitAgreement | None = None
     """Agreement of refits with the shortcut; None if the learner itself was asked for."""
+    shared: Floats | None = None
+    """(r,) Largest log ratio at the record itself over the classes of several records; None if
+    all classes have several."""
 
     def of_units(self, unit: Ints) -> tuple[Ints, DtpMeasurement]:
         """Return the place of each unit's riskiest record (u,), and the measurement of the units.
@@ -85,7 +88,8 @@ class DtpMeasurement:
         dtp = DtpRange(
             np.maximum.reduceat(low, first), np.maximum.reduceat(high, first), self.dtp.method
         )
-        return place, replace(self, pdtp=self.pdtp[place], dtp=dtp)
+        shared = None if self.shared is None else np.maximum.reduceat(self.shared[order], first)
+        return place, replace(self, pdtp=self.pdtp[place], dtp=dtp, shared=shared)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +126,20 @@ class TrainingSet:
     def n_classes(self) -> int:
         """Number of classes."""
         return int(self.y.max()) + 1
+
+    @cached_property
+    def lone_classes(self) -> Ints:
+        """Classes with a single record, or with the records of a single person."""
+        unit = np.arange(len(self.y)) if self.unit is None else self.unit
+        owners_of_class = np.unique(np.column_stack([self.y, unit]), axis=0)[:, 0]
+        return np.flatnonzero(np.bincount(owners_of_class, minlength=self.n_classes) == 1)
+
+    def _shared_log_ratio(self, with_it: Floats, without: Floats) -> Floats | None:
+        """Return the largest log ratios (r,) over classes of several records; None if all are."""
+        shared = np.setdiff1d(np.arange(self.n_classes), self.lone_classes)
+        if len(shared) in (0, self.n_classes):
+            return None
+        return log_ratio(with_it[:, shared], without[:, shared], self.width)
 
     @property
     def name(self) -> str:
@@ -176,7 +194,10 @@ class TrainingSet:
         low = np.maximum(found.low, own)
         method = AT_OPTIMUM if isinstance(learner, Logistic) else CLOSED
         both = DtpRange(low, np.maximum(found.high, low), found.method)
-        return DtpMeasurement(own, both, method, learner=learner)
+        shared = None
+        if len(self.lone_classes):
+            shared = self._shared_log_ratio(said, fitted.log_p_without(rows))
+        return DtpMeasurement(own, both, method, learner=learner, shared=shared)
 
     def _by_shortcut(self, shortcut: Shortcut, rows: Ints) -> DtpMeasurement:
         """Return the shortcut's measurement, if refits of some of the records agree with it."""
@@ -213,10 +234,15 @@ class TrainingSet:
         pdtp[unsure] = own[refitted]
         low[unsure] = said.searched[refitted]
         high[unsure] = np.maximum(low[unsure], cap(self.width))
+        shared = None
+        of_refits = self._shared_log_ratio(said.with_it, said.without)
+        if quick.shared is not None and of_refits is not None:
+            shared = quick.shared.copy()
+            shared[unsure] = of_refits[refitted]
         n_unsure = int(np.count_nonzero(unsure))
         refits = (
-            f"; {n_unsure:,} further records were refitted, where ties, rare values or rounding "
-            "decide"
+            f"; {n_unsure:,} further {'record was' if n_unsure == 1 else 'records were'} refitted, "
+            "where ties, rare values or rounding decide"
             if n_unsure
             else ""
         )
@@ -232,6 +258,7 @@ class TrainingSet:
             warnings=tuple(failed_records_warning(said.failed, rows[again])),
             learner=shortcut.learner,
             checked=checked,
+            shared=shared,
         )
 
     def _trained(self, rows: Ints) -> DtpMeasurement:
@@ -246,7 +273,8 @@ class TrainingSet:
             *zero_probability_warning(said, own, rows),
             *before_the_optimum(self.model),
         )
-        return DtpMeasurement(own, DtpRange(low, high, method), TRAINED, told)
+        shared = self._shared_log_ratio(said.with_it, said.without)
+        return DtpMeasurement(own, DtpRange(low, high, method), TRAINED, told, shared=shared)
 
     def _refits(
         self,

@@ -308,10 +308,12 @@ def failed_records_warning(failed: Ints, rows: Ints) -> list[str]:
     """Return a warning that names the records without which training failed."""
     if not len(failed):
         return []
+    one = len(failed) == 1
     return [
-        f"without each of {len(failed):,} records the classifier cannot be trained, or has no "
-        "answer (a class or a category is gone, or predictions are not finite): their values are "
-        f"infinite; rows {checks.short_list(rows[failed].tolist())}"
+        f"without {'one record' if one else f'each of {len(failed):,} records'} the classifier "
+        "cannot be trained, or has no answer (a class or a category is gone, or predictions are "
+        f"not finite): {'its value is' if one else 'their values are'} infinite; "
+        f"rows {checks.short_list(rows[failed].tolist())}"
     ]
 
 
@@ -320,10 +322,12 @@ def zero_probability_warning(said: LeaveOneOutAnswers, values: Floats, rows: Int
     gone = np.setdiff1d(np.flatnonzero(np.isinf(values)), said.failed)
     if not len(gone):
         return []
+    one = len(gone) == 1
     return [
-        f"the values of {len(gone):,} records are infinite because a probability is 0 either with "
-        "or without the record; a model that gives no logarithms may have rounded a small "
-        f"probability to 0; rows {checks.short_list(rows[gone].tolist())}"
+        f"{'the value of 1 record is' if one else f'the values of {len(gone):,} records are'} "
+        "infinite because a probability is 0 either with or without the record; a model that gives "
+        "no logarithms may have rounded a small probability to 0; "
+        f"rows {checks.short_list(rows[gone].tolist())}"
     ]
 
 

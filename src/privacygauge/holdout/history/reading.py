@@ -29,7 +29,13 @@ from privacygauge.datasets.reading import (
 )
 from privacygauge.errors import InputError
 from privacygauge.holdout.guards import guard_named
-from privacygauge.holdout.history.record import History, as_shares, in_time, order_in_time
+from privacygauge.holdout.history.record import (
+    History,
+    are_percentages,
+    as_shares,
+    in_time,
+    order_in_time,
+)
 from privacygauge.holdout.metrics import Metric, metric_named
 
 Row = Mapping[str, Any]
@@ -180,10 +186,10 @@ def read_history(
     ----------
     path : Path
         JSON lines, CSV or Parquet with the columns ``account`` and ``score`` (accuracy in [0, 1],
-        or right answers out of `n`). Optional: ``time`` (ISO 8601, or a number), without which
-        rows are taken to be in the order of submissions; ``submission``,
-        a name; ``number``, an integer that gives the order where clocks do not; ``guard``, the
-        name of what answered, and ``metric``, what was scored, each the same in every row;
+        right answers out of `n`, or percentages). Optional: ``time`` (ISO 8601, or a number),
+        without which rows are taken to be in the order of submissions; ``submission``, a name;
+        ``number``, an integer that gives the order where clocks do not; ``guard``, the name of
+        what answered, and ``metric``, what was scored, each the same in every row;
         ``exact``, the score behind the guard, which is then looked at in place of its answers;
         ``private``, the score that decided in the end; ``selected``, true for what a team chose
         to be judged by; and, in JSON lines and Parquet, ``predictions``, a list of labels. Or
@@ -255,14 +261,15 @@ def read_history(
     if PRIVATE not in rows[0]:
         return history
     order = order_in_time(np.arange(len(rows)) if times is None else times, numbers)
-    private = as_shares(
-        _scores(rows, path, column=PRIVATE, metric=scored, raw=exported), n_private or 0, len(rows)
-    )
+    given_private = _scores(rows, path, column=PRIVATE, metric=scored, raw=exported)
+    private = as_shares(given_private, n_private or 0, len(rows), metric=scored.name)
     chosen = np.array([is_true(row.get(SELECTED)) for row in rows])
     return replace(
         history,
         private=private[order],
         n_private=n_private,
+        percentages=history.percentages
+        or are_percentages(given_private, n_private or 0, scored.name),
         selected=chosen[order] if chosen.any() else None,
     )
 

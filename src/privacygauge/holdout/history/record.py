@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
+from privacygauge.holdout.metrics import metric_named
 
 Answers = NDArray[np.integer]
 
@@ -53,6 +54,8 @@ class History:
     """(k,) Which submissions their teams chose to be judged by; None where it is not known."""
     left_out: int = 0
     """Rows of the file that do not count: without a score, or after the deadline."""
+    percentages: bool = False
+    """Whether scores or private scores were numbers up to 100, read as percentages."""
 
     def __post_init__(self) -> None:
         k = len(self.accounts)
@@ -150,7 +153,8 @@ def in_time(
     accounts : sequence of length k
         Who submitted; taken as texts.
     scores : array_like of shape (k,)
-        Accuracies in [0, 1], or right answers out of `n`: where one is above 1, all are the latter.
+        Accuracies in [0, 1]; right answers out of `n`; or percentages, where they can be nothing
+        else (`are_percentages`).
     n : int
         Points of the test set.
     n_classes : int, optional
@@ -182,7 +186,7 @@ def in_time(
     truth = None if labels is None else checks.classes(labels, "labels")
     return History(
         accounts=tuple(names[i] for i in order),
-        scores=as_shares(scores, n, k)[order],
+        scores=as_shares(scores, n, k, metric=metric)[order],
         n=n,
         n_classes=n_classes if n_classes is not None else _n_classes(rows, truth),
         times=when,
@@ -191,6 +195,7 @@ def in_time(
         guard=guard,
         shown=None if shown is None else checks.floats(shown, "shown", length=k)[order],
         metric=metric,
+        percentages=are_percentages(scores, n, metric),
     )
 
 
@@ -199,9 +204,14 @@ def order_in_time(times: Floats | Ints, numbers: Sequence[int] | None) -> Ints:
     return np.asarray(np.argsort(times if numbers is None else np.array(numbers), kind="stable"))
 
 
-def as_shares(scores: ArrayLike, n: int, k: int) -> Floats:
-    """Return accuracies in [0, 1] from accuracies or from numbers of right answers."""
+def as_shares(scores: ArrayLike, n: int, k: int, *, metric: str = "accuracy") -> Floats:
+    """Return accuracies in [0, 1] from accuracies, numbers of right answers or percentages.
+
+    `n` is 0 where the number of points is not known.
+    """
     values = checks.floats(scores, "score", length=k)
+    if are_percentages(values, n, metric):
+        return np.asarray(values / 100)
     if k == 0 or values.max() <= 1 or n < 1:
         return values
     wrong = np.flatnonzero((values < 0) | (values > n) | (np.trunc(values) != values))
@@ -211,6 +221,24 @@ def as_shares(scores: ArrayLike, n: int, k: int) -> Floats:
             f"{values[wrong[0]]:g} in row {wrong[0]}: divide percentages by 100"
         )
     return np.asarray(values / n)
+
+
+def are_percentages(scores: ArrayLike, n: int, metric: str = "accuracy") -> bool:
+    """Return whether scores, (k,), are percentages without a sign, and surely nothing else.
+
+    They are in [0, 100], most of them above 1, and no right answers: not all whole, or more than
+    the `n` points (0 if unknown). A metric that is known as an error has no percentages. A score of
+    at most 1 may be a share among percentages, unless it were twice the best as one.
+    """
+    values = np.asarray(scores, np.float64)
+    if not values.size or metric_named(metric).worst is not None:
+        return False
+    best = float(values.max())
+    counts = bool((np.trunc(values) == values).all()) and not 1 <= n < best
+    if not (values.min() >= 0 and 1 < best <= 100 and np.mean(values > 1) > 0.5) or counts:
+        return False
+    low = values[(values > 0) & (values <= 1)]
+    return bool((100 * low > 2 * best).all())
 
 
 def are_shares(values: ArrayLike, k: int, name: str = "score") -> Floats:

@@ -191,6 +191,11 @@ def history_warnings(history: History) -> tuple[str, ...]:
             f"{history.left_out:,} rows count for nothing: made after the deadline, or without "
             "a score."
         )
+    if history.percentages:
+        found.append(
+            "The scores are neither shares nor right answers, and all lie in 0..100: they were "
+            "read as percentages (87.8 as 87.8%)."
+        )
     if len(history) < _FEW:
         found.append(f"{len(history)} submissions are too few to show much.")
     if changed := replays.other_answers(history):
