@@ -271,7 +271,7 @@ def lone_classes_text(f: DtpResult) -> str:
 
 
 def _lone_classes(f: DtpResult) -> str:
-    """Return what the records are worth without the classes that have a single record."""
+    """Describe the count of records above the limit without single-record classes."""
     left = f.n_above - f.n_by_lone_classes
     others = "the other class" if len(f.class_names) - len(f.lone_classes) == 1 else "other classes"
     return (
