@@ -190,7 +190,7 @@ def _least(found: Detectable) -> str:
 
 
 def _told_apart(group: Slice) -> str:
-    """Return the attack's success on a group, as part of a sentence: what shows it."""
+    """Return the attack's success on a group, as part of a sentence."""
     if group.ranked is not None and (group.reached.by_ranking or group.least <= 0.5):
         return ranked_pairs(group.ranked.auc)
     return f"guesses are right {percent(group.accuracy.value)} of the time"
