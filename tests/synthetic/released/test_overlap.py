@@ -186,6 +186,21 @@ def test_what_chance_shares_is_no_overlap(categories):
     assert named <= 2 + games // 50
 
 
+def test_records_that_chance_makes_equal_are_counted_and_not_to_be_taken_out():
+    """Without them on one side the other one alone would hold what many people share."""
+    rng = np.random.default_rng(0)
+    everybody = common(rng, 900, 5)
+    parts = everybody[np.arange(300)], everybody[np.arange(300, 600)], everybody[600:]
+    tables, said = with_people(ReleasedTables(*parts), None, None)
+    assert not said
+    twice = find_shared_records(tables)
+    shared = int(twice.holdout.sum())
+    assert tables.notes == (
+        f"{shared} of the 300 holdout records equal a real one, and of the 300 real ones "
+        f"{int(twice.real.sum())} equal another real one: no attack can tell equal records apart",
+    )
+
+
 def test_what_is_left_out_occurs_twice(drawn):
     real, others, fresh = drawn
     twice = stack_tables(real[np.arange(5)], real)
