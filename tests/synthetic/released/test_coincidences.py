@@ -10,7 +10,11 @@ import pandas as pd
 import pytest
 from scipy.stats import binom, poisson
 
-from privacygauge.synthetic.released.coincidences import most_by_chance, shared_values
+from privacygauge.synthetic.released.coincidences import (
+    most_by_chance,
+    shared_values,
+    values_of_one,
+)
 from privacygauge.synthetic.released.named import TextColumn
 from privacygauge.synthetic.released.shared_runs import shared_runs
 from privacygauge.synthetic.released.tables import ReleasedTables, read_together
@@ -133,6 +137,86 @@ def test_tables_of_other_people_share_nothing_beyond_chance(rounder):
             made["pay"] = (made["pay"] / 100).round() * 100
         alarms += bool(found(real, made, holdout))
     assert alarms <= 1
+
+
+def patients(rng, n):
+    """Return people with a diagnosis of eight frequent ones, a day and a measure that differ."""
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 90, n),
+            "diagnosis": rng.choice(list("ABCEFIJK"), n),
+            "day": rng.integers(1000, size=n),
+            "measure": rng.normal(27, 5, n).round(1),
+            "cost": rng.gamma(2, 2e3, n).round(2),
+        }
+    )
+
+
+def test_ten_codes_of_one_person_each_are_found_and_nothing_where_there_are_none():
+    alarms = 0
+    games = times(30)
+    for seed in range(games):
+        rng = np.random.default_rng(seed)
+        real, made, holdout = (patients(rng, 1500) for _ in range(3))
+        alarms += any(values_of_one(read_together(real, made, holdout), 0.998))
+        codes = [f"Q{90 + i}.9" for i in range(10)]
+        real.loc[:9, "diagnosis"] = codes
+        made.loc[5:14, "diagnosis"] = codes
+        [shown] = values_of_one(read_together(real, made, holdout), 0.998)
+        assert shown.column == "diagnosis"
+        assert list(shown.rows) == list(range(10))
+        assert 1 <= shown.people.low * 1500 <= 10
+        assert shown.people.value == pytest.approx(10 / 1500)
+        holdout.loc[:9, "diagnosis"] = codes[::-1]  # the table knows a code of anybody
+        assert not any(values_of_one(read_together(real, made, holdout), 0.998))
+    assert alarms <= binom.ppf(0.999, games, 0.002)
+
+
+def test_values_of_one_person_need_a_holdout():
+    rng = np.random.default_rng(0)
+    assert not any(values_of_one(read_together(patients(rng, 200), patients(rng, 200)), 0.95))
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("share", [0.5, 0.8])
+def test_who_is_real_is_a_draw_whatever_the_table_holds(rows, share):
+    """Tables that know some or all of anybody's values, and people of several rows alike."""
+    rng = np.random.default_rng([rows, round(10 * share)])
+    games = times(400)
+    error = 0.05
+    n = 240
+    people = patients(rng, n * rows)
+    # Rows of one person follow each other, and have rare values or frequent ones together.
+    rare = np.repeat(rng.random(n) < 0.1, rows)
+    people.loc[rare, "diagnosis"] = [f"Q{i}" for i in range(rare.sum())]
+    made = patients(rng, n * rows)
+    made["diagnosis"] = people["diagnosis"].to_numpy()
+    made.loc[: n // 2, "cost"] = people["cost"].loc[: n // 2]
+    tables = read_together(people, made, people)
+    alarms = 0
+    for _ in range(games):
+        is_real = rng.permutation(n) < share * n
+        sides = [np.flatnonzero(np.repeat(side, rows)) for side in (is_real, ~is_real)]
+        dealt = ReleasedTables(
+            tables.real[sides[0]],
+            tables.synthetic,
+            tables.real[sides[1]],
+            unit=sides[0] // rows,
+            holdout_unit=sides[1] // rows,
+        )
+        alarms += any(values_of_one(dealt, 1 - error))
+    assert alarms <= binom.ppf(0.999, games, error)
+
+
+def test_columns_drawn_from_real_values_tell_whose_they_are_by_those_of_one_person():
+    rng = np.random.default_rng(8)
+    real, holdout = (patients(rng, 1000) for _ in range(2))
+    made = real.apply(lambda values: rng.choice(values, 1000))
+    shown = {one.column: one for one in values_of_one(read_together(real, made, holdout), 0.998)}
+    assert set(shown) == {"cost", "measure", "day"}  # nobody has an age alone
+    in_table = np.isin(real["cost"], made["cost"])
+    people = shown["cost"].people
+    assert 0.5 < people.low <= people.value <= people.high <= in_table.mean()
 
 
 def test_names_need_no_holdout_where_many_are_copied():

@@ -186,6 +186,34 @@ def test_what_chance_shares_is_no_overlap(categories):
     assert named <= 2 + games // 50
 
 
+def test_records_that_chance_makes_equal_are_counted_and_not_to_be_taken_out():
+    """Without them on one side the other one alone would hold what many people share."""
+    rng = np.random.default_rng(0)
+    everybody = common(rng, 900, 5)
+    parts = everybody[np.arange(300)], everybody[np.arange(300, 600)], everybody[600:]
+    tables, said = with_people(ReleasedTables(*parts), None, None)
+    assert not said
+    twice = find_shared_records(tables)
+    shared = int(twice.holdout.sum())
+    assert tables.notes == (
+        f"{shared} of the 300 holdout records equal a real one, and of the 300 real ones "
+        f"{int(twice.real.sum())} equal another real one: no attack can tell equal records apart",
+    )
+
+
+@pytest.mark.parametrize("m", [100, 400, 1600])
+def test_equal_records_of_different_people_are_not_one_person_s_whatever_the_sizes(m):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        rows = {"age": rng.integers(18, 95, 3200 + m), "stay": rng.integers(300, size=3200 + m)}
+        everybody = read_table(pd.DataFrame(rows))
+        parts = everybody[:1600], everybody[1600:3200], everybody[3200:]
+        tables, said = with_people(ReleasedTables(*parts), None, None)
+        assert not said
+        overlap = without_overlap(tables, find_shared_records(tables))[2]
+        assert overlap is None
+
+
 def test_what_is_left_out_occurs_twice(drawn):
     real, others, fresh = drawn
     twice = stack_tables(real[np.arange(5)], real)

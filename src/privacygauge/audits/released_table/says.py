@@ -235,7 +235,8 @@ def _of_attacks(f: ReleasedResult) -> Iterator[Measure]:
 
 def _of_few(f: ReleasedResult) -> Iterator[Measure]:
     """Yield the number of exposed records, and the detectable number; groups are not searched."""
-    copied = max([len(f.proven), *(len(one.rows) for one in f.corrected.shared)])
+    shared = (one.people.low * one.people.n for one in f.corrected.shared)
+    copied = max([len(f.proven), *map(round, shared)])
     by_copies = Measure(
         "worst-records",
         "Members that stand out, at least",

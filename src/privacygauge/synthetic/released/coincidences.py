@@ -4,17 +4,21 @@ A handful of copied addresses is far beyond chance where no two people share one
 share of the table. Different people show how often values coincide: the holdout's with the
 synthetic ones, and those of real records and the holdout among each other. A free text also counts
 where it stands whole within another one, as a copy between other words does.
+
+Where others do share values, such as frequent codes, those that one person alone has are looked at:
+the real people and the holdout's are alike in them unless the table was made from either.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.stats import binom, hypergeom
 
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate
@@ -135,6 +139,100 @@ def shared_values(released: ReleasedTables, level: float) -> Iterator[SharedValu
                 method=("values that are no chance, counted"),
             ),
         )
+
+
+def values_of_one(released: ReleasedTables, level: float) -> Iterator[SharedValues]:
+    """Yield, by column, the real people whose value nobody else has, but the synthetic table.
+
+    Parameters
+    ----------
+    released : ReleasedTables
+        Its holdout is a control: whether somebody is a real person or of the holdout is a draw.
+    level : float
+        Where the table was made from neither, a column is yielded with a probability of at most
+        ``1 - level``, whatever the columns depend on and whatever the table holds.
+
+    Notes
+    -----
+    Which people have a value of their own that is in the synthetic table is known without their
+    sides, so the number of real ones among them is hypergeometric. The error is divided among the
+    columns by weights that do not know the sides either (Genovese et al. 2006, "False discovery
+    control with p-value weighting", Bonferroni's form): the inverse of the probability that the
+    synthetic table meets so many, by the number of values that exactly two people have. So columns
+    in which it meets no more people than they meet each other hardly count as looks.
+    """
+    if released.holdout is None:
+        return
+    error = 1 - level
+    of_real, of_holdout = map(np.unique, released.units)
+    real_people = np.setdiff1d(of_real, of_holdout)
+    n = len(real_people)
+    everyone = n + len(np.setdiff1d(of_holdout, of_real))
+    found = []
+    for column in _columns(released):
+        if column.is_free or column.holdout is None:
+            continue
+        met, n_twice = _met_alone(column, released.units)
+        k = len(met)
+        # A column of too few people could show nothing.
+        if hypergeom.sf(k - 1, everyone, n, k) > error:
+            continue
+        n_made = sum(value is not None for value in column.made)
+        by_people = 2 * n_made / (2 * n_made + everyone - 1)
+        surprise = binom.sf(k - 1, k + n_twice, by_people)
+        # A coincidence rarer than the error is not worth more, so that no column takes all of it.
+        found.append((column, met, 1 / max(surprise, error)))
+    weights = sum(weight for _, _, weight in found)
+    for column, met, weight in found:
+        k = len(met)
+        of_real_people = int(np.isin(list(met.values()), real_people).sum())
+        copied = 0
+        while copied < of_real_people and (
+            hypergeom.sf(of_real_people - copied - 1, everyone - copied, n - copied, k - copied)
+            <= error * weight / weights
+        ):
+            copied += 1
+        if not copied:
+            continue
+        rows = np.flatnonzero([value in met for value in column.real])
+        of_others = k - of_real_people
+        beyond = of_real_people - of_others * n / max(1, everyone - n)
+        yield SharedValues(
+            column=column.name,
+            rows=rows,
+            what=f"share a {column.name} with the synthetic table that nobody else has",
+            why=(
+                f"of {k:,} people with such a value {of_real_people:,} stand in the real table and "
+                f"{of_others:,} in the holdout, where {k * n / everyone:,.1f} and "
+                f"{k - k * n / everyone:,.1f} are expected; at least {copied:,} are no chance"
+            ),
+            people=Estimate(
+                value=max(copied, beyond) / n,
+                low=copied / n,
+                high=of_real_people / n,
+                level=level,
+                n=n,
+                method="people with a value of their own, hypergeometric",
+            ),
+        )
+
+
+def _met_alone(column: _Column, units: tuple[Ints, Ints]) -> tuple[dict[object, int], int]:
+    """Return synthetic values that one person has, by person, and the number that two have."""
+    assert column.holdout is not None  # a control
+    values, owners = _of_people(
+        np.concatenate([column.real, column.holdout]), np.concatenate(units)
+    )
+    count = Counter(values)
+    known = set(column.made)
+    both = set(units[0].tolist()) & set(units[1].tolist())
+    alone = {
+        owner: value
+        for value, owner in zip(values, owners.tolist(), strict=True)
+        if count[value] == 1 and value in known and owner not in both
+    }
+    met = {value: owner for owner, value in alone.items()}
+    return met, sum(times == 2 for times in count.values())
 
 
 @dataclass(frozen=True, eq=False)

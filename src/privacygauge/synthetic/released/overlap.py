@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike
 
 from privacygauge.core import checks, units
 from privacygauge.core.checks import Bools, Ints
-from privacygauge.core.equal_rows import equal_rows as equal_records
-from privacygauge.core.equal_rows import said_of_units
+from privacygauge.core.equal_rows import WAY_OUT, Equal, repeated_rows, said_of_units
 from privacygauge.errors import InputError
 from privacygauge.evaluate.excess import excess
 from privacygauge.synthetic.released.several_rows import constant_columns, rows_of_people
@@ -259,7 +258,20 @@ def with_people(
             return tables, []
         both = stack_tables(tables.real, tables.holdout)
         values = np.where(np.isnan(both.values), np.inf, both.values)
-        found, said = equal_records(units.fingerprints(values), np.zeros(n + m, np.int64), member)
+        # Records that equal one of the other side are judged by the overlap, not warned of here:
+        # without them one side alone would lack the records that many people share.
+        alike = Equal(units.number_units(units.fingerprints(values)), np.zeros(n + m, np.int64))
+        # Records of different people that are equal by chance lie on one side often enough, and
+        # the more often the more the sizes of the sides differ.
+        found = alike.unit(member) if alike.are_units(member, coarse=True) else None
+        said = []
+        if found is not None:
+            several = int(np.count_nonzero(repeated_rows(found)))
+            said = [
+                f"{several:,} of {n + m:,} records equal another one on their side, and hardly any "
+                "one on the other side: equal records count as one person, so that "
+                f"{checks.n_distinct(found):,} people are left; {WAY_OUT}"
+            ]
         # Equal rows are one person's whatever else they share: one of each is looked at.
         one = np.arange(n + m) if found is None else np.unique(found, return_index=True)[1]
         constant = constant_columns(values[one], member[one])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -17,7 +17,7 @@ from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Fact, Headline
 from privacygauge.evaluate.questions import Questions
 from privacygauge.runs.execute import Progress
-from privacygauge.synthetic.released.coincidences import shared_values
+from privacygauge.synthetic.released.coincidences import shared_values, values_of_one
 from privacygauge.synthetic.released.copies import (
     Copies,
     closest_facts,
@@ -281,6 +281,8 @@ def measure_release(
     ids = rows if names is None else names
     # Bonferroni: the verdict speaks of whichever goes furthest, copies included.
     together = 1 - (1 - level) / (len(attacked.hits) + COPY_LOOKS)
+    is_control = played is not None and not told_apart(played.blind)
+    of_one = values_of_one(tables, together) if is_control else ()
     release = Release(
         n_real=len(everyone),
         n_synthetic=len(tables.synthetic),
@@ -304,6 +306,7 @@ def measure_release(
             shared=[
                 *shared_values(given, together),
                 *shared_runs(given, seeds.stream(seed, "shared runs"), together),
+                *(replace(one, rows=rows[one.rows]) for one in of_one),
             ],
         ),
         overlap=overlap,

@@ -53,9 +53,9 @@ N_NEARLY = 1 + len(IN_COMMON)
 STEPS = len(FORMS) + 2
 """Steps of `tries` besides the secrets: singling out in each form, linkability, and values in
 common."""
-COPY_LOOKS = 4
+COPY_LOOKS = 5
 """Looks besides the three risks: at copies of records and of synthetic rows, against the holdout
-and chance, and at the order of the rows."""
+and chance, at the order of the rows, and at values that one person alone has."""
 
 
 ORDERED = "Rows that their place joins to a person, beyond chance"
@@ -253,7 +253,8 @@ class CorrectedIntervals:
     def looks(self) -> int:
         """Number of intervals that hold jointly."""
         looked = (*self.risks, self.copies, self.alone, self.rows)
-        return 1 + sum(found is not None for found in looked)  # and the order of the rows
+        # And the order of the rows, and values of one person, which need a holdout.
+        return 1 + (self.copies is not None) + sum(found is not None for found in looked)
 
 
 @dataclass(frozen=True)

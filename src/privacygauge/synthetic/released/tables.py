@@ -111,9 +111,12 @@ class ReleasedTables:
         shared = int(np.count_nonzero(occurs(self.holdout, self.real)))
         if not shared:
             return ()
+        (kind,) = number_equal_records((self.real,))
+        twins = int(np.count_nonzero(np.bincount(kind)[kind] > 1))
         return (
-            f"{shared:,} of the {len(self.holdout):,} holdout records equal a real one, which no "
-            "attack can tell apart: are they other people?",
+            f"{shared:,} of the {len(self.holdout):,} holdout records equal a real one, and of the "
+            f"{len(self.real):,} real ones {twins:,} equal another real one: no attack can tell "
+            "equal records apart",
         )
 
 
