@@ -16,6 +16,7 @@ from privacygauge.report.numbers import (
     decimal_estimate,
     percent_estimate,
     plain,
+    several,
     shorten,
 )
 from privacygauge.report.values import Block, Json, Section, Verdict
@@ -194,13 +195,12 @@ def warnings(found: Comparison) -> tuple[str, ...]:
     """Return the warnings about a comparison that does not cover all records as given."""
     left_out = [CLUSTERED] if found.clustered else []
     left_out += [
-        f"{count(number)} records {why} are left out of the comparison"
+        f"{several(number, 'record')} left out of the comparison: {why}"
         for number, why in (
-            (found.copied, "that have copies on the other side"),
+            (found.copied, "copies are on the other side"),
             (
                 found.invented,
-                "that lie exactly between two others of their class, as oversampling makes them, "
-                "and are nobody's,",
+                "exactly between two others of the class, as oversampling makes them, and nobody's",
             ),
         )
         if number
@@ -209,7 +209,8 @@ def warnings(found: Comparison) -> tuple[str, ...]:
         return tuple(left_out)
     if not found.told and (found.state == TWINS or found.blind is None):
         return (*left_out, f"{verdict(found).headline}. {verdict(found).sentences[0]}")
-    assert found.blind is not None  # else nothing was matched
+    if found.blind is None:  # records were left out, and too few people are left for a control
+        return tuple(left_out)
     begin = (
         f"members and non-members differ in {sides_differ(found)}: without the release they are "
         f"told apart with an area under the ROC curve of {decimal_estimate(found.blind)}"
