@@ -10,15 +10,17 @@ import privacygauge as pg
 from privacygauge.report.values import Severity
 
 
-@pytest.mark.parametrize("n", [12, 40, 200])
+@pytest.mark.parametrize("n", [16, 40, 200])
 def test_rows_between_two_others_are_left_out(n: int) -> None:
     rng = np.random.default_rng(n)
     member = np.arange(n) < n // 2
     x = rng.normal(size=(n, 4))
     label = np.arange(n) % 2
-    made = np.arange(0, n // 2 - 4, 4)
+    made = np.arange(0, n // 2 - 6, 8)
     share = rng.random((len(made), 1))
-    x[made] = share * x[made + 2] + (1 - share) * x[made + 4]
+    # Oversampling joins neighbours.
+    x[made + 6] = x[made + 2] + 0.1 * rng.normal(size=(len(made), 4))
+    x[made] = share * x[made + 2] + (1 - share) * x[made + 6]
     answers = rng.dirichlet([1.0, 1.0], n)
     columns = {f"x{i}": x[:, i] for i in range(4)}
     file = pd.DataFrame({**columns, "label": label, "member": member})
