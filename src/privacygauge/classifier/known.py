@@ -166,6 +166,7 @@ def comparison_of(
             level=level,
             copied=owned.across,
             invented=owned.invented,
+            repeated=owned.repeated,
             placebo=placebo,
         )
         apart = [one.column for one in found.differences if one.column in given]

@@ -46,6 +46,9 @@ class PredictionsOfUnits:
     invented: Bools
     """(n,) Rows exactly between two others of their class and side: oversampling made them, they
     are nobody's, and they are left out too."""
+    repeated: Bools | None = None
+    """(n,) Rows that repeat another one of their unit, where one side has more of them: a minority
+    that was copied before the training has more rows among the members, but not more people."""
     clustered: bool = False
     """Whether rows seem to belong to the same people, without any column that says so."""
 
@@ -83,7 +86,11 @@ def settle_units(
     invented = nobody if drawn else _between_others(target, features)
     if target.unit is not None:
         return PredictionsOfUnits(
-            target, tuple(said_of_units(target.units, target.member)), nobody, invented
+            target,
+            tuple(said_of_units(target.units, target.member)),
+            nobody,
+            invented,
+            repeated=None if drawn else _unequal_repeats(target),
         )
     if drawn and features is not None:  # `twice` warns before coins are drawn
         return PredictionsOfUnits(target, (), nobody, nobody)
@@ -148,8 +155,46 @@ def settle_units(
         warnings=tuple(warnings),
         across=across,
         invented=invented,
+        repeated=_unequal_repeats(target),
         clustered=together,
     )
+
+
+def _unequal_repeats(target: Predictions) -> Bools | None:
+    """Return the rows that repeat another one of their unit and side, if one side has more; (n,).
+
+    None unless nearly all units of several rows have one answer: rows of a person who came several
+    times are answered differently, also if some of them are known by heart.
+    """
+    answer = number_with_class(units.fingerprints(target.values), target.labels)
+    _, unit, size = np.unique(
+        2 * target.units + target.member, return_inverse=True, return_counts=True
+    )
+    of_unit = np.unique(np.column_stack([unit, answer]), axis=0)[:, 0]
+    n_answers = np.bincount(of_unit, minlength=len(size))
+    several = size > 1
+    if not several.any() or np.mean(n_answers[several] > 1) > _FEW_DIFFER:
+        return None
+    _, first = np.unique(unit, return_index=True)
+    is_member = target.member[first]
+    n_in = np.count_nonzero(is_member)
+    n_out = len(first) - n_in
+    if min(n_in, n_out) == 0:
+        return None
+    share = np.mean(several)
+    error = np.sqrt(share * (1 - share) * (1 / n_in + 1 / n_out))
+    gap = np.mean(several[is_member]) - np.mean(several[~is_member])
+    if abs(gap) <= _STANDARD_ERRORS * error:
+        return None
+    repeated = np.ones(len(target), np.bool_)
+    repeated[np.unique(np.column_stack([unit, answer]), axis=0, return_index=True)[1]] = False
+    return repeated
+
+
+_FEW_DIFFER = 0.05
+"""Largest share of units of several rows whose answers differ for these to be copies."""
+_STANDARD_ERRORS = 3.0
+"""By so many the shares of repeated units must differ between the sides."""
 
 
 def _with_people_in_order(target: Predictions) -> tuple[Predictions, list[str]]:

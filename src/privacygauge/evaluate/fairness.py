@@ -106,6 +106,8 @@ class Comparison:
     """Rows that are left out because they have copies on the other side."""
     invented: int = 0
     """Rows that are left out because they were interpolated from others."""
+    repeated: int = 0
+    """Rows that are left out because they repeat another one of the same person."""
     doubtful: tuple[str, ...] = ()
     """Columns of the user's on which rows were matched and that have to do with the answers: they
     may have been made from them."""
@@ -167,6 +169,7 @@ def compare(
     *,
     copied: Bools | None = None,
     invented: Bools | None = None,
+    repeated: Bools | None = None,
     placebo: Mapping[str, NDArray[Any]] | None = None,
 ) -> Comparison:
     """Return the rows on which members and non-members have alike known columns.
@@ -189,6 +192,8 @@ def compare(
         where they are most of a side, nothing is.
     invented : ndarray of bool, shape (n,), optional
         Rows that were interpolated from others: they are not compared either.
+    repeated : ndarray of bool, shape (n,), optional
+        Rows that repeat another one of their unit: they are not compared either.
     placebo : mapping of str to ndarray, shape (n,), optional
         Predictions of models that were not trained on the members. Rows are not matched on them:
         they show whether matching on `known` was enough.
@@ -199,7 +204,11 @@ def compare(
         All rows where the blind attacker does not win: numbers are those of the data as given.
     """
     checks.level(level)
-    somebodys = np.ones(len(secret), np.bool_) if invented is None else ~invented
+    nobody = np.zeros(len(secret), np.bool_)
+    invented = nobody if invented is None else invented
+    repeated = nobody if repeated is None else repeated & ~invented
+    n_repeated = int(np.count_nonzero(repeated))
+    somebodys = ~(invented | repeated)
     usable = somebodys if copied is None else somebodys & ~copied
     for side in (secret & somebodys, ~secret & somebodys):
         if np.count_nonzero(usable & side) < ENOUGH * np.count_nonzero(side):
@@ -219,7 +228,8 @@ def compare(
             state="matched" if found.state == "fair" else found.state,
             compared=compared,
             copied=int(np.sum(somebodys & ~usable)),
-            invented=int(np.sum(~somebodys)),
+            invented=int(np.sum(~somebodys)) - n_repeated,
+            repeated=n_repeated,
         )
     matched, checked = (
         {

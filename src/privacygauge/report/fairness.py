@@ -199,6 +199,11 @@ def warnings(found: Comparison) -> tuple[str, ...]:
         for number, why in (
             (found.copied, "copies are on the other side"),
             (
+                found.repeated,
+                "repeats of another one of the same person and answer, and the sides have "
+                "unequally many",
+            ),
+            (
                 found.invented,
                 "exactly between two others of the class, as oversampling makes them, and nobody's",
             ),

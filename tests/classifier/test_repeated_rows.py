@@ -1,0 +1,61 @@
+"""A minority whose rows were copied before the training has more rows inside, not more people."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import privacygauge as pg
+from privacygauge.classifier.predictions import predictions
+from privacygauge.classifier.whose import settle_units
+from privacygauge.report.values import Severity
+from tests.classifier.made import softmax
+from tests.thorough import times
+
+
+def oversampled(seed: int, *, named: bool, gain: float = 0.0) -> dict[str, np.ndarray]:
+    """Return answers about 1,000 people; of members of the first class there are four rows each."""
+    rng = np.random.default_rng(seed)
+    n = 1000
+    member = np.arange(n) < n // 2
+    labels = rng.integers(3, size=n)
+    logits = rng.normal(size=(n, 3))
+    logits[np.arange(n), labels] += 1.5 + gain * member - 0.5 * labels
+    people = np.repeat(np.arange(n), np.where(member & (labels == 0), 4, 1))
+    found = {"probs": softmax(logits), "labels": labels, "member": member}
+    given = {name: values[people] for name, values in found.items()}
+    return {**given, "unit": people} if named else given
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_each_person_is_compared_once(named: bool) -> None:
+    target = predictions(**oversampled(0, named=named))
+    repeated = settle_units(target).repeated
+    assert repeated is not None
+    assert np.count_nonzero(~repeated) == 1000
+    assert not repeated[~target.member].any()
+
+
+def test_rows_of_people_who_came_several_times_are_all_compared() -> None:
+    """Members that are known by heart are all answered alike; the visits of others are not."""
+    rng = np.random.default_rng(0)
+    member = np.repeat(np.arange(300) < 150, 3)
+    probs = rng.dirichlet([1.0, 1.0], len(member))
+    probs[member] = [1.0, 0.0]
+    unit = np.repeat(np.arange(300), 3)
+    labels = np.zeros(len(member), np.int64)
+    labels[::2] = 1
+    target = predictions(probs=probs, labels=labels, member=member, unit=unit)
+    assert settle_units(target).repeated is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("named", [False, True])
+def test_copies_of_a_minority_are_no_leak_and_hide_none(named: bool) -> None:
+    alarms = []
+    for seed in range(times(20)):
+        null = pg.audit_classifier(oversampled(seed, named=named)).report().verdict
+        alarms.append(null.grade.severity not in (Severity.NOTHING, Severity.UNTOLD))
+        leak = pg.audit_classifier(oversampled(seed, named=named, gain=1.5)).report().verdict
+        assert leak.grade.severity not in (Severity.NOTHING, Severity.UNTOLD)
+    assert np.mean(alarms) <= 0.2
