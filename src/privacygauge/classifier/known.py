@@ -156,7 +156,7 @@ def comparison_of(
             placebo[PLACEBO] = _difficulty(worlds.some(np.arange(1, len(worlds), 2)))
     notes = list(known.notes)
     answers = _answers(target, signals)
-    given = _with_dates(target.columns)
+    given = {name: columns[name] for name in target.columns if name in columns}
     while True:
         found = compare(
             columns,

@@ -107,13 +107,13 @@ def verdict(
         return fairness.of_unnamed_people()
     if comparison is not None and comparison.few_people and found.grade not in (NONE, UNTOLD):
         return fairness.of_few_people(comparison)
-    doubted = unknown_side is not None and not unknown_side.gives_away
-    if unknown_side is not None and doubted and found.grade not in (NONE, UNTOLD):
+    doubted = None if unknown_side is None or unknown_side.gives_away else unknown_side
+    if doubted is not None and found.grade not in (NONE, UNTOLD):
         return Verdict(
             grade=UNTOLD,
             scale=(UNTOLD,),
-            headline=unknown_side.headline,
-            sentences=(unknown_side.words,),
+            headline=doubted.headline,
+            sentences=(doubted.words,),
             unsaid=direction.OPEN,
             advice=CHECKS,
         )
