@@ -175,9 +175,9 @@ def test_the_vocabulary_is_the_same_in_every_process():
     """The trainer's own order of letters follows random numbers of the process."""
     script = (
         "import sys, json\n"
-        "from privacygauge.language import first_weights\n"
+        "from privacygauge.language import training\n"
         "texts, names = json.load(sys.stdin)\n"
-        "trained = [getattr(first_weights, name)(texts, 300, 128) for name in names]\n"
+        "trained = [getattr(training, name)(texts, 300, 128) for name in names]\n"
         "print(json.dumps([one.get_vocab() for one in trained]))"
     )
     texts = of("reference")
