@@ -174,6 +174,23 @@ def test_arrays_of_the_largest_probabilities_are_read_as_tables_are(number, hole
     np.testing.assert_allclose(pool.values[1], of_table.values)
 
 
+@pytest.mark.parametrize("places", [1, 2, 3])
+def test_votes_that_share_the_last_place_of_a_list_are_listed_all(places):
+    """A forest of 20 trees: a service lists every class that has as many votes as the last."""
+    rng = np.random.default_rng(places)
+    p = rng.multinomial(20, [0.4, 0.25, 0.15, 0.1, 0.06, 0.04], size=N) / 20
+    listed = p >= np.maximum(np.sort(p, axis=1)[:, [-places]], 0.05)
+    assert (listed.sum(axis=1) > places).mean() > 0.05
+    y, member = rng.integers(0, 6, N), np.arange(N) % 2 == 0
+    found = predictions(probs=np.where(listed, p, 0), labels=y, member=member)
+    rest = 1 - np.where(listed, p, 0).sum(axis=1)
+    assert any("missing to 1 equally" in note for note in found.notes)
+    np.testing.assert_allclose(found.values[listed], p[listed], atol=1e-12)
+    # No class that is not listed has more than the last one that is.
+    assert (found.values <= np.sort(p, axis=1)[:, [-places]] + 1e-12)[~listed].all()
+    assert rest.max() > 0.1
+
+
 def test_probabilities_below_a_threshold_are_not_to_be_divided_by_a_sum():
     p, y, member = confident(6)
     with pytest.raises(InputError, match="holds zeros: if small probabilities were left out, save"):

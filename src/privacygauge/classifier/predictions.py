@@ -372,12 +372,18 @@ def _nonzero_if_others_are_gaps(values: NDArray[Any]) -> Bools:
         # Rows that all sum to the same number were scaled: what lists of the largest lack differs.
         return np.ones_like(given)
     for least in (1 - REMAINDER, _FAR_FROM_1):
-        lacking = number[total < least]
-        if not len(lacking):
+        lacking = total < least
+        if not lacking.any():
             break
-        usual = int(np.bincount(lacking).argmax())
-        alike = np.mean(lacking == usual) >= _AS_MANY and np.mean(number <= usual) >= _AS_MANY
-        if 0 < usual < values.shape[1] and alike and total.max() <= 1 + REMAINDER:
+        usual = int(np.bincount(number[lacking]).argmax())
+        if not 0 < usual < values.shape[1] or total.max() > 1 + REMAINDER:
+            continue
+        # A list holds more where its last place is shared, as votes often are.
+        last = -np.partition(-values, usual - 1, axis=1)[:, usual - 1]
+        smallest = np.where(given, values, np.inf).min(axis=1)
+        tied = (number > usual) & (last == smallest)
+        as_many = (number == usual) | tied
+        if as_many[lacking].mean() >= _AS_MANY and ((number <= usual) | tied).mean() >= _AS_MANY:
             return np.asarray(given)
     return np.ones_like(given)
 
