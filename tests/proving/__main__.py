@@ -15,6 +15,7 @@ from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
+from tests.proving.cells import cell, details, row
 from tests.proving.games import DOMAINS, Arena, Outcome, domain, replay
 from tests.proving.judge import KINDS, Finding, told
 from tests.proving.rates import table
@@ -32,6 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     reader.add_argument("--worlds", type=int, help="play so many and print the table of rates")
     reader.add_argument("--pin", default="", help="choices of all worlds: FACTOR=VALUE,...")
     reader.add_argument("--world", help="replay the world of this text")
+    reader.add_argument("--games", type=int, help="of --world: as many seeds, and their rates")
     reader.add_argument("--shrink", metavar="KIND", help="shrink --world, which fails in this way")
     reader.add_argument("--folder", type=Path, help="where --world leaves its files")
     reader.add_argument("--processes", type=int, default=1, help="that play worlds")
@@ -45,6 +47,8 @@ def main(arguments: list[str] | None = None) -> int:
     if asked.world is not None:
         if asked.shrink:
             return _shrink(asked.world, asked.shrink)
+        if asked.games is not None:
+            return _cell(asked.world, asked.games, asked.processes)
         return _replay(asked.world, asked.folder)
     names = asked.domain or [name for name in DOMAINS if _is_there(name)]
     grammars = [domain(name) for name in names]
@@ -155,6 +159,14 @@ def _replay(text: str, folder: Path | None) -> int:
     if not found.outcome.findings:
         print("nothing is wrong with that")
     return int(bool(found.outcome.findings))
+
+
+def _cell(text: str, n_games: int, processes: int) -> int:
+    world = parse(text)
+    with Arena(processes) as arena:
+        games = cell(world, n_games, arena)
+    print("\n".join([row(world, games), *details(games)]), flush=True)
+    return 0
 
 
 def _shrink(text: str, kind: str) -> int:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import importlib
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
+from typing import TypeVar
 
 from tests.proving import judge
 from tests.proving.judge import Finding
 from tests.proving.played import Oracle, Played, Truth
 from tests.proving.world import Grammar, Relation, World, parse
+
+T = TypeVar("T")
 
 DOMAINS = ("classifiers", "tables", "language", "claims", "leaderboards")
 """Names of the modules beside this one whose `DOMAIN` is a grammar, where they are there."""
@@ -66,17 +69,18 @@ def domain(name: str) -> Grammar:
 def game(world: World, *, relations: bool = True) -> Outcome:
     """Return what one game showed, one of the domain's relations with it."""
     with tempfile.TemporaryDirectory(prefix="proving-") as folder:
-        return _played(world, Path(folder), relations=relations)[0]
+        return play_world(world, Path(folder), relations=relations)[0]
 
 
 def replay(world: World, folder: Path) -> Replay:
     """Return one game with everything that it said, and leave its files in the folder."""
-    outcome, played, truth = _played(world, folder, relations=True)
+    outcome, played, truth = play_world(world, folder, relations=True)
     oracle = None if truth.oracle is None else truth.oracle(folder / "world")
     return Replay(outcome, played, truth, oracle)
 
 
-def _played(world: World, folder: Path, *, relations: bool) -> tuple[Outcome, Played, Truth]:
+def play_world(world: World, folder: Path, *, relations: bool) -> tuple[Outcome, Played, Truth]:
+    """Return one game, what the command said and the truth; its files stay in the folder."""
     grammar = domain(world.domain)
     world = grammar.world(world.seed, world.choices)
     truth = grammar.truth(world)
@@ -129,9 +133,11 @@ class Arena:
 
     def games(self, worlds: Iterable[World]) -> Iterator[Outcome]:
         """Yield the outcomes of worlds, in their order."""
-        if self._pool is None:
-            return map(game, worlds)
-        return self._pool.map(_of_text, map(str, worlds))
+        return self.each(_of_text, map(str, worlds))
+
+    def each(self, function: Callable[[str], T], texts: Iterable[str]) -> Iterator[T]:
+        """Yield what a function of a module returns of each text, in their order."""
+        return map(function, texts) if self._pool is None else self._pool.map(function, texts)
 
 
 def _of_text(text: str) -> Outcome:

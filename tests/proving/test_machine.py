@@ -204,3 +204,12 @@ def test_a_relation_that_a_world_does_not_keep_is_found(toy):
     found = games.game(toy.world(1, {"a": "two"})).findings
     assert [finding.kind for finding in found] == [judge.RELATION]
     assert not games.game(toy.world(1, {"a": "three"})).findings
+
+
+def test_games_of_one_world_are_counted(toy, capsys):
+    assert main(["--world", "toy:3:a=two,b=on", "--games", "5"]) == 0
+    first, *others = capsys.readouterr().out.splitlines()
+    assert first.startswith("| `a=two,b=on` | 5 of 5: 100.0% (47.8% to 100.0%) | 0 of 5")
+    assert others == [f"toy:{seed}:a=two,b=on: small, false alarm" for seed in range(3, 8)]
+    main(["--world", "toy:3:release=leak", "--games", "4"])
+    assert "4 of 4: 100.0% (39.8% to 100.0%) |" in capsys.readouterr().out.splitlines()[0]
