@@ -78,7 +78,7 @@ def test_headline_and_grade_follow_what_is_left():
     found = verdict(f)
     assert found.grade == LARGE
     assert found.headline == (
-        "Large leak left: with rounding (1 digits), the best of 3, guesses about who was in the "
+        "Large leak left: with rounding (1 digit), the best of 3, guesses about who was in the "
         "data are still right 70.0% of the time"
     )
     useless = with_left(*[reached(0.79)] * 3)
@@ -88,7 +88,7 @@ def test_headline_and_grade_follow_what_is_left():
     assert "Do not rely on any of these defences." in verdict(useless).advice
     cured = with_left(reached(0.51), reached(0.7), reached(0.7))
     assert verdict(cured).grade == NONE
-    assert verdict(cured).headline.startswith("No leak found with rounding (1 digits); ")
+    assert verdict(cured).headline.startswith("No leak found with rounding (1 digit); ")
     nothing = with_left(*[reached(0.5)] * 3, none=0.51)
     assert verdict(nothing).headline.startswith("No leak found, with a defence or without")
 
@@ -125,9 +125,9 @@ def test_page_register_and_limits_follow_the_ranking_where_it_decides():
 
 def test_a_defence_that_cannot_be_told_apart_and_changes_less_is_named():
     f = with_left(reached(0.61), reached(0.6), reached(0.7))
-    assert any("rounding (1 digits) leaves 61.0%" in x for x in verdict(f).sentences)
+    assert any("rounding (1 digit) leaves 61.0%" in x for x in verdict(f).sentences)
     ranked = with_left(reached(0.61, area=0.75), reached(0.6), reached(0.7))
-    assert not any("rounding (1 digits) leaves" in x for x in verdict(ranked).sentences)
+    assert not any("rounding (1 digit) leaves" in x for x in verdict(ranked).sentences)
     other = with_left(reached(0.6, area=0.65), reached(0.61, area=0.56), reached(0.7))
     assert any("label-only leaves less of that" in x for x in verdict(other).sentences)
 

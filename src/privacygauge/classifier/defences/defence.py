@@ -202,7 +202,7 @@ class Rounding:
     @property
     def variant(self) -> str:
         """The decimal places."""
-        return f"{self.digits} digits"
+        return f"{self.digits} digit{'s' * (self.digits > 1)}"
 
     def fit(self, p: Floats, member: Bools, rng: np.random.Generator) -> Rounding:
         """Return the defence itself: nothing is learnt."""

@@ -101,12 +101,16 @@ def of_questions(a: Attacks) -> Iterator[Measure]:
     groups = a.questions.groups
     found = a.headline.reached.accuracy
     text = "No group is shown to be more exposed than the rest."
+    label = "Right guesses in the worst group"
     if groups:
-        found = groups[0].reached.accuracy
+        worst = groups[0].reached
+        found = worst.accuracy
         named = f"{plain(groups[0].column)} = {shorten(plain(groups[0].group))}"
         text = f"Right guesses among records with {named}."
+        if worst.by_ranking:
+            label = "Right at the best threshold, worst group"
+            text = f"Records with {named}, whose members the attack ranks above the others."
     shown = percent_estimate(found)
-    label = "Right guesses in the worst group"
     yield Measure(
         name="worst-group",
         label=label,
