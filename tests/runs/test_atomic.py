@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import stat
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,16 @@ def test_a_directory_in_the_way_of_a_file(tmp_path: Path) -> None:
 def test_check_creates_the_directory_and_leaves_nothing_in_it(tmp_path: Path) -> None:
     atomic.check_writable(tmp_path / "a" / "b")
     assert os.listdir(tmp_path / "a" / "b") == []
+
+
+def test_new_folders_of_results_are_entered_by_their_owner_alone(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o755)
+    atomic.check_writable(shared)
+    atomic.check_writable(shared / "out")
+    modes = [stat.S_IMODE(folder.stat().st_mode) for folder in (shared, shared / "out")]
+    assert modes == [0o755, 0o700]
 
 
 def test_check_rejects_a_file(tmp_path: Path) -> None:

@@ -7,12 +7,9 @@ import os
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from privacygauge.errors import OutputError, failure_sentence
-
-if TYPE_CHECKING:
-    from privacygauge.runs.folder import Folder
+from privacygauge.runs.folder import PRIVATE, Folder, url_of
 
 PROBE = ".privacygauge-probe"
 """File that is created and removed to test that a URL is writable."""
@@ -26,7 +23,8 @@ def check_writable(directory: Path) -> None:
     Parameters
     ----------
     directory : pathlib.Path
-        Where results will be written; parents are created too. It may stand for a URL.
+        Where results will be written; parents are created too. It may stand for a URL. A new one
+        is `PRIVATE`; the mode of one that exists is left as it is.
 
     Raises
     ------
@@ -41,7 +39,8 @@ def check_writable(directory: Path) -> None:
         remote.remove(PROBE)
         return
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        # What is written there names people and says who was in the data.
+        directory.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
     except FileExistsError as error:
         raise OutputError(
             f"{directory} is a file, not a directory: choose another folder"
@@ -102,8 +101,6 @@ def write_all(directory: Path, files: Mapping[str, bytes]) -> list[Path]:
 
 def _remote(directory: Path) -> Folder | None:
     """Return the folder of a path that stands for a URL; None for a local path."""
-    from privacygauge.runs.folder import Folder, url_of
-
     url = url_of(directory)
     return None if url is None else Folder(url)
 

@@ -18,6 +18,9 @@ from typing import Any, BinaryIO
 from privacygauge.errors import InputError, OutputError, failure_sentence
 from privacygauge.runs.sharing import Way, computing
 
+PRIVATE = 0o700
+"""Mode of a new folder of results: its owner alone can enter it."""
+
 _FREE_SOME = "make room or allow writing there, then start again; what is done is kept"
 REACH_IT = "check the name, the credentials and AWS_ENDPOINT_URL, then start again"
 # What an interrupted write leaves behind, as that of zarr's local store does.
@@ -390,7 +393,7 @@ def _create_file(file: str) -> BinaryIO:
     try:
         return open(file, "xb")
     except FileNotFoundError:
-        os.makedirs(os.path.dirname(file), exist_ok=True)
+        os.makedirs(os.path.dirname(file), PRIVATE, exist_ok=True)
         return open(file, "xb")
 
 
