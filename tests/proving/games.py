@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
+from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import TypeVar
 
@@ -122,7 +124,11 @@ class Arena:
     def __init__(self, processes: int = 1) -> None:
         self.processes = processes
         # Fresh interpreters: a fork would share the threads of libraries that are loaded already.
-        self._pool = ProcessPoolExecutor(processes, get_context("spawn")) if processes > 1 else None
+        self._pool = (
+            ProcessPoolExecutor(processes, get_context("spawn"), initializer=_end_with_pools)
+            if processes > 1
+            else None
+        )
 
     def __enter__(self) -> Arena:
         return self
@@ -138,6 +144,23 @@ class Arena:
     def each(self, function: Callable[[str], T], texts: Iterable[str]) -> Iterator[T]:
         """Yield what a function of a module returns of each text, in their order."""
         return map(function, texts) if self._pool is None else self._pool.map(function, texts)
+
+
+def _end_with_pools() -> None:
+    """Let a process stop the workers that audits started in it, which idle for minutes, at its end.
+
+    joblib stops them at the exit of an interpreter, which a process of a pool never comes to.
+    """
+
+    def stop() -> None:
+        if "joblib.externals.loky.reusable_executor" in sys.modules:
+            from joblib.externals.loky import reusable_executor
+
+            if reusable_executor._executor is not None:
+                reusable_executor._executor.shutdown(kill_workers=True)
+
+    # Finalizers come before a process waits for those that it started.
+    Finalize(None, stop, exitpriority=1)
 
 
 def _of_text(text: str) -> Outcome:
