@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from functools import cache
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -19,6 +19,7 @@ from privacygauge.audits.language.asks import COMMAND as LANGUAGE
 from privacygauge.cli import serve
 from privacygauge.cli.command import add, add_other, add_to_itself
 from privacygauge.cli.commands import COMMANDS
+from privacygauge.cli.config import add_config
 from privacygauge.cli.register import register
 from privacygauge.cli.reproduce import reproduce
 from privacygauge.cli.runs import report, resume, runs, worker
@@ -137,8 +138,12 @@ app.command(rich_help_panel=HelpGroup.REPORTS)(report)
 app.command(rich_help_panel=HelpGroup.REPORTS)(runs)
 
 
-_made = cache(typer.main.get_command)
-"""Command of an app, cached: building forty commands takes ten times as long as parsing a line."""
+@cache  # building forty commands takes ten times as long as parsing a line
+def _made(app: typer.Typer) -> Any:
+    """Return the command of an app, each of whose commands takes options from a file."""
+    found = typer.main.get_command(app)
+    add_config(found)
+    return found
 
 
 def run() -> int:
