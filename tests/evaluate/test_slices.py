@@ -13,7 +13,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.transcript import Decisions
 from privacygauge.errors import InputError
 from privacygauge.evaluate import decision
-from privacygauge.evaluate.slices import SliceTable, deciles, find_slices, holm
+from privacygauge.evaluate.slices import SliceTable, deciles, find_slices, holm, number_groups
 from tests.laws.draws import SEEDS, few_values
 from tests.thorough import quarter, times
 
@@ -197,7 +197,7 @@ def test_deciles_are_tenths() -> None:
     counts = np.unique(names, return_counts=True)[1]
     assert len(counts) == 10
     assert counts.min() >= 99
-    assert "0 to 0.0999" in names
+    assert "0 to 0.099" in names
 
 
 def test_deciles_of_one_value_are_one_group() -> None:
@@ -207,6 +207,40 @@ def test_deciles_of_one_value_are_one_group() -> None:
 def test_deciles_whose_names_look_alike_stay_apart() -> None:
     names = deciles(1 + np.arange(100) * 1e-9)
     assert len(set(names)) == 10
+
+
+def test_a_value_that_most_records_have_is_a_tenth_of_its_own() -> None:
+    amount = np.concatenate([np.zeros(920), np.arange(1.0, 81)])
+    names = deciles(amount)
+    assert set(names[amount == 0]) == {"0"}
+    assert set(names[amount > 0]) == {"1 to 80"}
+
+
+@given(SEEDS, st.sampled_from([2, 4, 30, 150]), st.sampled_from([0, 0.02, 0.5]))
+def test_codes_are_groups_however_they_are_stored(seed: int, n_codes: int, gaps: float) -> None:
+    """A column of integers that has a gap is one of floats."""
+    rng = np.random.default_rng(seed)
+    code = rng.integers(0, n_codes, 300)
+    missing = rng.random(300) < gaps
+    names = number_groups(np.where(missing, np.nan, code), 200)
+    assert (names[missing] == "missing").all()
+    for stored in (code, code.astype(np.float64), code.astype(np.float32), code.astype(np.uint8)):
+        assert (number_groups(stored, 200)[~missing] == names[~missing]).all()
+    assert (names[~missing] == code[~missing].astype(str)).all()
+
+
+@pytest.mark.parametrize(
+    ("values", "groups"),
+    [
+        ([1.0, 1.3, 1.7] * 50, {"1", "1.3", "1.7"}),
+        ([0.0, np.inf] * 50, {"0", "inf"}),
+        ([np.nan] * 5, {"missing"}),
+        ([], set()),
+        (np.arange(300), {f"{30 * i} to {30 * i + 29}" for i in range(10)}),
+    ],
+)
+def test_groups_of_numbers(values: list[float], groups: set[str]) -> None:
+    assert set(number_groups(np.array(values, float), 200)) == groups
 
 
 def test_what_cannot_be_judged_is_skipped_with_the_reason() -> None:

@@ -40,7 +40,7 @@ from privacygauge.evaluate.playing import (
 from privacygauge.evaluate.questions import Questions, answer_questions
 from privacygauge.evaluate.rates import difference, proportion
 from privacygauge.evaluate.risk import Risk
-from privacygauge.evaluate.slices import SliceTable, deciles, find_slices
+from privacygauge.evaluate.slices import SliceTable, deciles, find_slices, number_groups
 from privacygauge.evaluate.vulnerability import Vulnerability, vulnerability
 
 Rows: TypeAlias = tuple[Bools, Bools, Ints]
@@ -345,10 +345,10 @@ def groups_of(
     groups: dict[str, NDArray[Any]] = {}
     reason = f"more than {MOST_GROUPS} different texts: merge some"
     for name, values in chosen.items():
-        if len(np.unique(values)) <= MOST_GROUPS and values.dtype.kind != "f":
+        if values.dtype.kind in "iuf":
+            groups[name] = number_groups(values, MOST_GROUPS)
+        elif len(np.unique(values)) <= MOST_GROUPS:
             groups[name] = values
-        elif values.dtype.kind in "iuf":
-            groups[name] = deciles(values.astype(np.float64))
     too_many = [Skipped(f"slices by {name}", reason) for name in chosen if name not in groups]
     if too_many and slices is not None:
         raise InputError(f"{too_many[0].name}: {reason}")

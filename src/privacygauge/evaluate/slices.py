@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -185,18 +184,53 @@ def find_slices(
     )
 
 
-def deciles(values: Floats) -> NDArray[np.str_]:
-    """Return the label of every value's tenth, such as ``"0.91 to 0.97"``.
+MISSING = "missing"
+"""Name of the group of the records that have no value in a column."""
 
-    Tenths are cut at the values' own deciles; equal values are never split, so that fewer than
-    ten groups may come out.
+_MOST_STEPS = 20
+"""Most different values of a number that is a code although it is not whole, such as a grade."""
+
+
+def number_groups(values: NDArray[Any], most: int) -> NDArray[np.str_]:
+    """Return the name of each number's group, ``"missing"`` for nan.
+
+    Numbers with few different values are codes, each value a group of its own: up to `most` whole
+    numbers, whether they are stored as integers or not, or 20 others. Further ones are cut into
+    tenths by `deciles`.
     """
-    edges = np.unique(np.quantile(values, np.linspace(0, 1, 11)))
-    index = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, max(len(edges) - 2, 0))
-    names = [f"{low:.4g} to {high:.4g}" for low, high in pairwise(edges)] or [f"{edges[0]:.4g}"]
-    # Edges that look equal when rounded would merge two groups.
+    values = values.astype(np.float64)
+    known = ~np.isnan(values)
+    different = np.unique(values[known])
+    is_whole = bool((np.isfinite(different) & (different == np.rint(different))).all())
+    if len(different) > (most if is_whole else _MOST_STEPS):
+        return deciles(values)
+    names = np.full(len(values), MISSING, dtype=object)
+    # A column of integers that has a gap is stored as floats: the groups keep their names.
+    names[known] = [f"{value:.0f}" if is_whole else f"{value:g}" for value in values[known]]
+    return names.astype(np.str_)
+
+
+def deciles(values: Floats) -> NDArray[np.str_]:
+    """Return the label of every value's tenth, such as ``"0.91 to 0.97"``, ``"missing"`` for nan.
+
+    A value is in the tenth that the middle of its ranks is in. Equal values are never split, so
+    that fewer than ten groups may come out; a value that more than a tenth of the records have
+    shares its group with few others.
+    """
+    known = ~np.isnan(values)
+    different, number, count = np.unique(values[known], return_inverse=True, return_counts=True)
+    middle = np.cumsum(count) - count / 2
+    _, tenth = np.unique(10 * middle // max(len(number), 1), return_inverse=True)
+    groups = [different[tenth == i] for i in range(tenth.max(initial=-1) + 1)]
+    names = [
+        f"{group[0]:.4g}" if len(group) == 1 else f"{group[0]:.4g} to {group[-1]:.4g}"
+        for group in groups
+    ]
+    # Groups that look equal when rounded stay apart.
     unique = [f"{name} (#{i})" if names.count(name) > 1 else name for i, name in enumerate(names)]
-    return np.array(unique)[index]
+    found = np.full(len(values), MISSING, dtype=object)
+    found[known] = np.array(unique, dtype=object)[tenth][number]
+    return found.astype(np.str_)
 
 
 def holm(p_values: Floats) -> Floats:
