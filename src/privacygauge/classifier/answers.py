@@ -365,7 +365,7 @@ def _are_logits(seen: Floats, name: str, *, non_negative: bool) -> bool:
     seen = seen[np.isfinite(seen).all(axis=-1)]
     if (np.abs(seen.sum(axis=-1) - 1) <= _ROUNDING).all() and not (seen < -_ROUNDING).any():
         return False
-    # Counts and votes are not negative either: only modules are trusted to mean logits.
+    # Counts and votes are not negative either, unless the caller rules them out.
     if not non_negative and seen.min() >= 0:
         raise InputError(
             f"{name} must predict probabilities, in rows that sum to 1, or logits: these rows do "

@@ -136,10 +136,11 @@ def train_missing_shadows(
 
 
 LEAST_WHOLE_ROWS = 20_000
-"""Whole vectors are kept for as few shadow models as give this many rows, at least one."""
+"""Fewest rows of whole vectors to keep: those of as few shadow models as give them, at least
+one."""
 
 RECORDS_A_CHUNK = 10_000
-"""Records whose logits attacks read at a time, for all models."""
+"""Number of records per chunk of stored logits, which holds all models."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,10 +157,11 @@ class TrainedLogits:
 
 @dataclass(frozen=True, eq=False)
 class LogitWork(ShadowWork):
-    """Work sent to each worker: train the models of one task, and keep whole vectors of few."""
+    """Work of each worker: train the models of one task, and keep whole vectors of the first
+    models."""
 
     whole: int = 0
-    """Number of models of the run, the first ones, whose whole vectors are kept."""
+    """Number of the run's first models, target included, with whole vectors that are kept."""
 
     def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
         """Return the logits of the task's models."""
@@ -203,9 +205,9 @@ def train_logits(
     Parameters
     ----------
     trainer : Trainer
-        Trainer of models that answer with logits.
+        Trainer of models that return logits.
     x, y, n_shadows, unit, with_target, seed, run, weights, existing, invocation, n_jobs, progress
-        As in `train_shadows`. The logits of a run that is kept stay on disk.
+        As in `train_shadows`. If the run is kept, its logits stay on disk.
 
     Returns
     -------
@@ -214,13 +216,13 @@ def train_logits(
     Raises
     ------
     InputError
-        If models answer with probabilities, or all shadow models failed.
+        If models return probabilities, or all shadow models failed.
 
     Notes
     -----
     The logits are in float64: attacks on single records give the same results, byte for byte, as
-    with whole vectors. Probabilities are clipped at the common resolution of all models'
-    predictions (`resolution`), so their scaled logits are not known model by model.
+    with whole vectors. Probabilities would be clipped at the common resolution of all models'
+    predictions (`resolution`), so that their scaled logits are not known model by model.
     """
     if n_shadows < 1:
         raise InputError(f"n_shadows must be at least 1, got {n_shadows}")
@@ -257,7 +259,7 @@ def _coins(n_shadows: int, n: int, seed: int, target: bool, unit: Ints | None) -
 
 
 def require_logits(name: str, logits: bool) -> None:
-    """Raise an error unless the model answers with logits.
+    """Raise an error unless the model returns logits.
 
     Raises
     ------
@@ -291,6 +293,7 @@ def _read_logits(
     stored = run.array("logit")
     first = int(with_target)
     tasks = (stored[task.start : task.stop] for task in run.plan.tasks)
+    # Task by task, since the stored logits may not fit into memory.
     finite = np.array([bool(np.isfinite(model).all()) for task in tasks for model in task])
     kept = first + np.flatnonzero(finite[first:])
     values = np.asarray(run.array("prediction")[:whole])
@@ -310,7 +313,7 @@ def _read_logits(
 
 
 def of_one_logit(pool: Pool | LogitPool) -> list[str]:
-    """Return the notes on a run that holds one logit per model and record, else none."""
+    """Return a note on a run with one logit per model and record; none for whole vectors."""
     if isinstance(pool, Pool):
         return []
     return [

@@ -40,14 +40,14 @@ TERMS = {
     "Compare it with the error that chance alone makes.",
     "Generalisation error": "How much better a model does on its members than on new records.",
 }
-"""Words about the risk score, explained."""
+"""Explanations of the terms that concern the risk score."""
 
 _CLASSES = 60
-"""Number of classes shown, those of the highest risk."""
+"""Largest number of classes shown, those of the highest risk."""
 
 
 def mean_risk_measure(risk: Risk) -> Measure:
-    """Return the members' mean risk."""
+    """Return the members' mean risk, as a number of the report."""
     label = "Privacy risk of a member"
     error = percent(risk.reliability.rmse.value)
     noise = percent(risk.reliability.noise)
@@ -178,8 +178,8 @@ def plot_risk_cdf(risk: Risk, ax: Axes | None = None) -> Axes:
 def plot_reliability(risk: Risk, ax: Axes | None = None) -> Axes:
     """Draw the realised share of members against the score; numbers: ``risk.reliability.bins``.
 
-    Song & Mittal (2021), Figure 3. A bar is the interval of the share; the number is that of the
-    records in the bin.
+    Song & Mittal (2021), Figure 3. Bars are intervals of the share; the numbers count the records
+    in each bin.
     """
     ax = axes(ax)
     bins = risk.reliability.bins
@@ -205,8 +205,8 @@ def plot_reliability(risk: Risk, ax: Axes | None = None) -> Axes:
 def plot_classes(risk: Risk, ax: Axes | None = None) -> Axes:
     """Draw each class's mean risk against its generalisation error; numbers: ``risk.classes``.
 
-    Song & Mittal (2021), Figure 8. The three classes of the highest risk carry their label. There
-    is at least one class that has members and non-members.
+    Song & Mittal (2021), Figure 8. Up to three classes of the highest risk are labelled. At least
+    one class must have both members and non-members.
     """
     if not risk.classes:
         raise InputError("no class has both members and non-members: nothing to draw")

@@ -1,4 +1,4 @@
-"""The report of an audit of a classifier: its numbers, sections and words."""
+"""The report of an audit of a classifier: its numbers, sections and texts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from privacygauge.report.numbers import (
 from privacygauge.report.values import About, Block, Cell, Json, Pairs, Report, Section
 
 _SLICES = 60
-"""Number of slices shown, those that stand out first."""
+"""Largest number of slices shown; those that stand out come first."""
 
 
 def report(f: ClassifierResult) -> Report:
@@ -106,7 +106,8 @@ def report(f: ClassifierResult) -> Report:
 
 
 def riskiest(f: ClassifierResult) -> Riskiest:
-    """Return the most vulnerable members, or the records of the highest privacy risk score."""
+    """Return the most vulnerable members; without models to compare, the records of the highest
+    risk."""
     shown = f.records.vulnerability
     if shown is not None:
         return records.riskiest_records(f.records, shown.attack, shown.value, members=True)
@@ -182,8 +183,10 @@ def _riskiest(found: Riskiest) -> Iterator[Block]:
 
 
 def _false_ones(shown: Vulnerability, found: Riskiest) -> str:
-    """Return the number of members that stand out, and of expected false discoveries among them."""
+    """Return a text on the members that stand out, and the false discoveries expected among
+    them."""
     unit = found.records.unit
+    # People are counted, not rows.
     person = np.arange(len(shown.value)) if unit is None else unit
     n = len(np.unique(person[shown.stands_out]))
     everyone = len(np.unique(person[found.records.member]))
@@ -208,7 +211,7 @@ def _false_ones(shown: Vulnerability, found: Riskiest) -> str:
 
 
 def either(estimate: Estimate) -> Shown:
-    """Return a number about the release: a share as a percentage, others unchanged."""
+    """Return a number about the release as text: shares as percentages, others as decimals."""
     is_share = estimate.low >= 0 and estimate.high <= 1
     return percent_estimate(estimate) if is_share else decimal_estimate(estimate, 2)
 
@@ -228,7 +231,7 @@ def _on_models(
 def _models_data(
     targets: SeveralTargets | None, more_models: Sequence[Foretold]
 ) -> dict[str, Json]:
-    """Return the entries of report.json for both; none if there are none."""
+    """Return the entries of report.json on several targets and on more shadow models, if any."""
     found: dict[str, Json] = {}
     if targets is not None:
         named = {"half_width_asked": "asked", "half_width": "half_width"}
