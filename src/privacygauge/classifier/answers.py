@@ -195,8 +195,7 @@ def mean_answers(model: Any, x: Held, classes: Ints, n_classes: int, named: Any)
 def answers_once(
     model: Any, x: Held, classes: Ints, n_classes: int, named: Any
 ) -> tuple[Floats, bool]:
-    """Return one call's predictions for the classes that a model knows, and whether they are
-    logits."""
+    """Return one call's predictions for the classes a model knows, and whether they are logits."""
     name = type(named).__name__
     module = is_module(model)
     _, proper = _asker(model)

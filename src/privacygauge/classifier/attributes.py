@@ -109,8 +109,7 @@ class Guesses:
     """Attacks that were skipped, with reasons."""
 
     def newly(self) -> Bools:
-        """Return a mask of the values that are guessed right with the model and wrong without it,
-        (n,)."""
+        """Return a mask of the values guessed right with the model and wrong without it, (n,)."""
         if isinstance(self.imputed, Skipped):
             return np.zeros(len(self.secret.code), np.bool_)
         found: Bools = self.right["weighted"] & ~self.imputed
@@ -197,8 +196,7 @@ def secret_of(x: NDArray[Any] | pd.DataFrame, sensitive: str | int | Sequence[An
 def _values(
     block: NDArray[Any], raw: Ints, numbers: Floats | None
 ) -> tuple[tuple[str, ...], Ints, list[Ints]]:
-    """Return the names of the values, each record's value, and the rows whose contents are
-    queried."""
+    """Return the names of values, each record's value, and the rows to query each value with."""
     n_values = int(raw.max()) + 1
     if numbers is not None and n_values > MOST_VALUES:
         return _bin_column(numbers)
@@ -353,8 +351,7 @@ def answers_to(
 
 
 def parts(unit: Ints, member: Bools, rng: np.random.Generator) -> Ints:
-    """Return the part of each record, (n,) in 0..`FOLDS`-1; units stay whole, sides are spread
-    evenly."""
+    """Return the part of each record, (n,) in 0..`FOLDS`-1; units stay whole, sides are even."""
     _, first, index = np.unique(unit, return_index=True, return_inverse=True)
     # Units by side, in random order within a side: dealt in turn, both sides are even.
     order = np.lexsort((rng.random(len(first)), member[first]))
@@ -536,8 +533,7 @@ def _following(x: Any, columns: Sequence[Any], raw: Ints) -> Columns:
 
 
 def _chance(group: Ints, number: Ints) -> float:
-    """Return the approximate probability that the records of each group have one number by
-    chance."""
+    """Return the approximate probability that the records of each group agree by chance."""
     # The first record of a group is free; each further one agrees with probability sum share^2.
     repeats = len(group) - checks.n_distinct(group)
     share = np.bincount(number) / len(number)

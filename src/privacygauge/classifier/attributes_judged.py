@@ -34,8 +34,7 @@ _OF_AVERAGE = 0.5
 
 @dataclass(frozen=True)
 class GainOverImputation:
-    """Excess of an attack's rate of right guesses over that of imputation, which does not query the
-    model."""
+    """Right guesses of an attack beyond those of imputation, which does not query the model."""
 
     name: str
     """Name of the attack."""
@@ -48,8 +47,7 @@ class GainOverImputation:
 
     @property
     def advantage(self) -> Estimate:
-        """Contribution of the model on members, beyond imputation and beyond its gain on
-        non-members.
+        """Contribution of the model on members, beyond imputation and its gain on non-members.
 
         The smaller of `members` and `difference`, in value and at both ends of the interval: if
         both intervals hold, so does this one.
@@ -115,8 +113,7 @@ class JudgedGuesses:
 
     @property
     def exposed(self) -> Ints:
-        """Rows of members with values that are guessed only with the model, one per person, the
-        surest first."""
+        """Rows of members guessed right only with the model, one per person, the surest first."""
         gain = self.guesses.with_model - self.guesses.without
         rows = np.flatnonzero(self.guesses.newly() & self.member & (gain > 0))
         return rows[foremost(gain[rows], self.unit[rows], len(rows))]
@@ -208,8 +205,7 @@ def judged_guesses(
 def _surest(
     rankings: Mapping[str, Floats], side: Bools, unit: Ints, rng: np.random.Generator, level: float
 ) -> Tail | None:
-    """Return the number of members that stand out at the top of the rankings; -infinity ranks
-    last."""
+    """Return the number of members that stand out on top of the rankings; -infinity ranks last."""
     played = []
     for name, values in rankings.items():
         standing = np.isfinite(values)

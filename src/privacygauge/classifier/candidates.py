@@ -109,8 +109,7 @@ class CandidateGame:
         return np.arange(len(self.y)) if self.unit is None else number_units(self.unit)
 
     def halves(self) -> Bools:
-        """Return a mask of the candidates that each target model is trained on, (2 * iterations,
-        n).
+        """Return a mask of each target model's training set, (2 * iterations, n).
 
         Rows 2 i and 2 i + 1 are a half and its complement. Units are split: all rows of a unit are
         in the same half.

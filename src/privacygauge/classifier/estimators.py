@@ -422,8 +422,7 @@ AVERAGED = "answers averaged"
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """Functions that train and query models by record numbers, for records that only you can look
-    up.
+    """Functions that train and query models on records that only they can look up, by number.
 
     Records may be anything: rows of a data frame, images in a folder, items of a Dataset.
     Everything random in training must follow from `seed`; then an interrupted run, and any number

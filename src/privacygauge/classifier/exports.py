@@ -524,8 +524,7 @@ def _top_columns(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None
 
 
 def _top_lists(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
-    """Return lists of classes with their probabilities, pairs, or objects; None if there are
-    none."""
+    """Return lists of classes and probabilities, from arrays, pairs or objects; else None."""
     for stem in (*_STEMS["probs"], *_PREDICTED, "scores", "top_probs", "top_k_probs"):
         column = given.get(stem)
         if column is None or not column.ndim or not len(column):
@@ -569,8 +568,7 @@ def _pairs(which: NDArray[Any], column: NDArray[Any], key: str, stem: str, name:
 
 
 def _with_gaps(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
-    """Return the lists in columns p_0, p_1, ... that hold only the largest of each row; else
-    None."""
+    """Return lists from columns p_0, p_1, ... that hold only the largest of each row; else None."""
     for stem in _STEMS["probs"]:
         keys = [key for key in given if re.fullmatch(rf"{stem}_\w+", key) and given[key].ndim == 1]
         if len(keys) < 2:
@@ -705,8 +703,7 @@ _BOOLEANS: Mapping[str, str] = {"false": "0", "true": "1"}
 
 
 def _plain(written: str, texts: Sequence[str]) -> str:
-    """Return the class that a column's name denotes: 2 for 2.0, and 1 for True with labels 0 and
-    1."""
+    """Return the class that a column's name denotes: 2 for 2.0; 1 for True if labels are 0, 1."""
     if {*texts} <= {*_BOOLEANS.values()} and written.lower() in _BOOLEANS:
         return _BOOLEANS[written.lower()]
     try:
@@ -890,8 +887,7 @@ def _values(scores: ExportedScores, name: str) -> tuple[NDArray[Any], list[str]]
 def _complete_binary_scores(
     values: NDArray[Any], scores: ExportedScores, labels: Ints, classes: tuple[str, ...]
 ) -> tuple[NDArray[Any], Kind, str]:
-    """Return the scores of both classes from one column, their kind, and a note on the column's
-    class."""
+    """Return the scores of both classes from one column, their kind, and a note on its class."""
     place = 1 if scores.classes is None else classes.index(scores.classes[0])
     kind = scores.kind
     doubt = ""

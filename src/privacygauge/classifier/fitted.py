@@ -188,8 +188,7 @@ def class_codes(said: Any, n: int, n_classes: int, names: tuple[str, ...] = ()) 
 
 @dataclass(frozen=True)
 class TrainsLabels:
-    """A training function, wrapped so that its models put probability 1 on the class they
-    predict."""
+    """A training function, wrapped so that its models put probability 1 on predicted classes."""
 
     func: Callable[[Any, Ints, int], Any]
     """Takes records, classes and a random state; returns a trained model of any kind."""
@@ -218,8 +217,7 @@ class MakesLabels:
 
 @dataclass(frozen=True)
 class PredictsLabels:
-    """A function that queries models by record numbers, wrapped to put probability 1 on its
-    classes."""
+    """A function that queries models by record numbers, wrapped to return one-hot rows."""
 
     func: Callable[[Any, Ints], Any]
     """Takes a model and n record numbers; returns classes (n,), or scores (n, k)."""
@@ -282,8 +280,7 @@ class Further:
 
     @property
     def attacks(self) -> tuple[Attack, ...]:
-        """Suite of attacks: correctness (the gap attack), each kind of query, all kinds, per
-        record."""
+        """Attacks: correctness (the gap attack), each kind of query, all kinds, single records."""
         names = ("correctness", *self.queries.names)
         thresholds = (Threshold(name, per_class=one) for one in (True, False) for name in names)
         return (*thresholds, LearnedRobustness(names), *single_record_attacks("shared"))
@@ -332,8 +329,7 @@ def label_predictions(
 def merge_queries(
     target: Predictions, pool: Pool, queries: LabelOnlyQueries
 ) -> tuple[Predictions, Pool, Further]:
-    """Return target and pool with the means over all kinds of queries, and the signals of each
-    kind."""
+    """Return target and pool, averaged over all kinds of queries, and the signals of each kind."""
     kinds = len(queries.names)
     k = target.n_classes
     n = len(target) // kinds

@@ -251,8 +251,7 @@ def _mean_of_sides(
     answers: Floats,
     member: Bools,
 ) -> float:
-    """Return the mean of `told` over both sides, in [0, 1]; a side with too few rows counts as
-    0."""
+    """Return the mean of `told` over both sides, in [0, 1]; 0 for a side with too few rows."""
     found = []
     for side in (member, ~member):
         rows = np.flatnonzero(side)

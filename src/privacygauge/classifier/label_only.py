@@ -261,8 +261,7 @@ class LabelOnlyQueries:
         return 1 + len(self.levels) * self.copies + augmented + self.neighbours * self.steps
 
     def fitting(self, x: Held) -> LabelOnlyQueries:
-        """Return the queries adapted to these records: with moves of images, or views of
-        `RecordNumbers`."""
+        """Return the queries adapted to records: moves for images, views for `RecordNumbers`."""
         if isinstance(x, RecordNumbers):
             return replace(self, image=None, views=True)
         return replace(self, image=self._changeable(x).image)
@@ -279,8 +278,7 @@ class LabelOnlyQueries:
         return self._asked(self._changeable(x), y, seed)
 
     def points(self, x: Held, y: Ints, seed: int) -> tuple[Held, tuple[PointQueries, ...]]:
-        """Return all points to query, n * n_queries records: the records, then the points kind by
-        kind."""
+        """Return all n * n_queries points to query: the records, then the points kind by kind."""
         given = self._changeable(x)
         kinds = tuple(self._asked(given, y, seed).values())
         d = given.numbers.shape[1]

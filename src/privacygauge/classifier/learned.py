@@ -255,8 +255,7 @@ class WholeAnswer:
     def _boosted(
         self, known: Floats, member: Bools, weight: Floats, fold: Ints, asked: Floats, seed: int
     ) -> tuple[Floats, Floats]:
-        """Return log-odds of the known rows, each by the model without its fold, and of the asked
-        rows."""
+        """Return log-odds of the known rows, each by the model without its fold, and of `asked`."""
         from sklearn.ensemble import HistGradientBoostingClassifier
 
         held_out = np.zeros(len(known))
@@ -504,8 +503,7 @@ def _linear(
     asked_place = np.where(asked_group >= 0, number[asked_group], last)
 
     def scores(rules: Floats) -> tuple[Floats, Floats]:
-        """Return scores of the known and the asked rows by rules of each class and fold, (c, f,
-        d)."""
+        """Return scores of known and asked rows by the rules of each class and fold, (c, f, d)."""
         held_out = np.einsum("ij,ij->i", x, rules[number[group], fold])
         return held_out, np.einsum("ij,ij->i", z, rules.mean(axis=1)[asked_place])
 

@@ -198,8 +198,7 @@ def targets(
 
 
 def every_model_as_target(pool: Pool) -> Iterator[Round]:
-    """Yield one round per model of a pool, with this model as target and the others as shadow
-    models.
+    """Yield one round per model of a pool: it is the target, the others are shadow models.
 
     The coins of all models are independent, so each may be the target; the adversary knows only the
     coins of its own models.

@@ -103,8 +103,7 @@ def trainer_by_name(name: str) -> object:
 
 
 def fitted_model(name: str, *, labels: bool = False, anything: bool = False) -> object:
-    """Return the trained model that FILE.py:NAME refers to, or that a function of that name
-    returns.
+    """Return the trained model called FILE.py:NAME, or returned by a function of that name.
 
     With `labels`, a model that predicts only classes is accepted; with `anything`, any object is.
     """

@@ -56,8 +56,7 @@ class Network:
     def log_odds(
         self, known: Inputs, member: Bools, asked: Inputs, rng: np.random.Generator
     ) -> Floats:
-        """Train on `known`, and return the log-odds of membership of `asked` at even prior odds,
-        (n,).
+        """Train on `known`; return the log-odds of membership of `asked` at even prior odds, (n,).
 
         These are the inputs of the logistic function, which would round many to 0 or 1. Members and
         non-members must both occur in `known`; the rarer side is repeated, so that both have equal

@@ -90,8 +90,7 @@ class Predictions:
         return np.arange(len(self)) if self.unit is None else self.unit
 
     def by_unit(self, unit: ArrayLike | str) -> Predictions:
-        """Return the same predictions with units: one per row, or the name of the column that holds
-        them."""
+        """Return the same predictions with units: one per row, or the name of their column."""
         columns = dict(self.columns)
         if not isinstance(unit, str):
             given = unit

@@ -1,5 +1,4 @@
-"""The quantile regression attack (Bertran et al. 2023), learnt on non-members without shadow
-models."""
+"""The quantile regression attack (Bertran et al. 2023): only non-members, no shadow models."""
 
 from __future__ import annotations
 

@@ -157,8 +157,7 @@ class TrainedLogits:
 
 @dataclass(frozen=True, eq=False)
 class LogitWork(ShadowWork):
-    """Work of each worker: train the models of one task, and keep whole vectors of the first
-    models."""
+    """Work of each worker: train the models of one task, keep whole vectors of the first ones."""
 
     whole: int = 0
     """Number of the run's first models, target included, with whole vectors that are kept."""

@@ -321,8 +321,7 @@ def trained_run(
 
 
 def random_states(seed: int, n_models: int) -> tuple[int, ...]:
-    """Return a random state per model, in 0..2**31-1, derived from the seed and the model's
-    number."""
+    """Return a random state per model, in 0..2**31-1, derived from `seed` and its number."""
     return tuple(int(seeds.stream(seed, "model", i).integers(2**31)) for i in range(n_models))
 
 
@@ -356,8 +355,7 @@ def plan_of(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Pla
 
 
 def prediction_array(trainer: Trainer, cohort: Cohort, dtype: str) -> ArraySpec:
-    """Return the array spec of a cohort's predictions, with an axis of queries if there are
-    several."""
+    """Return the array spec of a cohort's predictions, with an axis for queries if several."""
     m, a, k = cohort.shape
     if (queries := queries_of(trainer)) == 1:
         return ArraySpec(("model", "record", "class"), (m, a, k), dtype)

@@ -287,8 +287,7 @@ def load_categories(
 def _encode_column(
     column: pd.Series[Any], numbers_of: Path | None
 ) -> tuple[NDArray[Any], int | None]:
-    """Return codes and the number of categories, or numbers and None if `numbers_of` names a
-    file."""
+    """Return codes and the number of categories; numbers and None if `numbers_of` is a file."""
     import pandas as pd
 
     if numbers_of is None:

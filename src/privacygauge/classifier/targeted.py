@@ -214,8 +214,7 @@ def _blocks(pool: Pool) -> Iterator[slice]:
 
 
 def _sum(plus: Floats, minus: Floats) -> Floats:
-    """Return the row sums of `plus` and `minus` together; exactly 0 if only rounding error is
-    left."""
+    """Return the row sums of both together; exactly 0 if only rounding error is left."""
     total = (plus + minus).sum(axis=1)
     size = (np.abs(plus) + np.abs(minus)).sum(axis=1)
     # Errors of logs and sums grow with the terms' absolute values; a tie must be exactly 0.

@@ -1,5 +1,4 @@
-"""Trials before an audit: a trainer is tried on a few records, and the cost of training
-measured."""
+"""Trials before an audit: a trainer on a few records, and the measured cost of training."""
 
 from __future__ import annotations
 

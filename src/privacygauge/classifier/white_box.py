@@ -246,8 +246,7 @@ _ENGINES: dict[str, Callable[[torch.nn.Module, torch.Tensor, torch.Tensor], Floa
 
 @dataclass(frozen=True, eq=False)
 class ShadowModule:
-    """A network that the adversary trained, and records with known membership in its training
-    set."""
+    """A network that the adversary trained, and records with known membership in it."""
 
     model: torch.nn.Module
     """Module with the same layers as the audited one."""

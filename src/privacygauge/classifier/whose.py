@@ -209,8 +209,7 @@ _STANDARD_ERRORS = 3.0
 
 
 def _with_people_in_order(target: Predictions) -> tuple[Predictions, list[str]]:
-    """Return the predictions with similar adjacent rows joined into units, and a warning if any
-    are."""
+    """Return the predictions with similar adjacent rows joined into units, and a warning if so."""
     values = np.asarray(target.values, np.float64)
     if not target.logits:
         values = np.log(np.maximum(values, _LEAST))
@@ -256,8 +255,7 @@ def _of_unnamed_people(target: Predictions, resolved: Resolution | None) -> bool
 
 
 def _between_others(target: Predictions, features: Held | None) -> Bools:
-    """Return a mask of the rows that lie between two others by features, or by float columns,
-    (n,)."""
+    """Return a mask of rows that lie between two others by features, or by float columns, (n,)."""
     known = None if features is None else numeric(features)
     if features is None:
         numbers = [x for x in target.columns.values() if np.asarray(x).dtype.kind == "f"]
@@ -298,8 +296,7 @@ def twice(x: Held, y: Ints) -> list[str]:
 
 
 def copies_warning(x: Held, y: Ints) -> list[str]:
-    """Return a warning if equal records may belong to one person, but are left out one at a
-    time."""
+    """Return a warning if equal records may be one person's, but are left out one at a time."""
     unit, _ = equal_rows(keys(x), y, np.ones(len(y), np.bool_))
     if unit is None:
         return []

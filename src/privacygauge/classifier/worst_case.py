@@ -103,8 +103,7 @@ def defences_of(
 
 
 def ways_of(trainer: Trainer, defences: Sequence[TrainingDefence], n: int) -> list[Way]:
-    """Return the ways to train models, one per defence; n is twice the mean size of a training
-    set."""
+    """Return a way to train per defence; `n` is twice the mean size of a training set."""
     of = UndefendedTraining(trainer, n)
     ways = []
     for defence in defences:
@@ -120,8 +119,7 @@ def ways_of(trainer: Trainer, defences: Sequence[TrainingDefence], n: int) -> li
 
 
 def trainings_of_ways(trainer: Trainer, ways: Sequence[Way]) -> Trainings:
-    """Return all trainings, the undefended one first, each with predictions of its last epoch
-    only."""
+    """Return all trainings, the undefended one first; predictions are kept of the last epoch."""
     last = trainer.epochs if isinstance(trainer, Networks) else 1
     return Trainings(trainer, (last,), tuple(way.trainer for way in ways))
 
@@ -187,8 +185,7 @@ class Design:
     """False-positive rates, each in (0, 1)."""
 
     def asked(self, n_defences: int, seed: int, level: float) -> TargetOptions:
-        """Return the options of every group of targets, for `n_defences` defences and the
-        undefended."""
+        """Return the options of every group of targets, with `n_defences` defences and none."""
         # Two groups of targets; per attack and training, each rate and the area under the curve.
         n = len(self.attacks) * (1 + n_defences) * 2 * (len(self.fprs) + 1)
         return TargetOptions(

@@ -106,8 +106,7 @@ def report(f: ClassifierResult) -> Report:
 
 
 def riskiest(f: ClassifierResult) -> Riskiest:
-    """Return the most vulnerable members; without models to compare, the records of the highest
-    risk."""
+    """Return the most vulnerable members, or the records of the highest privacy risk score."""
     shown = f.records.vulnerability
     if shown is not None:
         return records.riskiest_records(f.records, shown.attack, shown.value, members=True)
@@ -183,8 +182,7 @@ def _riskiest(found: Riskiest) -> Iterator[Block]:
 
 
 def _false_ones(shown: Vulnerability, found: Riskiest) -> str:
-    """Return a text on the members that stand out, and the false discoveries expected among
-    them."""
+    """Return a text on members that stand out, with the false discoveries expected among them."""
     unit = found.records.unit
     # People are counted, not rows.
     person = np.arange(len(shown.value)) if unit is None else unit

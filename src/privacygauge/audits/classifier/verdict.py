@@ -259,8 +259,7 @@ def of_classes(target: Predictions, level: float) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class UnknownSide:
-    """A side with labels that the model does not know, or contradicts, unlike those of the
-    other."""
+    """A side with labels that the model does not know, or contradicts, unlike the other side's."""
 
     headline: str
     """Verdict in one line, if attacks find something."""
@@ -477,8 +476,7 @@ class _Beside:
 
 
 def _beside_shadows(rounds: Sequence[Round], shadow: Shadow, level: float) -> _Beside | None:
-    """Compare a target with its shadow models; None unless it leaks significantly less than they
-    do.
+    """Compare a target with its shadow models; None unless it leaks significantly less than these.
 
     A target with another membership knows some of the alleged non-members. A target that answers
     about all records as shadow models do about unseen ones knows nobody.
