@@ -158,6 +158,7 @@ def judged_guesses(
     unit = np.arange(len(table)) if owner is None else owner
     lines = said_of_units(unit, side)
     if owner is None and people[0] is None:
+        # Nobody is named, not even by ids: people are told apart by their features, where possible.
         equal, lines = equal_rows(keys(table), y, side, "features")
         unit = unit if equal is None else equal
     named = tuple(classes) or found_names
@@ -209,6 +210,7 @@ def _surest(
     played = []
     for name, values in rankings.items():
         standing = np.isfinite(values)
+        # Transcripts need finite scores; only the order counts.
         last = float(values[standing].min(initial=0.0)) - 1
         played.append((name, Transcript(np.where(standing, values, last), side, unit=unit)))
     return tail(played, rng, level)
@@ -244,6 +246,7 @@ def _gains_over_imputation(
     imputed = found.imputed
     if isinstance(imputed, Skipped):
         return ()
+    # One interval per attack, which hold together at `level`.
     each = bonferroni_level(level, len(found.right))
     added = []
     for name, hit in found.right.items():

@@ -101,6 +101,7 @@ def make_canaries(
         canary = np.zeros(len(labels), np.bool_)
         canary[rng.choice(len(labels), n, replace=False)] = True
         wrong = labels.copy()
+        # A step of 1 to k - 1 classes, cyclically, never ends at the true class.
         wrong[canary] = (labels[canary] + rng.integers(1, k, n)) % k
         return RecordsWithCanaries(features, wrong, canary)
     flat = np.asarray(features, np.float64)
@@ -189,7 +190,9 @@ class CanaryGame:
                     "canary must name few of the records where there are several runs: in each, "
                     "one coin puts them all in or leaves them out"
                 )
+            # One coin per run, the same for all canaries.
             inside = np.repeat(coin_flips(self.runs, 1, coins), n, axis=1)
+        # Records that are not canaries are in every training set.
         inside[:, ~chosen] = True
         states = [
             int(seeds.stream(self.seed, "model", run).integers(2**31)) for run in range(self.runs)

@@ -311,6 +311,7 @@ class _Training:
             fitted = learner.fit(game.x[inside], game.y[inside], n_classes=k)
             asked = number == target_model
             place = np.cumsum(inside) - 1  # a record's row in the training set
+            # `asked` is (measurements, t): its second index is the target.
             result[asked] = np.exp(fitted.log_p_without(place[t[np.nonzero(asked)[1]]]))
         return _all_trained(result, "without")
 
@@ -347,6 +348,7 @@ def _round(
     rows = Pool(pool.answers[:, repeated], logits, pool.inside[:, repeated], target.labels)
     features = numeric(game.x)
     resolved = resolution(target, pool, general)
+    # Ids name the record, so that a target's rows over all models belong together.
     dealt = PoolGame(
         target,
         rows,

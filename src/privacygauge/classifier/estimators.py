@@ -215,6 +215,8 @@ def as_trainer(model: object) -> Trainer:
             f"a model must be an estimator with fit and predict_proba, or a callable, got "
             f"{type(model).__name__}"
         )
+    # The number of required arguments tells a factory of estimators, with 1, from a function that
+    # trains, with 3.
     required = n_required(model)
     if required == 1:
         try:
@@ -348,6 +350,7 @@ def _fill_logs(log_p: Floats, model: Any, x: Held, classes: Ints, named: Any) ->
     if not known.any():
         return
     with limited_to(1):
+        # Logs computed by the model itself are more precise than those of rounded probabilities.
         found = class_log_p(seen) if logits else own_log_p(model, x, seen)
     log_p[known] = -np.inf
     # Classes that the model never saw have probability 0; records without an answer stay NaN.
@@ -526,6 +529,7 @@ class ByRows:
                 proper=given is False,
             )
 
+        # Whether answers are logits is settled once, by all of them.
         seen, logits = said(np.arange(len(numbers)))
         mean, times = average_answers(seen, lambda rows: said(rows)[0])
         return Answers(mean, logits if given is None else given, times), classes

@@ -107,6 +107,7 @@ def fields_of(
     label = _first_known(given, _LABEL)
     member = _first_known(given, _MEMBER)
     wanted = {"label" if table else "labels": label, "member": member}
+    # Labels and membership are indispensable; scores have many forms, which come next.
     missing = [what for what, found in wanted.items() if found is None]
     if label is None or member is None:
         raise InputError(f"{name}: missing {_list(missing)}; it has {_list(given)}")
@@ -290,6 +291,7 @@ def encode_classes(
     numbers = checks.integers(truth, f"{name}: labels")
     if not len(numbers):
         return numbers, (), []
+    # Codings of two classes by signs, then classes counted from 1; otherwise from 0.
     if k == 2 and numbers.min() == -1 and set(np.unique(numbers).tolist()) <= {-1, 1}:
         return (numbers + 1) // 2, ("-1", "1"), ["labels -1 and 1 were read as classes 0 and 1"]
     if numbers.min() >= 1 and numbers.max() == k:

@@ -364,6 +364,7 @@ def split(
     failed = trained.failed
     # The models' original numbers, before failed ones were left out.
     number = np.delete(np.arange(len(pool) + len(failed)), failed)
+    # Places of the first shadow model, the first further target, and the end.
     ends = np.searchsorted(number, (0, n_shadows, n_shadows + n_targets - 1))
     first, rest = (pool.models(slice(a, b)) for a, b in pairwise(ends.tolist()))
     return TrainedShadows(trained.target, first, failed[failed < n_shadows]), rest
@@ -412,10 +413,12 @@ def until_narrow(
     for n in LOOKS:
         trained, further = split(train(n_shadows + n - 1), n_shadows, n)
         targets = _targets(trained, further, unit)
+        # Targets of earlier looks keep their results: only new ones are attacked.
         for number in range(len(found[0]), len(targets)):
             game = PoolGame(targets[number], trained.pool, features)
             for scores, attack in zip(found, attacks, strict=True):
                 role = ("attack", attack.name, attack.variant, attack.thresholds)
+                # By attack and target, so that further targets change no earlier score.
                 rng = seeds.stream(seed, *role, number)
                 played = play(attack, [game.round()], [rng])
                 scores.append(None if isinstance(played, Skipped) else played.transcript)

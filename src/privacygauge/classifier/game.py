@@ -62,6 +62,7 @@ def shadow_rows(
         used = first_rows(rows.record, models)
         if len(used) > most:
             different = np.unique(rows.record[used])
+            # As many records as have about `most` rows together.
             kept = rng.permutation(different)[: most * len(different) // len(used)]
             used = used[np.isin(rows.record[used], kept)]
     member = shadow.member[used]
@@ -314,6 +315,7 @@ def draw_parts(
     alone would be opposites: a class with too many members in one part has too few in the others.
     """
     units = np.arange(len(labels)) if unit is None else unit
+    # Units are dealt, by their first rows; `index` brings their parts back to all rows.
     _, one, index = np.unique(units, return_index=True, return_inverse=True)
     inside = member[one]
     _, group = np.unique(labels[one], return_inverse=True)
@@ -334,6 +336,7 @@ def _spread(group: Ints, inside: Bools, parts: int, rng: np.random.Generator) ->
     part = np.empty(len(group), np.int64)
     for side in (inside, ~inside):
         rows = np.flatnonzero(side)
+        # By group, in random order within each; then dealt to the parts in turn.
         order = rows[np.lexsort((rng.random(len(rows)), group[rows]))]
         ordered = group[order]
         rank = np.arange(len(order)) - np.searchsorted(ordered, ordered)
@@ -344,6 +347,7 @@ def _spread(group: Ints, inside: Bools, parts: int, rng: np.random.Generator) ->
 def _drawn_by_class(group: Ints, inside: Bools) -> bool:
     """Return whether both sides have equal shares of each class, beyond chance."""
     size = np.bincount(group)
+    # Members of each class, and how many there are beyond its share of all members.
     n_in = np.bincount(group, weights=inside)
     share = inside.mean()
     beyond = n_in - share * size

@@ -53,6 +53,7 @@ class UniformLabel:
     def wrong(self, x: NDArray[Any], y: Ints, rows: Ints, rng: np.random.Generator) -> Ints:
         """Return a wrong class for every row, (c,)."""
         k = int(y.max()) + 1
+        # A step of 1 to k - 1 classes, cyclically, never ends at the true class.
         return np.asarray((y[rows] + rng.integers(1, k, size=len(rows))) % k, np.int64)
 
 
@@ -89,6 +90,7 @@ class LeastLikelyLabel:
             )
         # Model 0 was trained on `half`, model 1 on the rest: index 1 for records of the half.
         own = answers[half[rows].astype(np.int64), np.arange(len(rows))].astype(np.float64)
+        # The true class is never the least likely one.
         own[np.arange(len(rows)), y[rows]] = np.inf
         return np.asarray(own.argmin(axis=1), np.int64)
 
@@ -130,6 +132,7 @@ class Targets:
         inside = np.ones((n_models, len(self.y)), np.bool_)
         own = number_units(self.unit[self.asked])
         coins = coin_flips(n_models, int(own.max()) + 1, rng)
+        # Unit to the column of its coins.
         coin = dict(zip(self.unit[self.asked].tolist(), own.tolist(), strict=True))
         rows = np.flatnonzero(np.isin(self.unit, self.unit[self.asked]))
         inside[:, rows] = coins[:, [coin[unit] for unit in self.unit[rows].tolist()]]
@@ -189,6 +192,7 @@ def targets(
             f"n_canaries and n_ordinary must be at least 1 and at most {n} together (the "
             f"records), got {n_canaries} and {rest}"
         )
+    # One permutation: canaries and ordinary records are disjoint random subsets.
     drawn = rng.permutation(n)
     canaries = np.sort(drawn[:n_canaries])
     ordinary = np.sort(drawn[n_canaries : n_canaries + rest])

@@ -118,6 +118,8 @@ class _Weights:
     def slope(self, x: Inputs, y: Inputs, penalty: float) -> None:
         """Set `slopes` to the gradient of the mean cross-entropy with the L2 penalty."""
         units, value = self.outputs(x)
+        # Backpropagation: the loss's derivatives by the log-odds (b, 1), then by the units (b,
+        # hidden).
         by_value = expit(value) - y
         by_units = by_value * self.parts[2].T
         by_units *= units > 0
@@ -252,6 +254,7 @@ class NeuralShokri:
                 few |= rows
                 continue
             value[rows] = self.network.log_odds(known[own], learnt.member[own], asked[rows], rng)
+        # All rare classes share one network, which learns on all records.
         if few.any():
             value[few] = self.network.log_odds(known, learnt.member, asked[few], rng)
         classes = np.unique(observation.stratum[few]).tolist()

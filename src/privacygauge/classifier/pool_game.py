@@ -87,6 +87,7 @@ class PoolGame:
         count = counts_of(pool.inside)
         if (count == len(pool)).all() or not count.any():
             raise InputError("the pool's models must hold some targets and leave out others")
+        # With few coins, two models may agree by chance.
         if checks.n_distinct(target.units) >= MANY_COINS:
             self._require_independent()
 
@@ -197,6 +198,7 @@ class GeneralShadow:
     ) -> GeneralShadow:
         """Return the rows of the pool's models, of the first ones only if these are too many."""
         used = max(1, min(len(pool), MOST_SHADOW_ROWS // pool.n_targets))
+        # At least one model, however many records it predicts.
         source = pool.models(slice(used)).rows()
         resolved = resolved or resolution(source)
         shadow = Shadow(signals(source, resolved), source.member, source.labels)

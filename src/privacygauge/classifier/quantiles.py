@@ -129,7 +129,7 @@ class Law:
         folds = [held for _, held in GroupKFold(FOLDS).split(x, groups=unit)]
         mean = Regression.of(x, value, folds, Trees("squared_error", trees, categories, seed))
         squares = (value - mean.held_out) ** 2
-        # The gamma loss needs values above 0.
+        # The gamma loss needs values above 0; if all deviations are 0, any constant does.
         squares += 1e-9 * float(squares.mean()) or 1.0
         variance = Regression.of(x, squares, folds, Trees("gamma", trees, categories, seed))
         return cls(mean, variance, (value - mean.held_out) / np.sqrt(variance.held_out))
@@ -200,6 +200,7 @@ class Regression:
     @classmethod
     def of(cls, x: Floats, value: Floats, folds: list[Ints], trees: Trees) -> Regression:
         """Return the regression of `value` on `x`, with out-of-fold predictions."""
+        # Row t holds the out-of-fold predictions with t trees.
         predicted = np.empty((trees.most + 1, len(value)))
         for held in folds:
             rest = np.delete(np.arange(len(value)), held)
@@ -246,6 +247,7 @@ def _other_class_log_probabilities(rows: Rows, label: Ints, resolved: Resolution
             break
         if not source.logits:
             np.log(np.maximum(block, resolved.least, out=block), out=block)
+        # Without the true class, renormalised: the confidence in it is the signal, not a feature.
         block[np.arange(len(block)), label[part]] = -np.inf
         block -= logsumexp(block, axis=1, keepdims=True)
         found[part] = -np.sort(-block, axis=1)[:, :n]

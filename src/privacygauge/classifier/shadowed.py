@@ -167,6 +167,7 @@ class LogitWork(ShadowWork):
         values = super().__call__(task)["prediction"]
         labels = self.cohort.y[self.cohort.asked]
         kept = np.full_like(values, np.nan)
+        # How many of this task's models are among the first `whole` of the run.
         first = max(0, self.whole - task.start)
         kept[:first] = values[:first]
         return {"logit": np.stack([_logit(x, labels) for x in values]), "prediction": kept}
@@ -230,6 +231,7 @@ def train_logits(
         require_logits("the audited model", existing.logits)
     inside = _coins(n_shadows, len(y), seed=seed, target=with_target, unit=unit)
     cohort = cohort_of(x, y, inside, seed)
+    # Rounded up; the target's whole vectors are kept in any case.
     whole = int(with_target) + max(1, -(-LEAST_WHOLE_ROWS // len(y)))
     with kept_or_scratch(run) as folder:
         opened = trained_run(
@@ -277,6 +279,7 @@ def _plan(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path, whole: i
     spec = vectors.arrays["prediction"]
     shape = spec.shape[:-1]
     record = min(spec.shape[1], RECORDS_A_CHUNK)
+    # Chunks hold all models of some records, as attacks on single records read them.
     logit = ArraySpec(spec.dims[:-1], shape, "float64", (record, *shape[2:]))
     keeps = f"one logit, and whole vectors of the first {whole} models"
     return replace(
@@ -296,6 +299,7 @@ def _read_logits(
     finite = np.array([bool(np.isfinite(model).all()) for task in tasks for model in task])
     kept = first + np.flatnonzero(finite[first:])
     values = np.asarray(run.array("prediction")[:whole])
+    # The shadow models, without failed ones, that have whole vectors.
     rows = kept[kept < len(values)]
     if not len(rows):
         raise all_failed(len(values) - first)
@@ -307,6 +311,7 @@ def _read_logits(
     worlds = SomeOf(stored, kept)
     first_ones = Pool(values[rows], True, inside[rows], y)
     held = inside.some(kept) if isinstance(inside, Coins) else inside[kept]
+    # A scratch folder is about to be deleted: its logits are read into memory.
     pool = LogitPool(worlds if stays else worlds[:], held, first_ones)
     return TrainedLogits(target, pool, np.flatnonzero(~finite[first:]))
 

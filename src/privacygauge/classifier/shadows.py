@@ -56,6 +56,7 @@ def code_behind(cohort: Cohort, *trainers: Trainer) -> Code:
         if isinstance(make, RecordedCode) or not code_of(make).digests:
             continue
         torch = the_torch()
+        # Only names and shapes count: made once, on the CPU, with fixed draws.
         with seeded_torch(0, torch.device("cpu")):
             made = make(cohort.x.shape[1], cohort.n_classes)
         if isinstance(made, torch.nn.Module):
@@ -70,6 +71,7 @@ def _makes(trainer: Trainer) -> Iterator[Make]:
     """Yield the network factories of a trainer, or of the trainer that it wraps."""
     if isinstance(trainer, Wrapping):
         yield from _makes(trainer.inner)
+    # Trainers with a field `networks` change the training of these.
     networks = getattr(trainer, "networks", trainer)
     if isinstance(networks, Networks):
         yield networks.make
@@ -234,6 +236,7 @@ def train_shadows(
             n_jobs=n_jobs,
             progress=progress,
         )
+    # Predictions come kind by kind, each for all records.
     asked = np.tile(inside, kinds), np.tile(y, kinds)
     return _target_and_pool(values, trainer.logits, *asked, with_target)
 
@@ -327,6 +330,7 @@ def random_states(seed: int, n_models: int) -> tuple[int, ...]:
 
 def plan_of(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Plan:
     """Return the plan of training a cohort, in stacks of the size that the run began with."""
+    # Logits keep the precision of their network; probabilities are float64.
     dtype = getattr(trainer, "dtype", "float32") if trainer.logits else "float64"
     settings = {
         "trainer": trainer.name,
@@ -347,6 +351,7 @@ def plan_of(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Pla
         arrays={"prediction": prediction_array(trainer, cohort, dtype)},
         settings=settings,
         code=code_behind(cohort, trainer),
+        # Training set and random state of each model: with digests of single models a run can grow.
         units=tuple(
             digest_of(row, np.array(state))[:_DIGITS]
             for row, state in zip(cohort.inside, cohort.seeds, strict=True)
@@ -365,6 +370,7 @@ def prediction_array(trainer: Trainer, cohort: Cohort, dtype: str) -> ArraySpec:
 def _target_and_pool(
     values: NDArray[Any], logits: bool, inside: Bools, y: Ints, with_target: bool
 ) -> TrainedShadows:
+    # A failed training leaves NaN throughout.
     finite = np.array([bool(np.isfinite(model).all()) for model in values])
     target = (
         target_of(values[0], logits, y=y, member=inside[0], finite=bool(finite[0]))

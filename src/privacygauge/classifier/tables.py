@@ -174,6 +174,7 @@ def load_records(
         _require_no_columns(path, member, ids=ids, drop=drop, unit=unit)
         files = image_files(path)
         places = [file.relative_to(path) for file in files]
+        # The folder right below `path` names the class, whatever lies deeper.
         classes, numbers = np.unique([place.parts[0] for place in places], return_inverse=True)
         pixels: Held = np.empty((len(numbers), 0)) if form == ROWS else read_images(files)
         if form != IMAGES:
@@ -356,6 +357,7 @@ def _split_columns(
     if dropped:
         raise InputError(f"column {dropped.pop()!r} is needed and cannot be dropped")
     frame = frame.drop(columns=list(drop))
+    # One column may have several roles, such as id and unit.
     apart = [name for name in dict.fromkeys((label, member, ids, unit)) if name is not None]
     # Data frames keep missing features: the model handles them itself.
     looked_at = frame if form in (NUMBERS, IMAGES) else frame[apart]
@@ -400,6 +402,7 @@ def _split_columns(
 def _numbers(features: pd.DataFrame, path: Path) -> Floats:
     import pandas as pd
 
+    # Dates become days since 1970: as texts they would be a category each.
     days = {name: days_of(features[name]) for name in features.columns}
     features = features.assign(**{name: found for name, found in days.items() if found is not None})
     texts = [name for name in features.columns if features[name].dtype.kind not in "biuf"]

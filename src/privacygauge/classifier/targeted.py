@@ -79,6 +79,7 @@ class Distance:
             return _sum(q * np.log(means[0]), -q * np.log(means[1]))
         width = 1 / n_bins(self.bin)
         bins = bin_numbers(pool, self.bin)
+        # 2 mean(bin) + 1 is the mean centre in halves of a bin, a constant factor that cancels.
         # Sums of whole numbers are exact: equal means are equal floats, whatever the order.
         log_means = [
             np.log(2 * bins.sum(axis=0, where=side[:, :, None]) / side.sum(axis=0)[:, None] + 1)
@@ -156,6 +157,7 @@ class Frequency:
         ]
         # Any number serves for a share of 0, if it is the same on both sides: zeros count apart.
         logs = [np.log(np.where(share > 0, share, 1.0)) for share in shares]
+        # Infinite factors, x/0, less zero factors, 0/x; 0/0 counts in both and cancels.
         infinite = (shares[1] == 0).sum(axis=1) - (shares[0] == 0).sum(axis=1)
         score: Floats = _sum(logs[0], -logs[1]) + infinite * infinity(*pool.shape[::2])
         return score

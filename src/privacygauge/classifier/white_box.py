@@ -98,6 +98,7 @@ def white_box_signals(
             f"y must be in 0..{logits.shape[1] - 1} for {logits.shape[1]} logits, got "
             f"{int(labels.max())}: are classes counted from 1?"
         )
+    # The answers were checked first, so that engines meet only modules that return (n, k) logits.
     name = _choice(own, asked, classes) if engine is None else engine
     if name not in _ENGINES:
         raise InputError(f"engine must be one of {', '.join(_ENGINES)}, got {name!r}")
@@ -126,6 +127,7 @@ def _answers(own: torch.nn.Module, asked: torch.Tensor) -> tuple[Floats, Floats]
     """Return the logits, and the inputs of the linear layer that gives them."""
     import torch
 
+    # Input and output of the linear layer that ran last.
     last: list[tuple[torch.Tensor, torch.Tensor]] = []
 
     def remember(_: object, given: tuple[torch.Tensor, ...], answer: torch.Tensor) -> None:
@@ -159,6 +161,7 @@ def _layer(parameter: str) -> str:
 def _choice(own: torch.nn.Module, asked: torch.Tensor, classes: torch.Tensor) -> str:
     if layers_of(own) is not None:
         return "dense"
+    # The loop is right for any module but slow: vmap must reproduce it on two records.
     expected = _norms_by_loop(own, asked[:2], classes[:2])
     try:
         found = _norms_by_vmap(own, asked[:2], classes[:2])
@@ -202,6 +205,7 @@ def _norms_by_vmap(own: torch.nn.Module, asked: torch.Tensor, classes: torch.Ten
     fixed = dict(own.named_buffers())
 
     def loss(learnt: Tensors, record: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
+        # Modules expect a batch: here of one record.
         logits = functional_call(own, {**learnt, **fixed}, (record[None],))
         return torch.nn.functional.cross_entropy(logits, label[None])
 

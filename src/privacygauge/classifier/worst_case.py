@@ -67,7 +67,8 @@ from privacygauge.evaluate.worst_case import (
 from privacygauge.runs.store import plan_in, read_run
 
 HELD_BACK = 0.2
-"""Share of its training set that adversarial regularisation gives to its attack network."""
+"""Share of each model's own records that adversarial regularisation holds back, not to train on but
+as reference records of its attack network."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +121,7 @@ def ways_of(trainer: Trainer, defences: Sequence[TrainingDefence], n: int) -> li
 
 def trainings_of_ways(trainer: Trainer, ways: Sequence[Way]) -> Trainings:
     """Return all trainings, the undefended one first; predictions are kept of the last epoch."""
+    # Other models than networks have no epochs: their training counts as one.
     last = trainer.epochs if isinstance(trainer, Networks) else 1
     return Trainings(trainer, (last,), tuple(way.trainer for way in ways))
 
@@ -202,6 +204,7 @@ class Design:
         chosen = targets(
             x, y, self.n_canaries, rng, n_ordinary=self.n_ordinary, label=label, unit=unit
         )
+        # A stream apart from the targets': the number of models does not change the targets.
         coins = seeds.stream(seed, "worst-case", "coins")
         return chosen, chosen.membership(self.n_models, coins)
 
@@ -230,6 +233,7 @@ def judge_worst_case(
     units = {"canaries": chosen.unit[chosen.canaries], "ordinary": chosen.unit[chosen.ordinary]}
     found = [_risk(group, pool, units[group], asked) for group, pool in pools.items()]
     ordinary = pools["ordinary"]
+    # (models, targets): every model is tested on the ordinary targets that it was not trained on.
     right = ordinary.values.argmax(axis=2) == ordinary.labels
     outside = ~ordinary.inside
     owner = np.broadcast_to(units["ordinary"], right.shape)
@@ -269,6 +273,7 @@ def _risk(
             rng = seeds.stream(asked.seed, "attack", attack.name, attack.variant, name, number)
             answer = attack.score(round_.observation, rng)
             if isinstance(answer, Skipped):
+                # Skipped on one target model, an attack is left out altogether.
                 skipped.setdefault(i, answer)
             else:
                 scores[i].append(answer.value)
@@ -326,6 +331,7 @@ def as_drawn(label: WrongLabel, run: str | Path | None, n_canaries: int) -> Wron
     if plan is None or plan.settings.get("canaries") != n_canaries:
         return label
     assert run is not None
+    # The run's labels begin with those of the canaries, which are the first records asked about.
     return _DrawnLabels(label.name, np.asarray(read_run(run).array("label")[:n_canaries], np.int64))
 
 
@@ -498,6 +504,7 @@ def trained_and_judged(
     wrong = design.label or UniformLabel()
     known = as_drawn(wrong, execution.run, design.n_canaries)
     chosen, inside = design.dealt(x, y, label=known, seed=seed, unit=owner)
+    # Targets are in half of the training sets on average, all other records in every one.
     ways = ways_of(trainer, defences, 2 * len(y) - len(chosen.asked))
     states = random_states(seed, len(inside))
     values = values_each_way(

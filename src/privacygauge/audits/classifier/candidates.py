@@ -95,6 +95,7 @@ def audit_candidates(
         seed=seed,
         unit=owner,
     )
+    # Equal records without units may be in both halves, in one of them as a copy.
     warnings = twice(features, labels) if owner is None else []
     dealt = game.train(measurements=measurements, run=run, n_jobs=n_jobs, progress=progress)
     suite = candidate_attacks(chosen.name) if attacks is None else attacks

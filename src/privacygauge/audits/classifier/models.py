@@ -189,6 +189,7 @@ def audit_model(
         level=level,
     )
     end_of_sharing()
+    # Only coins of this audit can separate equal records.
     of_units = twice(about.x, about.y) if owner is None and fitted is None else []
     seen = {}
     if queries is not None:
@@ -361,6 +362,7 @@ def _load_fitted(asked: ClassifierRequest, held: Materials, work: Work) -> Fitte
     if asked.fitted is None or records.member is None:
         return None
     if work.read is not None:
+        # A recorded label-only target holds all records once per kind of query.
         kinds = len(LabelOnlyQueries().names) if asked.label_only else 1
         member = np.tile(records.member, kinds)
         y = np.tile(records.y, kinds)

@@ -84,6 +84,7 @@ def assemble(
         level=level,
         has_shadow=has_shadow,
     )
+    # Checks of the predictions themselves, which the verdict weighs against its findings.
     turned = direction.warnings(done.found.headline.inverted)
     doubtful = tuple(doubts(rounds, target, level, has_shadow=has_shadow))
     nobody = tuple(knows_nobody(rounds, level, has_shadow=has_shadow))
@@ -93,6 +94,7 @@ def assemble(
         n_in = int(np.count_nonzero(comparison.compared & target.member))
         n_out = int(np.count_nonzero(comparison.compared)) - n_in
         game = replace(game, n_in=n_in, n_out=n_out)
+    # In this order, and each once: files and attacks may say the same.
     told = dict.fromkeys(
         (
             *target.notes,

@@ -111,6 +111,7 @@ def _blocks(risk: Risk) -> Iterator[Block]:
 
 def _plots(risk: Risk) -> Iterator[Plot]:
     scores = risk.member_scores
+    # Scores are ascending: deciles of the members by place.
     low, middle, high = (decimal(scores[int(q * (len(scores) - 1))], 2) for q in (0.1, 0.5, 0.9))
     caption = "A curve that hugs the right edge means that most members are at high risk."
     told = (
@@ -164,6 +165,7 @@ def plot_risk_cdf(risk: Risk, ax: Axes | None = None) -> Axes:
     """
     ax = axes(ax)
     cdf = risk_cdf(risk)
+    # The curve runs from 0 to 1, though no member may have such a score.
     x = np.concatenate([[0.0], cdf.risk, [1.0]])
     y = np.concatenate([[0.0], cdf.share, [1.0]]) * 100
     ax.plot(x, y, color=SERIES[0], lw=1.8, drawstyle="steps-post")

@@ -122,6 +122,7 @@ def _groups(found: SliceTable) -> Iterator[Block]:
         "and a group is marked only if it is more exposed than all other records after Holm's "
         "correction for the number of groups."
     )
+    # A stable sort: groups that stand out come first, otherwise the order stays.
     shown = sorted(found.slices, key=lambda s: not s.announced)[:_SLICES]
     tags = {True: ("stands out",), False: ()}
     rows: Rows = [

@@ -167,6 +167,7 @@ def _beyond_placebo(comparison: Comparison, a: Attacks, found: GradedAttacks) ->
     The comparison uses the numbers that decided the grade: a difference that models find on average
     does not explain a few exposed records, or a group.
     """
+    # An average that shows no leak has nothing that a placebo could explain.
     if a.headline.reached.accuracy.low <= 0.5 or comparison.beyond_placebo(a.headline.auc):
         return True
     questions = a.questions
@@ -244,6 +245,7 @@ def doubts(
 
 def of_classes(target: Predictions, level: float) -> Iterator[str]:
     """Yield reasons to doubt the order of records, or of the columns of predictions."""
+    # With one class there is nothing to know about classes.
     if (target.labels == target.labels[0]).all():
         return
     gain, claimed = gains(target)
@@ -362,6 +364,8 @@ def of_one_side(
         f"{words} Either {records}; or the model knows its members by heart and has learnt nothing "
         "else, which gives them away. An audit that is also given the records' features, or a "
         "shadow model, can tell which",
+        # Right about every member, and surely about nearly all: members are revealed, whatever the
+        # cause.
         gives_away=by_heart is None
         and bool(right[secret].all())
         and clopper_pearson(n_in, n_in, level)[0] > _EACH,
@@ -489,6 +493,7 @@ def _beside_shadows(rounds: Sequence[Round], shadow: Shadow, level: float) -> _B
     theirs_seen = shadow.signals[_COMPARED]
     ours = auc(Transcript(seen, secret, unit=unit), level)
     theirs = auc(Transcript(theirs_seen, shadow.member, unit=shadow.unit), level)
+    # Shadow models must leak, and significantly more than the target.
     if theirs.low <= max(0.5, ours.high):
         return None
     words = (

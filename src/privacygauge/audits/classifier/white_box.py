@@ -122,6 +122,7 @@ def audit_white_box(
     )
     owned = settle_units(seen, drawn=drawn, features=np.asarray(x))
     seen = owned.target
+    # The units that were settled on the predictions hold for the gradients, too.
     game = WhiteBoxGame(replace(target, unit=seen.unit), own)
     known = None if own is None else own.predictions
     require_other_rows(seen, known)
