@@ -171,6 +171,7 @@ def class_numbers(model: object, n_classes: int, names: Sequence[str] = ()) -> I
             f"the model was trained on the classes {checks.short_list(called)}, and the labels are "
             f"{checks.short_list(known)}: give labels of the same names"
         )
+    # A model that was trained on numbers, although the classes have names.
     return classes.astype(np.int64)
 
 

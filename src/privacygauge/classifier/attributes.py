@@ -314,6 +314,7 @@ def attribute_guesses(
     )
     # A right guess reveals something only where imputation is wrong or unsure.
     unsure = (imputed != secret.code) | (without < _UNSURE)
+    # (n, v): the log ratio of each value's probability with the model to that without it.
     beyond = log_softmax(scores["weighted"], axis=1) - log_softmax(alone, axis=1)
     by_model = guessed["weighted"]
     by_confidence = guessed["confidence"]
@@ -585,6 +586,7 @@ def _with(x: Any, columns: Columns, value: NDArray[Any]) -> Any:
 
     changed = x.copy()
     for name, one in zip(columns, value.tolist(), strict=True):
+        # In the column's own type: models may insist on categories or integers.
         changed[name] = pd.Series([one] * len(x), index=x.index).astype(x[name].dtype)
     return changed
 

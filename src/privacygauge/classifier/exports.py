@@ -590,6 +590,7 @@ def _with_gaps(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
 
 
 def _texts_of(array: NDArray[Any]) -> NDArray[Any]:
+    # Class 2 may have been read as 2.0.
     whole = array.dtype.kind == "f" and bool((np.trunc(array) == array).all())
     return (array.astype(np.int64) if whole else array).astype(np.str_)
 
@@ -616,6 +617,7 @@ def _by_number(
         )
         if by_name is not None:
             return by_name
+    # p_1 alone may be one of several columns that are named by class.
     if missing or found == [1]:
         by_name = _by_name(given, kind, stem=stem, truth=truth, name=name)
         if by_name is not None and (missing or by_name.values.ndim == 2):

@@ -312,6 +312,7 @@ def label_predictions(
     repeat = len(queries.names)
     points, kinds = queries.points(x, y, seed)
     starts = range(0, len(points), BLOCK)
+    # In blocks: all queries about all records are many times the records.
     asked = Says(model, k, names)
     parts = (take_records(points, np.arange(i, min(i + BLOCK, len(points)))) for i in starts)
     labels = np.concatenate([asked.predict_proba(part).argmax(axis=1) for part in parts])

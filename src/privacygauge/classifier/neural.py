@@ -160,6 +160,7 @@ def even_rows(member: Bools, rng: np.random.Generator) -> Ints:
     """
     sides = [rng.permutation(np.flatnonzero(side)) for side in (member, ~member)]
     size = max(len(side) for side in sides)
+    # np.resize repeats a side cyclically; the random order decides which rows come once more.
     return np.concatenate([np.resize(side, size) for side in sides])
 
 

@@ -323,6 +323,7 @@ class WhiteBoxSignals:
 
         Its outer product with `hidden` is the gradient by the last layer's weights.
         """
+        # Softmax without overflow: the largest logit becomes 0.
         shifted = np.exp(self.logits - self.logits.max(axis=1, keepdims=True))
         rows = np.arange(len(self))
         others = shifted.copy()
