@@ -645,7 +645,8 @@ def _by_joined_number(
 
 
 _POSITIVE = ("score", "scores", "y_score", "y_prob", "y_proba")
-"""Columns that hold the probability of the second of two classes, beside its prediction."""
+"""Names of columns that hold the probability of the second of two classes, next to the
+prediction."""
 
 
 def _of_positive_class(

@@ -179,7 +179,7 @@ class PointQueries:
     """Queries of one kind for every record."""
 
     points: Floats
-    """(n, q, d) Points to ask about."""
+    """(n, q, d) Points to query, q per record."""
     distance: Floats | None = None
     """(n, s, t) Distance of each point from its record, in standard deviations of the columns, at t
     steps on each of s paths; None for points around the record."""

@@ -556,7 +556,10 @@ def _shrunk(products: Floats, variance: Floats, least: float) -> Floats:
 
 
 def _gain(score: Floats, aim: Floats, weight: Floats) -> float:
-    """Return how well the best multiple of a score predicts the aim, at least 0."""
+    """Return the fit of the best non-negative multiple of a score to the aim, at least 0.
+
+    It is the root of the weighted sum of squares that this multiple explains.
+    """
     size = float(weight @ score**2)
     return max(float(weight @ (score * aim)), 0.0) / np.sqrt(size) if size > 0 else 0.0
 

@@ -155,8 +155,8 @@ def predictions(
     probs : array_like of float, shape (n, k) or (n, q, k)
         Non-negative rows that sum to 1 within rounding. Either this or `logits`. With q queries per
         record, the first is about the record itself and the others are about views of it. If every
-        row holds only its few largest, with 0 or nan for the other classes, these share what is
-        missing to 1 equally.
+        row holds only its few largest, with 0 or nan for the other classes, these share the
+        remainder to 1 equally.
     logits : array_like of float, shape (n, k) or (n, q, k)
         Finite scores before the softmax; they keep more digits of very confident predictions.
     ids : array_like, shape (n,), optional

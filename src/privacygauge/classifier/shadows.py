@@ -83,7 +83,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Execution:
-    """How the models of a run are trained: in which folder, by how many processes."""
+    """Options of a run's training: its folder, its processes and the report of progress."""
 
     run: str | Path | None = None
     """Folder that keeps the predictions; None for none."""

@@ -80,7 +80,7 @@ def _signals(predictions: Predictions, resolved: Resolution) -> dict[str, Floats
 
 
 def gains(predictions: Predictions) -> tuple[Floats, float]:
-    """Return how much more probable the model finds the true class for its record than for others.
+    """Return each record's probability of its class, less the mean probability of that class.
 
     Returns
     -------

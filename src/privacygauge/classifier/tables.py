@@ -114,7 +114,7 @@ class Records:
 
 @dataclass(frozen=True, eq=False)
 class CategoricalTable:
-    """Records whose attributes are categories, and some numbers."""
+    """Records with categorical attributes, and some numeric ones."""
 
     x: NDArray[Any]
     """(n, d) Codes 0, 1, ... for categories; numbers unchanged."""

@@ -116,10 +116,10 @@ def first_query(values: NDArray[Any]) -> NDArray[Any]:
 
 
 TASKS = 256
-"""Largest number of tasks of a run whose models are trained one by one."""
+"""Largest number of tasks of a run that trains models one by one."""
 
 TASKS_OF_STACKS = 8
-"""Smallest number of tasks of a run whose models are trained in stacks."""
+"""Smallest number of tasks of a run that trains models in stacks."""
 
 
 class StackSize(Protocol):

@@ -265,7 +265,7 @@ class ShadowModule:
 def white_box_side(
     model: torch.nn.Module, x: ArrayLike, y: ArrayLike, member: ArrayLike
 ) -> WhiteBoxSide:
-    """Return the white-box signals of records whose membership is known."""
+    """Return the white-box signals of records with known membership."""
     signals = white_box_signals(model, x, y)
     return WhiteBoxSide(signals, checks.bools(member, "member", length=len(signals)))
 

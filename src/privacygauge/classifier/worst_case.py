@@ -393,7 +393,7 @@ class ComparedTrainings:
 
     @property
     def fprs(self) -> tuple[float, ...]:
-        """The false-positive rates that were asked for."""
+        """False-positive rates of the audit, in their given order."""
         return tuple(rate.fpr for rate in self.none.found.canaries.attacks[0].rates)
 
     @property

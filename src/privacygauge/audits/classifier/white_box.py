@@ -1,4 +1,4 @@
-"""The audit of a network whose weights the adversary holds."""
+"""The audit of a network against an adversary who holds its weights."""
 
 from __future__ import annotations
 
