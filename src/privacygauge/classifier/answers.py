@@ -21,20 +21,20 @@ from privacygauge.errors import InputError, PrivacyGaugeError
 from privacygauge.runs.threads import limited_to
 
 _ROUNDING = 1e-3
-"""Largest deviation from 1 of a row's sum, if its values are probabilities."""
+"""Largest deviation from 1 of the sum of a row of probabilities."""
 
 AT_ONCE = 1_000
-"""Records per call to a function, or to an object of an unknown library, which may be a service
-with limits on its requests."""
+"""Largest number of records per call to a function, or to an object of an unknown library, which
+may be a service with limits on its requests."""
 
 _BLOCK = 256
-"""Images and other large records per call to a module."""
+"""Number of images, and of other records that are not vectors, per call to a module."""
 
 TIMES = 16
-"""Calls that are averaged for a model whose answers differ from call to call."""
+"""Number of calls that are averaged for a model whose answers differ from call to call."""
 
 AGAIN = 32
-"""Records that a model is asked about twice, to see whether its answers differ."""
+"""Number of records that a model is queried about twice, to see whether its answers differ."""
 
 _ROUNDED = 1e-6
 """Largest difference between answers that are the same up to rounding."""
@@ -48,8 +48,7 @@ class UserCodeError(InputError):
 def code_of_users(name: str, what: str) -> Iterator[None]:
     """Turn an exception of the user's code into a `UserCodeError` of one line.
 
-    `name` is the function or model, `what` the task it was given, such as ``to train on 12
-    records``.
+    `name` is the function or model, and `what` its task, such as ``to train on 12 records``.
     """
     try:
         yield
@@ -65,7 +64,7 @@ class Answers:
     """A model's predictions for n records."""
 
     values: Floats
-    """(n, k) Probabilities or logits; (n, q, k) where each record is asked about by q queries."""
+    """(n, k) Probabilities or logits; (n, q, k) with q queries per record."""
     logits: bool
     """Whether these are logits."""
     times: int = 1
@@ -73,7 +72,7 @@ class Answers:
 
     @property
     def named(self) -> dict[str, Floats]:
-        """The values under the keyword ``probs`` or ``logits``."""
+        """Values under the keyword ``probs`` or ``logits``, as `predictions` takes them."""
         return {"logits" if self.logits else "probs": self.values}
 
     @property
@@ -94,10 +93,10 @@ def said_of_times(times: int) -> tuple[str, ...]:
 
 
 def average_answers(said: Floats, ask: Callable[[Ints], Floats]) -> tuple[Floats, int]:
-    """Return the mean over several calls where a model's answers to one record differ.
+    """Return the mean over several calls if a model's answers to one record differ.
 
-    An attacker who meets noise, such as dropout left on, sampled answers, or noise that was added
-    to hide the members, asks again and takes the mean.
+    An attacker who meets noise, such as dropout left on, sampled answers, or noise added to hide
+    the members, queries again and takes the mean.
 
     Parameters
     ----------
@@ -116,6 +115,7 @@ def average_answers(said: Floats, ask: Callable[[Ints], Floats]) -> tuple[Floats
     if again.shape != said[some].shape:  # cached answers, independent of the query
         return said, 1
     # Other batch sizes may round differently: that is not noise.
+    # The second comparison is between two calls of one size.
     if _agree(again, said[some]) or _agree(again, ask(some)):
         return said, 1
     total = said.astype(np.float64)
@@ -132,10 +132,10 @@ def answers_of(model: object, x: Held, n_classes: int, names: Sequence[str] = ()
     """Return the predictions of a model or function for n records, (n, n_classes).
 
     The model has ``predict_proba``, or is a PyTorch module, a Keras model, an XGBoost or LightGBM
-    booster, an MLflow model, or a function of records. The output of all but the first is taken for
-    probabilities if every row is one, for logits otherwise. A function, or an object of another
-    library, is asked about at most `AT_ONCE` records per call. `names` are those of the classes
-    0..k-1, by which the model may call its own. Predictions that differ between calls are averaged
+    booster, an MLflow model, or a function of records. The output of all but the first is read as
+    probabilities if every row sums to 1, else as logits. A function, or an object of another
+    library, gets at most `AT_ONCE` records per call. `names` are the names of the classes 0..k-1,
+    which the model may use for its own classes. Predictions that differ between calls are averaged
     (`average_answers`).
     """
     classes = class_numbers(model, n_classes, names)
@@ -147,7 +147,10 @@ def answers_of(model: object, x: Held, n_classes: int, names: Sequence[str] = ()
 
 
 def finite_answers(said: Answers, classes: Ints, n_classes: int) -> Answers:
-    """Return answers for all classes, if all are finite: logits where every class has one."""
+    """Return the answers for all classes, which must be finite: logits if every class has one.
+
+    Otherwise probabilities, 0 for classes that the model does not know.
+    """
     bad = np.flatnonzero(~np.isfinite(said.values).all(axis=-1))
     if len(bad):
         raise InputError(f"the model's predictions are not finite, first in row {bad[0]}")
@@ -168,6 +171,7 @@ def class_numbers(model: object, n_classes: int, names: Sequence[str] = ()) -> I
             f"the model was trained on the classes {checks.short_list(called)}, and the labels are "
             f"{checks.short_list(known)}: give labels of the same names"
         )
+    # A model that was trained on numbers, although the classes have names.
     return classes.astype(np.int64)
 
 
@@ -179,7 +183,7 @@ def by_class(seen: Floats, logits: bool, classes: Ints, n_classes: int) -> Float
 
 
 def mean_answers(model: Any, x: Held, classes: Ints, n_classes: int, named: Any) -> Answers:
-    """Return the predictions for the classes a model knows, averaged where calls differ."""
+    """Return the predictions for the classes that a model knows, averaged if calls differ."""
     seen, logits = answers_once(model, x, classes=classes, n_classes=n_classes, named=named)
     name = type(named).__name__
     with limited_to(1), code_of_users(name, f"to predict {len(x)} records"):
@@ -226,11 +230,11 @@ def _ask_in_batches(model: Any, x: Held) -> Any:
 
 
 _LOCAL = frozenset({"sklearn", "xgboost", "lightgbm", "catboost", "keras", "imblearn"})
-"""Libraries whose models answer any number of records at once, in this process."""
+"""Libraries whose models predict any number of records at once, in this process."""
 
 
 def is_askable(model: object) -> bool:
-    """Return whether this library knows how to get probabilities or logits from a trained model."""
+    """Return whether `answers_of` can get probabilities or logits from a trained model."""
     known = hasattr(model, "predict_proba") or _booster_of(model) or _is_pyfunc(model)
     return bool(known) or callable(model)
 
@@ -255,7 +259,7 @@ def _asker(model: Any) -> tuple[Callable[[Held], Any], bool]:
 
 
 def _booster_of(model: object) -> str | None:
-    """Return the library of a bare booster, XGBoost's or LightGBM's, without its classifier."""
+    """Return ``xgboost`` or ``lightgbm`` for a bare booster, without its classifier; else None."""
     library = type(model).__module__.partition(".")[0]
     is_one = type(model).__name__ == "Booster" and library in ("xgboost", "lightgbm")
     return library if is_one else None
@@ -289,7 +293,7 @@ def _of_lightgbm(booster: Any, x: Held) -> Any:
 
 
 def _of_both(said: Floats, logits: bool) -> Floats:
-    """Return the columns of both classes, given that of class 1."""
+    """Return the columns of both classes, (n, 2), from that of class 1, (n,)."""
     return np.column_stack([np.zeros_like(said) if logits else 1 - said, said])
 
 
@@ -326,9 +330,9 @@ def check_answers(
 ) -> tuple[Floats, bool]:
     """Return the answers of `name` for n records as numbers, and whether these are logits.
 
-    Answers are (n, k) or, for q queries per record, (n, q, k); the columns stand for `classes`
-    (k,). `non_negative` says whether logits may all be at least 0, `proper` whether the answers are
-    known to be probabilities.
+    Answers are (n, k) or, for q queries per record, (n, q, k); the columns are those of `classes`,
+    (k,). `non_negative` says whether logits may all be at least 0, and `proper` whether the answers
+    are known to be probabilities.
     """
     seen = _numbers(said, name)
     if seen.ndim not in (2, 3) or (len(seen), seen.shape[-1]) != (n, len(classes)):
@@ -357,10 +361,11 @@ def _numbers(said: Any, name: str) -> Floats:
 
 
 def _are_logits(seen: Floats, name: str, *, non_negative: bool) -> bool:
-    """Return whether finite rows are logits; with `non_negative`, logits may all be above 0."""
+    """Return whether finite rows are logits, all of which may be at least 0 with `non_negative`."""
     seen = seen[np.isfinite(seen).all(axis=-1)]
     if (np.abs(seen.sum(axis=-1) - 1) <= _ROUNDING).all() and not (seen < -_ROUNDING).any():
         return False
+    # Counts and votes are not negative either, unless the caller rules them out.
     if not non_negative and seen.min() >= 0:
         raise InputError(
             f"{name} must predict probabilities, in rows that sum to 1, or logits: these rows do "
@@ -381,6 +386,7 @@ def _of_module(module: Any, x: NDArray[Any]) -> Floats:
     given = torch.as_tensor(x)
     parameter = next(module.parameters(), None)
     kind = torch.get_default_dtype() if parameter is None else parameter.dtype
+    # An embedding needs integers; other layers need the type of the weights.
     tokens = any(isinstance(part, torch.nn.Embedding) for part in module.modules())
     if not tokens or given.is_floating_point():
         given = given.to(kind)
@@ -389,6 +395,7 @@ def _of_module(module: Any, x: NDArray[Any]) -> Floats:
     try:
         with torch.no_grad():
             given = given if parameter is None else given.to(parameter.device)
+            # Activations of images may not fit into memory for all records at once.
             parts = [given] if given.ndim == 2 else given.split(_BLOCK)
             said = [_numbers(module(part), type(module).__name__) for part in parts]
             return np.concatenate(said)

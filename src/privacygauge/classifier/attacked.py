@@ -1,4 +1,4 @@
-"""Results of the attacks on a classifier, with a reader's caveats and the inputs refused."""
+"""Results of the attacks on a classifier, caveats for the reader, and checks of the inputs."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ Rows: TypeAlias = tuple[Bools, Bools, Ints]
 
 
 UNRESOLVED = 0.001
-"""Smaller shares of saturated predictions do not deserve a warning."""
+"""Smallest share of saturated predictions that deserves a warning."""
 
 
 def missing_classes(target: Predictions, shadow: Predictions | None, allowed: bool) -> list[str]:
-    """Return a warning if classes lack shadow records; raise where that is not allowed."""
+    """Return a warning if classes lack shadow records; raise unless that is `allowed`."""
     if shadow is None:
         return []
     missing = np.setdiff1d(target.labels, shadow.labels)
@@ -91,11 +91,11 @@ def without_own_rows(
 ) -> tuple[Predictions, tuple[str, ...]]:
     """Return the shadow rows that are not about target records, and the notes on those dropped.
 
-    A shadow model that was trained on the target's own members, and is asked about them, gives
-    their membership away: an attack learns the record, not how members look. Rows are the same
-    records where their ids are names that occur on both sides, or where both files list the same
-    classes in the same order and both models' answers to a row agree beyond its class. They stay
-    where the shadow's members were chosen without regard to the target's.
+    A shadow model that was trained on the target's own members, and is asked about them, reveals
+    their membership: the attack learns the record, not how members look. Two rows are about the
+    same record if their ids are names and equal, or if both files list the same classes in the same
+    order and the answers of both models agree beyond the class. Such rows stay if the shadow's
+    members were chosen independently of the target's.
 
     Raises
     ------
@@ -107,6 +107,7 @@ def without_own_rows(
         return shadow, ()
     ours = target.member[rows]
     other = shadow.member[theirs]
+    # Rows: members and non-members of the target; columns: those of the shadow.
     counts = [
         [int(np.sum((ours == a) & (other == b))) for b in (True, False)] for a in (True, False)
     ]
@@ -126,26 +127,28 @@ def without_own_rows(
 
 
 _FEW_SHARED = 20
-"""With fewer shared records nothing that is learnt changes."""
+"""Fewest shared records that change what is learnt; also the fewest members and non-members that
+must remain."""
 
 _BY_CHANCE = 1e-3
-"""Members chosen without regard to the target's agree with them less often than this."""
+"""P-value of Fisher's exact test above which the shadow's members count as chosen independently."""
 
 
 def _same_records(target: Predictions, shadow: Predictions) -> tuple[Ints, Ints]:
-    """Return rows of the target, and rows of the shadow about the same records, (m,) each."""
+    """Return rows of the target, and the shadow's rows about the same records, (m,) each."""
     _, ours, theirs = np.intersect1d(
         target.ids.astype(str), shadow.ids.astype(str), return_indices=True
     )
     if all(_are_names(side.ids) for side in (target, shadow)):
         return ours.astype(np.int64), theirs.astype(np.int64)
     everyone = np.arange(len(target))
+    # Numbers may only count rows: rows are matched by number, then by place, if the answers agree.
     in_order = (everyone, everyone) if len(shadow) == len(target) else (everyone[:0],) * 2
     for rows, others in ((ours, theirs), in_order):
         if not len(rows) or not np.array_equal(target.labels[rows], shadow.labels[others]):
             continue
-        # Beyond class and side, the answers of two models agree where they are about the same
-        # records.
+        # Answers of two models are correlated within class and side only if the records are the
+        # same.
         products = _residual_ranks(target)[rows] * _residual_ranks(shadow)[others]
         if float(np.mean(products)) * np.sqrt(len(rows)) > _AGREEING:
             return rows.astype(np.int64), others.astype(np.int64)
@@ -153,11 +156,11 @@ def _same_records(target: Predictions, shadow: Predictions) -> tuple[Ints, Ints]
 
 
 _AGREEING = 5.0
-"""Standard errors of the correlation: far more than chance."""
+"""Smallest correlation of two models' ranks, in standard errors, that shows the same records."""
 
 
 def _are_names(ids: NDArray[Any]) -> bool:
-    """Return whether ids name records rather than number the rows of a file, as 007 may."""
+    """Return whether ids name records; numbers with few gaps, 007 too, only count a file's rows."""
     try:
         numbers = ids.astype(str).astype(np.float64)
     except ValueError:
@@ -178,7 +181,7 @@ def _residual_ranks(side: Predictions) -> Floats:
 
 
 def require_varied_answers(target: Predictions) -> None:
-    """Raise if the model answers every record alike: there is nothing to attack."""
+    """Raise if all records get the same answer, since there is nothing to attack."""
     if (target.values == target.values[0]).all():
         raise InputError(
             "the target's predictions are the same for every record, so no attack can tell records "
@@ -202,6 +205,7 @@ def compare_accuracies(
         for side, (hits, units) in ours.items():
             others, owners = theirs[side]
             gap = difference(hits, others, level, owners=(units, owners))
+            # In large files even a negligible gap is significant: it must exceed two points, too.
             if gap.excludes(0.0) and abs(gap.value) > 0.02:
                 warnings.append(
                     f"the target's accuracy on {side} differs from the shadow model's by "
@@ -228,7 +232,7 @@ def _sides(rows: Rows) -> dict[str, tuple[Bools, Ints]]:
 
 
 def too_small(evaluation: Evaluation) -> list[str]:
-    """Return warnings about false-positive rates that too few non-members cannot resolve."""
+    """Return a warning about false-positive rates that this few non-members cannot resolve."""
     rates = ", ".join(f"{100 * r.fpr:g}%" for r in evaluation.tpr_at_fpr if not r.resolved)
     told = (
         f"{evaluation.n_out:,} non-members cannot resolve a false-positive rate of {rates}: fewer "
@@ -238,7 +242,7 @@ def too_small(evaluation: Evaluation) -> list[str]:
 
 
 def rounding_warning(rounds: Sequence[Round], has_shadow: bool) -> list[str]:
-    """Return a warning if rounding to 0 or 1 left predictions without a logit of their own."""
+    """Return a warning if predictions were rounded to 0 or 1, so that their logits are bounds."""
     seen = [r.observation for r in rounds if isinstance(r.observation, PredictionObservation)]
     if not seen or seen[0].resolved is None:
         return []
@@ -248,7 +252,7 @@ def rounding_warning(rounds: Sequence[Round], has_shadow: bool) -> list[str]:
     labels = np.concatenate([one.stratum for one in seen])
     shares = {"the target's": resolved.unresolved(logit, labels).mean()}
     if seen[0].worlds is not None:
-        # Several queries per record.
+        # (k, n, q) becomes (k, q, n), since labels belong to the last axis; (k, n) stays.
         worlds = resolved.unresolved(
             np.moveaxis(seen[0].worlds.block(slice(None))[0], 1, -1), labels
         )
@@ -261,6 +265,7 @@ def rounding_warning(rounds: Sequence[Round], has_shadow: bool) -> list[str]:
     shown = " and ".join(
         f"{float(f'{100 * share:.2g}'):g}% of {whose}" for whose, share in shares.items()
     )
+    # The scaled logit, log(1 - p) - log p, at the smallest resolved p.
     bound = np.log1p(-resolved.least.max()) - np.log(resolved.least.max())
     return [
         f"{shown} predictions are saturated, rounded to 0 or 1: their logits are bounded by the "
@@ -273,6 +278,7 @@ def calibration_warning(risk: Risk) -> list[str]:
     """Return a warning if the risk score is far from the realised share of members."""
     rmse = risk.reliability.rmse
     noise = risk.reliability.noise
+    # Even a calibrated score of finitely many records is off by the noise.
     if rmse.low <= noise + 0.05:
         return []
     return [
@@ -283,15 +289,16 @@ def calibration_warning(risk: Risk) -> list[str]:
 
 
 MOST_GROUPS = 200
-"""A column with more distinct values is cut into deciles (numbers) or not sliced by (texts)."""
+"""Largest number of distinct values to slice by; numbers with more are cut into deciles, texts are
+left out."""
 
 
 HANDICAP = 8.0
-"""Factor on the p-values, for few records and for groups, of attacks that learn class by class or
-learn more than a threshold: chance effects in their training hide a few exposed records."""
+"""Factor on the p-values about few records and groups, for attacks that learn per class or more
+than a threshold: chance effects in their training hide a few exposed records."""
 
 _TAUGHT = ("learned", "whole-answer")
-"""Attacks that learn more than a threshold from known membership."""
+"""Names of the attacks that learn more than a threshold from known membership."""
 
 
 def slice_table(
@@ -304,10 +311,10 @@ def slice_table(
     level: float,
     handicaps: Mapping[str, float] | None = None,
 ) -> SliceTable:
-    """Return how exposed each class, each decile of confidence and each group of columns is.
+    """Return how exposed each class, each decile of confidence and each group of a column is.
 
-    `transcripts` are the titles and scores of all attacks on the compared records, `handicaps`
-    those of `ranked_groups`.
+    `transcripts` holds the title and the scores of every attack on the compared records;
+    `handicaps` are those of `ranked_groups`.
     """
     # The attack is chosen here, before anything is measured.
     attack = Threshold("modified-entropy", per_class=True)
@@ -320,6 +327,7 @@ def slice_table(
         "confidence": deciles(top_probability(target)),
         **columns,
     }
+    # Groups in the row order of this attack's decisions, and in that of the other transcripts.
     judged, ranked = (
         {name: values[order] for name, values in groups.items()}
         for order in (played.transcript.target, transcripts[0][1].target)
@@ -368,7 +376,7 @@ def contents_of(
 
 
 def are_columns(features: ArrayLike | Sequence[str] | None) -> bool:
-    """Return whether features are names of columns."""
+    """Return whether features are given by the names of columns."""
     return isinstance(features, Sequence) and all(isinstance(name, str) for name in features)
 
 
@@ -407,8 +415,8 @@ class AttackFindings:
     """The answers about few records and about groups, with the power to detect them; None where
     only the average was asked for."""
     unmatched: Headline | None = None
-    """Results on all records, where some were left out for a column that may have been made from
-    the answers."""
+    """Headline on all records, if some were left out because of a column that may have been made
+    from the answers; otherwise None."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -445,9 +453,9 @@ def attack_rounds(
 ) -> PlayedAttacks:
     """Return the results of a suite of attacks on rounds that are already dealt.
 
-    Targets are the rows of `target`, `columns` their groups; `comparison` says on which of them
-    members and non-members are compared, though all have their scores; `has_shadow` is whether the
-    shadow records come from other models, and not from the target's other half.
+    The targets are the rows of `target`, and `columns` holds their groups. Members and non-members
+    are compared on the records of `comparison`, but all records get scores. `has_shadow` says that
+    shadow records come from other models, not from the target's other half.
     """
     require_varied_answers(target)
     compared = comparison.compared
@@ -467,6 +475,7 @@ def attack_rounds(
         theirs = shadow.signals["correctness"] == 1.0, shadow.member, shadow.unit
     facts, differ = compare_accuracies(ours, theirs, level)
     best = headline(played, seed=seed, level=level, share=AVERAGE_SHARE)
+    # A doubtful column may have been made from the answers: matching on it would remove the leak.
     unmatched = None
     if comparison.doubtful:
         unmatched = headline(
@@ -502,6 +511,7 @@ def attack_rounds(
     scores = {}
     guesses = {}
     for result, evaluation in played:
+        # All records get a score, also those that the comparison leaves out.
         everything = result.everything
         order = everything.transcript.target
         scores[evaluation.title] = in_file_order(everything.transcript.score, order)

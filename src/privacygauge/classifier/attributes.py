@@ -1,15 +1,14 @@
 """Attribute inference: guesses of a sensitive column from the other columns and the model.
 
-The adversary knows a person's other columns, and perhaps the class; it asks the model about the
-record with each possible value of the sensitive column, and takes the value for which the model is
-most certain of the class. Much of that success comes from correlations in the whole population,
-which leak nothing about anyone in particular: so the same guesses are made about people whom the
-model was not trained on, and once more without the model, by imputation.
+The adversary knows a person's other columns, and perhaps the class. It queries the record with each
+possible value of the sensitive column, and guesses the value for which the model is most certain of
+the class. Much of its success comes from correlations in the whole population, which leak nothing
+about anyone in particular. So the same guesses are made about people outside the training set, and
+again without the model, by imputation.
 
 Columns that follow from the sensitive one in every record, such as its dummies or its code, encode
-the same value: an adversary who knows them needs no model. They are named, and the audit says
-nothing about an adversary who does not know them until they are left out, or are guessed with the
-column.
+the same value: an adversary who knows them needs no model. The report names them. The audit covers
+an adversary who does not know them only if they are left out, or guessed together with the column.
 """
 
 from __future__ import annotations
@@ -39,28 +38,29 @@ Columns = tuple[Any, ...]
 """Column names of a frame, or column indices of an array."""
 
 MOST_VALUES = 12
-"""Numbers with more distinct values are cut into bins."""
+"""Largest number of distinct numbers that are values of their own; more are cut into bins."""
 
 MOST_CATEGORIES = 50
-"""A column with more categories is refused."""
+"""Largest number of categories; a column with more is refused."""
 
 BINS = 5
-"""Bins of a numeric column, equally frequent among all records."""
+"""Number of bins of a numeric column, equally frequent among all records."""
 WITHIN = (1 / 6, 1 / 2, 5 / 6)
-"""Quantiles within a bin at which the model is asked; its answers are averaged."""
+"""Quantiles within a bin at which the model is queried; its answers are averaged."""
 FOLDS = 5
-"""Parts of the people: models for one part are learnt on the others."""
+"""Number of parts in cross-fitting: models for one part learn on the people of the others."""
 FEWEST = 10
-"""Fewest people outside of the training set for an imputation to compare with."""
+"""Fewest people outside the training set for an imputation."""
 
 _UNSURE = 0.75
-"""Imputation is unsure of a value whose probability is below this."""
+"""Probability below which the imputation is unsure of a value."""
 
 _BY_CHANCE = 1e-6
-"""One column follows from another if chance would explain it with less than this probability."""
+"""Largest probability of agreement by chance for one column to follow from another."""
 
 _TEXTS = 50
-"""A text column with more distinct values is numbered for the imputation, not one-hot encoded."""
+"""Largest number of distinct texts that are one-hot encoded for the imputation; more are
+numbered."""
 
 _LEAST = 1e-4  # floor of answers: 0 votes of a forest are not infinite certainty
 
@@ -74,13 +74,14 @@ class Secret:
     code: Ints
     """(n,) Index of each record's value, in 0..v-1."""
     asked: tuple[NDArray[Any], ...]
-    """(v,) Contents of `columns` when the model is asked about a value: (q, w) for w columns."""
+    """(v,) Contents of `columns` with which the model is queried about each value: (q, w) for q
+    queries and w columns."""
     columns: Columns = ()
     """(w,) Names or places of the sensitive columns."""
     follow: Columns = ()
-    """Other columns that follow from them in every record."""
+    """Other columns that the sensitive ones determine in every record."""
     determined_by: Columns = ()
-    """Other columns each of which determines the value in every record."""
+    """Other columns that each determine the value in every record."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -88,27 +89,27 @@ class Secret:
 
 @dataclass(frozen=True, eq=False)
 class Guesses:
-    """Right and wrong guesses, about members and non-members alike."""
+    """Guesses about members and non-members, right and wrong."""
 
     secret: Secret
     """The values that were guessed."""
     right: Mapping[str, Bools]
-    """Attack to (n,) whether its guess is right."""
+    """Attack name to (n,) whether its guess is right."""
     imputed: Bools | Skipped
     """(n,) Whether the guess without the model is right, or why there is none."""
     surprise: Mapping[str, Floats]
-    """Ranking of the surest guesses to (n,) scores: by how far the model, with the imputation or
-    alone, favours the guess over the imputation's, or by its certainty. Minus infinity where the
-    guess is wrong, or the imputation is right and sure of the value."""
+    """Ranking of the surest guesses to (n,) scores: log-probability by which the model, with the
+    imputation or alone, prefers its guess to the imputation's, or its certainty. Minus infinity
+    where the guess is wrong, or where the imputation is right and sure of the value."""
     with_model: Floats
     """(n,) Calibrated probability of the true value with the model; NaN without imputation."""
     without: Floats
-    """(n,) The same without the model."""
+    """(n,) Calibrated probability of the true value without the model; NaN without imputation."""
     skipped: tuple[Skipped, ...]
     """Attacks that were skipped, with reasons."""
 
     def newly(self) -> Bools:
-        """Return which values are guessed right with the model and wrong without it, (n,)."""
+        """Return a mask of the values guessed right with the model and wrong without it, (n,)."""
         if isinstance(self.imputed, Skipped):
             return np.zeros(len(self.secret.code), np.bool_)
         found: Bools = self.right["weighted"] & ~self.imputed
@@ -195,7 +196,7 @@ def secret_of(x: NDArray[Any] | pd.DataFrame, sensitive: str | int | Sequence[An
 def _values(
     block: NDArray[Any], raw: Ints, numbers: Floats | None
 ) -> tuple[tuple[str, ...], Ints, list[Ints]]:
-    """Return the names of the values, each record's value, and records to ask with."""
+    """Return the names of values, each record's value, and the rows to query each value with."""
     n_values = int(raw.max()) + 1
     if numbers is not None and n_values > MOST_VALUES:
         return _bin_column(numbers)
@@ -206,6 +207,7 @@ def _values(
         )
     _, first = np.unique(raw, return_index=True)
     different = block[first]
+    # A one-hot encoding names its values by the place of the 1.
     hot = different.shape[1] > 1 and np.isin(different, (0, 1)).all()
     hot = hot and (different.sum(axis=1) == 1).all()
     names = [str(row.argmax()) if hot else ", ".join(map(str, row)) for row in different]
@@ -224,14 +226,14 @@ def attribute_guesses(
     classes: Sequence[str] = (),
     knows_label: bool = True,
 ) -> Guesses:
-    """Return which guesses of a sensitive column are right, with the model and without it.
+    """Return the guesses of a sensitive column, with the model and without it.
 
     Parameters
     ----------
     model : object
         As in `answers_of`.
     x : ndarray, shape (n, d), or data frame
-        Records to ask the model about.
+        Records to query the model about.
     y : ndarray of int, shape (n,)
         Classes in 0..k-1.
     member : ndarray of bool, shape (n,)
@@ -249,7 +251,8 @@ def attribute_guesses(
 
     Notes
     -----
-    With f_y(v) the probability of the class where the column is v, and p(v) the imputation's:
+    Let f_y(v) be the probability of the class if the column is v, and p(v) the imputation's
+    probability of v:
     ``confidence`` takes the largest f_y(v) (Yeom et al. 2018; CSMIA of Mehnaz et al. 2022);
     ``confidence-and-data`` the largest f_y(v) p(v) (Fredrikson et al. 2015; Jayaraman & Evans
     2022); ``label-only`` the largest P(y | class predicted for v) p(v), the first factor from
@@ -262,6 +265,7 @@ def attribute_guesses(
     """
     secret = secret_of(x, sensitive)
     answers = answers_to(model, x, secret=secret, n_classes=int(y.max()) + 1, classes=classes)
+    # `answers` is (n, v, k) for v values and k classes; `of_class` and `told` are (n, v).
     of_class = answers[np.arange(len(y)), :, y] if knows_label else answers.max(axis=2)
     told = np.log(np.maximum(of_class, _LEAST))
     fold = parts(unit, member, rng)
@@ -293,6 +297,7 @@ def attribute_guesses(
     skipped: tuple[Skipped, ...] = ()
     if knows_label:
         own = answers[np.arange(len(y)), secret.code].argmax(axis=1)
+        # `own` is the class predicted with the record's true value: confusion is estimated from it.
         confused = _confusion_log_probabilities(
             answers.argmax(axis=2), own, y=y, member=member, fold=fold
         )
@@ -309,6 +314,7 @@ def attribute_guesses(
     )
     # A right guess reveals something only where imputation is wrong or unsure.
     unsure = (imputed != secret.code) | (without < _UNSURE)
+    # (n, v): the log ratio of each value's probability with the model to that without it.
     beyond = log_softmax(scores["weighted"], axis=1) - log_softmax(alone, axis=1)
     by_model = guessed["weighted"]
     by_confidence = guessed["confidence"]
@@ -336,7 +342,7 @@ def answers_to(
     n_classes: int,
     classes: Sequence[str] = (),
 ) -> Floats:
-    """Return the model's probabilities with each value in the sensitive column, (n, v, k)."""
+    """Return the model's probabilities for each value of the sensitive column, (n, v, k)."""
     found = np.zeros((len(x), len(secret), n_classes))
     for j, asked in enumerate(secret.asked):
         for value in asked:
@@ -346,8 +352,9 @@ def answers_to(
 
 
 def parts(unit: Ints, member: Bools, rng: np.random.Generator) -> Ints:
-    """Return the part, in 0..`FOLDS`-1, of each record, (n,); both sides are spread evenly."""
+    """Return the part of each record, (n,) in 0..`FOLDS`-1; units stay whole, sides are even."""
     _, first, index = np.unique(unit, return_index=True, return_inverse=True)
+    # Units by side, in random order within a side: dealt in turn, both sides are even.
     order = np.lexsort((rng.random(len(first)), member[first]))
     number = np.empty(len(first), np.int64)
     number[order] = np.arange(len(first)) % FOLDS
@@ -357,10 +364,10 @@ def parts(unit: Ints, member: Bools, rng: np.random.Generator) -> Ints:
 def imputation(
     known: Floats, secret: Secret, member: Bools, fold: Ints, unit: Ints, seed: int
 ) -> tuple[Floats, Floats] | Skipped:
-    """Return log probabilities of each value without the model, or why there are none.
+    """Return log-probabilities of each value without the model, or why there are none.
 
-    By a tree and by gradient boosting, (n, v) each. For each part they are learnt on the
-    non-members of the other parts, whether the record is a member or not.
+    Two estimates, by a tree and by gradient boosting, (n, v) each. For the members and non-members
+    of each part they learn on the non-members of the other parts.
     """
     n_out = checks.n_distinct(unit[~member])
     if n_out < FEWEST:
@@ -381,9 +388,10 @@ def imputation(
 
 
 def conditional_logit(features: Sequence[Floats], code: Ints, member: Bools, fold: Ints) -> Floats:
-    """Return the log odds of each value by a conditional logit, (n, v).
+    """Return each value's score in a conditional logit, (n, v): the softmax gives probabilities.
 
-    Each of the features (n, v) gets one weight, learnt for each part on the members of the others.
+    Each of the features, (n, v), has one weight; the weights for each part are learnt on the
+    members of the others.
     """
     stacked = np.stack(features, axis=2)
     found = np.empty(stacked.shape[:2])
@@ -396,6 +404,7 @@ def conditional_logit(features: Sequence[Floats], code: Ints, member: Bools, fol
 def _weights(features: Floats, code: Ints) -> Floats:
     rows = np.arange(len(code))
 
+    # Penalised negative log-likelihood and its gradient; features are (n, v, f).
     def cost(weight: Floats) -> tuple[float, Floats]:
         logs = log_softmax(features @ weight, axis=1)
         expected = np.einsum("nv,nvf->nf", np.exp(logs), features)
@@ -412,12 +421,13 @@ def _weights(features: Floats, code: Ints) -> Floats:
 def _confusion_log_probabilities(
     predicted: Ints, own: Ints, y: Ints, member: Bools, fold: Ints
 ) -> Floats:
-    """Return log P(class | class predicted with each value), (n, v), estimated on non-members."""
+    """Return log P(class | class predicted for each value), (n, v), estimated on non-members."""
     k = int(max(y.max(), predicted.max(), own.max())) + 1
     found = np.empty(predicted.shape)
     for part in np.unique(fold).tolist():
         learn = ~member & (fold != part)
         asked = fold == part
+        # Predicted by true class, smoothed by one record per predicted class.
         counts = np.bincount(own[learn] * k + y[learn], minlength=k * k).reshape(k, k) + 1.0 / k
         share = counts / counts.sum(axis=1, keepdims=True)
         found[asked] = np.log(share[predicted[asked], y[asked, None]])
@@ -425,7 +435,10 @@ def _confusion_log_probabilities(
 
 
 def _chooser(code: Ints, rng: np.random.Generator) -> Callable[[Floats], Ints]:
-    """Return a function that picks the value with the highest score, (n,); ties are broken once."""
+    """Return a function that picks the value with the highest score, (n,).
+
+    Ties are broken by one draw, the same for all attacks.
+    """
     lot = rng.random((len(code), int(code.max()) + 1))
 
     def guess(score: Floats) -> Ints:
@@ -438,9 +451,9 @@ def _chooser(code: Ints, rng: np.random.Generator) -> Callable[[Floats], Ints]:
 
 
 def _by_tree(known: Floats, code: Ints, asked: Floats, n_values: int, seed: int) -> Floats:
-    """Return the probability of each value, (a, v), above 0, by an unpruned tree.
+    """Return the probability of each value by an unpruned tree, (a, v), above 0.
 
-    A leaf's shares are smoothed by one record with the overall shares.
+    The shares in a leaf are smoothed by one record with the overall shares.
     """
     from sklearn.tree import DecisionTreeClassifier
 
@@ -456,7 +469,7 @@ def _by_tree(known: Floats, code: Ints, asked: Floats, n_values: int, seed: int)
 def _boosted_probabilities(
     known: Floats, code: Ints, asked: Floats, n_values: int, seed: int
 ) -> Floats:
-    """Return the probability of each value, (a, v), above 0."""
+    """Return the probability of each value by gradient boosting, (a, v), above 0."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     model = HistGradientBoostingClassifier(
@@ -467,6 +480,7 @@ def _boosted_probabilities(
         early_stopping=False,
         random_state=seed,
     )
+    # More threads than cores at work make small fits many times slower.
     with limited_to(1 if len(code) < 20_000 else None):
         model.fit(known, code)
         found = np.zeros((len(asked), n_values))
@@ -477,7 +491,7 @@ def _boosted_probabilities(
 
 
 def _bin_column(numbers: Floats) -> tuple[tuple[str, ...], Ints, list[Ints]]:
-    """Return the names of bins, the bin of each number, and rows in the middle of each."""
+    """Return the names of the bins, each number's bin, and the rows at `WITHIN` in each bin."""
     edges = np.unique(np.quantile(numbers, np.arange(1, BINS) / BINS))
     code = np.searchsorted(edges, numbers, side="left")
     kept, code = np.unique(code, return_inverse=True)
@@ -498,10 +512,11 @@ def _bin_column(numbers: Floats) -> tuple[tuple[str, ...], Ints, list[Ints]]:
 
 
 def _following(x: Any, columns: Sequence[Any], raw: Ints) -> Columns:
-    """Return the non-constant columns whose value is determined by the sensitive one.
+    """Return the non-constant columns that the sensitive one determines.
 
-    The agreement of records with the same value must not be chance. Where one column follows, so do
-    columns of 0 and 1 that alone would be too rare to tell, such as the dummies of rare values.
+    The agreement of records with the same value must not be due to chance. If one column follows,
+    so do columns of 0 and 1 whose values are too rare to show it alone, such as the dummies of rare
+    values.
     """
     _, first, group = np.unique(raw, return_index=True, return_inverse=True)
     sure: list[Any] = []
@@ -519,7 +534,8 @@ def _following(x: Any, columns: Sequence[Any], raw: Ints) -> Columns:
 
 
 def _chance(group: Ints, number: Ints) -> float:
-    """Return the approximate probability that records of each group agree by chance."""
+    """Return the approximate probability that the records of each group agree by chance."""
+    # The first record of a group is free; each further one agrees with probability sum share^2.
     repeats = len(group) - checks.n_distinct(group)
     share = np.bincount(number) / len(number)
     return float(np.sum(share**2) ** repeats)
@@ -543,8 +559,9 @@ def _missing(values: NDArray[Any]) -> Bools:
 
 
 def _number_equal_rows(block: NDArray[Any]) -> Ints:
-    """Return the same number for equal rows, (n,), ascending by their values."""
+    """Return a number per row, (n,), the same for equal rows, ascending by their values."""
     if block.dtype.kind == "O":
+        # Missing values are equal to each other: NaN would be a value of its own in every row.
         block = np.where(_missing(block), "", block.astype(np.str_))
     elif block.dtype.kind == "f":
         block = np.where(np.isnan(block), np.finfo(np.float64).min, block)
@@ -569,6 +586,7 @@ def _with(x: Any, columns: Columns, value: NDArray[Any]) -> Any:
 
     changed = x.copy()
     for name, one in zip(columns, value.tolist(), strict=True):
+        # In the column's own type: models may insist on categories or integers.
         changed[name] = pd.Series([one] * len(x), index=x.index).astype(x[name].dtype)
     return changed
 

@@ -1,4 +1,4 @@
-"""Attribute inference judged: guesses about members against non-members and against imputation."""
+"""Evaluation of attribute inference: members against non-members, and against imputation."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 
 _OF_AVERAGE = 0.5
-"""Share of the error rate that the average over records gets; the surest guesses get the rest."""
+"""Share of the error rate for the average over records; the surest guesses get the rest."""
 
 
 @dataclass(frozen=True)
 class GainOverImputation:
-    """How much more often an attack is right than imputation, which does not ask the model."""
+    """Right guesses of an attack beyond those of imputation, which does not query the model."""
 
     name: str
     """Name of the attack."""
@@ -47,10 +47,10 @@ class GainOverImputation:
 
     @property
     def advantage(self) -> Estimate:
-        """The model's contribution on members: beyond imputation and beyond its gain on others.
+        """Contribution of the model on members, beyond imputation and its gain on non-members.
 
-        The smaller of `members` and `difference`, in value and at both ends of the interval: where
-        both intervals hold, this one does.
+        The smaller of `members` and `difference`, in value and at both ends of the interval: if
+        both intervals hold, so does this one.
         """
         a = self.members
         b = self.difference
@@ -72,37 +72,37 @@ class JudgedGuesses:
     """Guesses of a sensitive column, judged on both sides."""
 
     guesses: Guesses
-    """Which guesses are right, with the model and without it."""
+    """The guesses, with the model and without it, right and wrong."""
     member: Bools
     """(n,) True where the model was trained on the record."""
     unit: Ints
-    """(n,) The number of the person behind each record."""
+    """(n,) Number of the person behind each record."""
     attacks: tuple[BothSides, ...]
     """Each attack's rate of right guesses on both sides; all intervals hold simultaneously."""
     controls: tuple[BothSides, ...]
-    """Quantities that must not differ between the sides, imputation first; intervals hold
+    """Quantities that must not differ between the sides, imputation first; all intervals hold
     simultaneously."""
     added: tuple[GainOverImputation, ...]
-    """Each attack's gain over imputation, on both sides; intervals hold simultaneously. Empty
+    """Each attack's gain over imputation, on both sides; all intervals hold simultaneously. Empty
     without imputation."""
     surest: Tail | None
-    """Number of members whose values the surest guesses reveal; None without imputation."""
+    """Number of members with values that the surest guesses reveal; None without imputation."""
     said: tuple[str, ...] = ()
     """Notes for the report on people and columns."""
 
     @property
     def best(self) -> GainOverImputation | None:
-        """The attack whose guesses surely gain most about members; None without imputation."""
+        """The attack with the largest lower bound of its advantage; None without imputation."""
         return max(self.added, key=lambda added: added.advantage.low, default=None)
 
     @property
     def inverted(self) -> tuple[BothSides, ...]:
-        """Attacks that succeed significantly more often on people outside of the training set."""
+        """Attacks that succeed significantly more often on people outside the training set."""
         return tuple(attack for attack in self.attacks if attack.difference.high < 0)
 
     @property
     def imputation(self) -> BothSides | Skipped:
-        """The rate of right guesses without the model, or why there is none."""
+        """Rate of right guesses without the model, or why there is none."""
         imputed = self.guesses.imputed
         return imputed if isinstance(imputed, Skipped) else self.controls[0]
 
@@ -113,7 +113,7 @@ class JudgedGuesses:
 
     @property
     def exposed(self) -> Ints:
-        """Members whose value is guessed only with the model, one row each, the surest first."""
+        """Rows of members guessed right only with the model, one per person, the surest first."""
         gain = self.guesses.with_model - self.guesses.without
         rows = np.flatnonzero(self.guesses.newly() & self.member & (gain > 0))
         return rows[foremost(gain[rows], self.unit[rows], len(rows))]
@@ -132,14 +132,14 @@ def judged_guesses(
     seed: int = 0,
     level: float = 0.95,
 ) -> JudgedGuesses:
-    """Return how well a sensitive column is guessed, with the model and without it.
+    """Return the guesses of a sensitive column, judged with the model and without it.
 
     Parameters
     ----------
     model, x, y, member, sensitive, knows_label, seed, level
         As in `audit_attribute`.
     names : tuple of two sequences of str
-        The model's names of the classes, and names of the values of several columns.
+        The model's names of the classes, and the names of the values if there are several columns.
     people : tuple of array_like or None
         The person behind each record, and the names of the records, (n,) each.
     """
@@ -158,6 +158,7 @@ def judged_guesses(
     unit = np.arange(len(table)) if owner is None else owner
     lines = said_of_units(unit, side)
     if owner is None and people[0] is None:
+        # Nobody is named, not even by ids: people are told apart by their features, where possible.
         equal, lines = equal_rows(keys(table), y, side, "features")
         unit = unit if equal is None else equal
     named = tuple(classes) or found_names
@@ -177,6 +178,7 @@ def judged_guesses(
         called = tuple(values[int(place)] for place in found.secret.names)
         found = replace(found, secret=replace(found.secret, names=called))
     imputed = found.imputed
+    # The average and the surest guesses share the error rate (Bonferroni).
     error = 1 - level
     of_average = 1 - error * _OF_AVERAGE
     of_surest = 1 - error * (1 - _OF_AVERAGE)
@@ -204,10 +206,11 @@ def judged_guesses(
 def _surest(
     rankings: Mapping[str, Floats], side: Bools, unit: Ints, rng: np.random.Generator, level: float
 ) -> Tail | None:
-    """Return how many members stand out at the top of the rankings; -infinity ranks last."""
+    """Return the number of members that stand out on top of the rankings; -infinity ranks last."""
     played = []
     for name, values in rankings.items():
         standing = np.isfinite(values)
+        # Transcripts need finite scores; only the order counts.
         last = float(values[standing].min(initial=0.0)) - 1
         played.append((name, Transcript(np.where(standing, values, last), side, unit=unit)))
     return tail(played, rng, level)
@@ -232,7 +235,7 @@ def _said_of_columns(found: Guesses) -> tuple[str, ...]:
 
 
 def named_columns(columns: Sequence[object]) -> str:
-    """Return columns as reports name them."""
+    """Return the names of columns, as reports print them."""
     named = [name if isinstance(name, str) else f"column {name}" for name in columns]
     return checks.short_list(named)
 
@@ -243,6 +246,7 @@ def _gains_over_imputation(
     imputed = found.imputed
     if isinstance(imputed, Skipped):
         return ()
+    # One interval per attack, which hold together at `level`.
     each = bonferroni_level(level, len(found.right))
     added = []
     for name, hit in found.right.items():
@@ -254,10 +258,11 @@ def _gains_over_imputation(
 
 
 def _gain(hit: Bools, imputed: Bools, unit: Ints, level: float) -> Estimate:
-    """Return how much more often an attack is right than imputation of the same records.
+    """Return the attack's rate of right guesses less that of imputation on the same records.
 
-    At each end the wider of two intervals: Student's, and the exact limits of the two shares of
-    records on which they differ. Where these are few, Student's is too narrow.
+    Each end of the interval is the wider of two: Student's, and the exact limits of the two shares
+    of records on which attack and imputation differ. If these records are few, Student's is too
+    narrow.
     """
     gain = mean(hit.astype(np.float64) - imputed, level, unit="people", owner=unit)
     won = proportion(hit & ~imputed, unit, level)

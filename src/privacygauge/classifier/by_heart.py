@@ -1,4 +1,4 @@
-"""Labels that a model can only have learnt by heart, and labels that are in another order."""
+"""Labels that a model can only have memorised, and labels that are in another order."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from privacygauge.evaluate.fairness import folds_of, group_codes
 from privacygauge.evaluate.rates import mean
 
 _MOST_LEARNT = 5_000
-"""Largest number of members that labels are learnt from."""
+"""Largest number of records per side that are used."""
 
 _FEWEST = 40
-"""Fewest rows of a side about which anything is said."""
+"""Fewest rows of a side that allow a conclusion."""
 
 _AGREES = 4.0
-"""Standard deviations of agreement that show answers to follow from the columns."""
+"""Smallest agreement, in standard deviations, that shows answers to follow from the columns."""
 
 _ROWS_A_CLASS = 10
-"""Fewest rows for each class to look for another order of the classes: with fewer, chance alone
-finds an order that fits."""
+"""Fewest rows per class to look for another order of the classes: with fewer, chance alone finds an
+order that fits."""
 
 
 def learnt_by_heart(
     target: Predictions, known: Mapping[str, NDArray[Any]], least: float, level: float
 ) -> bool | None:
-    """Return whether a model knows its members far better than their labels can be learnt.
+    """Return whether a model knows its members' labels far better than these can be learnt.
 
-    None where the columns cannot tell.
+    None if the columns cannot show it.
 
     Parameters
     ----------
@@ -46,17 +46,17 @@ def learnt_by_heart(
     known : mapping of str to ndarray, shape (n,)
         Columns that are known without asking the model, as `known_of` returns them.
     least : float
-        In (0, 1). The share of the model's knowledge of its members, the mean of their `gains`,
-        that a forest must fall short of which learns from one half of them and is asked about
-        the other.
+        In (0, 1). A cross-fitted forest, which learns from one half of the members and is asked
+        about the other, must stay below this share of the model's knowledge of its members, the
+        mean of their `gains`.
     level : float
         In (0, 1).
 
     Notes
     -----
-    Columns that have nothing to do with the labels teach nothing either. So the model's answers
-    about non-members must follow from the columns, too: a forest that learnt the members' labels
-    agrees with them more often than chance.
+    No forest learns from columns that are unrelated to the labels. So the model's answers about
+    non-members must follow from the columns, too: a forest that learnt the members' labels must
+    agree with them more often than chance.
     """
     from sklearn.ensemble import RandomForestClassifier
 
@@ -81,6 +81,7 @@ def learnt_by_heart(
         found[:, forest.classes_] = forest.predict_proba(matrix[asked])
         return found
 
+    # The forest's predictions take the answers' place, and the model's answers that of the labels.
     said = target[outside].values.argmax(axis=1)
     forest = replace(
         target[outside], answers=answers_of_forest(inside, outside), logits=False, labels=said
@@ -88,38 +89,41 @@ def learnt_by_heart(
     if knowledge_of_classes(forest) < _AGREES:
         return None
     own = gains(target[inside])[0]
+    # Rows of one person stay in one half: in both, they would teach the forest its answers.
     half = folds_of(target.units[inside], target.member[inside], 2, rng)
     learnt = np.empty(len(inside))
     for part in (0, 1):
         asked = half == part
         probs = answers_of_forest(inside[~asked], inside[asked])
         labels = target.labels[inside[asked]]
+        # As in `gains`: the probability of the true class, less its mean over the asked records.
         learnt[asked] = probs[np.arange(len(labels)), labels] - probs.mean(axis=0)[labels]
     found = mean(learnt, level, unit="records", owner=target.units[inside])
     return found.high < least * float(own.mean())
 
 
 def other_order(side: Predictions, least: float) -> str | None:
-    """Return in which other order labels fit the answers, in words; None where none is found.
+    """Return, in words, another order in which labels fit the answers; None if none does.
 
     Parameters
     ----------
     side : Predictions
         Members alone, or non-members alone, in the order of the file.
     least : float
-        In (0, 1). How much more often than by chance labels must be answered in that order, as a
-        share of all rows.
+        In (0, 1). Smallest number of labels that the answers must match in that order beyond those
+        that match by chance, as a share of all rows.
 
     Notes
     -----
-    Classes in another order, as another encoder numbers them; and rows that were moved along, or
-    turned round: the matches of all moves are one convolution.
+    Two causes are examined: classes in another order, as another encoder numbers them, and rows
+    that were shifted or reversed. One convolution per class counts the matches of all shifts.
     """
     n = len(side)
     k = side.n_classes
     if n < _FEWEST:
         return None
     said = side.values.argmax(axis=1)
+    # Entry (i, j): rows of class i that are answered with class j.
     counts = np.zeros((k, k))
     np.add.at(counts, (side.labels, said), 1)
     given = counts.sum(axis=1)
@@ -129,6 +133,8 @@ def other_order(side: Predictions, least: float) -> str | None:
         by_chance = given @ answered[second] / n
         if counts[first, second].sum() - by_chance >= least * n:
             return "in another order of the classes than that of the predictions' columns"
+    # Entry n - 1 + s of `same` counts matches if labels stand s rows below their answers; `turned`
+    # does the same with the answers in reverse.
     same = np.zeros(2 * n - 1)
     turned = np.zeros(2 * n - 1)
     for number in np.flatnonzero(given * answered):

@@ -1,4 +1,4 @@
-"""Canaries of a classifier's training: made, put in by fair coins, and scored."""
+"""Canaries in a classifier's training set: how they are made, put in by fair coins, and scored."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ CanaryKind = Literal["mislabelled", "orthogonal", "out-of-distribution", "blank"
 """Forms of canaries."""
 
 Scorer = Callable[[Any, NDArray[Any], Ints], ArrayLike]
-"""Takes what a training returned, records (n, d) and classes (n,), and returns scores (n,), higher
+"""Function from the result of a training, records (n, d) and classes (n,) to scores (n,), higher
 for records that it was trained on. It does not see the coins."""
 
 _FAR = 3.0
-"""Standard deviations from the mean, in every column, of canaries out of the distribution."""
+"""Distance from the mean, in standard deviations of every column, of out-of-distribution
+canaries."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,22 +63,23 @@ def make_canaries(
     n : int
         Number of canaries, at least 1.
     kind : {"mislabelled", "orthogonal", "out-of-distribution", "blank"}
-        Records of x with another class, drawn at random; or records that are added, with random
-        classes: directions at right angles to each other, and to as many of the records as there is
-        room for; records 3 standard deviations from the mean in
-        every column, each up or down by a coin; or a single record of zeros.
+        ``mislabelled`` gives random records of x another class, drawn at random. The others add
+        records with random classes: ``orthogonal`` ones are at right angles to each other, and to
+        as many of the records as there is room for; ``out-of-distribution`` ones are 3 standard
+        deviations from the mean in every column, up or down by a coin; ``blank`` is a single record
+        of zeros.
     length : float
-        Length of orthogonal canaries, as a multiple of that of the longest record, above 0. Long
-        ones have gradients that clipping shortens, so that its absence shows.
+        Length of orthogonal canaries, as a multiple of the length of the longest record, above 0.
+        Long canaries have gradients that clipping shortens, so that missing clipping shows.
     seed : int
         Seed of all draws.
 
     Notes
     -----
-    Gradients by the first layer are outer products with the input, so that canaries at right angles
-    do not disturb each other, whatever the other layers are: with scores from gradients they show
-    the most (Nasr et al. 2023; Steinke, Nasr & Jagielski 2023). Mislabelled ones need no access but
-    to the model (Aerni et al. 2024).
+    Gradients by the first layer are outer products with the input. So canaries at right angles do
+    not disturb each other, whatever the other layers are, and show the most with scores from
+    gradients (Nasr et al. 2023; Steinke, Nasr & Jagielski 2023). Mislabelled canaries need access
+    to the model only (Aerni et al. 2024).
 
     Examples
     --------
@@ -99,6 +101,7 @@ def make_canaries(
         canary = np.zeros(len(labels), np.bool_)
         canary[rng.choice(len(labels), n, replace=False)] = True
         wrong = labels.copy()
+        # A step of 1 to k - 1 classes, cyclically, never ends at the true class.
         wrong[canary] = (labels[canary] + rng.integers(1, k, n)) % k
         return RecordsWithCanaries(features, wrong, canary)
     flat = np.asarray(features, np.float64)
@@ -111,6 +114,7 @@ def make_canaries(
             )
         # Rows of x come first, as many as there is room for beside the canaries.
         known = flat[rng.permutation(len(flat))[: d - n]].T
+        # QR orthogonalises column by column: the last n columns are at right angles to the records.
         basis = np.linalg.qr(np.hstack([known, rng.normal(size=(d, n))]))[0]
         made = basis[:, -n:].T * (length * np.linalg.norm(flat, axis=1).max())
     elif kind == "out-of-distribution":
@@ -135,33 +139,35 @@ def make_canaries(
 
 @dataclass(frozen=True, eq=False)
 class CanaryGame:
-    """Canaries of a training, the coins that put them in, and the attack that scores them."""
+    """Canaries in a training set, the coins that put them in, and the attack that scores them."""
 
     x: ArrayLike
     """Features, (n, d)."""
     y: ArrayLike
     """(n,) Classes in 0..k-1."""
     canary: ArrayLike | None = None
-    """(n,) Records that coins put in or leave out; default: all. The others are always in."""
+    """(n,) True for records that coins put in or leave out; default: all. The others are always
+    in."""
     unit: ArrayLike | None = None
     """(n,) The person behind each record."""
     runs: int = 1
-    """Trainings. With several, all canaries share a coin in each, and are one row of it."""
+    """Number of trainings, at least 1. With several, all canaries share one coin per training, and
+    each training is one row."""
     score: Scorer | None = None
-    """Attack on what a training returns; default: the loss on a canary's class."""
+    """Attack on the result of a training; default: the loss on a canary's class."""
     seed: int = 0
     """Seed of the coins and of the trainings."""
 
     def scores(self, training: object) -> dict[str, NDArray[Any]]:
-        """Return ``score``, ``member`` and ``id`` of the canaries, and their ``unit`` where given.
+        """Return ``score``, ``member`` and ``id`` of the canaries, and their ``unit`` if given.
 
-        With several runs a row is a run, and its score the mean over its canaries. The coins, and
-        the random states of trainings, are the same for every training.
+        With several runs, each row is a run, with the mean score of its canaries and without
+        ``id``. Coins and random states do not depend on `training`.
 
         Raises
         ------
         InputError
-            If training failed numerically, or cannot be scored like this.
+            If training failed numerically, or cannot be scored by `score`.
         """
         features, labels = require_records(self.x, self.y)
         n = len(labels)
@@ -184,7 +190,9 @@ class CanaryGame:
                     "canary must name few of the records where there are several runs: in each, "
                     "one coin puts them all in or leaves them out"
                 )
+            # One coin per run, the same for all canaries.
             inside = np.repeat(coin_flips(self.runs, 1, coins), n, axis=1)
+        # Records that are not canaries are in every training set.
         inside[:, ~chosen] = True
         states = [
             int(seeds.stream(self.seed, "model", run).integers(2**31)) for run in range(self.runs)
@@ -206,7 +214,7 @@ class CanaryGame:
         return found if owner is None else {**found, "unit": owner[asked]}
 
     def _losses(self, training: object, cohort: Cohort) -> NDArray[Any]:
-        """Return the signal of the loss of every canary in every run, (runs, a)."""
+        """Return the loss signal of every canary in every run, (runs, a)."""
         trainer = as_trainer(training)
         answers = trainer.train(cohort)
         if np.isnan(answers).any():
@@ -220,7 +228,7 @@ class CanaryGame:
         return signals(known)["loss"].reshape(runs, len(asked))
 
     def _own(self, training: object, cohort: Cohort) -> NDArray[Any]:
-        """Return the user's own scores of every canary in every run, (runs, a)."""
+        """Return the user's score of every canary in every run, (runs, a)."""
         if not callable(training) or n_required(training) != 3:
             raise InputError(
                 "score= goes with a training that is a function of features, classes and a random "

@@ -1,4 +1,4 @@
-"""The candidate-set game of Long et al. (2017), section 5.4, and its results record by record."""
+"""The candidate-set game of Long et al. (2017), section 5.4, and its results per record."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class PerTargetDesign:
     """Pairs of shadow models for each target, with it and without it, as in the paper."""
 
     pairs: int = 5
-    """Pairs per target, M in the paper."""
+    """Pairs of models per target, M in the paper."""
     general: int = 20
-    """Further shadow models, for attacks that are not aimed at one record."""
+    """Number of further shadow models, for attacks that do not aim at a single record."""
 
     name: ClassVar[Literal["per-target"]] = "per-target"
 
@@ -79,14 +79,14 @@ class CandidateGame:
     iterations: int = 100
     """Number of splits of the candidates into halves; each gives two target models."""
     n_targets: int = 100
-    """Records that the adversary attacks, drawn at random from the candidates."""
+    """Number of records that the adversary attacks, drawn at random from the candidates."""
     design: PerTargetDesign | SharedDesign = SharedDesign()
     """Design of the shadow models."""
     seed: int = 0
     """Seed from which all draws are derived."""
     unit: Ints | None = None
-    """(n,) Unit of each candidate: all rows of a unit fall in one half. By default each row is its
-    own unit."""
+    """(n,) Unit of each candidate: all rows of a unit are in one half. Default: each row is its own
+    unit."""
 
     def __post_init__(self) -> None:
         if self.iterations < 1:
@@ -105,14 +105,14 @@ class CandidateGame:
 
     @property
     def units(self) -> Ints:
-        """(n,) The unit of each candidate, numbered from 0."""
+        """(n,) Unit of each candidate, numbered from 0."""
         return np.arange(len(self.y)) if self.unit is None else number_units(self.unit)
 
     def halves(self) -> Bools:
-        """Return which candidates each target model is trained on, (2 * iterations, n).
+        """Return a mask of each target model's training set, (2 * iterations, n).
 
-        Each half comes first, then its complement. Units are halved: all rows of one are in the
-        same half.
+        Rows 2 i and 2 i + 1 are a half and its complement. Units are split: all rows of a unit are
+        in the same half.
         """
         units = self.units
         n = int(units.max()) + 1
@@ -140,9 +140,9 @@ class CandidateGame:
     ) -> CandidateRound:
         """Return the predictions of all the game's models for the targets.
 
-        PDTP of the targets is measured in the first `measurements` iterations: by training once
-        more without each, or, for a learner, by leaving each out without training. The rest is as
-        in `train_shadows`.
+        PDTP of each target is measured in the first `measurements` iterations, by training once
+        more without it or, for a learner, by leaving it out without training. The other parameters
+        are those of `train_shadows`.
         """
         if not 0 <= measurements <= self.iterations:
             raise InputError(f"measurements must be in 0..{self.iterations}, got {measurements}")
@@ -162,10 +162,10 @@ class CandidateGame:
 
 @dataclass(frozen=True, eq=False)
 class CandidateRound:
-    """One round that holds every target model's prediction for every target."""
+    """One round with the prediction of every target model for every target."""
 
     round: Round
-    """(2 * iterations * n_targets,) Rows, model by model."""
+    """The round, of 2 * iterations * n_targets rows, model by model."""
     target: Predictions
     """The target models' predictions on these rows."""
     pool: Pool
@@ -249,6 +249,7 @@ class _Training:
         values = self.part("general", general, done)
         everything = Pool(values, game.trainer.logits, general, y)
         inside = _pairs(game.design.pairs, game.units[t], n_units, rng)[:, :, game.units]
+        # Every pair's models predict all targets; only the entries of their own target are kept.
         own = self.part("pairs", inside.reshape(-1, len(y)), done + len(general), asked=t)
         by_target = own.reshape(2 * game.design.pairs, len(t), *own.shape[1:])
         aimed = by_target[:, np.arange(len(t)), np.arange(len(t))]
@@ -264,6 +265,8 @@ class _Training:
         game = self.game
         t = self.game.targets
         halves = game.halves()[: 2 * measurements].reshape(measurements, 2, -1)
+        # `halves` is (measurements, half, n); models 2 i and 2 i + 1 are trained on the halves of
+        # i.
         side = np.argmax(halves[:, :, t], axis=1)  # (measurements, t): the half that holds it
         number = 2 * np.arange(measurements)[:, None] + side
         with_it = probabilities(first_query(models)[number, t], logits=game.trainer.logits)
@@ -281,6 +284,7 @@ class _Training:
         game = self.game
         t = self.game.targets
         inside = game.halves()[number]
+        # (measurements, t, n): the training set of the model that holds each target, without it.
         inside[:, np.arange(len(t)), t] = False
         states = np.array(self.states())[number].ravel().tolist()
         values = self.part(
@@ -291,11 +295,12 @@ class _Training:
             states=tuple(states),
         )
         rows = np.arange(len(t))
+        # Each retrained model predicts all targets; only its own left-out one counts.
         own = first_query(values).reshape(*number.shape, len(t), -1)[:, rows, rows]
         return probabilities(own, logits=game.trainer.logits)
 
     def left_out(self, learner: Learner, number: Ints) -> Floats:
-        """Return the same as `trained_without`, from the learner's leave-one-out predictions."""
+        """Return what `trained_without` returns, from the learner's leave-one-out predictions."""
         game = self.game
         t = self.game.targets
         halves = game.halves()
@@ -306,6 +311,7 @@ class _Training:
             fitted = learner.fit(game.x[inside], game.y[inside], n_classes=k)
             asked = number == target_model
             place = np.cumsum(inside) - 1  # a record's row in the training set
+            # `asked` is (measurements, t): its second index is the target.
             result[asked] = np.exp(fitted.log_p_without(place[t[np.nonzero(asked)[1]]]))
         return _all_trained(result, "without")
 
@@ -342,6 +348,7 @@ def _round(
     rows = Pool(pool.answers[:, repeated], logits, pool.inside[:, repeated], target.labels)
     features = numeric(game.x)
     resolved = resolution(target, pool, general)
+    # Ids name the record, so that a target's rows over all models belong together.
     dealt = PoolGame(
         target,
         rows,
@@ -363,15 +370,17 @@ def _round(
 
 
 def _pairs(pairs: int, targets: Ints, n: int, rng: np.random.Generator) -> Bools:
-    """Return the training sets of the pairs, (2 * pairs, t, n): the first half with the target.
+    """Return the training sets of the pairs, (2 * pairs, t, n): the first `pairs` with the target.
 
-    The rest of a pair's training set is the same: n/2 - 1 drawn from the others. `targets` and `n`
-    count units; a target brings all rows of its unit.
+    Apart from the target, both sets of a pair are the same n/2 - 1 units, drawn from the others.
+    `targets` holds unit numbers and `n` is the number of units; a target brings all rows of its
+    unit.
     """
     inside = np.zeros((2, pairs, len(targets), n), np.bool_)
     for j in range(pairs):
         for i, target in enumerate(targets):
             others = rng.choice(n - 1, n // 2 - 1, replace=False)
+            # Numbers 0..n-2 skip the target.
             inside[:, j, i, others + (others >= target)] = True
             inside[0, j, i, target] = True
     return inside.reshape(2 * pairs, len(targets), n)
@@ -379,16 +388,16 @@ def _pairs(pairs: int, targets: Ints, n: int, rng: np.random.Generator) -> Bools
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JudgedCandidates:
-    """Accuracy of attacks, over all guesses and record by record."""
+    """Accuracy of attacks, over all guesses and per record."""
 
     evaluations: tuple[Evaluation, ...]
     """One per attack, over all guesses; intervals allow for the repeated targets."""
     best: Evaluation
     """The strongest attack."""
     accuracy: Estimate
-    """Its balanced accuracy; the interval allows for the choice among all attacks."""
+    """Balanced accuracy of `best`; the interval allows for the choice among all attacks."""
     auc: Estimate
-    """Area under its ROC curve; the interval allows for the choice among all attacks."""
+    """Area under the ROC curve of `best`; the interval allows for the choice among all attacks."""
     per_target: Mapping[str, PerTarget]
     """Attack title to the right guesses on each target."""
     targets: Ints
@@ -406,7 +415,7 @@ class JudgedCandidates:
 
     @property
     def reached(self) -> AttackReach:
-        """How far the attack goes, by the better of its guesses and its ranking."""
+        """Reach of the attack, by the better of its guesses and its ranking."""
         return best_supported(self.accuracy, self.auc)
 
     @property
@@ -416,7 +425,7 @@ class JudgedCandidates:
 
     @property
     def mean_pdtp(self) -> Estimate | None:
-        """The mean PDTP over the targets."""
+        """Mean PDTP over the targets, if it was measured."""
         pdtp = self.pdtp
         return None if pdtp is None else mean(pdtp, self.accuracy.level, unit="targets")
 

@@ -1,4 +1,4 @@
-"""Trainers that fit estimators one by one: scikit-learn, XGBoost, LightGBM, or any callable."""
+"""Trainers that fit models one by one: scikit-learn, XGBoost, LightGBM, or any callable."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ class Estimators:
     label: str = ""
     """Name, as reports print it; default: the callable's own."""
     least: int = 2
-    """Fewest classes to train on; with fewer the training counts as failed."""
+    """Fewest classes to train on; with fewer, the training counts as failed."""
     names: tuple[str, ...] = ()
-    """(k,) Names of the classes 0..k-1 in the estimator's ``class_weight``; default: the
+    """(k,) Names of the classes 0..k-1 in the estimator's ``class_weight``; default: their
     numbers."""
     tried: bool = field(default=False, compare=False)
     """Whether it was tried on a few records; see `tried`."""
@@ -127,7 +127,7 @@ class Estimators:
 
 @dataclass(frozen=True)
 class Function:
-    """Trains by a function of the user's own."""
+    """Trains by a function that the user wrote."""
 
     train_one: Callable[[NDArray[Any], Ints, int], Probabilistic]
     """Takes records, as the user holds them, classes (m,) in 0..k-1 and a random state; returns a
@@ -175,14 +175,14 @@ def as_trainer(model: object) -> Trainer:
     Parameters
     ----------
     model : Trainer, Training, estimator, class, or callable
-        A trainer; functions of the numbers of records; a scikit-learn estimator, which is copied
-        untrained; a callable that takes a random state and returns an untrained estimator; or a
-        function of records, classes and a random state that returns a trained model.
+        A trainer; functions of record numbers (`Training`); a scikit-learn estimator, which is
+        copied untrained; a callable that takes a random state and returns an untrained estimator;
+        or a function of records, classes and a random state that returns a trained model.
 
     Raises
     ------
     InputError
-        One line: what it lacks, and the way out.
+        One line: what the model lacks, and the way out.
     """
     if isinstance(model, type):
         raise InputError(f"give an instance, {model.__name__}(...), not the class itself")
@@ -215,6 +215,8 @@ def as_trainer(model: object) -> Trainer:
             f"a model must be an estimator with fit and predict_proba, or a callable, got "
             f"{type(model).__name__}"
         )
+    # The number of required arguments tells a factory of estimators, with 1, from a function that
+    # trains, with 3.
     required = n_required(model)
     if required == 1:
         try:
@@ -234,10 +236,11 @@ def as_trainer(model: object) -> Trainer:
 
 
 def as_given(model: object) -> Trainer:
-    """Return a trainer of exactly the given algorithm, for training with one record less.
+    """Return a trainer of exactly the given algorithm, for training without single records.
 
-    As `as_trainer`, but random states that an estimator was given stay, in the steps of a pipeline
-    too; unset ones are drawn. A single class is trained on if the estimator accepts one.
+    As `as_trainer`, but random states that are set in an estimator stay, also in the steps of a
+    pipeline; unset ones are drawn. Training on a single class is allowed if the estimator accepts
+    it.
     """
     trainer = as_trainer(model)
     if isinstance(trainer, ByRows):
@@ -272,7 +275,7 @@ class _Copies:
 def _set_state(part: Any, random_state: int, keeps: bool) -> None:
     """Set every random state of an estimator's copy: its own, its candidates' and its folds'.
 
-    States that are not None stay where `keeps`; those of folds stay in any case.
+    With `keeps`, states that are not None stay; those of folds stay in any case.
     """
     if isinstance(part, type):
         return
@@ -289,6 +292,7 @@ def _set_state(part: Any, random_state: int, keeps: bool) -> None:
     elif isinstance(part, list | tuple):
         for value in part:
             _set_state(value, random_state, keeps)
+    # A splitter of cross-validation, which has no `get_params`.
     elif hasattr(part, "get_n_splits") and getattr(part, "random_state", 0) is None:
         part.random_state = random_state
 
@@ -309,7 +313,7 @@ def _one_thread(model: Any) -> Any:
 
 
 def _renumber_class_weights(model: Any, seen: Ints, n_classes: int, names: tuple[str, ...]) -> Any:
-    """Return a model whose class weights are renumbered to the classes of its training records."""
+    """Return the model with class weights renumbered to the classes of its training records."""
     params = model.get_params() if hasattr(model, "get_params") else {}
     number = {name: i for i, name in enumerate(names or map(str, range(n_classes)))}
     place = {int(label): i for i, label in enumerate(seen)}
@@ -328,7 +332,7 @@ def _renumber_class_weights(model: Any, seen: Ints, n_classes: int, names: tuple
 
 
 def _text(label: object) -> str:
-    """Return the name of a class; truth values and whole floats by their number."""
+    """Return the name of a class; booleans and whole floats become integers: 1 for True or 1.0."""
     if isinstance(label, bool | np.bool_ | float | np.floating) and label == int(label):
         return str(int(label))
     return str(label)
@@ -346,8 +350,10 @@ def _fill_logs(log_p: Floats, model: Any, x: Held, classes: Ints, named: Any) ->
     if not known.any():
         return
     with limited_to(1):
+        # Logs computed by the model itself are more precise than those of rounded probabilities.
         found = class_log_p(seen) if logits else own_log_p(model, x, seen)
     log_p[known] = -np.inf
+    # Classes that the model never saw have probability 0; records without an answer stay NaN.
     log_p[np.ix_(known, classes)] = found[known]
 
 
@@ -414,16 +420,16 @@ def require_records(x: object, y: object) -> tuple[NDArray[Any], Ints]:
 
 
 AVERAGED = "answers averaged"
-"""Key of a trainer's description for the number of calls averaged into each prediction."""
+"""Key, in a trainer's description, of the number of calls averaged into each prediction."""
 
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """A way to train and ask models by record numbers, for records that only you can look up.
+    """Functions that train and query models on records that only they can look up, by number.
 
-    The records may be anything: rows of a data frame, images in a folder, items of a Dataset.
-    Everything random in training has to follow from `seed`: then a run that was interrupted, and
-    any number of processes, give the same result.
+    Records may be anything: rows of a data frame, images in a folder, items of a Dataset.
+    Everything random in training must follow from `seed`; then an interrupted run, and any number
+    of processes, give the same result.
 
     Examples
     --------
@@ -523,6 +529,7 @@ class ByRows:
                 proper=given is False,
             )
 
+        # Whether answers are logits is settled once, by all of them.
         seen, logits = said(np.arange(len(numbers)))
         mean, times = average_answers(seen, lambda rows: said(rows)[0])
         return Answers(mean, logits if given is None else given, times), classes

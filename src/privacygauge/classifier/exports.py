@@ -1,7 +1,7 @@
 """Predictions as people export them: the meaning of columns, and the form of their values.
 
-Every form that the contents of the file alone identify is accepted; a note says how it was read. If
-two readings are possible the file is refused.
+Every form that the file's contents alone identify is accepted, with a note on how it was read. A
+file with two possible readings is refused.
 """
 
 from __future__ import annotations
@@ -44,38 +44,39 @@ _ID = ("id", "ids")
 _UNIT = ("unit",)
 
 NAMING = (*_ID, *_UNIT)
-"""Columns that name records and people."""
+"""Names of the columns that identify records and people."""
 _PREDICTED = ("prediction", "predictions", "predicted", "pred", "y_pred")
 
 IN_WORDS = frozenset({"in", "member", "members", "train", "training", "true", "t", "yes", "y", "1"})
-"""Words for members, in lower case."""
+"""Words that mark members, in lower case."""
 OUT_WORDS = frozenset(
     {"out", "non-member", "nonmember", "non_member", "test", "testing", "holdout", "unseen"}
     | {"false", "f", "no", "n", "0"}
 )
+"""Words that mark non-members, in lower case."""
 
 _BETWEEN = frozenset({"val", "valid", "validation", "dev", "eval"})
-"""Names of splits that training may have looked at."""
+"""Names of splits that training may have looked at, for example to stop early."""
 
 _PERCENT = 100.0
 """Sum of a row of percentages."""
 
 _OFF = 1.0
-"""Largest deviation of a row of percentages from 100, or more if these are rounded to integers."""
+"""Largest deviation of the sum of percentages from 100, unless these were rounded."""
 
 _ENOUGH = 20
-"""Fewest numbers that, if they are log-odds, are not all in [0, 1] by chance."""
+"""Number of log-odds that are not all in [0, 1] by chance."""
 
 _SURE = 3.0
-"""Standard errors by which an order of classes must beat every exchange of two of them."""
+"""Smallest advantage of an order of classes over every exchange of two, in standard errors."""
 
 _LEAST_P = 1e-3
-"""Floor of probabilities when orders are compared: no row decides alone."""
+"""Floor of probabilities when orders are compared, so that no row decides alone."""
 
 
 @dataclass(frozen=True, eq=False)
 class ExportedScores:
-    """Scores of a model: one per class, or one column of two classes."""
+    """Scores of a model: one column per class, or one column for two classes."""
 
     kind: Kind
     """``probs`` or ``logits``."""
@@ -84,7 +85,7 @@ class ExportedScores:
     used: frozenset[str]
     """Names of the columns that were read."""
     classes: tuple[str, ...] | None = None
-    """Names of the columns' classes; None if they are numbered from 0."""
+    """Names of the classes, in the order of the columns; None if they are numbered from 0."""
     notes: tuple[str, ...] = ()
     """Notes for the report on how the columns were interpreted."""
 
@@ -94,22 +95,24 @@ def fields_of(
 ) -> dict[str, Any]:
     """Return the arguments of `predictions`, from columns or arrays of n rows by name.
 
-    `name` is the input's name in messages; `table` says whether these are columns, as messages do;
-    `classes` are the classes' names in the order of the columns, if the user gives them.
+    `name` is the input's name in messages; `table` says whether messages call these columns;
+    `classes` holds the names of the classes in the order of the columns, if the user gives them.
 
     Raises
     ------
     InputError
-        One line: what is missing or can be read in two ways, and the way out.
+        One line: what is missing or ambiguous, and the way out.
     """
     given = _with_lists(given, name)
     label = _first_known(given, _LABEL)
     member = _first_known(given, _MEMBER)
     wanted = {"label" if table else "labels": label, "member": member}
+    # Labels and membership are indispensable; scores have many forms, which come next.
     missing = [what for what, found in wanted.items() if found is None]
     if label is None or member is None:
         raise InputError(f"{name}: missing {_list(missing)}; it has {_list(given)}")
     truth = truth_of(given[label], label, name)
+    # Lists first: their columns would otherwise be read as complete predictions.
     scores = listed_only(given, truth, classes, name) or _scores(given, truth, name, table=table)
     inside, of_splits = members_of(given[member], member, name)
     values, of_values = _values(scores, name)
@@ -117,6 +120,7 @@ def fields_of(
         raise InputError(f"{name}: {_list(scores.used)} must have the shape (n, k), got ()")
     k = 2 if values.ndim == 1 else values.shape[-1]
     named = _names(given, scores, asked=classes, k=k, name=name)
+    # Names by the file or the user win; without any, only the predictions can show the order.
     order = class_order(values, truth, scores.kind, name) if named is None else None
     labels, names, of_labels = encode_classes(truth, k, named=named, name=name, order=order)
     if named is not None and classes and scores.classes is None:
@@ -159,15 +163,17 @@ _NUMPY = re.compile(r"\bnp\.\w+\(([^()]*)\)")
 
 
 def _with_lists(given: Mapping[str, NDArray[Any]], name: str) -> dict[str, NDArray[Any]]:
-    """Return columns with lists parsed that a table of texts wrote as ``[0.1, 0.9]``.
+    """Return the columns with texts such as ``[0.1, 0.9]`` parsed as lists.
 
-    For scores every row must be a list. Other columns stay texts if one row is not a list, and
-    class names that look like a list, such as the interval ``[0, 10]``, are not parsed.
+    In a column of scores, every row must be a list. Other columns stay texts if one row is not a
+    list. Class names that look like a list, such as the interval ``[0, 10]``, stay texts, too.
     """
     found = dict(given)
     stems = {stem for known in _STEMS.values() for stem in known}
     for key in stems & set(given):
         found[key] = _lists_in(given[key], f"{name}: {key}")
+    # A predicted class may itself look like a list: only lists of numbers, pairs or objects are
+    # scores.
     for key in {"scores", "top_probs", "top_k_probs", *_PREDICTED} & set(given):
         lists = _lists_in(given[key])
         is_pairs = _are_lists(lists) and len(lists[0]) and isinstance(lists[0][0], Mapping)
@@ -175,12 +181,14 @@ def _with_lists(given: Mapping[str, NDArray[Any]], name: str) -> dict[str, NDArr
         is_mapping = lists.size and isinstance(lists[0], Mapping)
         if key not in _PREDICTED or is_pairs or is_mapping or of_numbers:
             found[key] = lists
+    # With lists of scores there may be lists of their classes.
     if any(found[key] is not given[key] for key in found):
         for key in set(given) - stems:
             if key.endswith("classes"):
                 found[key] = _lists_in(given[key])
     for key in set(_LABEL) & set(given):
         lists = _lists_in(given[key])
+        # A label that is a list is a one-hot row: one 1, and 0 elsewhere.
         one_hot = (
             isinstance(row, list | tuple) and sorted(row, key=str) == [0] * (len(row) - 1) + [1]
             for row in lists
@@ -193,7 +201,8 @@ def _with_lists(given: Mapping[str, NDArray[Any]], name: str) -> dict[str, NDArr
 def _lists_in(array: NDArray[Any], what: str | None = None) -> NDArray[Any]:
     """Return a column with its texts parsed as lists, or the column itself.
 
-    With a name `what` for messages, each row must be a list if the first begins as one.
+    If `what`, its name in messages, is given and the first row looks like a list, every row must be
+    one.
     """
     if array.ndim != 1 or array.dtype.kind not in "OUT" or not len(array):
         return array
@@ -218,7 +227,7 @@ _OPENING = ("[", "(", "{")
 
 
 def _list_in(text: str) -> Sequence[Any] | Mapping[str, Any] | None:
-    """Return the list or object that a text encodes: in JSON, in Python, or as numpy prints it."""
+    """Return the list or object in a text: in JSON, in Python, or as numpy prints it; else None."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -249,14 +258,16 @@ def encode_classes(
 ) -> tuple[Ints, tuple[str, ...], list[str]]:
     """Return true classes as integers in 0..k-1, their names, and notes on how they were read.
 
-    `truth` (n,) are texts, or numbers counted from 0, from 1, or -1 and 1; `named` are the classes'
-    names in the order of the predictions: k, or one of two; `order` is the class order that the
-    predictions show. There are no names where the classes are numbers from 0.
+    `truth` (n,) holds texts, or numbers counted from 0, from 1, or -1 and 1. `named` holds the
+    names of the classes in the order of the predictions: all k, or one of two. `order` is the class
+    order that the predictions show. Classes that are numbers from 0 have no names.
     """
     if named is not None:
         texts = {str(value) for value in np.unique(truth).tolist()}
-        # Where only one of two classes has a column, the labels name the other.
+        # If only one of two classes has a column, the labels name the other.
         names = tuple(named) if len(named) > 1 else tuple(sorted({*named, *texts}))
+        # Whole numbers that are not names themselves are class numbers, although the classes have
+        # names.
         if truth.dtype.kind == "U" or all(text.isdecimal() for text in names) or texts <= {*names}:
             return _places(truth, names, name), names, []
         return checks.integers(truth, f"{name}: labels"), names, []
@@ -280,6 +291,7 @@ def encode_classes(
     numbers = checks.integers(truth, f"{name}: labels")
     if not len(numbers):
         return numbers, (), []
+    # Codings of two classes by signs, then classes counted from 1; otherwise from 0.
     if k == 2 and numbers.min() == -1 and set(np.unique(numbers).tolist()) <= {-1, 1}:
         return (numbers + 1) // 2, ("-1", "1"), ["labels -1 and 1 were read as classes 0 and 1"]
     if numbers.min() >= 1 and numbers.max() == k:
@@ -289,12 +301,12 @@ def encode_classes(
 
 
 def truth_of(array: NDArray[Any], column: str, name: str) -> NDArray[Any]:
-    """Return labels (n,) as integers or texts; one-hot rows (n, k) become classes.
+    """Return labels (n,) as integers or texts; one-hot rows (n, k) become class numbers.
 
     Raises
     ------
     InputError
-        If a record has no label or several, or they are numbers that are not classes.
+        If a record has no label or several, or if labels are numbers that are not whole.
     """
     if array.ndim == 1 and array.dtype == object and len(array) and _is_list(array[0]):
         array = _stack_lists(array, column, name)
@@ -331,7 +343,7 @@ def _values_of(array: NDArray[Any], column: str, name: str) -> NDArray[Any]:
 
 
 def members_of(array: NDArray[Any], column: str, name: str) -> tuple[NDArray[Any], list[str]]:
-    """Return the mask of members that a column gives, and notes on any further splits."""
+    """Return a column as the mask of members, (n,), and notes on validation splits."""
     values = _values_of(np.asarray(array), column, name)
     if values.dtype.kind != "U":
         return values, []
@@ -357,6 +369,8 @@ def members_of(array: NDArray[Any], column: str, name: str) -> tuple[NDArray[Any
 def _scores(
     given: Mapping[str, NDArray[Any]], truth: NDArray[Any], name: str, *, table: bool
 ) -> ExportedScores:
+    # From the least ambiguous form to the most: numbered columns, arrays, columns by class name,
+    # bare class names, one score of two classes, and scores under the name of a prediction.
     stems = [(kind, stem) for kind, known in _STEMS.items() for stem in known]
     for kind, stem in stems:
         if (found := _by_number(given, kind, stem=stem, truth=truth, name=name)) is not None:
@@ -391,8 +405,8 @@ def _of_matrix(
     """Return the scores of all classes from an array named like predicted classes; None if unsure.
 
     Rows that sum to 1, or to 100, are probabilities; one-hot rows are predicted classes. Rows with
-    negative values are logits, or log-probabilities, if the largest is the true class's for more
-    records than the most frequent class has.
+    negative values are logits, or log-probabilities, if the largest belongs to the true class
+    significantly more often than the most frequent class occurs.
     """
     try:
         values = _stack_lists(column, key, name)
@@ -411,6 +425,7 @@ def _of_matrix(
             return None
         note = f"{key} was read as the logits of all classes: its rows have negative values"
         return ExportedScores("logits", values, frozenset({key}), notes=(note,))
+    # Above 1.5, no rounding explains a probability: these are percentages.
     shares = values / (_PERCENT if np.nanmax(values, initial=0) > 1.5 else 1.0)
     total = shares.sum(axis=1, dtype=np.float64)
     sums_to_one = finite and (np.abs(total - 1).max() <= SUM_ERROR or rounding_of(shares) > 0)
@@ -434,13 +449,12 @@ _HOW = ("p", "prob", "proba", "probability", "score", "confidence")
 def listed_only(
     given: Mapping[str, NDArray[Any]], truth: NDArray[Any], classes: Sequence[str], name: str
 ) -> ExportedScores | None:
-    """Return the probabilities of all classes, if each record lists only some of them.
+    """Return the probabilities of all classes if each record lists only some; None if none does.
 
-    Lists stand in columns ``top_1_class``, ``top_1_prob``, ``top_2_class`` and so on, in a column
-    or array of classes with one of their probabilities, in pairs such as ``{"label": "a", "score":
-    0.7}``, in objects such as ``{"a": 0.7}``, or in columns with gaps. The remainder to 1 is shared
-    equally by the other classes, each with at most the smallest listed value; any rest belongs to
-    an extra class. None if there is nothing of the kind.
+    Lists are columns ``top_1_class``, ``top_1_prob``, ``top_2_class`` and so on, a column or array
+    of classes with one of their probabilities, pairs such as ``{"label": "a", "score": 0.7}``,
+    objects such as ``{"a": 0.7}``, or columns with gaps. The other classes share the remainder to 1
+    equally, each with at most the smallest listed value; any rest goes to an extra class.
     """
     found = _top_columns(given, name) or _top_lists(given, name) or _with_gaps(given, name)
     if found is None:
@@ -454,6 +468,7 @@ def listed_only(
         names = list(classes)
         if strange := sorted(known - set(names)):
             raise InputError(f"{name}: class {strange[0]!r} is not among --classes {_list(names)}")
+    # Numbers count classes from 0, so that classes which no record lists have a column, too.
     elif all(text.isdecimal() for text in known):
         names = [str(i) for i in range(max(number_asked, *(int(x) + 1 for x in known)))]
     else:
@@ -483,7 +498,7 @@ _Listed: TypeAlias = tuple[Iterable[Sequence[Any]], Iterable[Sequence[float]], f
 
 
 def _top_columns(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
-    """Return columns such as top_1_class and top_1_prob."""
+    """Return the lists in columns such as top_1_class and top_1_prob; None if there are none."""
     classes: dict[int, str] = {}
     shares: dict[int, str] = {}
     for key in given:
@@ -511,7 +526,7 @@ def _top_columns(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None
 
 
 def _top_lists(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
-    """Return lists of classes with lists of probabilities, pairs, or objects."""
+    """Return lists of classes and probabilities, from arrays, pairs or objects; else None."""
     for stem in (*_STEMS["probs"], *_PREDICTED, "scores", "top_probs", "top_k_probs"):
         column = given.get(stem)
         if column is None or not column.ndim or not len(column):
@@ -555,7 +570,7 @@ def _pairs(which: NDArray[Any], column: NDArray[Any], key: str, stem: str, name:
 
 
 def _with_gaps(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
-    """Return columns p_0, p_1, ... that hold only the largest probabilities of each row."""
+    """Return lists from columns p_0, p_1, ... that hold only the largest of each row; else None."""
     for stem in _STEMS["probs"]:
         keys = [key for key in given if re.fullmatch(rf"{stem}_\w+", key) and given[key].ndim == 1]
         if len(keys) < 2:
@@ -575,6 +590,7 @@ def _with_gaps(given: Mapping[str, NDArray[Any]], name: str) -> _Listed | None:
 
 
 def _texts_of(array: NDArray[Any]) -> NDArray[Any]:
+    # Class 2 may have been read as 2.0.
     whole = array.dtype.kind == "f" and bool((np.trunc(array) == array).all())
     return (array.astype(np.int64) if whole else array).astype(np.str_)
 
@@ -582,9 +598,9 @@ def _texts_of(array: NDArray[Any]) -> NDArray[Any]:
 def _by_number(
     given: Mapping[str, NDArray[Any]], kind: Kind, stem: str, truth: NDArray[Any], name: str
 ) -> ExportedScores | None:
-    """Return columns such as p_0, p_1, ...; or p_1, p_2, ...; or p_1 alone.
+    """Return scores in columns p_0, p_1, ..., in p_1, p_2, ..., or in p_1 alone; None without any.
 
-    If numbers are missing, as in p_3, p_5, the columns are those of the classes in `truth`.
+    If numbers are missing, as in p_3, p_5, they name the classes in `truth`.
     """
     matches = [re.fullmatch(rf"{stem}_(\d+)", key) for key in given]
     found = sorted({int(match[1]) for match in matches if match})
@@ -594,12 +610,14 @@ def _by_number(
     wanted = [f"{stem}_{i}" for i in range(first, found[-1] + 1)]
     missing = [column for column in wanted if column not in given]
     if missing and len(found) > 1:
+        # Columns p_CLASS with a text for a class would interfere: first the numbered ones alone.
         digits = {f"{stem}_{i}": given[f"{stem}_{i}"] for i in found if f"{stem}_{i}" in given}
         by_name = (
             _by_name(digits, kind, stem=stem, truth=truth, name=name) if len(digits) > 1 else None
         )
         if by_name is not None:
             return by_name
+    # p_1 alone may be one of several columns that are named by class.
     if missing or found == [1]:
         by_name = _by_name(given, kind, stem=stem, truth=truth, name=name)
         if by_name is not None and (missing or by_name.values.ndim == 2):
@@ -616,7 +634,7 @@ def _by_number(
 def _by_joined_number(
     given: Mapping[str, NDArray[Any]], kind: Kind, stem: str, name: str
 ) -> ExportedScores | None:
-    """Return columns such as p0, p1, ..., two or more and none missing."""
+    """Return scores in columns p0, p1, ... or p1, p2, ...: two or more, none missing; else None."""
     matches = [re.fullmatch(rf"{stem}(\d+)", key) for key in given]
     found = sorted({int(match[1]) for match in matches if match})
     if len(found) < 2 or found != list(range(found[0], found[0] + len(found))) or found[0] > 1:
@@ -627,16 +645,17 @@ def _by_joined_number(
 
 
 _POSITIVE = ("score", "scores", "y_score", "y_prob", "y_proba")
-"""Columns that hold the probability of the second of two classes, beside its prediction."""
+"""Names of columns that hold the probability of the second of two classes, next to the
+prediction."""
 
 
 def _of_positive_class(
     given: Mapping[str, NDArray[Any]], truth: NDArray[Any], name: str
 ) -> ExportedScores | None:
-    """Return the probability of one of two classes from a column such as ``score``.
+    """Return the probability of one of two classes from a column such as ``score``; else None.
 
-    The confidence in the class that was predicted has such a name as well: it is never below 1/2,
-    and says nothing without the class.
+    The confidence in the predicted class may have such a name, too: it is never below 1/2, and says
+    nothing without the class.
     """
     column = _first_known(given, _POSITIVE) or _first_known(given, _PREDICTED)
     if column is None or len(np.unique(truth)) != 2 or given[column].dtype.kind not in "fiu":
@@ -653,7 +672,7 @@ def _of_positive_class(
 def _by_name(
     given: Mapping[str, NDArray[Any]], kind: Kind, stem: str, truth: NDArray[Any], name: str
 ) -> ExportedScores | None:
-    """Return columns such as p_benign and p_malignant, or only one of the two."""
+    """Return scores in columns such as p_benign and p_malignant, or in one of these; else None."""
     texts = [str(value) for value in np.unique(truth).tolist()]
     named = {key.removeprefix(f"{stem}_"): key for key in given if key.startswith(f"{stem}_")}
     if len(named) == 1 and len(texts) == 2:
@@ -685,11 +704,11 @@ def _by_name(
 
 
 _BOOLEANS: Mapping[str, str] = {"false": "0", "true": "1"}
-"""Readings of boolean labels, by the names in the columns."""
+"""Boolean names of columns, and the labels that they stand for."""
 
 
 def _plain(written: str, texts: Sequence[str]) -> str:
-    """Return the class that a column names: 2 for 2.0, and 1 for True if labels are 0 and 1."""
+    """Return the class that a column's name denotes: 2 for 2.0; 1 for True if labels are 0, 1."""
     if {*texts} <= {*_BOOLEANS.values()} and written.lower() in _BOOLEANS:
         return _BOOLEANS[written.lower()]
     try:
@@ -700,11 +719,11 @@ def _plain(written: str, texts: Sequence[str]) -> str:
 
 
 _MOST_EXACT = 2.0**53
-"""Whole numbers below this are exact as floats."""
+"""Bound below which every whole number is exact as a float64."""
 
 
 def _names_label(label: str, written: str, texts: Sequence[str]) -> bool:
-    """Return whether a column's name stands for one of the labels `texts`, ignoring case."""
+    """Return whether a column's name stands for a label, one of `texts`, ignoring case."""
     if _plain(label, texts) == _plain(written, texts):
         return True
     return label.strip().casefold() == written.strip().casefold()
@@ -722,11 +741,13 @@ def _columns_of(named: Mapping[str, str], texts: Sequence[str]) -> dict[str, str
     else:
         pairs = [(a, b) for a in texts for b in named if _names_label(a, b, texts)]
         label_of = {written: text for text, written in pairs}
+        # A bijection: no column has two labels, no label two columns, and no label lacks one.
         if not len(pairs) == len(label_of) == len({*texts}) == len({*label_of.values()}):
             return None
         by_class = {
             label_of.get(written) or _plain(written, texts): key for written, key in named.items()
         }
+        # Two columns stand for one class, such as 2 and 2.0.
         if len(by_class) < len(named):
             return None
     return {text: by_class[text] for text in sorted(by_class, key=_in_order)}
@@ -742,7 +763,7 @@ def _in_order(text: str) -> tuple[int, float, str]:
 
 
 def _spelt(columns: Mapping[str, str], named: Mapping[str, str]) -> tuple[str, ...]:
-    """Return a note if labels and columns differ in upper and lower case."""
+    """Return a note if labels and columns differ only in case."""
     written = {key: text for text, key in named.items()}
     other = {text: written[key] for text, key in columns.items() if text != written[key]}
     differ = [text for text, called in other.items() if text.casefold() == called.casefold()]
@@ -793,6 +814,7 @@ def _by_bare_name(
     except InputError:
         return None
     total = values.sum(axis=1, dtype=np.float64)
+    # Two decimals per class: the sum is off by at most half a step for each.
     off = REMAINDER + _HALF_OF_TWO_DIGITS * len(texts)
     sums_to_one, to_hundred = (
         bool((np.abs(total / whole - 1) <= off).all()) for whole in (1.0, _PERCENT)
@@ -810,7 +832,7 @@ def _columns(given: Mapping[str, NDArray[Any]], wanted: Sequence[str], name: str
 
 
 def _numeric(array: NDArray[Any], column: str, name: str) -> NDArray[Any]:
-    """Return a column as numbers; 97.5% becomes 97.5."""
+    """Return a column as numbers; the text 97.5% becomes 97.5."""
     if _is_numeric(array):
         return array
     texts = [str(value).strip().removesuffix("%") for value in array.tolist()]
@@ -831,7 +853,7 @@ def _is_list(value: object) -> bool:
 
 
 def _stack_lists(array: NDArray[Any], column: str, name: str) -> NDArray[Any]:
-    """Return scores (n, k), or (n,) of one class, from an array or a column of lists."""
+    """Return scores (n, k), or (n,) for one class, from an array or a column of lists."""
     if array.ndim == 1 and array.dtype == object and len(array) and _is_list(array[0]):
         lengths = {len(value) if _is_list(value) else 0 for value in array}
         if len(lengths) > 1:
@@ -870,12 +892,13 @@ def _values(scores: ExportedScores, name: str) -> tuple[NDArray[Any], list[str]]
 def _complete_binary_scores(
     values: NDArray[Any], scores: ExportedScores, labels: Ints, classes: tuple[str, ...]
 ) -> tuple[NDArray[Any], Kind, str]:
-    """Return the scores of both classes if only one has a column, and a note that says which."""
+    """Return the scores of both classes from one column, their kind, and a note on its class."""
     place = 1 if scores.classes is None else classes.index(scores.classes[0])
     kind = scores.kind
     doubt = ""
     if kind == "logits" and len(values) >= _ENOUGH and 0 <= values.min() <= values.max() <= 1:
-        # As log-odds these would predict one class for all records, none with more than 73%.
+        # As log-odds these would predict the same class for all records, none with more than 73%,
+        # the sigmoid of 1.
         kind = "probs"
         doubt = ", not as its log-odds: all are in [0, 1]"
     values = values if values.dtype.kind == "f" else values.astype(np.float64)
@@ -898,7 +921,7 @@ def class_order(
 ) -> tuple[str, ...] | None:
     """Return the names of classes in the order of their columns, as the predictions show it.
 
-    None if the labels are not texts.
+    None if the labels are not texts, or not as many as the columns.
 
     Raises
     ------
@@ -922,9 +945,9 @@ def class_order(
 
 
 def _shown_order(values: NDArray[Any], truth: NDArray[Any], kind: Kind) -> tuple[str, ...] | None:
-    """Return the order of classes under which the true ones are most likely, if it is clear.
+    """Return the order of classes under which the labels are most likely, None if it is unclear.
 
-    It is clear if every exchange of two names lowers the likelihood by `_SURE` standard errors.
+    It is clear if every exchange of two names lowers the log-likelihood by `_SURE` standard errors.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -935,9 +958,11 @@ def _shown_order(values: NDArray[Any], truth: NDArray[Any], kind: Kind) -> tuple
         own = np.column_stack([zero, own])
     p = probabilities(own.astype(np.float64), logits=kind == "logits")
     log_p = np.log(np.clip(p, _LEAST_P, None))
+    # Rows by label; the best assignment of labels to columns maximises the log-likelihood.
     parts = [log_p[truth == text] for text in names]
     _, place = linear_sum_assignment(-np.array([part.sum(axis=0) for part in parts]))
-    # By name and column: the loss of likelihood if the column were the name's own.
+    # Per row, the loss of log-likelihood if its label had each of the other columns; summed, entry
+    # (i, j): label i with the column of label j. An exchange loses (i, j) and (j, i).
     lost = [part[:, [column]] - part for part, column in zip(parts, place, strict=True)]
     gain = np.array([rows.sum(axis=0) for rows in lost])[:, place]
     spread = np.array([(rows**2).sum(axis=0) for rows in lost])[:, place]
@@ -950,7 +975,7 @@ def _shown_order(values: NDArray[Any], truth: NDArray[Any], kind: Kind) -> tuple
 def _contradiction(
     values: NDArray[Any], truth: NDArray[Any], kind: Kind, named: Sequence[str]
 ) -> list[str]:
-    """Return a note if the predictions clearly show another order than the user's names."""
+    """Return a note if the predictions clearly contradict the user's order of classes."""
     if truth.dtype.kind != "U" or set(np.unique(truth).tolist()) != set(named):
         return []
     shown = _shown_order(values, truth, kind)

@@ -38,7 +38,7 @@ PoolLike = Pool | str | Path | Mapping[str, ArrayLike]
 """Input of `as_pool`."""
 
 _SUFFIXES = (".npz", ".parquet", ".csv", ".jsonl")
-"""Suffixes of files that predictions are written to."""
+"""Suffixes of the files that predictions can be written to."""
 
 
 def as_predictions(
@@ -60,7 +60,7 @@ def as_predictions(
     classes : sequence of str
         As in `load_predictions`.
     unit : array_like or str, optional
-        The person behind each row, or the column that names them.
+        The person behind each row, or the name of the column that holds them.
     """
     found = _predictions_in(given, name, classes, unit)
     return found if unit is None else found.by_unit(unit)
@@ -93,37 +93,37 @@ def load_predictions(
     Parameters
     ----------
     path : str or pathlib.Path
-        ``.npz`` with the keys ``probs`` or ``logits`` (n, k), ``labels`` (n,), ``member`` (n,)
-        and optionally ``ids`` (n,), ``unit`` (n,), the person behind each row, and ``classes``
-        (k,), their names; every further key of n values is a column to slice by. A model that
-        was asked q times about each record, about the record itself first and then about views of
-        it, has ``probs`` or ``logits`` (n, q, k).
+        ``.npz`` with the keys ``probs`` or ``logits`` (n, k), ``labels`` (n,), ``member`` (n,) and
+        optionally ``ids`` (n,), ``unit`` (n,), the person behind each row, and ``classes`` (k,),
+        the names of the classes; every further key of n values is a column to slice by. With q
+        queries per record, the record itself first and then views of it, ``probs`` or ``logits``
+        are (n, q, k).
         ``.parquet``, ``.csv``, ``.tsv`` or ``.jsonl`` (the last three also with ``.gz``) with the
         columns ``p_0 ... p_{k-1}`` (or ``z_0 ...`` for logits), ``label``, ``member`` and
-        optionally ``id`` and ``unit``; further columns likewise.
+        optionally ``id`` and ``unit``; further columns are columns to slice by.
     classes : sequence of str
         Names of the classes in the order of the predictions, if labels are texts and columns are
-        numbered. Default: as the predictions show.
+        numbered. Default: the order that the predictions show.
     names : sequence of str
-        Further columns that name people, besides ``id`` and ``unit``: in csv files they are read as
-        text, so that 007 is not 7.
+        Further columns that name people, in addition to ``id`` and ``unit``: in csv files they are
+        read as text, so that 007 is not 7.
 
     Returns
     -------
     Predictions
-        Its `notes` say how the file was read.
+        Predictions with `notes` on how the file was read.
 
     Notes
     -----
-    Taken as well: classes by name (``p_benign``, ``p_malignant``), or counted from 1; one column
-    of two classes (``p``, ``p_1``, ``p_malignant``, ``z``); a column ``probs`` or ``logits`` of
+    Also accepted: classes by name (``p_benign``, ``p_malignant``), or counted from 1; one column
+    for two classes (``p``, ``p_1``, ``p_malignant``, ``z``); a column ``probs`` or ``logits`` of
     lists, in csv files as texts such as ``[0.1, 0.9]``; labels that are texts, counted from 1, -1
     and 1, or one-hot; members as true and false, in and out, or a column ``split`` of train and
-    test; percentages; probabilities that are rounded to a few digits; the largest probabilities
-    of each row only (``top_1_class``, ``top_1_prob``, ...; lists ``classes`` and ``probs``;
-    columns or arrays with gaps or zeros), whose others share what is missing to 1 equally. Labels
-    that are texts beside columns ``p_0``, ``p_1``, ... are numbered as the predictions show, and
-    refused where they do not: `classes` says so then.
+    test; percentages; probabilities rounded to a few digits; only the largest probabilities of each
+    row (``top_1_class``, ``top_1_prob``, ...; lists ``classes`` and ``probs``; columns or arrays
+    with gaps or zeros), where the other classes share the remainder to 1 equally. Text labels with
+    columns ``p_0``, ``p_1``, ... are numbered as the predictions show; if these do not show the
+    order, the file is refused unless `classes` gives it.
 
     Raises
     ------
@@ -152,6 +152,7 @@ def _array(values: ArrayLike) -> NDArray[Any]:
         return np.asarray(values)
     except ValueError:
         rows: Any = values
+        # np.array(rows, object) would still refuse some lists of unequal lengths.
         found: NDArray[Any] = np.empty(len(rows), np.object_)
         found[:] = rows
         return found
@@ -169,16 +170,16 @@ def as_pool(
     Parameters
     ----------
     given : Pool, path, or mapping of arrays
-        ``.npz`` (or a mapping) with the keys ``probs`` or ``logits`` (k, n, c), ``labels`` (n,)
-        and ``member`` (k, n), for k shadow models, n records and c classes; with q queries per
-        record ``probs`` or ``logits`` (k, n, q, c). Also ``classes`` (c,), their names in the
-        order of the predictions.
+        ``.npz`` (or a mapping) with the keys ``probs`` or ``logits`` (k, n, c), ``labels`` (n,) and
+        ``member`` (k, n), for k shadow models, n records and c classes; with q queries per record,
+        ``probs`` or ``logits`` are (k, n, q, c). Optionally ``classes`` (c,), the names of the
+        classes in the order of the predictions.
     name : str
         Name of the input in error messages.
     classes : sequence of str
         As in `load_predictions`.
     target_classes : sequence of str
-        Names of the target's classes in its order. A pool of classes with the same names is
+        Names of the target's classes, in its order. A pool whose classes have the same names is
         brought into that order.
     """
     if isinstance(given, Pool):
@@ -208,6 +209,7 @@ def as_pool(
         order = None if named else class_order(values.mean(axis=0), labels, key, name)
         labels, names, _ = encode_classes(labels, k, named=named, name=name, order=order)
         if names != tuple(target_classes) and sorted(names) == sorted(target_classes):
+            # The pool's column of each of the target's classes; argsort inverts it for the labels.
             place = [names.index(text) for text in target_classes]
             values = values[..., place]
             # Out of range is refused below, by its number.
@@ -224,13 +226,13 @@ def save_predictions(predictions: Predictions, path: str | Path) -> None:
     predictions : Predictions
     path : str or pathlib.Path
         Ends in ``.npz``, ``.parquet``, ``.csv`` or ``.jsonl``, which selects the format. The file
-        is written aside first, so that no partial file is ever seen.
+        is written under another name first, so that no partial file is ever seen.
 
     Raises
     ------
     InputError
-        If the path ends in anything else, or a table cannot hold the predictions: several answers
-        about each record, or a further column that has the name of one of the table's own.
+        If the path ends in anything else, or a table cannot hold the predictions: several queries
+        per record, or a further column with the name of one of the table's own.
     """
     path = Path(path)
     if path.suffix not in _SUFFIXES:
@@ -244,7 +246,7 @@ def save_predictions(predictions: Predictions, path: str | Path) -> None:
 def _npz(predictions: Predictions) -> bytes:
     buffer = io.BytesIO()
     names = predictions.classes
-    # If classes have numbers as names, labels are read as these names.
+    # Names that are numbers would be read as such: labels are then written as these numbers.
     by_number = bool(names) and all(re.fullmatch(r"-?\d+", name) for name in names)
     labels = predictions.labels
     np.savez_compressed(
@@ -277,7 +279,7 @@ def _of_one_width(values: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def _table(predictions: Predictions) -> pd.DataFrame:
-    """Return predictions as a table, with classes by name if they have names."""
+    """Return predictions as a table, with the names of classes if they have any."""
     import pandas as pd
 
     answers = np.asarray(predictions.answers)

@@ -1,4 +1,4 @@
-"""A model that is already trained: its answers, with the names that its owner uses."""
+"""A model that is already trained: its answers, under the names of its owner."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ from privacygauge.runs.store import plan_in
 
 @dataclass(frozen=True)
 class HardLabels:
-    """An estimator without probabilities, wrapped to be certain of each class it predicts."""
+    """An estimator without probabilities, wrapped to put probability 1 on the class it predicts."""
 
     estimator: Any
     """The wrapped estimator, with ``fit`` and ``predict``."""
     known: tuple[Any, ...] = field(default=(), compare=False)
-    """Classes of its training, if the estimator does not list them itself."""
+    """Classes that it was trained on, if the estimator does not list them itself."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the estimator, and its own parameters, as scikit-learn does."""
@@ -96,7 +96,7 @@ class HardLabels:
 
 @dataclass(frozen=True)
 class Says:
-    """A trained model of any kind, wrapped to be certain of the class it predicts."""
+    """A trained model of any kind, wrapped to put probability 1 on the class it predicts."""
 
     model: Any
     """An object with ``predict_proba`` or ``predict``, a PyTorch or Keras module, or a function
@@ -151,7 +151,7 @@ class Says:
 
 
 def class_codes(said: Any, n: int, n_classes: int, names: tuple[str, ...] = ()) -> Ints:
-    """Return the numbers of a model's predicted classes for n records, (n,).
+    """Return the numbers of the classes that a model predicts for n records, (n,) in 0..k-1.
 
     Raises
     ------
@@ -171,7 +171,7 @@ def class_codes(said: Any, n: int, n_classes: int, names: tuple[str, ...] = ()) 
     called = given.astype(np.str_)
     known = np.array(names or [str(i) for i in range(n_classes)])
     numbers = np.array([str(i) for i in range(n_classes)])
-    # Trained on numbers, a model predicts numbers of classes that have names.
+    # A model that was trained on numbers predicts numbers, although the classes have names.
     known = known if np.isin(called, known).all() else numbers
     order = np.argsort(known)
     place = np.minimum(np.searchsorted(known, called, sorter=order), n_classes - 1)
@@ -188,7 +188,7 @@ def class_codes(said: Any, n: int, n_classes: int, names: tuple[str, ...] = ()) 
 
 @dataclass(frozen=True)
 class TrainsLabels:
-    """A training function, wrapped so that its models are certain of the class they predict."""
+    """A training function, wrapped so that its models put probability 1 on predicted classes."""
 
     func: Callable[[Any, Ints, int], Any]
     """Takes records, classes and a random state; returns a trained model of any kind."""
@@ -204,7 +204,7 @@ class TrainsLabels:
 
 @dataclass(frozen=True)
 class MakesLabels:
-    """A factory of estimators, wrapped so that these are certain of the class they predict."""
+    """A factory of estimators, wrapped so that they put probability 1 on the class they predict."""
 
     func: Callable[[int], Any]
     """Takes a random state; returns an untrained estimator."""
@@ -217,7 +217,7 @@ class MakesLabels:
 
 @dataclass(frozen=True)
 class PredictsLabels:
-    """A function that asks models by record numbers, wrapped to be certain of its classes."""
+    """A function that queries models by record numbers, wrapped to return one-hot rows."""
 
     func: Callable[[Any, Ints], Any]
     """Takes a model and n record numbers; returns classes (n,), or scores (n, k)."""
@@ -236,14 +236,14 @@ class PredictsLabels:
 
 
 def with_labels(model: object, y: ArrayLike | None = None) -> object:
-    """Return a trainer whose models put probability 1 on the class that they predict.
+    """Return a training description whose models put probability 1 on the class that they predict.
 
     Parameters
     ----------
     model : object
         Any model that `as_trainer` takes, or an estimator without ``predict_proba``.
     y : array_like of int or str, shape (n,), optional
-        The classes; those of a `Training` by default.
+        The classes; default: those of a `Training`.
     """
     if isinstance(model, Training):
         labels = model.labels if y is None else y
@@ -252,6 +252,7 @@ def with_labels(model: object, y: ArrayLike | None = None) -> object:
         return replace(model, predict=PredictsLabels(model.predict, *_classes(labels)))
     if hasattr(model, "fit"):
         return model if hasattr(model, "predict_proba") else HardLabels(model)
+    # Trainers, and what `as_trainer` refuses, stay as they are.
     if isinstance(model, type) or not callable(model) or hasattr(model, "train") or y is None:
         return model
     required = n_required(model)
@@ -268,18 +269,18 @@ def _classes(y: ArrayLike) -> tuple[int, tuple[str, ...]]:
 
 @dataclass(frozen=True, eq=False)
 class Further:
-    """Signals of each kind of query, besides those of all kinds together."""
+    """Signals of each kind of label-only query, in addition to those of all kinds together."""
 
     queries: LabelOnlyQueries
     """The label-only queries."""
     target: Mapping[str, Floats]
-    """Signal to (n,) values of the target."""
+    """Signal name to the target's (n,) values."""
     pool: Mapping[str, Floats]
-    """Signal to (m, n) values of the shadow models."""
+    """Signal name to the shadow models' (m, n) values."""
 
     @property
     def attacks(self) -> tuple[Attack, ...]:
-        """The suite: correctness (the gap attack), each kind of query, all kinds, per record."""
+        """Attacks: correctness (the gap attack), each kind of query, all kinds, single records."""
         names = ("correctness", *self.queries.names)
         thresholds = (Threshold(name, per_class=one) for one in (True, False) for name in names)
         return (*thresholds, LearnedRobustness(names), *single_record_attacks("shared"))
@@ -290,6 +291,7 @@ class Further:
         shadow = dealt.observation.shadow
         assert shadow is not None  # there is a pool
         n = len(shadow.member)
+        # Shadow records are the rows of the pool's first models, model by model.
         known = {name: values.reshape(-1)[:n] for name, values in self.pool.items()}
         learnt = replace(shadow, signals={**shadow.signals, **known})
         signals = {**seen.signals, **self.target}
@@ -305,11 +307,12 @@ def label_predictions(
     queries: LabelOnlyQueries,
     seed: int,
 ) -> Predictions:
-    """Return label-only predictions, (q * n) rows: one kind of query below the other."""
+    """Return label-only predictions, q * n rows for q kinds of queries, kind by kind."""
     k = int(y.max()) + 1
     repeat = len(queries.names)
     points, kinds = queries.points(x, y, seed)
     starts = range(0, len(points), BLOCK)
+    # In blocks: all queries about all records are many times the records.
     asked = Says(model, k, names)
     parts = (take_records(points, np.arange(i, min(i + BLOCK, len(points)))) for i in starts)
     labels = np.concatenate([asked.predict_proba(part).argmax(axis=1) for part in parts])
@@ -327,7 +330,7 @@ def label_predictions(
 def merge_queries(
     target: Predictions, pool: Pool, queries: LabelOnlyQueries
 ) -> tuple[Predictions, Pool, Further]:
-    """Return the means over all kinds of queries, and the signals of each kind."""
+    """Return target and pool, averaged over all kinds of queries, and the signals of each kind."""
     kinds = len(queries.names)
     k = target.n_classes
     n = len(target) // kinds
@@ -347,20 +350,22 @@ def merge_queries(
 
 
 Train = Callable[[int], TrainedShadows]
-"""Returns the target and at least the given number of further models, by coins that do not depend
-on that number."""
+"""Function that returns the target and at least the given number of further models, trained by
+coins that do not depend on that number."""
 
 
 def split(
     trained: TrainedShadows, n_shadows: int, n_targets: int = 1
 ) -> tuple[TrainedShadows, Pool]:
-    """Return the target with the first `n_shadows` models, and the further targets.
+    """Return the target with the first `n_shadows` models, and the models after them as targets.
 
     Failed models, and those after the last target, are in neither.
     """
     pool = trained.pool
     failed = trained.failed
+    # The models' original numbers, before failed ones were left out.
     number = np.delete(np.arange(len(pool) + len(failed)), failed)
+    # Places of the first shadow model, the first further target, and the end.
     ends = np.searchsorted(number, (0, n_shadows, n_shadows + n_targets - 1))
     first, rest = (pool.models(slice(a, b)) for a, b in pairwise(ends.tolist()))
     return TrainedShadows(trained.target, first, failed[failed < n_shadows]), rest
@@ -379,17 +384,18 @@ def until_narrow(
 ) -> SeveralTargets:
     """Return attack results averaged over 8, 16, 32 or 64 targets: the first number that is enough.
 
-    The same shadow models, whose number is fixed, attack all targets. Targets are added until the
-    interval of every attack's mean AUC is no wider than asked for. Only interval widths are looked
-    at, at numbers of targets that are fixed beforehand, so stopping does not bias the results.
-    Attacks that could be played on every target count.
+    The same shadow models, of a fixed number, attack all targets. Targets are added until no
+    interval of an attack's mean AUC is wider than asked for. Only interval widths are examined, at
+    numbers of targets that are fixed in advance, so stopping does not bias the results. Attacks
+    that could not be played on every target do not count.
 
     Parameters
     ----------
     train : callable
         Returns the target and at least the given number of further models.
     n_shadows : int
-        Number of further models, the first ones, that are the adversary's; the others are targets.
+        Number of the adversary's shadow models, the first of the further models; the others are
+        targets.
     width : float
         Half-width of the intervals, in (0, 1/2).
     features : ndarray, shape (n, d), optional
@@ -397,7 +403,7 @@ def until_narrow(
     unit : ndarray of int, shape (n,), optional
         Unit of each record.
     seed : int
-        The first target's scores are those of an audit with this seed.
+        Seed; the first target's scores equal those of an audit with this seed.
 
     Raises
     ------
@@ -408,10 +414,12 @@ def until_narrow(
     for n in LOOKS:
         trained, further = split(train(n_shadows + n - 1), n_shadows, n)
         targets = _targets(trained, further, unit)
+        # Targets of earlier looks keep their results: only new ones are attacked.
         for number in range(len(found[0]), len(targets)):
             game = PoolGame(targets[number], trained.pool, features)
             for scores, attack in zip(found, attacks, strict=True):
                 role = ("attack", attack.name, attack.variant, attack.thresholds)
+                # By attack and target, so that further targets change no earlier score.
                 rng = seeds.stream(seed, *role, number)
                 played = play(attack, [game.round()], [rng])
                 scores.append(None if isinstance(played, Skipped) else played.transcript)
@@ -462,7 +470,11 @@ def grown(
     n_shadows: int,
     run: str | Path | None,
 ) -> tuple[TrainedShadows, SeveralTargets | None]:
-    """Return the first target with its shadow models, and the results over all targets."""
+    """Return the first target with its shadow models, and the results over all targets.
+
+    `train` trains at least the given number of models in a folder; `played` computes results from
+    it.
+    """
     with kept_or_scratch(run) as folder:
 
         def at_least(n: int) -> TrainedShadows:
@@ -512,7 +524,7 @@ def ask_fitted(
 
 
 def as_probabilities(target: Predictions, pool: Pool) -> tuple[Predictions, Pool]:
-    """Return both as probabilities, since one of them has no logits."""
+    """Return target and pool, both as probabilities: exactly one of them has logits."""
     if pool.logits:
         return target, replace(pool, answers=probabilities(pool.answers, logits=True), logits=False)
     return replace(target, answers=probabilities(target.answers, logits=True), logits=False), pool
@@ -524,7 +536,7 @@ def with_names_of(
     slices: Mapping[str, ArrayLike] | None,
     unit: Ints | None,
 ) -> Predictions:
-    """Return predictions with the names, groups and people of their records."""
+    """Return the predictions with ids, groups and units of their records, where given."""
     if ids is None and not slices and unit is None:
         return target
     given: dict[str, Any] = {"logits" if target.logits else "probs": target.answers}

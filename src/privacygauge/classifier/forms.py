@@ -1,4 +1,4 @@
-"""The form in which a model asks for the records of a file."""
+"""Forms in which models take the records of a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from privacygauge.classifier.trainer import Trainer
 
 NUMBERS = "numbers"
-"""One column of 0 and 1 per text value, one per pixel: the default form."""
+"""Numbers (n, d), the default form: texts one-hot encoded, one column per pixel."""
 
 IMAGES = "images"
 """Images (n, c, h, w) if the records are a folder of them; numbers otherwise."""
@@ -23,7 +23,7 @@ FRAME = "frame"
 """A pandas data frame with the columns, types and missing values of the file."""
 
 CATEGORIES = "categories"
-"""The same with every text column as a categorical."""
+"""A pandas data frame as for `FRAME`, with every text column as a categorical."""
 
 ROWS = "row numbers"
 """Record numbers only: the model looks the records up itself."""
@@ -32,10 +32,10 @@ _FRAMES = ("DataFrame", "pd.DataFrame", "pandas.DataFrame")
 
 
 def form_of(model: object) -> str:
-    """Return the form in which an estimator, or a function of records, takes them.
+    """Return the form in which an estimator, or a function of records, takes its records.
 
-    An estimator takes a frame if it selects columns by name, a function if its first argument is
-    annotated as one; an estimator takes categories if it is set to.
+    An estimator takes a frame if it selects columns by name or type, a function if its first
+    argument is annotated as one. An estimator takes categories if its parameters say so.
     """
     if inspect.isfunction(model):
         first = next(iter(inspect.signature(model).parameters.values()), None)
@@ -59,7 +59,7 @@ def form_of(model: object) -> str:
         if type(value).__name__ != "ColumnTransformer":
             continue
         chosen = [columns for _, _, columns in getattr(value, "transformers", ())]
-        # By name or by type: places of columns are known in an array of numbers, too.
+        # By name or by type; the places of columns would be known in an array of numbers, too.
         if any(isinstance(c, str) or callable(c) or _has_names(c) for c in chosen):
             return FRAME
     return NUMBERS
@@ -88,7 +88,7 @@ def _has_names(columns: object) -> bool:
 
 
 def on_numbers(trainer: Trainer) -> Trainer:
-    """Return the trainer if it takes numbers, for audits that make up records; else raise.
+    """Return the trainer if it takes numbers, for audits that construct records; else raise.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def on_numbers(trainer: Trainer) -> Trainer:
 
 
 def on_records_made_up(trainer: Trainer) -> str:
-    """Return the trainer's form, for audits that make up records in that form.
+    """Return the trainer's form, for audits that construct records in that form.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def on_records_made_up(trainer: Trainer) -> str:
 
 
 def standardise_columns(x: NDArray[Any]) -> NDArray[Any]:
-    """Return the features with mean 0 and deviation 1, as networks need them."""
+    """Return the features with mean 0 and standard deviation 1, as networks need them."""
     import numpy as np
 
     spread = x.std(axis=0)

@@ -44,9 +44,9 @@ def shadow_rows(
 ) -> LearningRows | Skipped:
     """Return the shadow records to learn from, or why the attack `name` is skipped.
 
-    At most `most` rows, drawn at random, from the first `models` rows of each record. With `models`
-    whole records are drawn: a record that is a member in some rows and not in others cannot be
-    learnt by heart.
+    At most `most` rows, drawn at random. With `models`, these are the first `models` rows of each
+    record, and whole records are drawn: a record that is a member in some rows and not in others
+    cannot be memorised.
     """
     if not isinstance(observation, PredictionObservation):
         return Skipped(name, "needs the full prediction vectors")
@@ -62,6 +62,7 @@ def shadow_rows(
         used = first_rows(rows.record, models)
         if len(used) > most:
             different = np.unique(rows.record[used])
+            # As many records as have about `most` rows together.
             kept = rng.permutation(different)[: most * len(different) // len(used)]
             used = used[np.isin(rows.record[used], kept)]
     member = shadow.member[used]
@@ -73,7 +74,7 @@ def shadow_rows(
 
 
 def rarer(member: Bools) -> int:
-    """Return the number of members or of non-members, whichever is smaller."""
+    """Return the smaller of the numbers of members and non-members."""
     inside = int(np.count_nonzero(member))
     return min(inside, len(member) - inside)
 
@@ -100,13 +101,14 @@ def row_features(rows: Rows) -> NDArray[Any] | None:
 
 
 def first_rows(record: Ints, models: int) -> Ints:
-    """Return the first rows of each record, at most `models` of them, in ascending order.
+    """Return the indices of each record's first rows, at most `models` per record, ascending.
 
-    Rows of a pool come model by model, one per record: these are the first models' rows.
+    The rows of a pool come model by model, one per record, so these belong to the first models.
     """
     order = np.argsort(record, kind="stable")
     ordered = record[order]
     first = np.searchsorted(ordered, ordered)
+    # The stable sort keeps each record's rows in order: place minus first place is their rank.
     return np.sort(order[np.arange(len(order)) - first < models])
 
 
@@ -145,10 +147,10 @@ class PredictionObservation(Observation):
 
 @dataclass(frozen=True, eq=False)
 class PredictionGame:
-    """The game on predictions for known members and non-members.
+    """The membership game on existing predictions for known members and non-members.
 
-    With shadow predictions the adversary learns on those. Without, the targets are cut into parts,
-    and each part is attacked by an adversary that learnt on others (`crossfit_parts`).
+    With shadow predictions, the adversary learns on those. Without, the targets are split into
+    parts, and the attacks on each part learn on other parts (`crossfit_parts`).
     """
 
     target: Predictions
@@ -160,7 +162,7 @@ class PredictionGame:
     shadow_features: NDArray[Any] | None = None
     """(s, d) Features of the shadow records."""
     compared: Bools | None = None
-    """(n,) Targets that parts learn from, if only some are compared; default: all."""
+    """(n,) True for targets that attacks on other parts may learn from; default: all."""
 
     def __post_init__(self) -> None:
         for name, side in (("target", self.target), ("shadow", self.shadow)):
@@ -185,9 +187,9 @@ class PredictionGame:
             )
 
     def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
-        """Return one round with a shadow, or one for each part without.
+        """Return one round with shadow predictions, or one per part without.
 
-        The bits came with the data, so nothing is drawn again and `rounds` must be 1.
+        The bits came with the data and are not drawn again, so `rounds` must be 1.
         """
         if rounds != 1:
             raise InputError(f"predictions that were made already give one round, got {rounds}")
@@ -247,14 +249,14 @@ PARTS = 5
 """Parts of the targets in cross-fitting."""
 
 _BEFORE = 2
-"""Number of other parts from which each part's attacks learn: fewer than half, so that of any two
-parts one teaches the other, never both ways."""
+"""Number of other parts that the attacks on each part learn from: 2 of the 4, so that of any two
+parts exactly one teaches the other."""
 
 _FEWEST = 10
-"""With fewer units on a side there are two parts, each of which teaches the other."""
+"""Fewest units per side for `PARTS` parts; with fewer there are two parts that teach each other."""
 
 _TOO_EVEN = 1e-3
-"""Class shares that chance makes this even with a smaller probability were balanced on purpose."""
+"""Probability, by chance, of class shares this even; below it they were balanced on purpose."""
 
 
 def crossfit_parts(
@@ -262,9 +264,9 @@ def crossfit_parts(
 ) -> list[tuple[Ints, Ints]]:
     """Return the rows of each part, and the rows of other parts that its attacks learn from.
 
-    Parts are those of `draw_parts`. Each pair of records is used in one direction only: were A's
-    attack learnt on B and B's on A, what both share by chance would count twice, and intervals of
-    attacks that are trained would be too narrow by a quarter.
+    Parts are those of `draw_parts`. Each pair of records is used in one direction only: if A's
+    attack learnt on B and B's on A, what both share by chance would count twice, and the intervals
+    of trained attacks would be too narrow by a quarter.
 
     Notes
     -----
@@ -279,6 +281,7 @@ def crossfit_parts(
     parts, before = (PARTS, _BEFORE) if min(sides) >= _FEWEST else (2, 1)
     part = draw_parts(labels, member, parts=parts, rng=rng, unit=unit)
     return [
+        # Part j learns from the `before` parts before it, cyclically.
         (np.flatnonzero(part == j), np.flatnonzero((j - part - 1) % parts < before))
         for j in range(parts)
     ]
@@ -287,7 +290,7 @@ def crossfit_parts(
 def crossfit_halves(
     labels: Ints, member: Bools, rng: np.random.Generator, unit: Ints | None = None
 ) -> Bools:
-    """Return which records are in the first of two halves, as drawn by `draw_parts`."""
+    """Return a mask of the first of two halves, (n,), as drawn by `draw_parts`."""
     first: Bools = draw_parts(labels, member, parts=2, rng=rng, unit=unit) == 0
     return first
 
@@ -297,27 +300,28 @@ def draw_parts(
 ) -> Ints:
     """Return the part of each record, in 0..parts-1, drawn so that parts are independent.
 
-    All records of a unit are in one part; without `unit` each record is its own. A unit counts by
+    All records of a unit are in one part; without `unit`, each record is its own unit. A unit has
     the side and class of its first record. Members are spread evenly over the parts, and so are
-    non-members; class by class only if members and non-members were drawn that way, so that their
-    class shares are equal up to rounding.
+    non-members. They are spread class by class only if members and non-members were drawn that way,
+    so that their class shares are equal up to rounding.
 
     Notes
     -----
-    Let the bits be any arrangement of n_1 ones over n units with the same probability. Given which
-    units are in a part, its bits are any arrangement of its share of the ones, whatever the bits
-    of other parts are: parts that are balanced by side are independent, exactly. Parts that are
-    balanced by class and side are not: a chance surplus of members in a class would be in every
-    part, and an attack that sees the class would learn it. But if bits were arranged within
-    classes, parts balanced by side alone would be opposites: a class of which one part has
-    too many members has too few in the others.
+    Let all arrangements of n_1 ones over n units be equally likely. Given the units of a part, all
+    arrangements of its share of the ones are equally likely, whatever the bits of other parts:
+    parts that are balanced by side are exactly independent. Parts that are balanced by class and
+    side are not: a chance surplus of members in a class would be in every part, and an attack that
+    sees the class would learn it. But if bits were arranged within classes, parts balanced by side
+    alone would be opposites: a class with too many members in one part has too few in the others.
     """
     units = np.arange(len(labels)) if unit is None else unit
+    # Units are dealt, by their first rows; `index` brings their parts back to all rows.
     _, one, index = np.unique(units, return_index=True, return_inverse=True)
     inside = member[one]
     _, group = np.unique(labels[one], return_inverse=True)
     if _drawn_by_class(group, inside):
         part = _spread(group, inside, parts, rng)
+        # Small classes may leave a part without members or non-members: then balance by side alone.
         if all((np.bincount(part[side], minlength=parts) > 0).all() for side in (inside, ~inside)):
             return part[index]
     return _spread(np.zeros(len(one), np.int64), inside, parts, rng)[index]
@@ -325,12 +329,14 @@ def draw_parts(
 
 def _spread(group: Ints, inside: Bools, parts: int, rng: np.random.Generator) -> Ints:
     """Return parts that spread the members of each group evenly, and its non-members too."""
-    # Both sides of a group start in the same part, and each group starts where the last one ended.
+    # Both sides of a group start in the same part. Each group starts where the last one's members
+    # ended, so that rounding does not favour the first parts.
     n_in = np.bincount(group[inside], minlength=group.max() + 1)
     start = np.cumsum(n_in) - n_in + int(rng.integers(parts))
     part = np.empty(len(group), np.int64)
     for side in (inside, ~inside):
         rows = np.flatnonzero(side)
+        # By group, in random order within each; then dealt to the parts in turn.
         order = rows[np.lexsort((rng.random(len(rows)), group[rows]))]
         ordered = group[order]
         rank = np.arange(len(order)) - np.searchsorted(ordered, ordered)
@@ -341,10 +347,12 @@ def _spread(group: Ints, inside: Bools, parts: int, rng: np.random.Generator) ->
 def _drawn_by_class(group: Ints, inside: Bools) -> bool:
     """Return whether both sides have equal shares of each class, beyond chance."""
     size = np.bincount(group)
+    # Members of each class, and how many there are beyond its share of all members.
     n_in = np.bincount(group, weights=inside)
     share = inside.mean()
     beyond = n_in - share * size
     if (np.abs(beyond) < 1).all():  # true as well if all units are on one side
         return True
+    # Pearson's statistic: its lower tail is the probability of counts this even by chance.
     chi2 = float(np.sum(beyond**2 / size) / (share * (1 - share)))
     return bool(chdtr(len(size) - 1, chi2) < _TOO_EVEN)

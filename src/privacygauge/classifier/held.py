@@ -1,4 +1,4 @@
-"""Records as users hold them: arrays, data frames, texts, or numbers of records held elsewhere."""
+"""Records as users hold them: arrays, data frames, texts, or numbers of records kept elsewhere."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from privacygauge.core.checks import Ints
 from privacygauge.errors import InputError
 
 Held: TypeAlias = Any
-"""Records, by rows: an array (n, ...), a pandas or polars data frame, or `RecordNumbers`."""
+"""Records by row: an array (n, ...), a pandas or polars data frame, or `RecordNumbers`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +35,7 @@ class RecordNumbers:
 
 def is_frame(x: object) -> bool:
     """Return whether records are a pandas or polars data frame."""
+    # A library that was never imported cannot have made the object: nothing is imported here.
     loaded = (sys.modules.get(name) for name in ("pandas", "polars"))
     return isinstance(x, tuple(module.DataFrame for module in loaded if module is not None))
 
@@ -45,7 +46,7 @@ def take_records(x: Held, rows: Ints) -> Held:
 
 
 def check_records(x: object, n: int) -> Held:
-    """Return n records as they are given; lists become arrays.
+    """Return n records in their own form; lists become arrays.
 
     Raises
     ------
@@ -72,7 +73,7 @@ def check_records(x: object, n: int) -> Held:
 
 
 MOST_DENSE = 1 << 27
-"""Largest number of entries of a sparse matrix that is made dense, a gibibyte of float64."""
+"""Largest number of entries for which a sparse matrix is made dense: a gibibyte as float64."""
 
 
 def dense(x: object) -> object:
@@ -99,6 +100,7 @@ def dense(x: object) -> object:
 def numeric(x: Held) -> NDArray[Any] | None:
     """Return records as finite numbers (n, d), as some attacks need them; else None."""
     if is_frame(x):
+        # Categories of numbers would become numbers, whose order means nothing.
         if "category" in map(str, x.dtypes):
             return None
         x = x.to_numpy()
@@ -108,7 +110,7 @@ def numeric(x: Held) -> NDArray[Any] | None:
 
 
 def keys(x: Held) -> NDArray[Any]:
-    """Return the same number for records that are equal, (n,)."""
+    """Return a number per record, (n,), the same for equal records."""
     if isinstance(x, RecordNumbers):
         return x.numbers
     if is_frame(x):

@@ -1,4 +1,4 @@
-"""Facts about a classifier's records that need no query: the features of a blind attacker."""
+"""Columns that are known without querying the model: the features of the blind attacker."""
 
 from __future__ import annotations
 
@@ -39,20 +39,21 @@ CLASS = "class"
 """Name of the true class among the known columns."""
 
 HELD_BY = "number of shadow models that hold the record"
-"""Name of a known column. Fair coins of the pool are independent of the target's members; other
-designs may not be."""
+"""Name of a known column. It is independent of the target's members if fair coins drew the pool; in
+other designs it may not be."""
 
 DIFFICULTY = "signal of shadow models that do not hold the record"
 """Name of a known column: how hard a record is for models that cannot know the target's members."""
 
 PLACEBO = "signal of other shadow models that do not hold the record"
-"""The same from the other half of the shadow models, on which nothing is matched."""
+"""Name of the same signal from the other half of the shadow models, on which nothing is matched."""
 
 MOST_FEATURES = 300
-"""Columns of a wider matrix that the blind attacker knows, evenly spaced."""
+"""Largest number of columns of a matrix that the blind attacker knows; of more, evenly spaced
+ones."""
 
 _OWN_WORDS = 0.98
-"""A column with this rank correlation with a signal was computed from the answers."""
+"""Absolute rank correlation with a signal above which a column was computed from the answers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +79,7 @@ def known_of(
     target : Predictions
         Classes and further columns.
     signals : mapping of str to ndarray, shape (n,)
-        Signals of the model's answers: columns that follow from them are answers too.
+        Signals of the model's answers; columns that follow from them are excluded.
     features : ndarray, data frame or other records, optional
         The records themselves.
     pool : Pool or LogitPool, optional
@@ -87,8 +88,8 @@ def known_of(
     Returns
     -------
     KnownColumns
-        Excluded are the order of the rows and the ids, since a file that lists its members first
-        says nothing about the records; and columns that are constant on each side (membership by
+        The order of the rows and the ids are excluded, since a file that lists its members first
+        says nothing about the records. So are columns that are constant on each side (membership by
         another name, unless they are times or places), that number the rows, or that follow from
         the answers.
     """
@@ -117,7 +118,7 @@ def comparison_of(
     pool: Pool | LogitPool | None = None,
     drawn: bool = False,
 ) -> tuple[Comparison, tuple[str, ...]]:
-    """Return the targets on which members and non-members are comparable, and notes on columns.
+    """Return the comparison of members and non-members, and notes on the columns left out of it.
 
     Parameters
     ----------
@@ -130,17 +131,19 @@ def comparison_of(
     features : ndarray, data frame or other records, optional
     pool : Pool or LogitPool, optional
     drawn : bool
-        Whether fair, independent coins chose the members: then no blind attacker can know them.
+        Whether fair, independent coins chose the members: no blind attacker can predict these.
     """
     target = owned.target
     everyone = np.ones(len(target), np.bool_)
     if drawn:
         return Comparison("fair", everyone, None), ()
+    # A number format that differs between the sides reveals them, whatever the model leaks.
     digits = _digits_differ(target)
     if digits is not None:
         return Comparison(
             state="different", compared=everyone, blind=None, left=None, differences=(digits,)
         ), ()
+    # Rounds list the targets in their own order; signals go back to that of `target`.
     order = np.concatenate([dealt.target for dealt in rounds])
     signals = {}
     for name in ("correctness", "confidence", "entropy"):
@@ -151,12 +154,15 @@ def comparison_of(
     columns = dict(known.columns)
     placebo = {}
     if worlds is not None:
+        # Even models give the signal to match on, odd ones the placebo that checks the match.
         columns[DIFFICULTY] = _difficulty(worlds.some(np.arange(0, len(worlds), 2)))
         if len(worlds) > 1:
             placebo[PLACEBO] = _difficulty(worlds.some(np.arange(1, len(worlds), 2)))
     notes = list(known.notes)
     answers = _answers(target, signals)
     given = {name: columns[name] for name in target.columns if name in columns}
+    # A column that separates the sides for no reason in the records is dropped and the rest
+    # compared again: without it, other columns may differ, or none.
     while True:
         found = compare(
             columns,
@@ -205,20 +211,22 @@ def comparison_of(
 
 
 def _answers(target: Predictions, signals: Mapping[str, Floats]) -> Floats:
-    """Return the features from which a derived column could be predicted, (n, d)."""
+    """Return the values from which a derived column could be computed, (n, d)."""
     values = np.asarray(target.values, np.float64)
     if values.shape[1] > _FEW_CLASSES:
+        # The largest values in order: enough for losses, margins and the like, in few columns.
         values = np.sort(values, axis=1)[:, -_FEW_CLASSES:]
     return np.column_stack([values, target.labels, *signals.values()])
 
 
 def _dependence(values: NDArray[Any], answers: Floats, member: Bools) -> float:
-    """Return how well the answers predict a column on each side, in [0, 1], the mean of both.
+    """Return how well the answers predict a column within a side, in [0, 1], averaged over both.
 
-    For numbers, the rank correlation with a tree's out-of-sample prediction. For texts, the larger
-    of two: the same for the log-odds of their groups, and the share of the rarer values that a tree
-    predicts beyond the most frequent one. The first is needed since a few regions may be predicted
-    no more often than the largest of them occurs, and still answer differently.
+    For numbers, and texts of more than ten values, the rank correlation with a tree's out-of-sample
+    prediction. For other texts, the larger of two: the same for the log-odds of membership of their
+    groups, and a tree's accuracy beyond the share of the most frequent value, relative to the rest.
+    The first is needed because a tree may predict a few regions no better than by the largest of
+    them, although they are answered differently.
     """
     code = group_codes(values)
     if code is None:
@@ -227,6 +235,7 @@ def _dependence(values: NDArray[Any], answers: Floats, member: Bools) -> float:
     if ordered:
         return _mean_of_sides(_told_number, code, answers, member)
     groups = int(code.max()) + 1
+    # One more of each: groups that occur on one side only get finite log-odds.
     inside = np.bincount(code[member], minlength=groups) + 1.0
     outside = np.bincount(code[~member], minlength=groups) + 1.0
     score = np.log(inside / outside)[code]
@@ -242,7 +251,7 @@ def _mean_of_sides(
     answers: Floats,
     member: Bools,
 ) -> float:
-    """Return how well answers predict values, the mean over both sides, in [0, 1]."""
+    """Return the mean of `told` over both sides, in [0, 1]; 0 for a side with too few rows."""
     found = []
     for side in (member, ~member):
         rows = np.flatnonzero(side)
@@ -267,12 +276,9 @@ def _told_group(truth: NDArray[Any], answers: Floats) -> float:
 
 
 def _said_by_halves(kind: Callable[..., Any], truth: NDArray[Any], answers: Floats) -> Floats:
-    """Return a tree's out-of-sample predictions, (n,).
-
-    It learns on one half of the rows and predicts the other.
-    """
+    """Return a tree's cross-fitted predictions, (n,): each half from a tree learnt on the other."""
     n = len(truth)
-    # A fixed seed: the same half in every audit of as many rows.
+    # A fixed seed: every audit of n rows splits them into the same halves.
     half = np.asarray(seeds.stream(0, "halves of a side").permutation(n) < n // 2, np.bool_)
     said = np.empty(len(truth))
     for known, asked in ((half, ~half), (~half, half)):
@@ -293,8 +299,8 @@ def _differs_by_itself(
     A column that was made from the answers says nothing more about membership once they are known;
     a cause of the answers, such as the year of a record, still does. A column is scored by the
     log-odds of its groups, less a tree's prediction of them from the answers; both learn on one
-    half of the units and are used on the other. More than half of the separation must surely
-    remain.
+    half of the units and are used on the other. More than half of the separation must remain, at
+    the lower bound of its interval.
     """
     from sklearn.tree import DecisionTreeRegressor
 
@@ -327,13 +333,14 @@ def _differs_by_itself(
 def _continues_a_trend(
     values: NDArray[Any], signals: Mapping[str, Floats], target: Predictions
 ) -> bool:
-    """Return whether the sides differ in a signal as extrapolating its trend within them predicts.
+    """Return whether the gap between the sides continues a signal's trend within them.
 
-    Members of other years, or of another age, lie apart in a column: a trend that is too weak to be
-    seen on each side adds up between them. A fold or a row number has no trend. Ranks of the signal
-    are regressed on the column within both sides of each class, and the lines are extended to the
-    other side. Taken together they must point the way of the differences, at 90%, and leave no more
-    of them than chance does, at 95%. The signal that differs most is tested.
+    Members of other years, or of another age, lie apart in a column: a trend too weak to show
+    within each side adds up between them. A fold or a row number has no trend. Within the sides of
+    each class, ranks of the signal are regressed on the column, and the line is extended to the
+    other side. Over all classes, the lines must point in the direction of the gaps (at 90%) and
+    leave no more of them than chance does (at 95%). The signal with the most significant gap
+    decides.
     """
     array = np.asarray(values)
     code = group_codes(values)
@@ -353,6 +360,7 @@ def _continues_a_trend(
         lines = np.array([one for one in found if one is not None])
         if not len(lines):
             continue
+        # One entry per class. Squared standardised gaps sum to chi-squared under no difference.
         gap, error, line, error_of_line = lines.T
         differs = float(chi2.cdf(np.sum((gap / error) ** 2), len(lines)))
         # Bonferroni over the signals; only the most significant one decides.
@@ -372,15 +380,17 @@ def _continues_a_trend(
 def _gap_and_line(
     column: Floats, y: Floats, member: Bools
 ) -> tuple[float, float, float, float] | None:
-    """Return the sides' gap in y, and the gap that a line within them predicts, with both errors.
+    """Return the sides' gap in y, its standard error, the gap that a line predicts, and its error.
 
-    None if a side has too few records, or all are equal.
+    The line is fitted within both sides together. None if a side has too few records, or if they
+    are all equal.
     """
     n = len(member)
     n_in = int(np.count_nonzero(member))
     if min(n_in, n - n_in) < _FEWEST_OF_A_TREND:
         return None
     between_x, between_y = (part[member].mean() - part[~member].mean() for part in (column, y))
+    # Centred within each side, so that the slope does not contain the gap itself.
     within_x, within_y = (
         part - np.where(member, part[member].mean(), part[~member].mean()) for part in (column, y)
     )
@@ -394,22 +404,24 @@ def _gap_and_line(
 
 
 _FEW_LEVELS = 10
-"""A text column with more values is treated as ordered, as dates are."""
+"""Distinct texts above which a column is treated as ordered, as dates are."""
 
 _FEWEST_OF_A_TREND = 20
-"""Fewest records of a class on each side to estimate a trend."""
+"""Fewest records of a class on each side that can show a trend."""
 
 _SLOPE_SHOWS = 1.28
-"""Standard errors: one-sided at 90%."""
+"""Smallest agreement of lines and gaps, in standard errors: one-sided at 90%."""
 
 
 _FEW_CLASSES = 20
+"""With more classes, only this many of the largest values are used."""
 
 _MADE = 0.6
-"""A column with this dependence on the answers was made from them: nobody knows it without them."""
+"""Dependence on the answers above which a column was made from them, so that nobody knows it
+without them."""
 
 _UNRELATED = 0.08
-"""A column with less dependence cannot explain a difference in answers: a fold, a path, a
+"""Dependence below which a column cannot explain a difference in answers: a fold, a path, a
 weight."""
 
 
@@ -418,17 +430,17 @@ def _unused_column_text(name: str, reason: str) -> str:
 
 
 def _placebo(worlds: Worlds, target: Predictions, compared: Bools, level: float) -> Estimate | None:
-    """Return how well shadow models, which know nothing of them, separate the target's members.
+    """Return how well shadow models separate the target's members, of which they know nothing.
 
-    The mean area under the ROC curve of their signals over the models, each asked about the
-    compared records that it does not hold; with the interval of uninformative scores around the
-    mean.
+    The mean AUC of the models' signals, each model asked about the compared records that it was not
+    trained on; the interval is that of uninformative scores, around this mean.
     """
     rows = np.flatnonzero(compared)
     areas = []
     for number in range(min(len(worlds), _PLACEBOS)):
         inside = np.asarray(worlds.inside[number : number + 1])[0]
         signal = np.asarray(worlds.worlds[number : number + 1])[0]
+        # Of several queries per record, only the record itself.
         signal = signal if signal.ndim == 1 else signal[:, 0]
         asked = rows[~inside[rows]]
         secret = target.member[asked]
@@ -450,11 +462,11 @@ def _placebo(worlds: Worlds, target: Predictions, compared: Bools, level: float)
 
 
 _PLACEBOS = 16
-"""Largest number of shadow models to ask."""
+"""Largest number of shadow models in the placebo."""
 
 
 def _digits_differ(target: Predictions) -> Difference | None:
-    """Return a difference if one side's answers have fewer digits, or were of a shorter type."""
+    """Return a difference if one side's answers have fewer digits, or came from a shorter type."""
     forms = []
     for side in (target.member, ~target.member):
         rows = np.flatnonzero(side)
@@ -463,6 +475,7 @@ def _digits_differ(target: Predictions) -> Difference | None:
         if len(between) < _FEWEST_DIGITS:
             return None  # nearly all are certain, which a model can do by itself
         forms.append(_forms(between))
+    # (2, forms): for each form, the share on the side with fewer, and with more, such numbers.
     low, high = np.sort(np.array(forms), axis=0)
     if not ((high > _NEARLY_ALL) & (low < _FEW)).any():
         return None
@@ -470,7 +483,7 @@ def _digits_differ(target: Predictions) -> Difference | None:
 
 
 _FEWEST_DIGITS = 100
-"""Fewest non-integer numbers per side to compare digits."""
+"""Fewest numbers per side that are not whole, for digits to be compared."""
 
 # Shares of numbers in a short form that give the sides away: at least the first on one side and at
 # most the second on the other. No model writes numbers like that.
@@ -479,7 +492,7 @@ _FEW = 0.5
 
 
 def _forms(values: Floats) -> list[float]:
-    """Return the shares of some numbers that fit in shorter types, or in few digits.
+    """Return the shares of numbers that fit in shorter types, or in few digits, 17 in all.
 
     In 16 and 32 bits, in 1 to 8 decimals, in 2 to 8 significant digits.
     """
@@ -491,12 +504,13 @@ def _forms(values: Floats) -> list[float]:
     mantissa = normal / 10.0 ** np.floor(np.log10(np.abs(normal)))
     if not len(normal):
         mantissa = np.full(1, np.nan)  # has no digits at all
+    # A mantissa is in [1, 10): d decimals of it are d + 1 significant digits.
     shares += [np.mean(np.abs(mantissa - np.round(mantissa, d)) < 1e-10) for d in range(1, 8)]
     return [float(share) for share in shares]
 
 
 def _with_dates(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return the columns, with dates in place of their texts, whose order is not that of time."""
+    """Return the columns with texts of dates parsed, since texts do not sort by time."""
     import pandas as pd
 
     found = {}
@@ -508,18 +522,19 @@ def _with_dates(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
 
 
 def _says_whence(name: str, values: NDArray[Any]) -> bool:
-    """Return whether a column says when or where records are from.
+    """Return whether a column says when or where records come from.
 
-    Records of other years or of other hospitals differ, even where no answer within one side shows
-    it: if all members are of one year, none can. Times say so, and few texts do unless one is
-    another word for membership. Whether another column (a fold, a path, a row number) separates the
-    sides by what the records are is seen by the answers alone.
+    Records of other years or hospitals differ even if no answer within one side shows it: if all
+    members are from one year, none can. Times count, and so do columns of few texts, unless one of
+    these is another word for membership. For any other column (a fold, a path, a row number), only
+    the answers show whether it separates the sides by the records' contents.
     """
     array = np.asarray(values)
     if array.dtype.kind == "M":
         return True
     if array.dtype.kind in "iuf":
         known = array[np.isfinite(array)].astype(np.float64)
+        # Whole numbers in this range are years, whatever the column is called.
         if len(known) and known.min() >= _YEARS[0] and known.max() <= _YEARS[1]:
             return bool((known == np.rint(known)).all())
         words = set(_WORDS.findall(name.lower()))
@@ -536,25 +551,27 @@ def _says_whence(name: str, values: NDArray[Any]) -> bool:
 
 
 def _is_a_side(text: str) -> bool:
-    """Return whether a text in lower case is, or holds, a word for a side, or is a number."""
+    """Return whether a text in lower case is, or contains, a word for a side, or has no letters."""
     words = set(_WORDS.findall(text))
     return text in IN_WORDS | OUT_WORDS or bool(words & _SIDES) or not words
 
 
 _YEARS = (1900, 2100)
+"""First and last year that a column of whole numbers may hold to be read as years."""
 _WORDS = re.compile("[a-z]+")
 _TIMES = frozenset({"year", "month", "date", "day", "time", "timestamp", "epoch", "ts"})
-"""Words in the name of a column of numbers that say that these are times."""
+"""Words in the name of a numeric column that mark it as times."""
 _MONTHS = re.compile(
     r"\d{4}[-/ ]?(?:Q[1-4]|W?\d{2})|(?:Q[1-4]|\d{1,2})[-/ ]\d{4}|[A-Za-z]{3,9}\.?[- ]\d{4}"
 )
 """Months, weeks and quarters of years: 2024-01, 2024Q1, 01/2024, Jan 2024."""
 _MOST_PLACES = 50
-"""Largest number of texts for a column to say where its records are from."""
+"""Largest number of distinct texts in a column that says where records come from."""
 _SIDES = frozenset(
     {"train", "training", "member", "members", "nonmember", "test", "testing", "holdout", "unseen"}
     | {"val", "valid", "validation", "dev", "eval", "fold", "split", "part", "set"}
 )
+"""Words in a text that name a side or a fold, rather than an origin."""
 
 
 def _unusable(
@@ -566,6 +583,7 @@ def _unusable(
     sides = [np.unique(code[side]) for side in (target.member, ~target.member)]
     if all(len(side) == 1 for side in sides) and not _says_whence(name, values):
         return "it says the membership itself"
+    # Distinct whole numbers with few gaps count rows, perhaps of a larger file.
     numbers = np.asarray(values)
     if (
         numbers.dtype.kind in "iu"
@@ -584,10 +602,12 @@ def _follows(values: NDArray[Any], target: Predictions, signals: Mapping[str, Fl
     predicted = np.asarray(target.values).argmax(axis=1)
     _, code = np.unique(plain_array(array), return_inverse=True)
     if len(np.unique(predicted)) > 1:
+        # One value per predicted class, but not per label: the prediction by another name.
         pairs = len(np.unique(predicted * (code.max() + 1) + code))
         same_as_label = len(np.unique(target.labels * (code.max() + 1) + code))
         if pairs == len(np.unique(predicted)) and same_as_label > pairs:
             return True
+    # Two values, one for right and one for wrong predictions.
     right = np.asarray(signals["correctness"] == 1.0)
     if len(np.unique(code)) == 2 and 0 < right.mean() < 1 and len(np.unique(2 * code + right)) == 2:
         return True
@@ -626,14 +646,16 @@ def _of_records(features: Held | None) -> dict[str, NDArray[Any]]:
     if features.ndim > 2:  # images and the like
         flat = features.reshape(len(features), -1)
         return {"mean of the record": flat.mean(axis=1), "spread of the record": flat.std(axis=1)}
+    # Spread over all columns: in spectra and flattened images neighbours say the same.
     places = np.unique(np.linspace(0, features.shape[1] - 1, MOST_FEATURES).astype(int))
     chosen = places if features.shape[1] > MOST_FEATURES else range(features.shape[1])
     return {f"feature {j}": features[:, j] for j in chosen}
 
 
 def _difficulty(worlds: Worlds) -> Floats:
-    """Return the mean signal of the worlds without each record, (n,); NaN if all hold it."""
+    """Return each record's mean signal over the models not trained on it, (n,); NaN without any."""
     parts = []
+    # In blocks of records: the signals may lie on disk, and need not fit into memory.
     for start in range(0, len(worlds.signal), 1 << 14):
         values, side = worlds.block(slice(start, min(start + (1 << 14), len(worlds.signal))))
         seen = values if values.ndim == 2 else values[..., 0]

@@ -20,9 +20,10 @@ from privacygauge.core.rules import Cut
 from privacygauge.errors import InputError
 
 MOST_WORDS = 64
-"""Words of a text that are changed one by one; the rest counts as one more."""
+"""Largest number of words of a text that are changed one by one; the rest counts as one more."""
 
 _CHANNELS = (1, 3, 4)
+"""Numbers of channels by which the axis of channels of an image is recognised."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,9 +31,9 @@ class Changeable:
     """Records as numbers, and the way back to their own form."""
 
     numbers: Floats
-    """(n, d) Finite numbers, or NaN for a missing value; codes of categories."""
+    """(n, d) Finite numbers, NaN for missing values, and codes of categories."""
     coded: Bools
-    """(d,) Columns that hold codes of categories."""
+    """(d,) True for columns that hold codes of categories."""
     back: Callable[[Floats], Held]
     """Turns (m, d) numbers into records of the given form."""
     image: tuple[int, int, int] | None = None
@@ -75,6 +76,7 @@ def _of_array(x: NDArray[Any]) -> Changeable:
     if len(shape) == 2:
         image = (1, *shape)
     elif len(shape) == 3:
+        # Channels first if both ends could be channels, as PyTorch has them.
         last = shape[0] not in _CHANNELS and shape[2] in _CHANNELS
         image = (shape[2], *shape[:2]) if last else shape
     ordered = np.moveaxis(x, -1, 1) if last else x
@@ -83,6 +85,7 @@ def _of_array(x: NDArray[Any]) -> Changeable:
         raise InputError("label-only attacks need records of finite numbers, or missing ones")
 
     def back(points: Floats) -> Held:
+        # Noise leaves whole numbers and truth values, which only the record's type can hold.
         whole = np.rint(points) if x.dtype.kind in "biu" else points
         found = whole.reshape(len(points), *ordered.shape[1:]).astype(x.dtype, copy=False)
         return np.moveaxis(found, 1, -1) if last else found
@@ -144,7 +147,7 @@ def _of_objects(x: NDArray[Any]) -> Changeable:
 def _of_texts(x: NDArray[Any]) -> Changeable:
     words = [text.split(" ", MOST_WORDS) for text in x.tolist()]
     width = max(map(len, words))
-    # The empty text stands for places after the end of a text.
+    # The empty text fills the places after the end of a text; `back` leaves it out.
     padded = np.array([own + [""] * (width - len(own)) for own in words], dtype=object)
     known, codes = np.unique(padded.astype(np.str_), return_inverse=True)
     numbers: Ints = codes.reshape(padded.shape)
@@ -176,10 +179,10 @@ class PointQueries:
     """Queries of one kind for every record."""
 
     points: Floats
-    """(n, q, d) Points to ask about."""
+    """(n, q, d) Points to query, q per record."""
     distance: Floats | None = None
-    """(n, s, t) Distance of each point from its record, t steps on each of s paths, in deviations
-    of the columns; None for points around the record."""
+    """(n, s, t) Distance of each point from its record, in standard deviations of the columns, at t
+    steps on each of s paths; None for points around the record."""
 
     @property
     def n(self) -> int:
@@ -187,17 +190,18 @@ class PointQueries:
         return int(self.points.shape[1])
 
     def read(self, labels: Ints, y: Ints, n_classes: int) -> Floats:
-        """Return the answers as numbers that sum to 1 over the classes, (n, k).
+        """Return the answers as scores that sum to 1 over the classes, (n, k).
 
-        For points around a record, the share of answers of each class. For paths, d / (d + D) for
-        the true class: d is the shortest distance at which the answer changes, and D the median
-        length of paths.
+        For points around a record, each class's share of the answers. For paths, d / (d + D) for
+        the true class, where d is the shortest distance at which the answer changes and D the
+        median length of paths; the other classes share the rest equally.
         """
         rows = np.arange(len(y))
         if self.distance is None:
             votes = np.zeros((len(y), n_classes))
             np.add.at(votes, (rows[:, None], labels), 1.0 / labels.shape[1])
             return votes
+        # (n, s, t): True up to the first step that is not answered with the record's class.
         kept = np.logical_and.accumulate(
             (labels == y[:, None]).reshape(self.distance.shape), axis=2
         )
@@ -218,8 +222,8 @@ class LabelOnlyQueries:
     """
 
     levels: tuple[float, ...] = (0.1, 0.2, 0.4, 0.8)
-    """Noise levels, in deviations of each column. Categories (columns of 0 and 1) are taken from
-    another record, with a probability of a quarter of the level."""
+    """Noise levels, above 0, in standard deviations of each column. Categories are taken from
+    another record, with a probability of a quarter of the level, at most 1/2."""
     copies: int = 10
     """Queries per noise level."""
     neighbours: int = 3
@@ -227,11 +231,11 @@ class LabelOnlyQueries:
     steps: int = 10
     """Queries per path."""
     image: tuple[int, int, int] | None = None
-    """(c, h, w) if records are flattened images: these are also shifted by a pixel and rotated by 5
-    degrees, as are records given as images."""
+    """(c, h, w) if records are flattened images. Images, flattened or not, are also shifted by a
+    pixel and rotated by 5 degrees."""
     views: bool = False
-    """Whether the user's functions look records up: then queries are the record itself, or views
-    that these functions make."""
+    """Whether the user's functions look records up: then the queries are the record itself and any
+    views that these functions make."""
 
     def __post_init__(self) -> None:
         if self.copies < 1 or self.neighbours < 0 or self.steps < 1:
@@ -257,7 +261,7 @@ class LabelOnlyQueries:
         return 1 + len(self.levels) * self.copies + augmented + self.neighbours * self.steps
 
     def fitting(self, x: Held) -> LabelOnlyQueries:
-        """Return the queries for these records: images are moved too, `RecordNumbers` looked up."""
+        """Return the queries adapted to records: moves for images, views for `RecordNumbers`."""
         if isinstance(x, RecordNumbers):
             return replace(self, image=None, views=True)
         return replace(self, image=self._changeable(x).image)
@@ -274,7 +278,7 @@ class LabelOnlyQueries:
         return self._asked(self._changeable(x), y, seed)
 
     def points(self, x: Held, y: Ints, seed: int) -> tuple[Held, tuple[PointQueries, ...]]:
-        """Return all points to ask about, n * n_queries records: these, then kind by kind."""
+        """Return all n * n_queries points to query: the records, then the points kind by kind."""
         given = self._changeable(x)
         kinds = tuple(self._asked(given, y, seed).values())
         d = given.numbers.shape[1]
@@ -294,6 +298,7 @@ class LabelOnlyQueries:
         spread = _spread(given)
         groups = [np.array([j]) for j in np.flatnonzero(given.coded)]
         numbers = np.flatnonzero(~given.coded)
+        # Numeric one-hot columns are categories, too; their groups index the numeric columns.
         groups += [numbers[group] for group in category_groups(x[:, numbers])]
         found = {
             f"noise-{level:g}": PointQueries(
@@ -316,7 +321,7 @@ class LabelOnlyQueries:
 
 
 def _spread(given: Changeable) -> Floats:
-    """Return the deviation of each column, 0 if all values are missing."""
+    """Return the standard deviation of each column, (d,); 0 if all values are missing."""
     known = np.where(np.isnan(given.numbers), 0.0, 1.0)
     n = np.maximum(known.sum(axis=0), 1)
     filled = np.nan_to_num(given.numbers)
@@ -331,22 +336,24 @@ def _spread(given: Changeable) -> Floats:
 def label_scores(labels: Ints, kinds: tuple[PointQueries, ...], y: Ints, n_classes: int) -> Floats:
     """Return the label-only scores of each record by each kind of query, (f, n, k).
 
-    `labels` are the answers to `LabelOnlyQueries.points`. Rows sum to 1 and are largest at the
-    class of the record itself: every misclassified record scores below every correctly classified
-    one, as if its distance to the boundary were 0.
+    `labels` are the answers to `LabelOnlyQueries.points`. Scores of a record sum to 1 and are
+    largest at the class predicted for the record itself: every misclassified record scores below
+    every correctly classified one, as if its distance to the boundary were 0.
     """
     n = len(y)
     own = np.eye(n_classes)[labels[:n]]
     ends = n * (1 + np.cumsum([a.n for a in kinds]))
     parts = np.split(labels, [n, *ends[:-1]])[1:]
     read = (a.read(part.reshape(n, -1), y, n_classes) for a, part in zip(kinds, parts, strict=True))
+    # 1.01 outweighs the votes, which are at most 1: the record's own answer decides the largest.
     return np.stack([(1.01 * own + votes) / 2.01 for votes in read])
 
 
 def told_of_views(answers: Floats, n_classes: int) -> Floats:
     """Return the label-only scores of records that are looked up, (n, k), as `label_scores` does.
 
-    `answers` are probabilities or logits, (n, k), or (n, q, k) of q views, the record itself first.
+    `answers` holds probabilities or logits, (n, k), or (n, q, k) for q queries, the record itself
+    first.
     """
     labels = answers.reshape(len(answers), -1, n_classes).argmax(axis=2)
     said = np.eye(n_classes)[labels]
@@ -356,7 +363,7 @@ def told_of_views(answers: Floats, n_classes: int) -> Floats:
 
 @dataclass(frozen=True)
 class LabelOnlyTrainer:
-    """Trains as another trainer does, and asks each model for classes only."""
+    """Trains like another trainer, and queries each model for classes only."""
 
     inner: Trainer
     """The wrapped trainer."""
@@ -381,9 +388,9 @@ class LabelOnlyTrainer:
         return {**self.inner.describe(), "label-only": f"{self.only}, seed {self.seed}"}
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
-        """Return `label_scores` of each model, one kind of query below the other, (m, f * n, k).
+        """Return the `label_scores` of each model, kind by kind, (m, f * n, k).
 
-        The cohort must ask about all records, once for each kind of query.
+        The cohort must ask about all n records, once for each of the f kinds of queries.
         """
         n = len(cohort.x)
         if self.only.views:
@@ -391,6 +398,7 @@ class LabelOnlyTrainer:
             return np.stack([told_of_views(said, cohort.n_classes) for said in seen])
         points, kinds = self.only.points(cohort.x, cohort.y, self.seed)
         outside = np.zeros((len(cohort), len(points)), np.bool_)
+        # The points become further records that no model is trained on; their labels are unused.
         extended = replace(
             cohort,
             x=join_records(cohort.x, points),
@@ -447,6 +455,8 @@ def category_groups(x: NDArray[Any]) -> list[Ints]:
     """
     binary = [j for j in range(x.shape[1]) if np.isin(x[:, j], (0, 1)).all()]
     found: list[Ints] = []
+    # From the first binary column left: the shortest run of adjacent ones that sum to 1 in every
+    # row is one category, else the column alone.
     while binary:
         run = [j for i, j in enumerate(binary) if j == binary[0] + i]
         sums = np.cumsum(x[:, run], axis=1)
@@ -475,7 +485,7 @@ def _noisy(
 
 
 _MOVES = ((0, -1, 0), (0, 1, 0), (-1, 0, 0), (1, 0, 0), (0, 0, -5), (0, 0, 5))
-"""Rows, columns and degrees by which images are moved."""
+"""Moves of an image: rows and columns to shift by, and degrees to rotate by."""
 
 
 def _shift_and_rotate(x: Floats, image: tuple[int, int, int]) -> Floats:
@@ -486,6 +496,7 @@ def _shift_and_rotate(x: Floats, image: tuple[int, int, int]) -> Floats:
     found = []
     for rows, columns, degrees in _MOVES:
         if degrees:
+            # Images are (n, c, h, w).
             given = {"axes": (2, 3), "reshape": False, "order": 1, "mode": "nearest"}
             moved = ndimage.rotate(images, degrees, **given)
         else:
@@ -502,7 +513,10 @@ def _ways(
     sizes: tuple[int, int],
     seed: int,
 ) -> PointQueries:
-    """Return points on the paths from each record to the nearest records of other classes."""
+    """Return points on the paths from each record to the nearest records of other classes.
+
+    `sizes` are the number of paths and the number of steps on each.
+    """
     from sklearn.neighbors import NearestNeighbors
 
     n_ways = min(sizes[0], int(len(y) - np.bincount(y).max()))
@@ -511,12 +525,14 @@ def _ways(
     x = given.numbers
     scale = np.where(spread > 0, spread, 1.0)
     z = _places(given, scale)
+    # Rows at the ends of each record's paths.
     ends = np.empty((len(x), n_ways), np.int64)
     for label in np.unique(y):
         own = np.flatnonzero(y == label)
         other = np.flatnonzero(y != label)
         near = NearestNeighbors(n_neighbors=n_ways).fit(z[other])
         ends[own] = other[near.kneighbors(z[own], return_distance=False)]
+    # Points and distances are (n, paths, steps, ...); the last step is the other record itself.
     share = np.arange(1, sizes[1] + 1) / sizes[1]
     # A value that is missing at either end stays as it is.
     way = np.nan_to_num(x[ends] - x[:, None])[:, :, None]
@@ -529,12 +545,14 @@ def _ways(
             changed[..., None], x[ends][:, :, None, group], x[:, None, None, group]
         )
     apart = np.nan_to_num((points - x[:, None, None]) / scale)
+    # A changed category counts as one standard deviation, whatever its code.
     apart[..., given.coded] = apart[..., given.coded] != 0
     distance = np.linalg.norm(apart, axis=3)
     return PointQueries(points.reshape(len(x), -1, x.shape[1]), distance)
 
 
 _BUCKETS = 128
+"""Number of columns that all categories together share in `_places`."""
 
 
 def _places(given: Changeable, scale: Floats) -> Floats:
@@ -548,6 +566,8 @@ def _places(given: Changeable, scale: Floats) -> Floats:
         return numbers
     # Categories share buckets, so that many words or names do not need a column each.
     codes = given.numbers[:, given.coded].astype(np.int64)
+    # Two primes mix code and column. A category that differs changes two counts, so the root of 1/2
+    # gives it a distance of 1.
     bucket = (codes * 7919 + np.arange(codes.shape[1]) * 104_729) % _BUCKETS
     counts = np.zeros((len(codes), _BUCKETS))
     np.add.at(counts, (np.arange(len(codes))[:, None], bucket), np.sqrt(0.5))

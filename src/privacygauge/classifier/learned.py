@@ -21,18 +21,18 @@ from privacygauge.core.units import fingerprints
 from privacygauge.runs.threads import limited_to
 
 _VECTOR_BINS = 255
-"""Bins per column in boosting."""
+"""Bins per column in boosting on prediction vectors."""
 
 _ALL_BINNED = 200_000
-"""With more rows scikit-learn takes quantiles of a random subset."""
+"""Number of rows above which scikit-learn takes quantiles of a random subset."""
 
 
 @dataclass(frozen=True)
 class Learned:
-    """Gradient boosting on the sorted log probabilities and the signals only.
+    """Gradient boosting on the sorted log-probabilities and the signals only.
 
-    A metric attack sees one number of a prediction; this one sees its whole shape, which gives
-    defended predictions away (MemGuard).
+    A metric attack uses one number of a prediction; this attack uses its whole shape, which reveals
+    predictions defended by MemGuard.
     """
 
     top: int = 10
@@ -92,7 +92,7 @@ def _features(rows: Rows, signals: dict[str, Floats], top: int, resolved: Resolu
 
 
 def boosted_log_odds(known: Floats, member: Ints, asked: Floats, seed: int) -> Floats:
-    """Return the log-odds of membership, at even prior odds, of `asked` by boosting on `known`."""
+    """Return the log-odds of membership of `asked`, at even prior odds, by boosting on `known`."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     even = 2 * np.count_nonzero(member) == len(member)
@@ -114,13 +114,14 @@ def boosted_log_odds(known: Floats, member: Ints, asked: Floats, seed: int) -> F
 
 
 def _weighted_quantile_bins(known: Floats, asked: Floats, member: Ints) -> tuple[Floats, Floats]:
-    """Return the bins of values as scikit-learn's boosting computes them.
+    """Return both matrices with values replaced by the bin numbers of scikit-learn's boosting.
 
-    Its own weighted quantiles take ten times as long as the trees; these are the same, the averaged
+    Its own weighted quantiles take ten times as long as the trees. These are the same: the averaged
     inverse of the weighted distribution function (Hyndman & Fan 1996).
     """
     n_in = np.count_nonzero(member)
     n = len(member)
+    # The weights of class_weight="balanced": each side has half of the total.
     weight = np.where(member > 0, n / (2 * n_in), n / (2 * (n - n_in)))
     parts = known.copy(), asked.copy()
     for column, values in enumerate(known.T):
@@ -132,6 +133,7 @@ def _weighted_quantile_bins(known: Floats, asked: Floats, member: Ints) -> tuple
         aim = np.linspace(0, 100, num=_VECTOR_BINS + 1)[1:-1] / 100 * share[-1]
         place = np.minimum(np.searchsorted(share, aim), n - 1)
         beyond = ascending[np.minimum(place + 1, n - 1)]
+        # Where the weights reach the aim exactly, the quantile is the mean of both neighbours.
         above = share[place] - aim > np.finfo(np.float64).eps
         ends = np.unique(np.where(above, ascending[place], (ascending[place] + beyond) / 2))
         for part in parts:
@@ -140,53 +142,53 @@ def _weighted_quantile_bins(known: Floats, asked: Floats, member: Ints) -> tuple
 
 
 FOLDS = 3
-"""Parts of the shadow records for cross-validation."""
+"""Number of parts of the shadow records in cross-validation."""
 
 FEW_CLASSES = 12
-"""Up to this many classes get a column each, by number and relative to the record's own."""
+"""Largest number of classes that get columns each, by number and relative to the record's own."""
 
 FEW_QUERIES = 8
-"""Up to this many further queries get their own columns; more are reduced to moments."""
+"""Largest number of further queries with their own columns; all are also reduced to moments."""
 
 LEAST_OF_CLASS = 5
-"""Classes with fewer members or fewer non-members are pooled."""
+"""Fewest members, and fewest non-members, of a class that is not pooled with others."""
 
 _TOP = 5
-"""Number of the largest log probabilities that become columns."""
+"""Number of the largest log-probabilities that become columns."""
 
 _DECIMALS = 9
 """Largest number of decimals to distinguish."""
 
 _LOOKED_AT = 4
-"""Number of classes whose digits are counted."""
+"""Largest number of classes whose digits are counted."""
 
 _PENALTIES = (3.0, 30.0, 300.0)
 """Penalties on the squared coefficients of standardised columns, in records."""
 
 _THRESHOLDS = (1.0, 2.0, 3.0)
-"""Shrinkage of standardised differences of single columns, in standard errors."""
+"""Shrinkage of single columns' standardised differences, in standard errors; the best is chosen."""
 
 _ANSWER_BINS = 64
-"""Bins per column in boosting."""
+"""Bins per column in boosting on whole answers."""
 
 _CLIP = 4.0
-"""Standardised columns are clipped here, in standard deviations: probabilities have long tails."""
+"""Bound of standardised columns, in standard deviations: probabilities have long tails."""
 
 
 @dataclass(frozen=True)
 class WholeAnswer:
     """Attack that learns from a model's whole answer about a record, at even odds.
 
-    Named attacks look at one number of a prediction. This one is given the level of raw logits,
-    which the softmax takes away; the log probabilities, sorted, class by class, and counted from
-    the record's own class; the answers to all queries; how many digits they have; and how often the
-    very same answer occurs. Three models learn on shadow records: a linear one, one that differs
-    between the classes, and gradient boosting. Each is judged on folds that it did not see, and
-    logistic regression combines the three there, so that a model that learnt nothing gets no weight
-    and the score is a calibrated log-odds.
+    Named attacks use one number of a prediction. This one uses the level of raw logits, which the
+    softmax removes; the log-probabilities, sorted, class by class, and counted from the record's
+    own class; the answers to all queries; their number of digits; and how often the identical
+    answer occurs. Three kinds of models learn on shadow records: linear ones, linear ones that
+    differ between the classes, and gradient boosting. Logistic regression combines their scores on
+    held-out folds, so that a model that learnt nothing gets no weight, and the score is a
+    calibrated log-odds.
 
-    Within every class members and non-members have equal total weight: how many members a class has
-    by chance is no part of an answer.
+    Within every class, members and non-members have equal total weight: the number of members that
+    a class has by chance is not part of an answer.
     """
 
     trees: int = 30
@@ -231,6 +233,7 @@ class WholeAnswer:
         asked = asked[:, told]
         side = np.where(learnt.member, 1.0, -1.0)
         n_classes = 1 + int(max(learnt.labels.max(), labels.max()))
+        # The weight group of each class; classes without shadow records are pooled, as -1.
         own = np.full(n_classes, -1)
         own[learnt.labels] = group
         linear = _linear(
@@ -252,7 +255,7 @@ class WholeAnswer:
     def _boosted(
         self, known: Floats, member: Bools, weight: Floats, fold: Ints, asked: Floats, seed: int
     ) -> tuple[Floats, Floats]:
-        """Return log-odds of known rows, each by a model without its fold, and of asked ones."""
+        """Return log-odds of the known rows, each by the model without its fold, and of `asked`."""
         from sklearn.ensemble import HistGradientBoostingClassifier
 
         held_out = np.zeros(len(known))
@@ -284,7 +287,7 @@ def answer_features(
 ) -> Floats:
     """Return the features of the whole answers about some records, (n, d).
 
-    `level` says whether the level of raw logits, where there are some, is among them.
+    `level` says whether to include the level of raw logits, if there are any.
     """
     source = rows.source
     index = rows.index
@@ -308,6 +311,8 @@ def answer_features(
         each = np.stack(
             [np.hstack([x.label, x.top, *([x.level] if level else [])]) for x in further]
         )
+        # `each` is (q - 1, n, d), without the first query: moments over queries fit any number of
+        # them.
         columns += [each.mean(axis=0), each.std(axis=0), each.min(axis=0), each.max(axis=0)]
         columns += [each[i] for i in range(min(len(each), FEW_QUERIES))] if len(each) > 1 else []
         columns += [_digits(answers[index, 1 + i], labels) for i in range(min(len(each), 2))]
@@ -345,6 +350,7 @@ def _of_answer(
     rest = np.log(np.maximum(others, float(resolved.least.min())))
     n_top = min(_TOP, k)
     largest = np.sort(np.partition(logs, k - n_top, axis=1)[:, -n_top:], axis=1)[:, ::-1]
+    # -60 floors the rest as it floors the logs: float64 logits would give far larger log-odds.
     right = (logs.argmax(axis=1) == labels).astype(np.float64)
     return _Answer(
         logs=logs,
@@ -356,9 +362,11 @@ def _of_answer(
 
 
 def _digits(values: NDArray[np.floating], labels: Ints) -> Floats:
-    """Return decimals of the record's class and of the whole answer, and the error of its sum.
+    """Return columns on an answer's digits, (n, 5).
 
-    Digits are those that numbers of this type can hold: float32 0.1 has one decimal.
+    Decimals of the record's class, the most and the mean over classes, bits of the longest number,
+    and the log10 of the error of the sum. Decimals are those of the number's type: 0.1 in float32
+    has one.
     """
     all_classes = np.asarray(values)
     off = np.log10(np.abs(all_classes.sum(axis=1, dtype=np.float64) - 1.0) + 1e-17)
@@ -384,10 +392,11 @@ def _digits(values: NDArray[np.floating], labels: Ints) -> Floats:
 
 
 def _bits(given: NDArray[np.floating]) -> Floats:
-    """Return the bits that each row's longest number needs, 0 to 53.
+    """Return the bits that the longest number of each row needs, (n,) in 0 to 53.
 
     Few bits show that the numbers once had a shorter type.
     """
+    # The mantissa as an integer of 53 bits; m & -m is its lowest bit that is set.
     mantissa = np.ldexp(np.frexp(given.astype(np.float64))[0], 53).astype(np.int64)
     lowest = np.abs(mantissa & -mantissa)
     needed: Floats = np.where(lowest > 0, 53.0 - np.log2(np.maximum(lowest, 1)), 0.0).max(axis=1)
@@ -410,16 +419,17 @@ def times_seen(asked: Rows, among: Rows) -> Floats:
 
 
 def even_weights(member: Bools, labels: Ints) -> tuple[Floats, Ints]:
-    """Return weights that balance each class's members and non-members, and class numbers.
+    """Return weights that balance the members and non-members of each class, and class numbers.
 
-    Classes with few of either are pooled as -1; weights have a mean of 1, or are 0 if a class has
-    only one side.
+    Both are (n,). Classes with few of either side are pooled as -1. Weights have a mean of 1 in
+    each class, or are 0 if it has only one side.
     """
     k = int(labels.max()) + 1
     rarer = np.minimum(
         np.bincount(labels[member], minlength=k), np.bincount(labels[~member], minlength=k)
     )
     group = np.where(rarer[labels] >= LEAST_OF_CLASS, labels, -1)
+    # Index 0 is the pooled classes, hence the 1.
     size = np.bincount(group + 1, minlength=k + 1).astype(np.float64)
     inside = np.bincount(group[member] + 1, minlength=k + 1).astype(np.float64)
     own = np.where(member, inside[group + 1], (size - inside)[group + 1])
@@ -435,9 +445,9 @@ def _folds(rows: Rows, rng: np.random.Generator) -> Ints:
 
 
 def _quantile_bins(known: Floats, asked: Floats) -> tuple[Floats, Floats]:
-    """Return both matrices with values replaced by bin numbers, from `known`'s quantiles.
+    """Return both matrices with values replaced by bin numbers, from the quantiles of `known`.
 
-    scikit-learn bins weighted rows itself, but hundreds of times slower.
+    scikit-learn bins weighted rows itself, but hundreds of times more slowly.
     """
     ends = np.quantile(known, np.arange(1, _ANSWER_BINS) / _ANSWER_BINS, axis=0)
     parts = np.empty(known.shape), np.empty(asked.shape)
@@ -457,10 +467,10 @@ def _linear(
     asked: Floats,
     asked_group: Ints,
 ) -> Iterator[tuple[Floats, Floats]]:
-    """Yield linear scores of known rows, by rules without their fold, and of asked ones.
+    """Yield linear scores of the known rows, by rules without their fold, and of the asked rows.
 
-    First for all classes together, then per class: least squares on the side, 1 or -1, which suits
-    many weakly informative columns, and a few columns alone. Penalties are those that predict
+    First for all classes together, then per class: ridge regression on the side, 1 or -1, which
+    suits many weakly informative columns, and a few columns alone. Penalties are those that predict
     held-out folds best.
     """
     centre = known.mean(axis=0)
@@ -468,6 +478,7 @@ def _linear(
     x, z = (np.clip((part - centre) / spread, -_CLIP, _CLIP) for part in (known, asked))
     d = x.shape[1]
     classes = np.unique(group[group >= 0])
+    # Group to its row in `squares`; -1, the last entry, is the pooled classes' last row.
     number = np.full(int(group.max()) + 2, len(classes))
     number[classes] = np.arange(len(classes))
     place = number[group] * FOLDS + fold
@@ -483,6 +494,8 @@ def _linear(
         products[i] = weighed.T @ side[rows]
     squares = squares.reshape(-1, FOLDS, d, d)
     products = products.reshape(-1, FOLDS, d)
+    # (c, f, d, d) for c classes and f folds. All rows less those of a fold: what its rule learns
+    # from.
     all_squares = squares.sum(axis=(0, 1)) - squares.sum(axis=0)
     all_products = products.sum(axis=(0, 1)) - products.sum(axis=0)
     eye = np.eye(d)
@@ -490,7 +503,7 @@ def _linear(
     asked_place = np.where(asked_group >= 0, number[asked_group], last)
 
     def scores(rules: Floats) -> tuple[Floats, Floats]:
-        """Return scores of known rows and of asked ones by the rules of each class and fold."""
+        """Return scores of known and asked rows by the rules of each class and fold, (c, f, d)."""
         held_out = np.einsum("ij,ij->i", x, rules[number[group], fold])
         return held_out, np.einsum("ij,ij->i", z, rules.mean(axis=1)[asked_place])
 
@@ -514,6 +527,7 @@ def _linear(
         return
     own_squares = squares.sum(axis=1, keepdims=True) - squares
     own_products = products.sum(axis=1, keepdims=True) - products
+    # Each class fits what the common rule leaves of the sides; pooled classes keep that rule.
     left = own_products - np.einsum("cfij,cfj->cfi", own_squares, rule)
     left[-1] = 0.0
     dense = [
@@ -524,6 +538,7 @@ def _linear(
     yield scores(dense[best(dense, side - found)])
     own_products[-1] = 0.0
     variance = np.maximum(np.einsum("cfii->cfi", own_squares), 1e-9)
+
     sparse = [_shrunk(own_products, variance, 1 + t) for t in _THRESHOLDS]
     yield scores(sparse[best(sparse, side)])
 
@@ -531,8 +546,8 @@ def _linear(
 def _shrunk(products: Floats, variance: Floats, least: float) -> Floats:
     """Return each column's effect, shrunk towards 0: nearest shrunken centroids.
 
-    Tibshirani et al. (2002): standardised differences between the sides are drawn towards 0 by a
-    number of standard errors, and most of the columns, which carry no signal, drop out.
+    Tibshirani et al. (2002): standardised differences between the sides shrink towards 0 by `least`
+    standard errors, and most columns, which carry no signal, drop out.
     """
     error = np.sqrt(variance)
     deviation = products / error
@@ -541,7 +556,10 @@ def _shrunk(products: Floats, variance: Floats, least: float) -> Floats:
 
 
 def _gain(score: Floats, aim: Floats, weight: Floats) -> float:
-    """Return how well the best multiple of a score predicts the aim, at least 0."""
+    """Return the fit of the best non-negative multiple of a score to the aim, at least 0.
+
+    It is the root of the weighted sum of squares that this multiple explains.
+    """
     size = float(weight @ score**2)
     return max(float(weight @ (score * aim)), 0.0) / np.sqrt(size) if size > 0 else 0.0
 
@@ -555,9 +573,12 @@ def _stacked_log_odds(held_out: Floats, side: Floats, weight: Floats, value: Flo
     x = held_out / spread
     factor = np.zeros(x.shape[1])
     free = np.ones(x.shape[1], np.bool_)
+    # Scores with a negative weight are dropped, and the others fitted again.
     while free.any():
         factor = np.zeros(x.shape[1])
         some = x[:, free]
+        # Eight Newton steps on the logistic loss with a ridge penalty, and without an intercept:
+        # prior odds are even.
         for _ in range(8):
             p = expit(some @ factor[free])
             slope = some.T @ (weight * (p - (side > 0))) + factor[free]

@@ -1,4 +1,4 @@
-"""Mislabelled canaries: records that a model can only memorise, and the game on them."""
+"""Mislabelled canaries, which a model can only memorise, and the membership game on them."""
 
 from __future__ import annotations
 
@@ -53,15 +53,16 @@ class UniformLabel:
     def wrong(self, x: NDArray[Any], y: Ints, rows: Ints, rng: np.random.Generator) -> Ints:
         """Return a wrong class for every row, (c,)."""
         k = int(y.max()) + 1
+        # A step of 1 to k - 1 classes, cyclically, never ends at the true class.
         return np.asarray((y[rows] + rng.integers(1, k, size=len(rows))) % k, np.int64)
 
 
 @dataclass(frozen=True)
 class LeastLikelyLabel:
-    """The least likely class by a model that was not trained on the record.
+    """The least likely class according to a model that was not trained on the record.
 
-    Two models are trained for it, each on one half of all records, with true labels; each picks the
-    classes of the other half's canaries.
+    Two models are trained for it, each on one half of all records with true labels; each chooses
+    the classes of the canaries in the other half.
     """
 
     model: object
@@ -87,17 +88,18 @@ class LeastLikelyLabel:
                 "the model for the least likely class could not be trained on half of the "
                 "records: give UniformLabel()"
             )
-        # The one of the two models that was trained without the record.
+        # Model 0 was trained on `half`, model 1 on the rest: index 1 for records of the half.
         own = answers[half[rows].astype(np.int64), np.arange(len(rows))].astype(np.float64)
+        # The true class is never the least likely one.
         own[np.arange(len(rows)), y[rows]] = np.inf
         return np.asarray(own.argmin(axis=1), np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Records whose membership is inferred: canaries with a wrong label, and ordinary ones.
+    """Records that attacks are judged on: canaries with a wrong label, and ordinary ones.
 
-    Each is included by its own fair coin; every other record is always in.
+    A fair coin includes each of them; every other record is always in the training set.
     """
 
     y: Ints
@@ -107,7 +109,7 @@ class Targets:
     ordinary: Ints
     """(o,) Rows with their own label."""
     unit: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-    """(n,) Unit of each row: one coin includes all rows of a unit. By default each row is its own
+    """(n,) Unit of each row: one coin includes all rows of a unit. Default: each row is its own
     unit."""
 
     def __post_init__(self) -> None:
@@ -122,13 +124,15 @@ class Targets:
         return np.concatenate([self.canaries, self.ordinary])
 
     def membership(self, n_models: int, rng: np.random.Generator) -> Bools:
-        """Return which records each model is trained on, (n_models, n).
+        """Return a mask of the records that each model is trained on, (n_models, n).
 
-        A record that is not a target follows the coin of its unit, if that has one.
+        A record that is not a target follows the coin of its unit, if a target belongs to that
+        unit.
         """
         inside = np.ones((n_models, len(self.y)), np.bool_)
         own = number_units(self.unit[self.asked])
         coins = coin_flips(n_models, int(own.max()) + 1, rng)
+        # Unit to the column of its coins.
         coin = dict(zip(self.unit[self.asked].tolist(), own.tolist(), strict=True))
         rows = np.flatnonzero(np.isin(self.unit, self.unit[self.asked]))
         inside[:, rows] = coins[:, [coin[unit] for unit in self.unit[rows].tolist()]]
@@ -147,7 +151,7 @@ def targets(
 ) -> Targets:
     """Return canaries and ordinary records drawn at random from the same table.
 
-    Both are random subsets of all records: they differ in their labels alone.
+    Both are random subsets of all records, so they differ only in their labels.
 
     Parameters
     ----------
@@ -160,7 +164,7 @@ def targets(
     n_ordinary : int, optional
         At least 1; default: all other records.
     label : WrongLabel, optional
-        `UniformLabel` by default.
+        Default: `UniformLabel`.
     unit : ndarray of int, shape (n,), optional
         Unit of each record; default: each is its own unit.
 
@@ -188,6 +192,7 @@ def targets(
             f"n_canaries and n_ordinary must be at least 1 and at most {n} together (the "
             f"records), got {n_canaries} and {rest}"
         )
+    # One permutation: canaries and ordinary records are disjoint random subsets.
     drawn = rng.permutation(n)
     canaries = np.sort(drawn[:n_canaries])
     ordinary = np.sort(drawn[n_canaries : n_canaries + rest])
@@ -197,7 +202,7 @@ def targets(
 
 
 def every_model_as_target(pool: Pool) -> Iterator[Round]:
-    """Yield one round per model of a pool: it is the target, the others are the adversary's.
+    """Yield one round per model of a pool: it is the target, the others are shadow models.
 
     The coins of all models are independent, so each may be the target; the adversary knows only the
     coins of its own models.
@@ -214,6 +219,7 @@ def every_model_as_target(pool: Pool) -> Iterator[Round]:
     resolved = resolution(pool)
     found = signals(rows, resolved)
     seen = {name: x.reshape(m, n) for name, x in found.items()}
+    # All signals at one resolution, (m, n) each, so that they are computed once for all rounds.
     compared = worlds_signal(pool, resolved, found[WORLD_SIGNAL])
     everyone = Worlds(compared[0], compared, pool.inside)
     for model in range(m):

@@ -1,4 +1,4 @@
-"""Models by their names on the command line, the user's own, and those of a finished run."""
+"""Models by their names on the command line, models of the user, and those of a finished run."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def naive_bayes(random_state: int) -> ProbabilisticClassifier:
 
 
 def nearest(random_state: int) -> ProbabilisticClassifier:
-    """Return an untrained classifier by the five nearest standardised neighbours."""
+    """Return an untrained classifier by the five nearest neighbours in standardised features."""
     from sklearn.neighbors import KNeighborsClassifier
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -81,11 +81,12 @@ ESTIMATORS: dict[str, Callable[[int], ProbabilisticClassifier]] = {
     "nearest": nearest,
 }
 NETWORKS = ("network", "network-large")
-"""One hidden layer of 64 tanh units (Long et al. 2017); four of ReLU (Song & Mittal 2021)."""
+"""Networks of ``--model``: one hidden layer of 64 tanh units (Long et al. 2017), and four layers of
+ReLU (Song & Mittal 2021)."""
 
 
 def trainer_by_name(name: str) -> object:
-    """Return the trainer or model that `name` refers to: built in, FILE.py:NAME or MODULE:NAME."""
+    """Return the trainer or model called `name`: a built-in one, FILE.py:NAME or MODULE:NAME."""
     if name in ESTIMATORS:
         return ESTIMATORS[name]
     if name in NETWORKS:
@@ -102,9 +103,9 @@ def trainer_by_name(name: str) -> object:
 
 
 def fitted_model(name: str, *, labels: bool = False, anything: bool = False) -> object:
-    """Return the trained model that FILE.py:NAME names, or that a function of that name returns.
+    """Return the trained model called FILE.py:NAME, or returned by a function of that name.
 
-    A model that predicts only classes is accepted with `labels`; any object with `anything`.
+    With `labels`, a model that predicts only classes is accepted; with `anything`, any object is.
     """
     found = import_object(name)
     made = inspect.isroutine(found) and n_required(found) == 0
@@ -118,7 +119,7 @@ def fitted_model(name: str, *, labels: bool = False, anything: bool = False) -> 
     return model
 
 
-# Settings in a plan that are no part of a trainer's description, and those of `Networks`.
+# Settings in a plan that are not part of a trainer's description, and those of `Networks`.
 _NOT_DESCRIBED = frozenset(
     {"trainer", "steps", "data", "training sets", "asked", "training set", "bins", "answers"}
     | {"versions"}
@@ -128,7 +129,7 @@ _SETTINGS = ("epochs", "batch_size", "optimiser", "learning_rate", "momentum", "
 
 @dataclass(frozen=True)
 class RecordedTrainer(RecordedCode):
-    """Placeholder for the trainer of a run."""
+    """Placeholder for the trainer of a finished run, without the user's code."""
 
     name: str
     """Name of the kind of model, as reports print it."""
@@ -143,7 +144,7 @@ class RecordedTrainer(RecordedCode):
     queries: int = 1
     """Queries per record, at least 1."""
     steps: str = ""
-    """The steps of a pipeline; empty for other models."""
+    """Steps of a pipeline; empty for other models."""
 
     def describe(self) -> Mapping[str, Any]:
         """Return the recorded description of the trainer."""
@@ -174,9 +175,10 @@ class RecordedMake(RecordedCode):
 
 
 def trainer_named(name: str, run: Path | None) -> Trainer:
-    """Return the trainer that a name refers to, or its placeholder in a finished run.
+    """Return the trainer that a name refers to, or its placeholder if `run` is a finished run.
 
-    A name is built in, or FILE.py:NAME or MODULE:NAME; the user's code is not run again.
+    A name is built in, or FILE.py:NAME or MODULE:NAME; with a run, the user's code is not run
+    again.
     """
     if run is not None and names_code(name):
         return recorded_trainer(run)
@@ -219,12 +221,12 @@ def recorded_trainer(run: str | Path) -> Trainer:
 
 
 def recorded_target(run: str | Path, member: Bools, y: Ints) -> Predictions:
-    """Return the recorded predictions of the model that was given to a run.
+    """Return a run's recorded predictions of the existing model that was given to it.
 
     Raises
     ------
     InputError
-        If the run does not hold it.
+        If the run does not hold them.
     """
     opened = read_run(run)
     logits = "target_logits" in opened.static

@@ -32,7 +32,7 @@ TRAINING_DEFENCES = (
     "distillation:1",
     "selena:25",
 )
-"""Defences at training, each with its default."""
+"""Defences at training, each with its default number."""
 
 
 TRAINING_DEFENCES_HELP = (
@@ -53,7 +53,7 @@ DEFENCES = (
     "label-only",
     *TRAINING_DEFENCES,
 )
-"""Defences, each with its default."""
+"""Names of ``--defence``, each with its default number."""
 
 
 WRONG_LABELS = ("uniform", "least-likely")
@@ -61,15 +61,15 @@ WRONG_LABELS = ("uniform", "least-likely")
 
 
 ON_CATEGORIES = ("naive-bayes", "bayes-inference", "random-trees")
-"""Models whose attributes are categories, with some numbers."""
+"""Models of categorical attributes, some of which may be numbers."""
 
 
 ON_NUMBERS = ("logistic", "lda", "qda", "least-squares", "nearest")
-"""Models that leave records out without retraining; texts are one-hot encoded."""
+"""Models of numbers that leave records out without retraining; texts are one-hot encoded."""
 
 
 RETRAINED = ("random-forest", "gradient-boosting", "network", "network-large")
-"""Models that are retrained for every record."""
+"""Models that are retrained without each record."""
 
 
 DTP_MODELS = (*ON_CATEGORIES, *ON_NUMBERS, *RETRAINED)
@@ -81,7 +81,7 @@ MODEL_SETTINGS: Mapping[str, tuple[float, tuple[str, ...]]] = {
     "l2": (1.0, ("logistic", "least-squares")),
     "neighbours": (5, ("nearest",)),
 }
-"""Settings that only some models have: the default, and those models."""
+"""Setting to its default and the models that have it."""
 
 
 REMOVAL_ORDERS = ("recomputed", "initial")

@@ -1,4 +1,4 @@
-"""Neighbours that give people away: alike rows in the file, or near rows that share a side."""
+"""Neighbours that reveal people: similar adjacent rows in the file, or near rows of one side."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _MIDDLE = range(10, 20)
 _FAR = range(20, 51)
 
 _ALIKE = (0.01, 0.05)
-"""Shares of far pairs that are at least as similar by chance."""
+"""Quantiles of far pairs' distances at which pairs count as similar; both are tried."""
 
 _FEWEST_PAIRS = 200
-"""With fewer pairs of adjacent rows, nothing is said about the order."""
+"""Fewest pairs of adjacent rows that can show people in the order."""
 
 _CHANCE = 1e-6
 """Largest probability that adjacent pairs are this similar by chance."""
@@ -52,7 +52,7 @@ _DENSER = 1.5
 
 
 def people_in_order(points: Floats, group: Ints, member: Bools) -> Ints | None:
-    """Return the number of the person behind each row, (n,), if the order of the rows shows it.
+    """Return the number of the person behind each row, (n,), if the order of rows shows people.
 
     Parameters
     ----------
@@ -91,7 +91,9 @@ def people_in_order(points: Floats, group: Ints, member: Bools) -> Ints | None:
         hits, n_across, often, by_chance = (
             int(np.count_nonzero(pairs <= close)) for pairs in (near, across, middle, far)
         )
+        # The larger share is the safer reference; adding 1 keeps it above 0.
         share = max((often + 1) / (len(middle) + 1), by_chance / len(far))
+        # Excess over far pairs: of the middle, by sorting or a trend; of neighbours, by people too.
         beyond, neighbours = (part * len(far) / by_chance - 1 for part in (share, hits / len(near)))
         is_sorted = beyond > _SORTED and beyond > _TREND * neighbours
         if is_sorted or n_across > _ACROSS * hits:
@@ -103,6 +105,7 @@ def people_in_order(points: Floats, group: Ints, member: Bools) -> Ints | None:
     if not shown:
         return None
     reach = _reach(near, middle, far)
+    # A row is linked to the row above it; every row that is not begins a new person.
     linked = np.zeros(len(points), np.bool_)
     linked[1:] = (group[1:] == group[:-1]) & (member[1:] == member[:-1])
     linked[1:] &= np.abs(points[1:] - points[:-1]).max(axis=1) <= reach
@@ -125,7 +128,7 @@ def _distances(
 
 
 def _reach(near: Floats, middle: Floats, far: Floats) -> float:
-    """Return the distance up to which neighbours are more frequent than chance explains."""
+    """Return the distance up to which adjacent rows are more frequent than rows in the middle."""
     # Answers in steps, such as the votes of a forest, have many equal distances.
     edges = np.unique(np.quantile(far, _SHARES))
     reach = float(edges[0])
@@ -138,28 +141,31 @@ def _reach(near: Floats, middle: Floats, far: Floats) -> float:
 
 
 _FEWEST_ROWS = 100
-"""With fewer rows, nothing is said about neighbours."""
+"""Fewest rows that can show clusters of near points."""
 
 _NEIGHBOURS = 24
-"""Nearest rows: the nearer half may be views of the same record, the others surround them."""
+"""Nearest rows to compare: the nearer half may be views of the same record, the farther half
+surrounds them."""
 
 _SAMPLE = 2_000
-"""Rows whose neighbours are examined."""
+"""Largest number of rows whose neighbours are examined."""
 
 _NEAREST = (2, 4, 8)
-"""Numbers of nearest rows that are examined."""
+"""Numbers of nearest rows whose sides are compared with the row's own."""
 
 _LEAF = 30
-"""Rows in a leaf: more than the views of most records."""
+"""Fewest rows in a leaf: more than the views of most records."""
 
 _MOST_LEARNT = 20_000
 """Largest number of rows to learn the share of members from."""
 
 _SURELY_NEAR = 5.0
-"""Standard errors. Sharp leaks, such as members whose best class is always far ahead, reach 3."""
+"""Smallest covariance in standard errors. Sharp leaks, such as members whose best class is always
+far ahead, reach 3."""
 
 _CORRELATED = 0.5
-"""Sum of a row's correlations with its nearest rows: half a view of the same record."""
+"""Smallest sum of a row's correlations with its nearest rows, on average: half a view of the same
+record."""
 
 
 def clustered_points(points: Floats, group: Ints, member: Bools, seen: Floats) -> bool:
@@ -205,6 +211,8 @@ def clustered_points(points: Floats, group: Ints, member: Bools, seen: Floats) -
     ).fit(columns[known], member[known])
     # The library's own probabilities overflow, with a warning, where the fit is very sure.
     residual = member - expit(model.decision_function(columns))
+    # Row i contrasts the 2, 4 or 8 nearest rows with the farther half, whose weights add up to the
+    # same: what a whole neighbourhood has in common cancels.
     half = _NEIGHBOURS // 2
     weights = np.zeros((len(_NEAREST), _NEIGHBOURS))
     for one, nearest in zip(weights, _NEAREST, strict=True):
@@ -219,7 +227,8 @@ def clustered_points(points: Floats, group: Ints, member: Bools, seen: Floats) -
         if len(rows) < 2 * _NEIGHBOURS or not len(queries):
             continue
         distance, place = cKDTree(axes[rows]).query(axes[queries], k=_NEIGHBOURS + 1)
-        # Equal rows are found without neighbours, or are answers that a release gives often.
+        # The row itself comes first. If the next one is equal, `equal_rows` has found it already,
+        # or it is an answer that the release gives often.
         usable = distance[:, 1] > 0
         neighbour = rows[place[usable, 1:]]
         queries = queries[usable]
@@ -229,12 +238,14 @@ def clustered_points(points: Floats, group: Ints, member: Bools, seen: Floats) -
         compared += len(queries)
         products = residual[queries, None] * residual[neighbour] / spread
         covariance += weights @ products.sum(axis=0)
+        # If residuals are uncorrelated, the variance of their weighted products is the sum of the
+        # squared weights, each unordered pair taken once.
         who = np.repeat(queries, _NEIGHBOURS)
         for i, one in enumerate(weights):
             pairs = coo_array(
                 (np.tile(one, len(queries)), (who, neighbour.ravel())), shape=(len(points),) * 2
             )
-            # A pair of mutually near rows counts twice.
+            # A pair of mutually near rows has the sum of both weights.
             variance[i] += (pairs + pairs.T).power(2).sum() / 2
     if not compared:
         return False

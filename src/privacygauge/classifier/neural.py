@@ -1,4 +1,4 @@
-"""Neural attacks: networks that learn from shadow records how members' predictions look."""
+"""Neural attacks: networks that learn membership from the predictions for shadow records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from privacygauge.errors import InputError
 from privacygauge.runs.threads import limited_to
 
 Inputs = NDArray[np.float32]
-"""(n, d) Inputs of a network; single precision halves the time and the memory."""
+"""(n, d) Inputs of a network, in single precision, which halves time and memory."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,10 @@ class Network:
     def log_odds(
         self, known: Inputs, member: Bools, asked: Inputs, rng: np.random.Generator
     ) -> Floats:
-        """Train, and return the log-odds of membership at even prior odds, (n,).
+        """Train on `known`; return the log-odds of membership of `asked` at even prior odds, (n,).
 
-        This is the input of the logistic function, which would round many to 0 and 1. Members and
-        non-members must both occur in `known`; the rarer kind is repeated, so that both have equal
+        These are the inputs of the logistic function, which would round many to 0 or 1. Members and
+        non-members must both occur in `known`; the rarer side is repeated, so that both have equal
         weight. `rng` draws the initial weights and the order of the records.
         """
         rows = even_rows(member, rng)
@@ -76,27 +76,31 @@ class Network:
                     part = slice(start, start + batch)
                     weights.slope(x[part], y[part], self.penalty)
                     weights.step(self.learning_rate)
+                # Once per epoch is often enough.
                 weights.flush()
             value = weights.outputs(asked)[1]
         return np.asarray(value[:, 0], np.float64)
 
 
 class _Weights:
-    """Weights of a network, changed in place: the same numbers as scikit-learn's MLPClassifier.
+    """Weights of a network, changed in place, with the same values as scikit-learn's MLPClassifier.
 
-    MLPClassifier checks and encodes the records again in each epoch, which takes longer than the
-    products. All weights are one vector, so that Adam is a few operations.
+    MLPClassifier checks and encodes the records in every epoch, which takes longer than the matrix
+    products. All weights are one vector, so that a step of Adam is a few operations.
     """
 
     def __init__(self, n_inputs: int, hidden: int, seed: int) -> None:
         draw = np.random.RandomState(seed).uniform
         shapes = (n_inputs, hidden), (hidden,), (hidden, 1), (1,)
+        # Glorot & Bengio's uniform bounds, of a layer's weights and biases alike, as in
+        # MLPClassifier.
         bounds = [np.sqrt(6.0 / sum(shapes[i])) for i in (0, 0, 2, 2)]
         drawn = [draw(-b, b, shape).ravel() for b, shape in zip(bounds, shapes, strict=True)]
         self.all = np.concatenate(drawn).astype(np.float32)
         self.slopes, self.first, self.second = (np.zeros_like(self.all) for _ in range(3))
         self.steps = 0
         ends = np.cumsum([len(own) for own in drawn])[:-1]
+        # Views of the vectors: a change to the whole changes the parts, and the other way round.
         self.parts, self.by_parts = (
             [own.reshape(s) for own, s in zip(np.split(whole, ends), shapes, strict=True)]
             for whole in (self.all, self.slopes)
@@ -112,8 +116,10 @@ class _Weights:
         return units, value
 
     def slope(self, x: Inputs, y: Inputs, penalty: float) -> None:
-        """Set the gradient of the mean cross-entropy with its L2 penalty."""
+        """Set `slopes` to the gradient of the mean cross-entropy with the L2 penalty."""
         units, value = self.outputs(x)
+        # Backpropagation: the loss's derivatives by the log-odds (b, 1), then by the units (b,
+        # hidden).
         by_value = expit(value) - y
         by_units = by_value * self.parts[2].T
         by_units *= units > 0
@@ -124,12 +130,13 @@ class _Weights:
         self.slopes /= len(x)
 
     def step(self, rate: float) -> None:
-        """Take a step of Adam."""
+        """Take one step of Adam, with decay rates 0.9 and 0.999."""
         self.steps += 1
         self.first *= 0.9
         self.first += (1 - 0.9) * self.slopes
         self.second *= 0.999
         self.second += (1 - 0.999) * self.slopes**2
+        # Both moments start at 0: the corrections for that bias are part of the rate.
         now = rate * np.sqrt(1 - 0.999**self.steps) / (1 - 0.9**self.steps)
         self.all += -now * self.first / (np.sqrt(self.second) + 1e-8)
 
@@ -143,16 +150,17 @@ class _Weights:
 
 
 SMALL = Network()
-"""The network size of Shokri et al. (2017); epochs and learning rate are this library's."""
+"""Network with the hidden layer of Shokri et al. (2017); the other settings are this library's."""
 
 
 def even_rows(member: Bools, rng: np.random.Generator) -> Ints:
-    """Return all row numbers, with as many members as non-members.
+    """Return row numbers with as many members as non-members, each row at least once.
 
-    Rows of the rarer kind are repeated, equally often up to one, drawn at random.
+    Rows of the rarer side are repeated, equally often up to a difference of one, which is random.
     """
     sides = [rng.permutation(np.flatnonzero(side)) for side in (member, ~member)]
     size = max(len(side) for side in sides)
+    # np.resize repeats a side cyclically; the random order decides which rows come once more.
     return np.concatenate([np.resize(side, size) for side in sides])
 
 
@@ -170,9 +178,9 @@ def one_hot(labels: Ints, n_classes: int) -> Inputs:
 
 
 def standardise_both(known: NDArray[Any], asked: NDArray[Any]) -> tuple[Inputs, Inputs]:
-    """Return both matrices, standardised by the means and deviations of `known`.
+    """Return both matrices, standardised by the means and standard deviations of `known`.
 
-    Columns of 0 and 1, such as categories, stay as they are: rare ones would become large. A
+    Columns of 0 and 1, such as categories, stay unchanged: rare ones would become large. A standard
     deviation of 0 counts as 1.
     """
     learnt = known.astype(np.float64)
@@ -199,9 +207,9 @@ _EVEN = Cut(0.0, "of even odds")
 class NeuralShokri:
     """One network per class, on the probability vectors of its records.
 
-    Probabilities rather than their logarithms, as in the paper: a shadow model that is less
-    accurate than the target has other tails, and logarithms magnify them. Vectors keep their order
-    by default: sorting hides whether the true class is the likely one.
+    The inputs are probabilities rather than their logarithms, as in the paper: a shadow model that
+    is less accurate than the target has other tails, which logarithms magnify. Vectors keep their
+    order by default, because sorting hides whether the true class is the likely one.
 
     Notes
     -----
@@ -247,6 +255,7 @@ class NeuralShokri:
                 few |= rows
                 continue
             value[rows] = self.network.log_odds(known[own], learnt.member[own], asked[rows], rng)
+        # All rare classes share one network, which learns on all records.
         if few.any():
             value[few] = self.network.log_odds(known, learnt.member, asked[few], rng)
         classes = np.unique(observation.stratum[few]).tolist()
@@ -266,9 +275,9 @@ class NeuralNasr:
 
     Notes
     -----
-    Nasr et al. (2018), "Machine learning with membership privacy using adversarial
-    regularization". One hidden layer of 64 units, where theirs has several larger ones.
-    Probabilities and not their logarithms, for the reason given at `NeuralShokri`.
+    Nasr et al. (2018), "Machine learning with membership privacy using adversarial regularization".
+    It has one hidden layer of 64 units; theirs has several larger ones. Inputs are probabilities,
+    not their logarithms, for the reason given at `NeuralShokri`.
     """
 
     network: Network = SMALL
@@ -304,9 +313,9 @@ class NeuralNasr:
 class Untargeted:
     """One network on the record itself, its true class and its probability vector.
 
-    Numbers are standardised on the shadow records; categories must be one-hot already. It needs
-    several models on the same records, some with and some without each: with one model a network
-    memorises the members' features.
+    Numbers are standardised on the shadow records; categories must already be one-hot encoded. The
+    attack needs several models on the same records, some with and some without each record: with
+    one model, a network memorises the members' features.
 
     Notes
     -----
@@ -316,11 +325,11 @@ class Untargeted:
     """
 
     models: int = 20
-    """Largest number of shadow models, so of rows per record, to learn from: the first ones."""
+    """Largest number of shadow models, the first ones, and so of rows per record, to learn from."""
     network: Network = LONG
     """The network."""
     most: int = 40_000
-    """Largest number of shadow rows to learn from: all rows of some records, drawn at random."""
+    """Largest number of shadow rows to learn from: all rows of records that are drawn at random."""
 
     def __post_init__(self) -> None:
         _require_positive(models=self.models, most=self.most)
@@ -353,7 +362,7 @@ class Untargeted:
         record = learnt.rows.record
         notes: tuple[str, ...] = ()
         if record is not None and checks.n_distinct(record) == len(record):
-            # Each record has one row, so one label: the network can learn members by heart.
+            # Each record has one row, so one label: the network can memorise the members.
             notes = (
                 "learnt from one shadow model only: its members' features alone tell them from its "
                 "non-members, which says nothing of the targets",

@@ -26,12 +26,13 @@ WORLD_SIGNAL = "scaled-logit"
 """Signal by which attacks on single records compare models (Carlini et al. 2022)."""
 
 NONE: Floats = np.empty(0)
+"""No known values of a signal."""
 
 MANY_COINS = 64
-"""Two models never agree in this many fair coins by chance."""
+"""Number of fair coins in all of which two models never agree by chance."""
 
 MOST_SHADOW_ROWS = 2_000_000
-"""Largest number of rows, of the pool's first models, for learning thresholds and posteriors."""
+"""Largest number of rows that thresholds and posteriors learn from, those of the first models."""
 
 
 def _labels_differ(target: Predictions) -> str:
@@ -51,9 +52,10 @@ def _labels_differ(target: Predictions) -> str:
 class PoolGame:
     """One target model, and the adversary's own models on the same records.
 
-    Attacks that need records with known membership learn on the pool's models together; attacks on
-    single records compare the target with the models that hold the record and those that do not.
-    With several queries per record these see all, the others only the first.
+    Attacks that need records with known membership learn on the rows of all the pool's models.
+    Attacks on single records compare the target with the models that hold the record and those that
+    do not. With several queries per record, attacks on single records use all of them, the others
+    only the first.
     """
 
     target: Predictions
@@ -63,7 +65,7 @@ class PoolGame:
     features: NDArray[Any] | None = None
     """(n, d) Features of the records, for attacks that use them."""
     target_ids: NDArray[np.int64] | None = None
-    """(n,) Numbers of the targets in the transcript; 0..n-1 by default."""
+    """(n,) Numbers of the targets in the transcript; default: 0..n-1."""
     general: GeneralShadow | None = None
     """Other shadow models for thresholds and learned attacks; default: the pool."""
 
@@ -85,13 +87,15 @@ class PoolGame:
         count = counts_of(pool.inside)
         if (count == len(pool)).all() or not count.any():
             raise InputError("the pool's models must hold some targets and leave out others")
+        # With few coins, two models may agree by chance.
         if checks.n_distinct(target.units) >= MANY_COINS:
             self._require_independent()
 
     def _require_independent(self) -> None:
-        """Raise if one model has all of another's coins, which fair coins never give."""
+        """Raise if one of the pool's models is the target or another model, by its coins."""
         pool = self.pool
         target = self.target
+        # The first coins single out the few models that are compared in full. Row 0 is the target.
         coins = np.vstack([target.member[:MANY_COINS], pool.inside[:, :MANY_COINS]])
         _, kind = np.unique(coins, axis=0, return_inverse=True)
         for same in np.flatnonzero(kind[1:] == kind[0]):
@@ -109,13 +113,13 @@ class PoolGame:
                 )
 
     def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
-        """Return one round: its bits were drawn when the target was trained."""
+        """Return the one round, whose bits were drawn when the target was trained."""
         if rounds != 1:
             raise InputError(f"one target model gives one round, got {rounds}")
         return [self.round()]
 
     def round(self) -> Round:
-        """Return the adversary's observation, with the secret."""
+        """Return the round: the adversary's observation, and the membership as its secret."""
         general = self.general or self._shadow()
         target = self.target
         pool = self.pool
@@ -147,6 +151,7 @@ class PoolGame:
     def _worlds(self, general: GeneralShadow) -> Floats | Stored:
         if isinstance(self.pool, LogitPool):
             return self.pool.worlds
+        # Signals of the pool's own first rows are known already; a general shadow has other rows.
         known = NONE if self.general is not None else general.shadow.signals[WORLD_SIGNAL]
         return worlds_signal(self.pool, general.resolved, known)
 
@@ -168,7 +173,7 @@ def require_apart(pool: Pool) -> None:
 
 
 def _pairs(kind: Ints) -> Iterator[tuple[int, int]]:
-    """Yield adjacent models of each kind."""
+    """Yield each model with the next one of its kind."""
     order = np.argsort(kind, kind="stable")
     yield from ((int(i), int(j)) for i, j in pairwise(order) if kind[i] == kind[j])
 
@@ -182,7 +187,7 @@ class GeneralShadow:
     rows: Rows
     """Predictions for the records."""
     resolved: Resolution
-    """Common resolution of these, the target's and the pool's predictions."""
+    """Common resolution of these predictions, the target's, and the pool's."""
 
     @classmethod
     def of(
@@ -191,12 +196,14 @@ class GeneralShadow:
         features: NDArray[Any] | None = None,
         resolved: Resolution | None = None,
     ) -> GeneralShadow:
-        """Return the records of the pool's models, only the first models if there are too many."""
+        """Return the rows of the pool's models, of the first ones only if these are too many."""
         used = max(1, min(len(pool), MOST_SHADOW_ROWS // pool.n_targets))
+        # At least one model, however many records it predicts.
         source = pool.models(slice(used)).rows()
         resolved = resolved or resolution(source)
         shadow = Shadow(signals(source, resolved), source.member, source.labels)
         index = np.arange(len(source))
+        # Rows come model by model, and each model answers all records.
         record = np.tile(np.arange(pool.n_targets), used)
         return cls(shadow, Rows(source, index, features, record), resolved)
 
@@ -224,7 +231,7 @@ def matrix_of(features: ArrayLike, n: int, name: str) -> NDArray[Any]:
 def world_signal(rows: Predictions, resolved: Resolution, known: Floats = NONE) -> Floats:
     """Return the signal that compares models on n records, (n,), or (n, q) for q queries.
 
-    `known` (r,) are values that are already known: of the first r records for the first query.
+    `known` (r,) holds the values of the first r records' first query, which are not computed again.
     """
     first = known
     if len(known) < len(rows):

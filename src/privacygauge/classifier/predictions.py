@@ -1,4 +1,4 @@
-"""A classifier's predictions for records with known membership, and a pool of other models'."""
+"""Predictions of a classifier for records with known membership, and of a pool of other models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from privacygauge.core.units import number_units
 from privacygauge.errors import InputError
 
 BLOCK = 1 << 16
-"""Entries of a prediction matrix per block: as much as fits into a core's cache."""
+"""Entries of a prediction matrix per block: half a mebibyte as float64, which fits into a core's
+cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +90,7 @@ class Predictions:
         return np.arange(len(self)) if self.unit is None else self.unit
 
     def by_unit(self, unit: ArrayLike | str) -> Predictions:
-        """Return the same predictions with a unit per row, or with the column that names it."""
+        """Return the same predictions with units: one per row, or the name of their column."""
         columns = dict(self.columns)
         if not isinstance(unit, str):
             given = unit
@@ -108,12 +109,12 @@ class Predictions:
     def blocks(self) -> Iterator[tuple[slice, Floats]]:
         """Yield row slices with their values as float64.
 
-        A block may be changed, and lasts until the next one.
+        A block may be changed, and is valid until the next one.
         """
         yield from blocks_of(self.values)
 
     def parts(self, n_parts: int) -> list[Predictions]:
-        """Return at most `n_parts` runs of consecutive rows, as views."""
+        """Return at most `n_parts` ranges of consecutive rows, as views."""
         ends = np.unique(np.linspace(0, len(self), n_parts + 1).astype(int)).tolist()
         return [self[slice(*rows)] for rows in pairwise(ends)]
 
@@ -154,8 +155,8 @@ def predictions(
     probs : array_like of float, shape (n, k) or (n, q, k)
         Non-negative rows that sum to 1 within rounding. Either this or `logits`. With q queries per
         record, the first is about the record itself and the others are about views of it. If every
-        row holds only its few largest, with 0 or nan for the other classes, these share what is
-        missing to 1 equally.
+        row holds only its few largest, with 0 or nan for the other classes, these share the
+        remainder to 1 equally.
     logits : array_like of float, shape (n, k) or (n, q, k)
         Finite scores before the softmax; they keep more digits of very confident predictions.
     ids : array_like, shape (n,), optional
@@ -271,7 +272,8 @@ SUM_ERROR = 1e-3
 """Largest deviation from 1 of the sum of unrounded probabilities."""
 
 _MOST_DIGITS = 4
-"""With more digits, rounding stays below what `SUM_ERROR` allows, except for many classes."""
+"""Largest number of decimals looked for: with more, rounding stays below `SUM_ERROR`, except for
+many classes."""
 
 
 def are_probabilities(values: NDArray[Any]) -> bool:
@@ -288,14 +290,15 @@ def are_probabilities(values: NDArray[Any]) -> bool:
 
 
 def rounding_of(values: NDArray[Any]) -> float:
-    """Return the step of probabilities (n, k) that were rounded to a few digits, else 0.
+    """Return the step of probabilities (n, k) that were rounded to a few decimals, else 0.
 
-    Such rows miss 1 by up to half a step per class; independent probabilities, of several labels,
-    miss it by far more than rounding errors do. Classes rounded to 0 leave a row below 1.
+    Sums of such rows differ from 1 by up to half a step per class. Independent probabilities, of
+    several labels, differ from it by far more. Classes that were rounded to 0 leave a sum below 1.
     """
     n, k = values.shape
     for digits in range(1, _MOST_DIGITS + 1):
-        # float32 numbers have seven digits
+        # float32 numbers have seven digits: scaled by 10^4, multiples of the step are whole up to
+        # 1e-3.
         scale = 10.0**digits
         close = 1e-3
         blocks = (
@@ -312,8 +315,10 @@ def rounding_of(values: NDArray[Any]) -> float:
             zeros[start : start + len(sums)] = n_zeros
             start += len(sums)
         else:
+            # Half a step per class is the most; 0.501 allows for floats.
             off = np.abs(total - 1)
             near = off.max() <= 0.501 * k / scale
+            # What classes rounded to 0 may have taken, up to half a step for all but one of them.
             lost = np.minimum(np.maximum(1 - total, 0), 0.5 * np.maximum(zeros - 1, 0) / scale)
             off -= lost
             # A rounding error has the deviation 0.29 steps, with two classes mostly none at
@@ -328,25 +333,25 @@ def rounding_of(values: NDArray[Any]) -> float:
 
 
 UNLISTED_CLASS = "(none of the listed)"
-"""Name of the class that holds what no class with a column can have."""
+"""Name of the class that holds the probability that no class with a column can have."""
 
 REMAINDER = 0.02
 """Largest remainder to 1 that rounding explains."""
 
 _FAR_FROM_1 = 0.9
-"""Rows of many classes rounded to 0 seldom sum to less than this."""
+"""Sum below which rows with many classes rounded to 0 seldom fall."""
 
 _AS_MANY = 0.95
 """Smallest share of rows with the same number of nonzero values."""
 
 
 def listed_entries(values: NDArray[Any]) -> Bools | None:
-    """Return the mask of the probabilities that were saved, if each row lists only its largest.
+    """Return a mask of the probabilities that were saved, if each row lists only its largest.
 
     The others are nan, or 0. A few gaps are a mistake: no row may have all classes. With zeros, the
     rows whose remainder to 1 exceeds rounding have the same number of nonzero values, ties apart,
-    and hardly any row has more: no complete probabilities look like that. None if every class has
-    a probability.
+    and hardly any row has more: no complete probabilities look like that. None if every class has a
+    probability.
     """
     n_classes = values.shape[-1]
     rows = values.reshape(-1, n_classes)
@@ -367,14 +372,17 @@ def _nonzero_if_others_are_gaps(values: NDArray[Any]) -> Bools:
     given = values != 0
     number = given.sum(axis=1)
     total = values.sum(axis=1, dtype=np.float64)
+    # Rows may be percentages, as in `share_remainder`.
     total = total / (100.0 if total.max(initial=0) > 1.5 else 1.0)
     if np.ptp(total) <= SUM_ERROR:
         # Rows that all sum to the same number were scaled: what lists of the largest lack differs.
         return np.ones_like(given)
+    # Rows that only lost classes to rounding may fail the first bound; few fall below the second.
     for least in (1 - REMAINDER, _FAR_FROM_1):
         lacking = total < least
         if not lacking.any():
             break
+        # The length of the lists: the most frequent number of values among the rows below 1.
         usual = int(np.bincount(number[lacking]).argmax())
         if not 0 < usual < values.shape[1] or total.max() > 1 + REMAINDER:
             continue
@@ -389,9 +397,9 @@ def _nonzero_if_others_are_gaps(values: NDArray[Any]) -> Bools:
 
 
 def share_remainder(values: NDArray[Any], name: str) -> tuple[Floats, str]:
-    """Return probabilities whose unlisted classes (nan) share what is missing to 1, and a note.
+    """Return probabilities in which unlisted classes (nan) share the remainder to 1, and a note.
 
-    They share it equally, each with at most the smallest listed value; any rest belongs to an extra
+    They share it equally, each with at most the smallest listed value; any rest goes to an extra
     class, in a last column. Percentages are divided by 100.
 
     Raises
@@ -405,6 +413,7 @@ def share_remainder(values: NDArray[Any], name: str) -> tuple[Floats, str]:
     if np.nanmax(values, initial=0) > 1.5:
         values = values / 100.0
     total = np.nansum(values, axis=-1)
+    # `initial` leaves values in [0, 1] untouched, and gives a result if all are nan.
     if np.nanmin(values, initial=1) < 0 or (total > 1 + REMAINDER).any():
         row = int(np.argmax(total))
         raise InputError(
@@ -457,6 +466,7 @@ def _require_values(values: NDArray[Any], logits: bool, name: str) -> None:
         if logits:
             continue
         wrong = np.flatnonzero(np.abs(total - 1.0) > tolerance)
+        # Only now look for rounding, once: most matrices sum to 1 and need no second pass.
         if wrong.size and not rounded:
             rounded = True
             tolerance = max(tolerance, 0.501 * values.shape[1] * rounding_of(values))
@@ -502,10 +512,10 @@ def _require_finite(block: Floats, start: int, name: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Predictions of the adversary's k models on n targets, and their training sets.
+    """Predictions of the adversary's k models for n targets, and their training sets.
 
-    In the shared design row j is one model, and fair coins put the targets into its training set.
-    In the per-target design row j of a target belongs to that target's own j-th model.
+    In the shared design, row j is one model, and fair coins put the targets into its training set.
+    In the per-target design, entry (j, i) belongs to the j-th of the models trained for target i.
     """
 
     answers: NDArray[Any]
@@ -543,7 +553,8 @@ class Pool:
         Returns
         -------
         ndarray of float, shape (n, d)
-            Of two models at most, which is enough to tell equal records from others.
+            Answers of at most two models, enough to tell equal records from others; d = 2 c for two
+            models of c classes.
         """
         few = self.answers[:2] if self.answers.ndim == 3 else self.answers[:2, :, 0]
         values = np.asarray(few, np.float64)
@@ -578,7 +589,7 @@ class Pool:
         return replace(self, answers=self.answers[:, :, number])
 
     def models(self, some: slice) -> Pool:
-        """Return the pool of some of the models."""
+        """Return the pool of a slice of the models."""
         return replace(self, answers=self.answers[some], inside=self.inside[some])
 
     def probabilities(self, rows: slice) -> Floats:
@@ -586,7 +597,7 @@ class Pool:
         return probabilities(self.values[:, rows], logits=self.logits)
 
     def rows(self) -> Predictions:
-        """Return the predictions of all models one below the other, k * n rows, as a view."""
+        """Return the predictions of all models, model by model, k * n rows, as a view."""
         k, n = self.inside.shape
         return Predictions(
             answers=self.answers.reshape(k * n, *self.answers.shape[2:]),
@@ -601,7 +612,7 @@ ONE_LOGIT_ONLY = (
     "needs whole vectors of all shadow models, and this run holds only one logit for each record: "
     "to keep the vectors, start another run without one_logit (--one-logit)"
 )
-"""Reason why an attack on whole vectors is skipped with a `LogitPool`."""
+"""Reason for skipping an attack on whole vectors with a `LogitPool`."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""The quantile regression attack (Bertran et al. 2023): only non-members, no shadow model."""
+"""The quantile regression attack (Bertran et al. 2023): only non-members, no shadow models."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingRegressor
 
 FOLDS = 3
-"""Parts of the non-members for cross-validation."""
+"""Number of parts of the non-members in cross-validation."""
 
 MOST_CATEGORIES = 255
-"""Up to this many classes are categorical in the regression, more are numeric."""
+"""Largest number of classes that are categorical in the regression; more are numeric."""
 
 MOST_OTHERS = 5
-"""Number of other classes whose log probabilities describe a record without features."""
+"""Largest number of other classes' log-probabilities that describe a record without features."""
 
 
 @dataclass(frozen=True)
 class QuantileRegression:
-    """How far a record's signal lies above the quantiles of similar non-members.
+    """Deviation of a record's signal above that of similar non-members.
 
-    A regression on non-members alone predicts the normal law of the signal from a record's
-    features: mean and variance by gradient boosting, each with the number of trees that is best on
-    non-members outside the fit, which may be none. The score is ``(s - mu(x)) / sigma(x)``, so that
-    a record above ``z`` exceeds its own quantile of level ``Phi(z)``.
+    A regression on non-members alone predicts a normal distribution of the signal from a record's
+    features. Mean and variance are fitted by gradient boosting, each with the number of trees,
+    possibly none, that is best on held-out non-members. The score is ``(s - mu(x)) / sigma(x)``: a
+    record above ``z`` exceeds its own quantile of level ``Phi(z)``.
 
-    The features are the class and the record's own; without these, the class and the largest
-    probabilities of the other classes relative to each other, which leave out how sure the model is
-    of the true one.
+    The features are the class and the record's own features; without these, the class and the
+    largest probabilities of the other classes relative to each other, which exclude the model's
+    confidence in the true class.
     """
 
     signal: str = "scaled-logit"
@@ -97,6 +97,7 @@ class QuantileRegression:
                 categories=categories,
                 seed=seed,
             )
+            # Members were not in the fit; non-members need out-of-fold deviations to be comparable.
             cut = best_threshold(law.deviations(known[member], value[member]), law.held_out)
             score = law.deviations(asked, observation.signals[self.signal])
         return Scores(score, Cut(cut, "learnt on records with known membership"))
@@ -104,37 +105,37 @@ class QuantileRegression:
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """Normal law of non-members' signals, given a record's features."""
+    """Normal distribution of non-members' signals, given a record's features."""
 
     mean: Regression
     """Regression of the signal's mean."""
     variance: Regression
     """Regression of the signal's variance."""
     held_out: Floats
-    """(n,) Standardised deviations of the non-members it was fitted to, each by a law fitted
-    without its fold."""
+    """(n,) Standardised deviations of the non-members in the fit, each by a law fitted without its
+    fold."""
 
     @classmethod
     def of(
         cls, x: Floats, value: Floats, unit: Ints, trees: int, categories: bool, seed: int
     ) -> Law:
-        """Return the law of the values of non-members.
+        """Return the law of non-members' values, given their features `x`, (n, d), the class first.
 
-        The features, (n, d), start with the class, a category or a number; rows of one unit are in
-        one fold. Each regression has at most `trees` trees.
+        The class is a category if `categories`, else a number. Rows of a unit are in one fold. Each
+        regression has at most `trees` trees.
         """
         from sklearn.model_selection import GroupKFold
 
         folds = [held for _, held in GroupKFold(FOLDS).split(x, groups=unit)]
         mean = Regression.of(x, value, folds, Trees("squared_error", trees, categories, seed))
         squares = (value - mean.held_out) ** 2
-        # The gamma loss needs values above 0.
+        # The gamma loss needs values above 0; if all deviations are 0, any constant does.
         squares += 1e-9 * float(squares.mean()) or 1.0
         variance = Regression.of(x, squares, folds, Trees("gamma", trees, categories, seed))
         return cls(mean, variance, (value - mean.held_out) / np.sqrt(variance.held_out))
 
     def deviations(self, x: Floats, value: Floats) -> Floats:
-        """Return the standardised deviations of some records' values from the mean, (m,)."""
+        """Return the standardised deviations of values, (m,), from the mean given `x`."""
         if not len(x):
             return np.empty(0)
         return np.asarray((value - self.mean.at(x)) / np.sqrt(self.variance.at(x)))
@@ -154,7 +155,7 @@ class Trees:
     """Seed of the binning of many rows."""
 
     def fitted(self, x: Floats, value: Floats, n: int) -> HistGradientBoostingRegressor:
-        """Return a model with n trees, fitted."""
+        """Return a fitted model with n trees."""
         from sklearn.ensemble import HistGradientBoostingRegressor
 
         return HistGradientBoostingRegressor(
@@ -178,6 +179,7 @@ class Trees:
     def losses(self, value: Floats, predicted: Floats) -> Floats:
         """Return the loss of each prediction, up to an additive constant."""
         if self.loss == "gamma":
+            # The gamma deviance, up to a factor and terms of the value alone.
             return np.asarray(np.log(predicted) + value / predicted)
         return np.asarray((value - predicted) ** 2)
 
@@ -198,6 +200,7 @@ class Regression:
     @classmethod
     def of(cls, x: Floats, value: Floats, folds: list[Ints], trees: Trees) -> Regression:
         """Return the regression of `value` on `x`, with out-of-fold predictions."""
+        # Row t holds the out-of-fold predictions with t trees.
         predicted = np.empty((trees.most + 1, len(value)))
         for held in folds:
             rest = np.delete(np.arange(len(value)), held)
@@ -232,7 +235,10 @@ def row_features(rows: Rows, resolved: Resolution, with_features: bool) -> Float
 
 
 def _other_class_log_probabilities(rows: Rows, label: Ints, resolved: Resolution) -> Floats:
-    """Return the largest log probabilities of the other classes, given that one of them is true."""
+    """Return the largest log-probabilities of the other classes, given that one of them is true.
+
+    Shape (n, j) with j at most `MOST_OTHERS`; two classes leave nothing to know, so j is 0.
+    """
     source = rows.source
     n = min(MOST_OTHERS, source.n_classes - 1) if source.n_classes > 2 else 0
     found = np.empty((len(label), n))
@@ -241,6 +247,7 @@ def _other_class_log_probabilities(rows: Rows, label: Ints, resolved: Resolution
             break
         if not source.logits:
             np.log(np.maximum(block, resolved.least, out=block), out=block)
+        # Without the true class, renormalised: the confidence in it is the signal, not a feature.
         block[np.arange(len(block)), label[part]] = -np.inf
         block -= logsumexp(block, axis=1, keepdims=True)
         found[part] = -np.sort(-block, axis=1)[:, :n]

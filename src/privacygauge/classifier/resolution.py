@@ -1,4 +1,4 @@
-"""Resolution: the smallest probability that predictions tell from 0, and published bins."""
+"""Resolution: the smallest probability that predictions distinguish from 0, and published bins."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 
 TINY = float(np.finfo(np.float64).tiny)
-"""Bound for the probabilities of logits, whose softmax has no other bound."""
+"""Lower bound for probabilities computed from logits, whose softmax has no other bound."""
 
 _MOST_DIGITS = 9
 """Largest number of decimals to which probabilities may be rounded."""
 
 _SAMPLE = 4096
-"""About how many values decide most questions, before all are read."""
+"""Approximate number of values that settle most questions before all are read."""
 
 _SUBNORMAL = 2.0**-24
 """Spacing of small float16 numbers, and of 1 - p for float32 numbers p."""
@@ -35,17 +35,17 @@ class Resolution:
     """Common resolution of sets of predictions that are compared with each other."""
 
     least: Floats
-    """(1,) or, for two classes, (2,): the value that stands for a probability of 0 in each
-    column."""
+    """(1,), or (2,) for two classes: the value that replaces a probability of 0 in each column."""
     near: float
-    """Where 1 - p is below this, the sum of the other probabilities is more precise."""
+    """Value of 1 - p below which the sum of the other probabilities is more precise."""
     step: float = 0.0
-    """Every probability is a multiple of this, such as 0.01 for 100 votes; 0 for floating
+    """Step of which every probability is a multiple, such as 0.01 for 100 votes; 0 for floating
     values."""
 
     def unresolved(self, scaled_logit: Floats, labels: Ints) -> Bools:
-        """Return which records lie at the bounds of the scaled logit, (..., n)."""
-        # Every resolved value is at least twice the bound.
+        """Return a mask of the records at the bounds of the scaled logit, (..., n)."""
+        # Every resolved probability is at least twice `least`: 1.4, about the square root of 2,
+        # lies between. 1 - p is bounded by the other class's value, hence the reversal.
         low = np.log(1.4 * self.least)
         high = -low[::-1]
         column = labels % len(self.least)
@@ -88,10 +88,11 @@ def resolution(*sets: Predictions | Pool) -> Resolution:
     step = np.max([one.step for one in found], axis=0)
     smallest = np.min([one.smallest for one in found], axis=0)
     unit = max(one.unit for one in found)
-    # If nothing lies between 0 and 1, only the spacing below 1 is known.
+    # Votes of one tree: nothing lies between 0 and 1, and only the spacing below 1 is known.
     bound = unit if np.isinf(smallest).all() else max(unit, float(smallest.min()))
     # Naive Bayes gives probabilities below the smallest normal number, half of which may be 0.
     least = np.maximum(np.maximum(step, np.minimum(smallest, bound)) / 2, TINY)
+    # The sum of the others is off by about k - 2 of their steps, 1 - p by one spacing.
     by_sum = (given[0].n_classes - 2) * step.max() < unit
     near = min(_COARSE * unit, 0.25) if by_sum else 0.0
     return Resolution(least, near, float(step.max()))
@@ -118,7 +119,7 @@ class _Fineness:
 
 
 def _smallest(values: NDArray[Any]) -> float:
-    """Return the smallest value in (0, 1) of non-negative floats, infinite if there is none."""
+    """Return the smallest value in (0, 1) of non-negative floats; infinity if there is none."""
     # As unsigned integers non-negative floats keep their order.
     integers = np.dtype(f"u{values.dtype.itemsize}")
     least = np.iinfo(integers).max
@@ -140,11 +141,13 @@ def _native(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
 
 
 def _step(values: NDArray[Any], smallest: float, unit: float) -> float:
-    """Return the coarsest step of which all values are multiples, 0 if there is none."""
+    """Return the coarsest step of which all values are multiples; 0 if there is none."""
     if math.isinf(smallest):
         return 0.0
     decimals = (10.0**-d for d in range(1, _MOST_DIGITS + 1))
     for step in (smallest, *decimals, _SUBNORMAL):
+        # Powers of 2 are exact; other multiples are off by the type's rounding, in steps. If that
+        # is a large part of a step, everything would pass.
         rounding = 0.0 if step == _SUBNORMAL else 2 * unit / step
         if rounding > 0.25 or step > 1.1 * smallest:
             continue

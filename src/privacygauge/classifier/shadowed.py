@@ -136,10 +136,11 @@ def train_missing_shadows(
 
 
 LEAST_WHOLE_ROWS = 20_000
-"""Whole vectors are kept for as few shadow models as give this many rows, at least one."""
+"""Fewest rows of whole vectors to keep: those of as few shadow models as give them, at least
+one."""
 
 RECORDS_A_CHUNK = 10_000
-"""Records whose logits attacks read at a time, for all models."""
+"""Number of records per chunk of stored logits, which holds all models."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,16 +157,17 @@ class TrainedLogits:
 
 @dataclass(frozen=True, eq=False)
 class LogitWork(ShadowWork):
-    """Work sent to each worker: train the models of one task, and keep whole vectors of few."""
+    """Work of each worker: train the models of one task, keep whole vectors of the first ones."""
 
     whole: int = 0
-    """Number of models of the run, the first ones, whose whole vectors are kept."""
+    """Number of the run's first models, target included, with whole vectors that are kept."""
 
     def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
         """Return the logits of the task's models."""
         values = super().__call__(task)["prediction"]
         labels = self.cohort.y[self.cohort.asked]
         kept = np.full_like(values, np.nan)
+        # How many of this task's models are among the first `whole` of the run.
         first = max(0, self.whole - task.start)
         kept[:first] = values[:first]
         return {"logit": np.stack([_logit(x, labels) for x in values]), "prediction": kept}
@@ -203,9 +205,9 @@ def train_logits(
     Parameters
     ----------
     trainer : Trainer
-        Trainer of models that answer with logits.
+        Trainer of models that return logits.
     x, y, n_shadows, unit, with_target, seed, run, weights, existing, invocation, n_jobs, progress
-        As in `train_shadows`. The logits of a run that is kept stay on disk.
+        As in `train_shadows`. If the run is kept, its logits stay on disk.
 
     Returns
     -------
@@ -214,13 +216,13 @@ def train_logits(
     Raises
     ------
     InputError
-        If models answer with probabilities, or all shadow models failed.
+        If models return probabilities, or all shadow models failed.
 
     Notes
     -----
     The logits are in float64: attacks on single records give the same results, byte for byte, as
-    with whole vectors. Probabilities are clipped at the common resolution of all models'
-    predictions (`resolution`), so their scaled logits are not known model by model.
+    with whole vectors. Probabilities would be clipped at the common resolution of all models'
+    predictions (`resolution`), so that their scaled logits are not known model by model.
     """
     if n_shadows < 1:
         raise InputError(f"n_shadows must be at least 1, got {n_shadows}")
@@ -229,6 +231,7 @@ def train_logits(
         require_logits("the audited model", existing.logits)
     inside = _coins(n_shadows, len(y), seed=seed, target=with_target, unit=unit)
     cohort = cohort_of(x, y, inside, seed)
+    # Rounded up; the target's whole vectors are kept in any case.
     whole = int(with_target) + max(1, -(-LEAST_WHOLE_ROWS // len(y)))
     with kept_or_scratch(run) as folder:
         opened = trained_run(
@@ -257,7 +260,7 @@ def _coins(n_shadows: int, n: int, seed: int, target: bool, unit: Ints | None) -
 
 
 def require_logits(name: str, logits: bool) -> None:
-    """Raise an error unless the model answers with logits.
+    """Raise an error unless the model returns logits.
 
     Raises
     ------
@@ -276,6 +279,7 @@ def _plan(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path, whole: i
     spec = vectors.arrays["prediction"]
     shape = spec.shape[:-1]
     record = min(spec.shape[1], RECORDS_A_CHUNK)
+    # Chunks hold all models of some records, as attacks on single records read them.
     logit = ArraySpec(spec.dims[:-1], shape, "float64", (record, *shape[2:]))
     keeps = f"one logit, and whole vectors of the first {whole} models"
     return replace(
@@ -291,9 +295,11 @@ def _read_logits(
     stored = run.array("logit")
     first = int(with_target)
     tasks = (stored[task.start : task.stop] for task in run.plan.tasks)
+    # Task by task, since the stored logits may not fit into memory.
     finite = np.array([bool(np.isfinite(model).all()) for task in tasks for model in task])
     kept = first + np.flatnonzero(finite[first:])
     values = np.asarray(run.array("prediction")[:whole])
+    # The shadow models, without failed ones, that have whole vectors.
     rows = kept[kept < len(values)]
     if not len(rows):
         raise all_failed(len(values) - first)
@@ -305,12 +311,13 @@ def _read_logits(
     worlds = SomeOf(stored, kept)
     first_ones = Pool(values[rows], True, inside[rows], y)
     held = inside.some(kept) if isinstance(inside, Coins) else inside[kept]
+    # A scratch folder is about to be deleted: its logits are read into memory.
     pool = LogitPool(worlds if stays else worlds[:], held, first_ones)
     return TrainedLogits(target, pool, np.flatnonzero(~finite[first:]))
 
 
 def of_one_logit(pool: Pool | LogitPool) -> list[str]:
-    """Return the notes on a run that holds one logit per model and record, else none."""
+    """Return a note on a run with one logit per model and record; none for whole vectors."""
     if isinstance(pool, Pool):
         return []
     return [

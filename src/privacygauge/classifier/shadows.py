@@ -1,4 +1,4 @@
-"""Training of a target and a pool of shadow models by coin flips, as a resumable run."""
+"""Training of a target and a pool of shadow models, by coin flips, as a resumable run."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ from privacygauge.runs.store import Run, open_run, plan_in
 
 
 def code_behind(cohort: Cohort, *trainers: Trainer) -> Code:
-    """Return the user's code that trains the models of a cohort, in one way or in several.
+    """Return the user's code that trains the models of a cohort, by one trainer or several.
 
-    For networks the names and shapes of their weights count too, for the cohort's numbers of
-    features and of classes, and the classes of their layers.
+    For networks it includes the names and shapes of their weights, at the cohort's numbers of
+    features and classes, and the classes of their layers.
     """
     makes = [make for trainer in trainers for make in _makes(trainer)]
     modules = []
@@ -56,6 +56,7 @@ def code_behind(cohort: Cohort, *trainers: Trainer) -> Code:
         if isinstance(make, RecordedCode) or not code_of(make).digests:
             continue
         torch = the_torch()
+        # Only names and shapes count: made once, on the CPU, with fixed draws.
         with seeded_torch(0, torch.device("cpu")):
             made = make(cohort.x.shape[1], cohort.n_classes)
         if isinstance(made, torch.nn.Module):
@@ -70,6 +71,7 @@ def _makes(trainer: Trainer) -> Iterator[Make]:
     """Yield the network factories of a trainer, or of the trainer that it wraps."""
     if isinstance(trainer, Wrapping):
         yield from _makes(trainer.inner)
+    # Trainers with a field `networks` change the training of these.
     networks = getattr(trainer, "networks", trainer)
     if isinstance(networks, Networks):
         yield networks.make
@@ -81,12 +83,12 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Execution:
-    """How the models of a run are trained: where they are kept, by how many processes."""
+    """Options of a run's training: its folder, its processes and the report of progress."""
 
     run: str | Path | None = None
     """Folder that keeps the predictions; None for none."""
     invocation: Mapping[str, Any] | None = None
-    """How to start the run again, kept in its folder."""
+    """Settings that start the run again, kept in its folder."""
     n_jobs: int | None = None
     """Number of processes; default: one, or the setting of ``joblib.parallel_config``."""
     progress: Progress | None = None
@@ -115,7 +117,7 @@ class TrainedShadows:
 
 @dataclass(frozen=True, eq=False)
 class ShadowWork:
-    """Work sent to each worker: train the models of one task."""
+    """Work of each worker: train the models of one task."""
 
     trainer: Trainer
     """Trainer of the models."""
@@ -153,10 +155,10 @@ def require_weights(trainer: Trainer) -> Any:
 def membership(
     n_shadows: int, n_records: int, seed: int, *, target: bool = True, unit: Ints | None = None
 ) -> Bools:
-    """Return the training sets as a mask, one row per model: the target first, if any.
+    """Return the training sets as a mask, one row per model, (m, n): the target first, if any.
 
-    Independent fair coins, from streams of their own, so that further shadow models change nothing
-    for the earlier ones. All records of a unit share their coins.
+    Coins are fair and independent. The target and the shadow models have separate streams, so that
+    further shadow models change nothing for earlier ones. All records of a unit share their coins.
     """
     shadow = coin_flips(n_shadows, n_records, seeds.stream(seed, "shadow", "coins"), unit)
     if not target:
@@ -198,7 +200,7 @@ def train_shadows(
     with_target : bool
         Whether to train a target as well.
     kinds : int
-        Number of kinds of queries: each model predicts all records this many times.
+        Number of kinds of queries, at least 1: each model predicts all records once per kind.
     seed : int
     run : str or Path, optional
         Folder of the run, or a URL that fsspec supports. Models that it already holds are not
@@ -234,6 +236,7 @@ def train_shadows(
             n_jobs=n_jobs,
             progress=progress,
         )
+    # Predictions come kind by kind, each for all records.
     asked = np.tile(inside, kinds), np.tile(y, kinds)
     return _target_and_pool(values, trainer.logits, *asked, with_target)
 
@@ -249,8 +252,8 @@ def cohort_of(
 ) -> Cohort:
     """Return the models to train: one per row of `inside`, (m, n).
 
-    All records are predicted, or those `asked` (a,); random states are derived from `seed` and the
-    number of the model, unless given.
+    They predict the records `asked`, (a,), by default all. Random states, if not given as `states`,
+    are derived from `seed` and the number of the model.
     """
     asked = np.arange(len(y)) if asked is None else asked
     own = states or random_states(seed, len(inside))
@@ -297,7 +300,7 @@ def trained_run(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Run:
-    """Return the finished run of a plan made by `plan_of`; missing tasks are trained."""
+    """Return the finished run of a plan made by `plan_of`, after training the tasks it lacks."""
     asked = work.cohort
     if work.weights is not None:
         require_weights(work.trainer)
@@ -321,12 +324,13 @@ def trained_run(
 
 
 def random_states(seed: int, n_models: int) -> tuple[int, ...]:
-    """Return a random state for every model, derived from the seed and its number."""
+    """Return a random state per model, in 0..2**31-1, derived from `seed` and its number."""
     return tuple(int(seeds.stream(seed, "model", i).integers(2**31)) for i in range(n_models))
 
 
 def plan_of(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Plan:
     """Return the plan of training a cohort, in stacks of the size that the run began with."""
+    # Logits keep the precision of their network; probabilities are float64.
     dtype = getattr(trainer, "dtype", "float32") if trainer.logits else "float64"
     settings = {
         "trainer": trainer.name,
@@ -347,6 +351,7 @@ def plan_of(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Pla
         arrays={"prediction": prediction_array(trainer, cohort, dtype)},
         settings=settings,
         code=code_behind(cohort, trainer),
+        # Training set and random state of each model: with digests of single models a run can grow.
         units=tuple(
             digest_of(row, np.array(state))[:_DIGITS]
             for row, state in zip(cohort.inside, cohort.seeds, strict=True)
@@ -355,7 +360,7 @@ def plan_of(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Pla
 
 
 def prediction_array(trainer: Trainer, cohort: Cohort, dtype: str) -> ArraySpec:
-    """Return the array spec of a cohort's predictions: with an axis of queries, if several."""
+    """Return the array spec of a cohort's predictions, with an axis for queries if several."""
     m, a, k = cohort.shape
     if (queries := queries_of(trainer)) == 1:
         return ArraySpec(("model", "record", "class"), (m, a, k), dtype)
@@ -365,6 +370,7 @@ def prediction_array(trainer: Trainer, cohort: Cohort, dtype: str) -> ArraySpec:
 def _target_and_pool(
     values: NDArray[Any], logits: bool, inside: Bools, y: Ints, with_target: bool
 ) -> TrainedShadows:
+    # A failed training leaves NaN throughout.
     finite = np.array([bool(np.isfinite(model).all()) for model in values])
     target = (
         target_of(values[0], logits, y=y, member=inside[0], finite=bool(finite[0]))
@@ -376,6 +382,7 @@ def _target_and_pool(
     if not len(kept):
         raise all_failed(len(finite) - first)
     all_kept = len(kept) == len(finite) - first
+    # A slice is a view: without failures the predictions are not copied.
     rows = slice(first, None) if all_kept else first + kept
     pool = Pool(values[rows], logits, inside[rows], y)
     return TrainedShadows(target, pool, np.flatnonzero(~finite[first:]))
@@ -429,7 +436,7 @@ def train_predictions(
     n_jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Predictions, Predictions]:
-    """Return predictions of a target model, and those of shadow models trained in the same way.
+    """Return the predictions of a target model, and of shadow models trained in the same way.
 
     Every model is trained on the records that fair, independent coins select for it, and predicts
     all records. The shadow models' coins are independent of the target's.
@@ -444,7 +451,7 @@ def train_predictions(
     n_shadows : int
         Number of shadow models, at least 1; their predictions are pooled.
     unit : array_like, shape (n,), optional
-        The person behind each record: one coin puts all records of a person in.
+        The person behind each record: one coin puts all records of a person in, or leaves all out.
     seed : int
     n_jobs : int
         Models trained at the same time, in joblib processes. Starting these takes seconds, which

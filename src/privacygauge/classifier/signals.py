@@ -59,6 +59,7 @@ def signals(predictions: Predictions, resolved: Resolution | None = None) -> dic
 
 def _signals(predictions: Predictions, resolved: Resolution) -> dict[str, Floats]:
     result = {name: np.empty(len(predictions)) for name in SIGNALS}
+    # Work space for every block; its size is known with the first one.
     space: Floats = np.empty((2, 0, 0))
     for rows, block in predictions.blocks():
         # Arrays allocated per block would be returned to the system in between.
@@ -79,14 +80,14 @@ def _signals(predictions: Predictions, resolved: Resolution) -> dict[str, Floats
 
 
 def gains(predictions: Predictions) -> tuple[Floats, float]:
-    """Return how much likelier the model finds the true class for its record than for others.
+    """Return each record's probability of its class, less the mean probability of that class.
 
     Returns
     -------
     tuple of ndarray of float, shape (n,), and float
         The predicted probability of the record's class less its mean over all records, in (-1, 1):
-        0 on average if predictions and classes are unrelated. And its mean if the classes were
-        drawn from the probabilities, as the model claims.
+        0 on average if predictions and classes are unrelated. And the mean that these would have if
+        the classes were drawn from the probabilities, as the model claims.
     """
     n = len(predictions)
     squares = 0.0
@@ -96,13 +97,14 @@ def gains(predictions: Predictions) -> tuple[Floats, float]:
         p = softmax(block, axis=1) if predictions.logits else block
         own[rows] = p[np.arange(len(p)), predictions.labels[rows]]
         total += p.sum(axis=0)
+        # Drawn from p, the true class has the probability sum_i p_i^2 on average.
         squares += float(np.square(p).sum())
     mean = total / n
     return own - mean[predictions.labels], squares / n - float(mean @ mean)
 
 
 def knowledge_of_classes(predictions: Predictions) -> float:
-    """Return by how many standard deviations labels agree with predictions beyond chance.
+    """Return the agreement of labels with predictions beyond chance, in standard deviations.
 
     The sum of the predicted probabilities of the records' classes, compared with its mean and
     variance over all permutations of the labels (Hoeffding 1951). So a rare class counts by how
@@ -119,6 +121,8 @@ def knowledge_of_classes(predictions: Predictions) -> float:
         total += p.sum(axis=0)
         products += p.T @ p
     count = np.bincount(predictions.labels, minlength=k).astype(np.float64)
+    # Scatter matrices of the probabilities and of the one-hot labels, (k, k) each: their product's
+    # trace over n - 1 is the permutation variance.
     spread = products - np.outer(total, total) / n
     of_labels = np.diag(count) - np.outer(count, count) / n
     variance = float(np.sum(of_labels * spread)) / max(n - 1, 1)
@@ -157,6 +161,7 @@ def _from_probs(block: Floats, space: Floats, labels: Ints, resolved: Resolution
     np.maximum(p, resolved.least, out=log_p)
     np.log(log_p, out=log_p)
     rest = log_rest[top]
+    # 1 - p is coarse here: the sum of the other probabilities replaces it.
     near = rest < resolved.near
     if near.any():
         p[top] = 0.0

@@ -36,10 +36,10 @@ def prediction_attacks(*, logits: bool = False, features: bool = False) -> tuple
 
 
 def pool_attacks(*, logits: bool = False) -> tuple[Attack, ...]:
-    """Return the suite against a pool of shadow models: all of `prediction_attacks` and more.
+    """Return the suite for a pool of shadow models: all of `prediction_attacks`, and more.
 
-    Neural attacks learn on the pool's records together; the others compare the target with the
-    models that hold a record and those that do not.
+    Neural attacks learn on the rows of all the pool's models; the others compare the target with
+    the models that hold a record and those that do not.
 
     Parameters
     ----------
@@ -71,9 +71,9 @@ def single_record_attacks(design: Design) -> tuple[Attack, ...]:
 
 
 def candidate_attacks(design: Design) -> tuple[Attack, ...]:
-    """Return the attacks of Long et al. (2017) and the later ones on single records."""
+    """Return the attacks of Long et al. (2017), and later attacks on single records."""
     return (Untargeted(), *single_record_attacks(design))
 
 
 FORETOLD = (LiraOnline(), CalibratedOnline())
-"""Attacks whose results with more shadow models an audit predicts."""
+"""Attacks for which an audit predicts the results with more shadow models."""

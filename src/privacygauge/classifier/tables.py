@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_TEXTS = 1_000
-"""A column with more distinct texts is not categorical."""
+"""Largest number of distinct texts in a categorical column."""
 
 MANY_CLASSES = 10
-"""With more distinct labels than this, most of them of a single record, labels are not classes."""
+"""Number of distinct labels above which labels are not classes if there are more than n / 2."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,17 +41,18 @@ class Records:
     y: Ints
     """(n,) Classes in 0..k-1."""
     names: tuple[str, ...]
-    """(k,) The classes' names, ascending."""
+    """(k,) Names of the classes, ascending."""
     ids: NDArray[Any]
     """(n,) The user's ids, or row numbers in the file."""
     member: Bools | None
-    """(n,) Records that an existing model was trained on; None if the table does not say."""
+    """(n,) True for records that an existing model was trained on; None if the table does not
+    say."""
     columns: Mapping[str, NDArray[Any]]
-    """The table's other columns, for slices and groups."""
+    """Other columns of the table, for slices and groups."""
     unit: NDArray[Any] | None = None
     """(n,) Person behind each record; None if the table does not say."""
     notes: tuple[str, ...] = ()
-    """Notes on how the column of members was read, in sentences."""
+    """Notes on how the column of members was read."""
 
     def __len__(self) -> int:
         return len(self.y)
@@ -71,12 +72,12 @@ class Records:
         )
 
     def sampled(self, number: int, seed: int, file: str) -> Records:
-        """Return `number` of the records, drawn from the seed, in the order of their file.
+        """Return `number` of the records, drawn at random by `seed`, in the order of their file.
 
         Raises
         ------
         InputError
-            If there are fewer, or too few are asked for.
+            If `number` is below 4 or above the number of records.
         """
         if not 4 <= number <= len(self):
             raise InputError(
@@ -100,6 +101,8 @@ class Records:
         numbers = [key for key, values in self.columns.items() if values.dtype.kind in "biuf"]
         if name in numbers:
             return [numbers.index(name)], ()
+        # One-hot columns follow the numeric ones, in the order of the table, as `get_dummies` has
+        # them.
         first = len(numbers)
         for key, values in self.columns.items():
             if key == name:
@@ -111,10 +114,10 @@ class Records:
 
 @dataclass(frozen=True, eq=False)
 class CategoricalTable:
-    """Records whose attributes are categories, and some numbers."""
+    """Records with categorical attributes, and some numeric ones."""
 
     x: NDArray[Any]
-    """(n, d) Codes 0, 1, ... of categories; numbers unchanged."""
+    """(n, d) Codes 0, 1, ... for categories; numbers unchanged."""
     categories: tuple[int | None, ...]
     """(d,) Number of categories of each attribute; None for a number."""
     y: Ints
@@ -148,16 +151,16 @@ def load_records(
     Parameters
     ----------
     path : str or Path
-        ``.csv`` or ``.parquet`` with a header, ``.npz`` with x (n, d), y (n,) and perhaps
-        member (n,), or a folder with images in a folder for each class.
+        ``.csv`` or ``.parquet`` with a header, ``.npz`` with x (n, d), y (n,) and optionally member
+        (n,), or a folder with one folder of images per class.
     label : str
-        The column of classes; of any type.
+        Column of classes, of any type.
     member : str, optional
-        The column (true or false) that marks the records a model was trained on.
+        Column, true or false, that marks the records a model was trained on.
     ids : str, optional
-        The column of names.
+        Column of the records' names.
     unit : str, optional
-        The column of the people behind the records; of an ``.npz`` file the array ``unit``.
+        Column of the people behind the records; the array ``unit`` in an ``.npz`` file.
     drop : sequence of str
         Columns to leave out of the features.
     form : str
@@ -171,6 +174,7 @@ def load_records(
         _require_no_columns(path, member, ids=ids, drop=drop, unit=unit)
         files = image_files(path)
         places = [file.relative_to(path) for file in files]
+        # The folder right below `path` names the class, whatever lies deeper.
         classes, numbers = np.unique([place.parts[0] for place in places], return_inverse=True)
         pixels: Held = np.empty((len(numbers), 0)) if form == ROWS else read_images(files)
         if form != IMAGES:
@@ -216,7 +220,7 @@ def load_categories(
     drop: Sequence[str] = (),
     separator: str | None = None,
 ) -> CategoricalTable:
-    """Return the records in a file, with every column categorical except some numbers.
+    """Return the records in a file with all columns categorical, except the `continuous` ones.
 
     Parameters
     ----------
@@ -225,7 +229,7 @@ def load_categories(
     label : str
         The column of classes; of any type.
     continuous : sequence of str
-        Names of numeric columns; for an npz file their indices.
+        Names of numeric columns; their indices, as texts, for an npz file.
     ids : str, optional
         The column of names.
     unit : str, optional
@@ -284,7 +288,7 @@ def load_categories(
 def _encode_column(
     column: pd.Series[Any], numbers_of: Path | None
 ) -> tuple[NDArray[Any], int | None]:
-    """Return codes and the number of categories, or the numbers themselves if a file is named."""
+    """Return codes and the number of categories; numbers and None if `numbers_of` is a file."""
     import pandas as pd
 
     if numbers_of is None:
@@ -308,7 +312,7 @@ def _encode_column(
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """A table cut into features, classes and names."""
+    """A table split into features, classes, names and further columns."""
 
     features: pd.DataFrame
     names: tuple[str, ...]
@@ -353,6 +357,7 @@ def _split_columns(
     if dropped:
         raise InputError(f"column {dropped.pop()!r} is needed and cannot be dropped")
     frame = frame.drop(columns=list(drop))
+    # One column may have several roles, such as id and unit.
     apart = [name for name in dict.fromkeys((label, member, ids, unit)) if name is not None]
     # Data frames keep missing features: the model handles them itself.
     looked_at = frame if form in (NUMBERS, IMAGES) else frame[apart]
@@ -369,7 +374,7 @@ def _split_columns(
     if (features.shape[1] == 0 and form != ROWS) or len(frame) == 0:
         raise InputError(f"{path} holds no {'records' if len(frame) == 0 else 'features'}")
     names, y = np.unique(frame[label].to_numpy(), return_inverse=True)
-    # A column in which most values occur once is an id or a number, not a class.
+    # A column with this many distinct values is an id or a number, not a class.
     most = len(frame) / 2 if len(names) > MANY_CLASSES else len(frame) - 1
     if len(names) > most:
         raise InputError(
@@ -397,6 +402,7 @@ def _split_columns(
 def _numbers(features: pd.DataFrame, path: Path) -> Floats:
     import pandas as pd
 
+    # Dates become days since 1970: as texts they would be a category each.
     days = {name: days_of(features[name]) for name in features.columns}
     features = features.assign(**{name: found for name, found in days.items() if found is not None})
     texts = [name for name in features.columns if features[name].dtype.kind not in "biuf"]

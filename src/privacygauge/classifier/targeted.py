@@ -18,20 +18,20 @@ from privacygauge.core.rules import Cut
 from privacygauge.errors import InputError
 
 Design = Literal["shared", "per-target"]
-"""Whether all targets share the pool's models, or each has its own, as in the paper."""
+"""Design of the pool: all targets share its models, or each has its own, as in the paper."""
 
 BLOCK = 1 << 18
-"""Entries of the pool processed per block."""
+"""Number of the pool's entries that are processed per block."""
 
 _ABOVE_0 = Cut(float(np.finfo(np.float64).tiny), "just above 0: a tie is not a member")
 
 
 @dataclass(frozen=True)
 class Distance:
-    """How much closer the prediction is to the mean of models with the record than without.
+    """Distance of the prediction from the mean of models without the record, less that with it.
 
     ``KL(q || mean_out) - KL(q || mean_in)``, with q the target model's prediction. A record above 0
-    is taken for a member; a tie is a non-member.
+    is guessed a member; a tie is a non-member.
 
     Notes
     -----
@@ -74,10 +74,12 @@ class Distance:
         if self.bin == 0:
             q = np.maximum(q, least)
             values = np.maximum(pool, least)
+            # (models, targets, classes): the mean over the models of a side, target by target.
             means = [values.mean(axis=0, where=side[:, :, None]) for side in (inside, ~inside)]
             return _sum(q * np.log(means[0]), -q * np.log(means[1]))
         width = 1 / n_bins(self.bin)
         bins = bin_numbers(pool, self.bin)
+        # 2 mean(bin) + 1 is the mean centre in halves of a bin, a constant factor that cancels.
         # Sums of whole numbers are exact: equal means are equal floats, whatever the order.
         log_means = [
             np.log(2 * bins.sum(axis=0, where=side[:, :, None]) / side.sum(axis=0)[:, None] + 1)
@@ -89,24 +91,25 @@ class Distance:
 
 @dataclass(frozen=True)
 class Frequency:
-    """Whether models with the record agree with the prediction more often than those without.
+    """Agreement of the prediction with models with the record, relative to models without it.
 
-    The log of ``prod_i o_in_i / o_out_i``, with o_in_i the share of the models with the record
-    whose probability of class i falls in the same bin as the target model's, and o_out_i the share
-    of those without. A record with a product above 1 is taken for a member; a tie is a non-member.
+    The log of ``prod_i o_in_i / o_out_i``, where o_in_i is the share of the models with the record
+    that give class i a probability in the same bin as the target model, and o_out_i the share of
+    the models without it. A record with a product above 1 is guessed a member; a tie is a
+    non-member.
 
     Notes
     -----
     Long et al. (2017), section 5.3, frequency-based targeted attack. The paper counts models, as
-    many with as without the record, which has the same ratio; shares also serve where coins make
-    the groups unequal.
+    many with as without the record, which has the same ratio; shares also allow groups that coins
+    make unequal.
 
-    The paper leaves open what happens where a share is 0. Here every 0 is an infinitely small
-    share, the same for both groups: the limit of the smoothing below. So 0/0 is a factor of 1 (no
-    evidence); x/0 is infinite and 0/x is 0; one of each cancels to x over x'. The records with the
-    largest number of infinite minus zero factors come first, and among them the product of the
-    finite factors decides. To stay finite, the score counts `infinity` for each infinite factor,
-    more than all finite factors can amount to.
+    The paper leaves open the case of a share of 0. Here every 0 is an infinitely small share, the
+    same for both groups: the limit of the smoothing below. So 0/0 is a factor of 1 (no evidence),
+    x/0 is infinite and 0/x is 0; one of each cancels to x over x'. Records are ranked by the number
+    of infinite less that of zero factors, and among equals by the product of the finite factors. To
+    stay finite, the score counts `infinity` for each infinite factor, more than all finite factors
+    can amount to.
 
     Examples
     --------
@@ -116,8 +119,8 @@ class Frequency:
     """
 
     smoothing: float = 0.0
-    """Laplace smoothing in models, at least 0. For groups of unequal size each share is raised
-    equally, by this over the mean size: equal shares remain no evidence."""
+    """Laplace smoothing in models, at least 0. Each share is raised by this over the mean size of
+    both groups, so that equal shares are no evidence even if the groups are unequal."""
     bin: float = 0.01
     """Width of a bin, 1 over a whole number."""
     design: Design = "shared"
@@ -145,6 +148,7 @@ class Frequency:
 
     def _ranking(self, q: Floats, pool: Floats, inside: Bools, least: Floats) -> Floats:
         same = bin_numbers(pool, self.bin) == bin_numbers(q, self.bin)
+        # Models with each target, and without, (targets, 1).
         sizes = [np.count_nonzero(side, axis=0)[:, None] for side in (inside, ~inside)]
         raised = 2 * self.smoothing / (sizes[0] + sizes[1])
         shares = [
@@ -153,22 +157,24 @@ class Frequency:
         ]
         # Any number serves for a share of 0, if it is the same on both sides: zeros count apart.
         logs = [np.log(np.where(share > 0, share, 1.0)) for share in shares]
+        # Infinite factors, x/0, less zero factors, 0/x; 0/0 counts in both and cancels.
         infinite = (shares[1] == 0).sum(axis=1) - (shares[0] == 0).sum(axis=1)
         score: Floats = _sum(logs[0], -logs[1]) + infinite * infinity(*pool.shape[::2])
         return score
 
 
 def infinity(n_models: int, n_classes: int) -> float:
-    """Return the stand-in for an infinite log factor: more than finite ones can make up for.
+    """Return the value that replaces an infinite log factor, more than finite ones can make up for.
 
-    Two products of `n_classes` ratios of shares of at most `n_models` models each differ by less.
+    The logs of two products of `n_classes` ratios of shares of at most `n_models` models differ by
+    less.
     """
     return 1.0 + 2.0 * n_classes * float(np.log(max(n_models, 1)))
 
 
 Ranking = Callable[[Floats, Floats, Bools, Floats], Floats]
-"""Maps predictions (b, c), the models' (k, b, c), membership (k, b), and the smallest resolved
-probability to scores (b,)."""
+"""Function from predictions (b, c), the models' predictions (k, b, c), membership (k, b), and the
+smallest resolved probability to scores (b,)."""
 
 
 def _score_targets(name: str, observation: Observation, ranking: Ranking) -> Scores | Skipped:
@@ -213,6 +219,7 @@ def _sum(plus: Floats, minus: Floats) -> Floats:
     """Return the row sums of both together; exactly 0 if only rounding error is left."""
     total = (plus + minus).sum(axis=1)
     size = (np.abs(plus) + np.abs(minus)).sum(axis=1)
+    # Errors of logs and sums grow with the terms' absolute values; a tie must be exactly 0.
     rounding = 4 * plus.shape[1] * np.finfo(np.float64).eps * size
     return np.where(np.abs(total) <= rounding, 0.0, total)
 

@@ -1,4 +1,4 @@
-"""Trainers: estimators one by one, networks many at once, both behind one protocol."""
+"""The protocol of trainers: estimators are trained one by one, networks many at once."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Cohort:
     y: Ints
     """(n,) Classes in 0..n_classes-1."""
     inside: Bools
-    """(m, n) True where the model is trained on the record. For a whole run these may be `Coins`,
-    drawn only for the models in use."""
+    """(m, n) True where the model is trained on the record. For a whole run this may be `Coins`,
+    which are drawn only for the models in use."""
     seeds: Sequence[int]
-    """(m,) Each in 0..2**31-1; fixes all that is random in training."""
+    """(m,) Seeds in 0..2**31-1, each of which fixes all that is random in a model's training."""
     n_classes: int
     """Number of classes."""
     asked: Ints
@@ -104,7 +104,7 @@ def queries_of(trainer: Trainer) -> int:
 def questions(trainer: Trainer, x: NDArray[Any]) -> NDArray[Any]:
     """Return the queries for each record, (n, q, d): the record itself, then its views.
 
-    Views are those that the trainer's method ``views`` yields, where it has one.
+    The views, if any, are those that the trainer's method ``views`` yields.
     """
     views = getattr(trainer, "views", None)
     return x[:, None] if views is None else np.stack(list(views(x)), axis=1)
@@ -116,10 +116,10 @@ def first_query(values: NDArray[Any]) -> NDArray[Any]:
 
 
 TASKS = 256
-"""Largest number of tasks of a run whose models are trained one by one."""
+"""Largest number of tasks of a run that trains models one by one."""
 
 TASKS_OF_STACKS = 8
-"""Smallest number of tasks of a run whose models are trained in stacks."""
+"""Smallest number of tasks of a run that trains models in stacks."""
 
 
 class StackSize(Protocol):
@@ -155,9 +155,9 @@ class Wrapping(Protocol):
 
 
 def models_a_task(trainer: Trainer, cohort: Cohort) -> int:
-    """Return how many models a worker trains before it writes their predictions.
+    """Return the number of models that a worker trains before it writes their predictions.
 
-    Networks are trained in stacks of that size; but enough tasks are left for several workers.
+    Networks are trained in stacks of that size, small enough to leave tasks for several workers.
     """
     n_models = len(cohort)
     if isinstance(trainer, Wrapping):
@@ -165,6 +165,7 @@ def models_a_task(trainer: Trainer, cohort: Cohort) -> int:
     if not isinstance(trainer, Stacking):
         return -(-n_models // TASKS)
     size = trainer.stack_size(cohort[:]).models  # the coins themselves, if drawn lazily
+    # Divisions round up: the last task may be smaller, but no model is left out.
     n_tasks = max(-(-n_models // size), min(TASKS_OF_STACKS, n_models))
     return -(-n_models // n_tasks)
 

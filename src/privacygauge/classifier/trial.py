@@ -1,4 +1,4 @@
-"""Before an audit: a trainer tried out on a few of the user's records, and the cost of training."""
+"""Trials before an audit: a trainer on a few records, and the measured cost of training."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from privacygauge.runs.code import RecordedCode
 from privacygauge.runs.threads import one_thread
 
 EACH = 10
-"""Records per class in a trial; fewer if the total would exceed `MOST`."""
+"""Records per class in a trial; fewer, but at least 2, if the total would exceed `MOST`."""
 
 MOST = 300
-"""Records in a trial, apart from two per class."""
+"""Largest number of records in a trial, unless two per class are more."""
 
 Tried: TypeAlias = Estimators | Function | ByRows
 """Trainers that run the user's code."""
@@ -52,11 +52,11 @@ class TrainingSetup:
     y: Ints
     """(n,) Classes in 0..k-1."""
     names: tuple[str, ...]
-    """(k,) The classes' names; empty where they are numbers."""
+    """(k,) Names of the classes; empty if they are numbers."""
 
 
 def prepare_records(model: object, x: object, y: ArrayLike | None) -> TrainingSetup:
-    """Return a trainer, tried on a few records, with its records and their classes.
+    """Return a trainer that was tried on a few records, with its records and their classes.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def prepare_records(model: object, x: object, y: ArrayLike | None) -> TrainingSe
 def records_for(
     trainer: Trainer, x: object, y: ArrayLike, names: tuple[str, ...]
 ) -> tuple[Held, Ints]:
-    """Return records as they are, for trainers that take any kind."""
+    """Return records in their own form if the trainer takes any kind, else as features (n, d)."""
     if not isinstance(trainer, Tried | RecordedCode):
         return require_records(x, y)
     labels = np.asarray(y)
@@ -110,10 +110,10 @@ def with_class_names(trainer: Trainer, names: tuple[str, ...]) -> Trainer:
 
 
 def try_trainer(trainer: Trainer, x: Held, y: Ints) -> Trainer:
-    """Return a trainer after a trial: a model is trained on a few records, and asked about them.
+    """Return a trainer after a trial: one model is trained on a few records and predicts them.
 
-    Nothing is tried twice, nor are estimators on features that are finite numbers. If a few records
-    of every class are too few to train on, half of all are used.
+    A trainer is tried at most once, and estimators not at all if features are finite numbers. If a
+    few records per class are not enough to train on, half of all records are used.
 
     Raises
     ------
@@ -131,10 +131,12 @@ def _try_on_few(trainer: Tried, x: Held, y: Ints) -> Trainer:
     classes = np.unique(y)
     each = max(2, min(EACH, MOST // len(classes)))
     places = [np.flatnonzero(y == c) for c in classes]
+    # The first and the last records of each class: two training sets, disjoint in large classes.
     few, last = (
         np.sort(np.concatenate([own[part] for own in places]))
         for part in (slice(each), slice(-each, None))
     )
+    # Every other row: in a file that is sorted by class, both halves hold all classes.
     half = np.arange(0, len(y), 2)
     if len(few) < len(half):
         try:
@@ -145,7 +147,7 @@ def _try_on_few(trainer: Tried, x: Held, y: Ints) -> Trainer:
 
 
 def _after_trial(trainer: Tried, x: Held, y: Ints, rows: Ints, others: Ints) -> Trainer:
-    """Return the trainer after a trial on some records and one on others; raise if either fails."""
+    """Return the trainer after one trial on `rows` and one on `others`; raise if either fails."""
     inside = np.isin(np.arange(len(y)), rows)[None]
     cohort = Cohort(x=x, y=y, inside=inside, seeds=(0,), n_classes=int(y.max()) + 1, asked=rows)
     try:
@@ -181,15 +183,17 @@ def _train_and_predict(trainer: Tried, cohort: Cohort) -> tuple[Trainer, NDArray
 def _require_trained(trainer: Tried, first: Cohort, seen: NDArray[Any], others: Ints) -> None:
     """Raise if a model trained on other records gives identical predictions.
 
-    Such training ignores its records, and every attack on it would find nothing. Models that are
-    certain may agree about easy records, though not on a class that one of them never saw; and a
-    model that answers all records alike has learnt nothing from so few.
+    Such training ignores its records, and no attack on it would find anything. Two exceptions:
+    models that are certain may agree on easy records, though not on a class that one of them never
+    saw; and a model that answers all records alike has learnt nothing from few records.
     """
     if (seen == seen[0]).all():
         return
     if np.isin(seen, (0.0, 1.0)).all():
         if first.n_classes == 2:
             return
+        # Leave out the class of the first record: a model that never saw it must answer
+        # differently.
         others = first.asked[first.y[first.asked] != first.y[first.asked[0]]]
     try:
         inside = np.isin(np.arange(len(first.y)), others)[None]
@@ -223,7 +227,7 @@ class Cost:
     n_jobs: int
     """Models, or stacks of them, trained at the same time."""
     models_a_task: int
-    """Models that a worker trains before it writes their predictions."""
+    """Models that a worker trains before it writes their predictions, at least 1."""
 
     def seconds(self, n_models: int) -> float:
         """Return the estimated wall time for `n_models` models, in seconds."""
@@ -234,7 +238,7 @@ class Cost:
         return self.seconds_a_model * min(most, n_models)
 
     def largest(self, budget: float) -> int:
-        """Return the most shadow models, of `DESIGNS`, that train within `budget` seconds."""
+        """Return the largest of `DESIGNS` that trains within `budget` seconds, with one target."""
         paid = [n for n in DESIGNS if self.seconds(n + 1) <= budget]
         if not paid:
             least = self.seconds(DESIGNS[0] + 1)
@@ -248,9 +252,9 @@ class Cost:
 def measure_cost(
     trainer: Trainer, x: NDArray[Any], y: Ints, *, n_models: int, n_jobs: int, seed: int = 0
 ) -> Cost:
-    """Return the cost of a model, measured by training a few: networks for a few epochs only.
+    """Return the cost of a model, measured by training a few, networks for two epochs only.
 
-    The estimate is for `n_models` models on `n_jobs` processes; -1 for one per core.
+    The estimate is for `n_models` models on `n_jobs` processes, -1 for one per core.
     """
     at_once = n_at_once(n_jobs)
     inside = coin_flips(n_models, len(y), seeds.stream(seed, "trial"))
@@ -268,10 +272,10 @@ def measure_cost(
 
 
 def measure_ways(trainers: Sequence[Trainer], cohort: Cohort, *, n_jobs: int) -> Cost:
-    """Return the cost of a model that is trained in several ways, one after the other.
+    """Return the cost of a model that several trainers train, one after the other.
 
-    Networks are tried for a few epochs; of other trainers one model is trained. `n_jobs` is the
-    number of processes; -1 for one per core.
+    Each trainer trains one model, networks for two epochs. `n_jobs` is the number of processes, -1
+    for one per core.
     """
     # The first training also imports libraries, which is not part of the others' cost.
     _seconds(trainers[0], cohort, 1)
@@ -305,6 +309,7 @@ def seconds_of(text: str) -> float:
 def _seconds(trainer: Trainer, cohort: Cohort, together: int) -> float:
     """Return the seconds per model, from a trial on the first models of a cohort."""
     short, factor = _with_two_epochs(trainer)
+    # Networks are timed as a whole stack, as the run trains them.
     trial = together if factor > 1 else 1
     began = time.perf_counter()
     short.train(cohort[:trial])
@@ -319,6 +324,7 @@ def n_at_once(n_jobs: int) -> int:
 
 
 def _with_two_epochs(trainer: Trainer) -> tuple[Trainer, float]:
+    # Trainers with a field `networks` wrap these.
     inner = getattr(trainer, "networks", None)
     if inner is not None:
         networks, factor = _with_two_epochs(inner)
@@ -333,7 +339,7 @@ def _with_two_epochs(trainer: Trainer) -> tuple[Trainer, float]:
 
 
 def bill_of_ways(trainers: Sequence[Trainer], cohort: Cohort, *, n_jobs: int) -> str:
-    """Return the measured cost of training a cohort in several ways, in words."""
+    """Return the measured cost of training a cohort by several trainers, in words."""
     cost = measure_ways(trainers, cohort, n_jobs=n_jobs)
     n = len(cohort)
     ways = len(trainers)
@@ -345,11 +351,11 @@ def bill_of_ways(trainers: Sequence[Trainer], cohort: Cohort, *, n_jobs: int) ->
 
 
 DEFAULT_SHADOWS = 16
-"""Shadow models if neither a number nor a budget is given."""
+"""Number of shadow models if neither a number nor a budget is given."""
 
 
 def bill(cost: Cost, shadows: int, n_targets: int, wanted: int | None, budget: float | None) -> str:
-    """Return the cost of training, and the part a budget does not cover, in words."""
+    """Return the cost of training in words, and what a budget leaves out."""
     n_models = shadows + n_targets
     target = "1 target, " if n_targets else ""
     text = (

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     Tensors = dict[str, torch.Tensor]
 
 _NUMBERS = 1 << 24
-"""Values that the gradients of one block of records may hold: 128 MiB."""
+"""Largest number of values in the gradients of one block of records: 128 MiB as float64."""
 
 _RECORDS = 4096
-"""Records whose activations are held at once."""
+"""Largest number of records with activations in memory at once."""
 
 # Exceptions of modules that torch.func cannot run, raised by them or by torch.func.
 _REFUSALS = (RuntimeError, TypeError, ValueError, AttributeError, LookupError)
@@ -48,7 +48,7 @@ def white_box_signals(
 
     The model is copied, in float64 and in evaluation mode; it is not changed. No gradient is kept:
     for a linear layer with inputs a and output gradient d, the gradient by the weights is the outer
-    product of d and a, and its norm the product of theirs.
+    product of d and a, and its norm is the product of their norms.
 
     Parameters
     ----------
@@ -58,9 +58,9 @@ def white_box_signals(
     y : array_like of int, shape (n,)
         Classes in 0..k-1.
     engine : str, optional
-        dense (a Sequential of linear layers and activations), vmap (torch.func, any module that
-        it can run) or loop (record by record). By default the fastest that agrees with the loop on
-        two records.
+        dense (a Sequential of linear layers and activations), vmap (torch.func, any module that it
+        can run) or loop (record by record). Default: dense if possible, else vmap if it agrees with
+        loop on two records, else loop.
 
     Returns
     -------
@@ -98,6 +98,7 @@ def white_box_signals(
             f"y must be in 0..{logits.shape[1] - 1} for {logits.shape[1]} logits, got "
             f"{int(labels.max())}: are classes counted from 1?"
         )
+    # The answers were checked first, so that engines meet only modules that return (n, k) logits.
     name = _choice(own, asked, classes) if engine is None else engine
     if name not in _ENGINES:
         raise InputError(f"engine must be one of {', '.join(_ENGINES)}, got {name!r}")
@@ -126,6 +127,7 @@ def _answers(own: torch.nn.Module, asked: torch.Tensor) -> tuple[Floats, Floats]
     """Return the logits, and the inputs of the linear layer that gives them."""
     import torch
 
+    # Input and output of the linear layer that ran last.
     last: list[tuple[torch.Tensor, torch.Tensor]] = []
 
     def remember(_: object, given: tuple[torch.Tensor, ...], answer: torch.Tensor) -> None:
@@ -142,6 +144,7 @@ def _answers(own: torch.nn.Module, asked: torch.Tensor) -> tuple[Floats, Floats]
     if not isinstance(logits, torch.Tensor) or logits.ndim != 2 or len(logits) != len(asked):
         shape = tuple(getattr(logits, "shape", ()))
         raise InputError(f"model must return logits of the shape (n, k), got {shape}")
+    # Only if the last linear layer gives the logits themselves; otherwise no columns.
     hidden = last[0][0] if last and last[0][1] is logits else logits[:, :0]
     return logits.cpu().numpy(), hidden.flatten(1).cpu().numpy()
 
@@ -158,6 +161,7 @@ def _layer(parameter: str) -> str:
 def _choice(own: torch.nn.Module, asked: torch.Tensor, classes: torch.Tensor) -> str:
     if layers_of(own) is not None:
         return "dense"
+    # The loop is right for any module but slow: vmap must reproduce it on two records.
     expected = _norms_by_loop(own, asked[:2], classes[:2])
     try:
         found = _norms_by_vmap(own, asked[:2], classes[:2])
@@ -183,6 +187,8 @@ def _dense(own: torch.nn.Module, asked: torch.Tensor, classes: torch.Tensor) -> 
             # A copy: an activation that works in place would change the layer's output.
             values = child(values.clone())
     loss = torch.nn.functional.cross_entropy(values, classes, reduction="sum")
+    # The sum of losses: each record's output gradient is that of its own loss. The squared norm of
+    # the outer product with the inputs, and 1 for the bias, is the product of the squared norms.
     slopes = torch.autograd.grad(loss, outputs)
     squares = [
         slope.square().sum(1) * (given.square().sum(1) + bias)
@@ -199,6 +205,7 @@ def _norms_by_vmap(own: torch.nn.Module, asked: torch.Tensor, classes: torch.Ten
     fixed = dict(own.named_buffers())
 
     def loss(learnt: Tensors, record: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
+        # Modules expect a batch: here of one record.
         logits = functional_call(own, {**learnt, **fixed}, (record[None],))
         return torch.nn.functional.cross_entropy(logits, label[None])
 
@@ -216,12 +223,13 @@ def _norms_by_loop(own: torch.nn.Module, asked: torch.Tensor, classes: torch.Ten
         loss = torch.nn.functional.cross_entropy(own(record[None]), label[None])
         slopes = torch.autograd.grad(loss, weights, allow_unused=True)
         zero = loss.detach().new_zeros(())
+        # Weights that a record does not use have no gradient.
         rows.append(torch.stack([zero if g is None else g.square().sum() for g in slopes]))
     return _by_layer(list(names), list(torch.stack(rows).unbind(1)))
 
 
 def _by_layer(names: Sequence[str], squares: Sequence[torch.Tensor]) -> Floats:
-    """Return (n, l) norms of layers from the squared norms of their parameters."""
+    """Return the norms of layers, (n, l), from the squared norms of their parameters."""
     total: dict[str, Any] = {}
     for name, square in zip(names, squares, strict=True):
         total[_layer(name)] = total.get(_layer(name), 0.0) + square
@@ -242,7 +250,7 @@ _ENGINES: dict[str, Callable[[torch.nn.Module, torch.Tensor, torch.Tensor], Floa
 
 @dataclass(frozen=True, eq=False)
 class ShadowModule:
-    """A network of the adversary's own, and records with known membership in it."""
+    """A network that the adversary trained, and records with known membership in it."""
 
     model: torch.nn.Module
     """Module with the same layers as the audited one."""
@@ -257,7 +265,7 @@ class ShadowModule:
 def white_box_side(
     model: torch.nn.Module, x: ArrayLike, y: ArrayLike, member: ArrayLike
 ) -> WhiteBoxSide:
-    """Return the white-box signals of records whose membership is known."""
+    """Return the white-box signals of records with known membership."""
     signals = white_box_signals(model, x, y)
     return WhiteBoxSide(signals, checks.bools(member, "member", length=len(signals)))
 
@@ -269,7 +277,7 @@ class WhiteBoxSignals:
     layers: tuple[str, ...]
     """Names of the l layers with weights, in the module's order."""
     norms: Floats
-    """(n, l) The L2 norm of the gradient of a record's loss by all weights of a layer."""
+    """(n, l) L2 norm of the gradient of each record's loss by all weights of each layer."""
     logits: Floats
     """(n, k) Outputs of the model."""
     labels: Ints
@@ -315,12 +323,13 @@ class WhiteBoxSignals:
 
         Its outer product with `hidden` is the gradient by the last layer's weights.
         """
+        # Softmax without overflow: the largest logit becomes 0.
         shifted = np.exp(self.logits - self.logits.max(axis=1, keepdims=True))
         rows = np.arange(len(self))
         others = shifted.copy()
         others[rows, self.labels] = 0.0
         slope: Floats = shifted / shifted.sum(axis=1, keepdims=True)
-        # From the other classes: the probability itself rounds to 1 if the model is certain.
+        # -(1 - p_y) as the sum of the others: p_y itself rounds to 1 if the model is certain.
         slope[rows, self.labels] = -others.sum(axis=1) / shifted.sum(axis=1)
         return slope
 
@@ -328,19 +337,20 @@ class WhiteBoxSignals:
     def loss(self) -> Floats:
         """The cross-entropy, (n,), at least 0."""
         rows = np.arange(len(self))
+        # log(1 + sum_{j != y} exp(z_j - z_y)): accurate near 0, where the log of p_y would round.
         gaps = self.logits - self.logits[rows, self.labels][:, None]
         gaps[rows, self.labels] = -np.inf
         return np.asarray(np.logaddexp(0.0, logsumexp(gaps, axis=1)), np.float64)
 
 
 GRADIENT_NORM = "gradient-norm"
-"""White-box signal: the negated norm of a record's gradient; higher = more likely a member."""
+"""Name of the white-box signal: the negated gradient norm; higher = more likely a member."""
 
 PARTS = ("gradients", "slopes", "loss", "label", "activations")
 """Possible inputs of the attack network."""
 
 SMALL_STEPS = Network(epochs=30, learning_rate=0.003, penalty=1e-2)
-"""The network of the attack; it and its inputs were chosen on a shadow model of Location30."""
+"""Network of the attack; its settings and inputs were chosen on a shadow model of Location30."""
 
 # Rounding of float64: a smaller loss or norm says nothing that a logarithm should magnify.
 _FLOOR = 1e-16
@@ -369,7 +379,7 @@ class WhiteBoxSide:
 
     @property
     def predictions(self) -> Predictions:
-        """The same records as seen from outside."""
+        """Predictions for the same records, as seen without the weights."""
         seen = self.signals
         return predictions(
             logits=seen.logits, labels=seen.labels, member=self.member, unit=self.unit
@@ -380,9 +390,9 @@ class WhiteBoxSide:
 class WhiteBoxGame:
     """The membership game with access to the model's weights.
 
-    With a shadow model the adversary learns on that model's records. Without, it knows the
-    membership of some parts of the targets and is judged on another part, in turn: the supervised
-    adversary of Nasr et al. (2019), section III-B; for the parts see `crossfit_parts`.
+    With a shadow model, the adversary learns on that model's records. Without, it learns on some
+    parts of the targets and is judged on another part, in turn (`crossfit_parts`): the supervised
+    adversary of Nasr et al. (2019), section III-B.
     """
 
     target: WhiteBoxSide
@@ -403,16 +413,16 @@ class WhiteBoxGame:
             )
 
     def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
-        """Return one round with a shadow, or one for each part without.
+        """Return one round with a shadow model, or one per part without.
 
-        The bits came with the data, so nothing is drawn again and `rounds` must be 1.
+        The bits came with the data and are not drawn again, so `rounds` must be 1.
         """
         shadow = None if self.shadow is None else self.shadow.predictions
         seen = PredictionGame(self.target.predictions, shadow).deal(rounds, rng)
         return [self._from_inside(one) for one in seen]
 
     def _from_inside(self, seen: Round) -> Round:
-        """Return the round with the weights' signals added to its observation."""
+        """Return the round with the white-box signals added to its observation."""
         outside = seen.observation
         assert isinstance(outside, PredictionObservation)  # it comes from a game on predictions
         assert outside.rows is not None
@@ -444,21 +454,22 @@ class WhiteBox:
 
     Notes
     -----
-    Nasr, Shokri & Houmansadr (2019), "Comprehensive privacy analysis of deep learning", IEEE
-    S&P, section III. As there, the network sees the gradient of the loss by the parameters, the
-    loss and the one-hot class, and learns from records with known membership. Unlike there, each
-    layer's gradient comes in as its norm, and the last layer's as the two vectors whose outer
-    product it is (`slopes` and `activations`), in place of convolutions over the matrix; one
-    hidden layer takes all of it, in place of an encoder with a component for each part; and
-    there is no unsupervised form. Activations are excluded by default: as in that paper they are
-    uninformative on their own, and a few hundred records are memorised from them. From a shadow
-    model's records they mislead: the hidden units of two networks have no common order.
+    Nasr, Shokri & Houmansadr (2019), "Comprehensive privacy analysis of deep learning", IEEE S&P,
+    section III. As there, the inputs are the gradient of the loss by the parameters, the loss and
+    the one-hot class, and the network learns from records with known membership. Unlike there, each
+    layer's gradient enters as its norm, and the last layer's also as the two vectors that have it
+    as their outer product (`slopes` and `activations`), in place of convolutions over the matrix.
+    One hidden layer takes all inputs, in place of an encoder with a component per input, and there
+    is no unsupervised form. Activations are excluded by default: as in that paper, they are
+    uninformative on their own, and a few hundred records are memorised from them. Learnt on a
+    shadow model's records they mislead, because the hidden units of two networks have no common
+    order.
     """
 
     parts: tuple[str, ...] = PARTS[:-1]
-    """Inputs of the network, of `PARTS`: the logarithms of the gradient's norm in each layer, the
-    gradient by the logits, the logarithm of the loss, the one-hot class, and the last layer's
-    inputs."""
+    """Inputs of the network, some of `PARTS`: the log of the gradient's norm in each layer, the
+    gradient by the logits, the log of the loss, the one-hot class, and the last layer's inputs.
+    Default: all but the last."""
     network: Network = SMALL_STEPS
     """The network."""
 
@@ -474,7 +485,7 @@ class WhiteBox:
 
     @property
     def variant(self) -> str:
-        """Inputs of the network, where they differ from the default."""
+        """Inputs of the network, if they differ from the default."""
         return "" if self.parts == WhiteBox.parts else " + ".join(self.parts)
 
     thresholds = "none"

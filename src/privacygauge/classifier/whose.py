@@ -1,4 +1,4 @@
-"""Units of rows: the notes on units, and on rows that occur more than once."""
+"""Units of rows: which rows belong to one person, and warnings about repeated rows."""
 
 from __future__ import annotations
 
@@ -26,31 +26,32 @@ from privacygauge.core.equal_rows import (
 from privacygauge.core.repeats import interpolated_rows, is_clustered, near_repeats
 
 _COARSE = 1e-3
-"""Predictions in larger steps than this, such as votes of trees, are often equal by chance."""
+"""Step of predictions above which rows are often equal by chance, as with votes of trees."""
 
 _SURE = 1e-6
-"""A prediction this close to certain equals many others by rounding alone."""
+"""Distance from 1 within which probabilities are often equal by rounding alone."""
 
 
 @dataclass(frozen=True, eq=False)
 class PredictionsOfUnits:
-    """Predictions whose units are known."""
+    """Predictions with settled units, and the rows that the comparison treats differently."""
 
     target: Predictions
-    """Predictions, with the unit of each row if rows repeat."""
+    """The predictions, with the unit of each row if rows repeat."""
     warnings: tuple[str, ...]
-    """Caveats about repeats."""
+    """Caveats about units and repeated rows."""
     across: Bools
-    """(n,) Rows with equal or nearly equal rows on the other side, which no attack can separate:
-    they are left out of the comparison."""
+    """(n,) True for rows with an equal or nearly equal row on the other side. No attack can
+    separate the two, so the comparison leaves them out."""
     invented: Bools
-    """(n,) Rows exactly between two others of their class and side: oversampling made them, they
-    are nobody's, and they are left out too."""
+    """(n,) True for rows exactly between two others of their class and side: oversampling made
+    them, they belong to nobody, and the comparison leaves them out, too."""
     repeated: Bools | None = None
-    """(n,) Rows that repeat another one of their unit, where one side has more of them: a minority
-    that was copied before the training has more rows among the members, but not more people."""
+    """(n,) True for rows that repeat another row of their unit; None unless one side has more of
+    them. A minority that was copied before training has more rows among the members, but not more
+    people."""
     clustered: bool = False
-    """Whether rows seem to belong to the same people, without any column that says so."""
+    """Whether rows seem to belong to the same people although no column says so."""
 
 
 def settle_units(
@@ -60,14 +61,14 @@ def settle_units(
     features: Held | None = None,
     others: Floats | None = None,
 ) -> PredictionsOfUnits:
-    """Return predictions whose units are known, and the notes on how they were settled.
+    """Return the predictions with settled units, and the notes on how they were settled.
 
-    Where no units are given, rows that equal each other in features and class count as one unit,
-    and so do rows that are far closer to each other than chance explains (`near_repeats`). Without
-    features the same holds for predictions, but for large groups of equal answers: a model that
-    gives all its members one answer gives them away, and would hide it if they counted as one.
-    So do neighbours in the file that are answered alike (`people_in_order`). Where members were
-    `drawn` by fair, independent coins, rows that repeat need no unit, since their bits are
+    Units that are given stay. Otherwise rows that are equal in features and class form one unit,
+    and so do rows that lie far closer to each other than chance explains (`near_repeats`). Without
+    features, predictions take their place, except in large groups of equal answers: a model that
+    gives all its members one answer reveals them, which a single unit would hide. Without features,
+    adjacent rows of the file with similar answers also form one unit (`people_in_order`). If fair,
+    independent coins chose the members (`drawn`), repeated rows need no unit, since their bits are
     independent.
 
     Parameters
@@ -78,9 +79,9 @@ def settle_units(
     features : Held, optional
         The records themselves.
     others : ndarray, shape (n, d), optional
-        Answers of other models about the same records. Equal records have equal answers from every
-        model: those whose answers differ there are different records that the target alone answers
-        alike, such as members that it knows by heart.
+        Answers of other models to the same records. Equal records get equal answers from every
+        model, so rows that differ here are different records that only the target answers alike,
+        such as members that it has memorised.
     """
     nobody = np.zeros(len(target), np.bool_)
     invented = nobody if drawn else _between_others(target, features)
@@ -111,17 +112,21 @@ def settle_units(
     if drawn:
         return PredictionsOfUnits(target, tuple(warnings), nobody, nobody)
     unit = None
+    # Equal rows are one person's unless too many of them differ in class or side. Equal predictions
+    # must also form small groups: a large one is a common answer of the model.
     resolved = resolution(target) if features is None else None
     coarse = resolved is not None and resolved.step > _COARSE
     of_people = found.are_units(target.member, coarse=coarse)
     if of_people and (features is not None or found.small(target.member)):
         unit = found.unit(target.member)
     elif features is None:
+        # Even then it shows if every row was copied: all groups' sizes have a common divisor.
         same = _apart_by(others, units.number_units(units.fingerprints(target.values)))
         answers = Equal(units.number_units(same), target.labels)
         unit = answers.copies_of_each(target.member)
     points = _points(target, features, resolved)
     if features is None and others is not None and points.shape[1]:
+        # Views of one record are near to each other in the answers of every model.
         points = np.column_stack([points, others])
     near = near_repeats(points, target.labels, target.member)
     if near is not None:
@@ -147,7 +152,7 @@ def settle_units(
         target, said = _with_people_in_order(target)
         warnings += said
         unit = target.unit
-    # Some of the distant views are joined; the others still belong to the same people.
+    # One row per unit: distant views of a record may not all be joined, so what is left is tested.
     one_each = target if unit is None else target[np.unique(unit, return_index=True)[1]]
     together = _of_unnamed_people(one_each, resolved)
     return PredictionsOfUnits(
@@ -161,15 +166,18 @@ def settle_units(
 
 
 def _unequal_repeats(target: Predictions) -> Bools | None:
-    """Return the rows that repeat another one of their unit and side, if one side has more; (n,).
+    """Return a mask of the rows that repeat another of their unit and side, (n,).
 
-    None unless nearly all units of several rows have one answer: rows of a person who came several
-    times are answered differently, also if some of them are known by heart.
+    None unless one side has significantly more units with several rows, and nearly all of these
+    have one answer: the rows of a person who came several times get different answers, even if the
+    model has memorised some of them.
     """
     answer = number_with_class(units.fingerprints(target.values), target.labels)
+    # From here on a unit with rows on both sides counts as two, one per side.
     _, unit, size = np.unique(
         2 * target.units + target.member, return_inverse=True, return_counts=True
     )
+    # The unit of each distinct pair of unit and answer.
     of_unit = np.unique(np.column_stack([unit, answer]), axis=0)[:, 0]
     n_answers = np.bincount(of_unit, minlength=len(size))
     several = size > 1
@@ -181,28 +189,32 @@ def _unequal_repeats(target: Predictions) -> Bools | None:
     n_out = len(first) - n_in
     if min(n_in, n_out) == 0:
         return None
+    # Two-proportion z-test on the share of units with several rows, with the pooled error.
     share = np.mean(several)
     error = np.sqrt(share * (1 - share) * (1 / n_in + 1 / n_out))
     gap = np.mean(several[is_member]) - np.mean(several[~is_member])
     if abs(gap) <= _STANDARD_ERRORS * error:
         return None
+    # All rows but the first of each answer in a unit.
     repeated = np.ones(len(target), np.bool_)
     repeated[np.unique(np.column_stack([unit, answer]), axis=0, return_index=True)[1]] = False
     return repeated
 
 
 _FEW_DIFFER = 0.05
-"""Largest share of units of several rows whose answers differ for these to be copies."""
+"""Largest share of the units with several rows that may have several answers, for the rows to count
+as copies."""
 _STANDARD_ERRORS = 3.0
-"""By so many the shares of repeated units must differ between the sides."""
+"""Smallest difference of the sides' shares of repeated units, in standard errors."""
 
 
 def _with_people_in_order(target: Predictions) -> tuple[Predictions, list[str]]:
-    """Return predictions with similar neighbours assigned to one person, with a warning."""
+    """Return the predictions with similar adjacent rows joined into units, and a warning if so."""
     values = np.asarray(target.values, np.float64)
     if not target.logits:
         values = np.log(np.maximum(values, _LEAST))
     values = values - values.mean(axis=1, keepdims=True)
+    # Centred log-probabilities equal centred logits, so both kinds are compared on one scale.
     people = people_in_order(values, target.labels, target.member)
     if people is None:
         return target, []
@@ -218,41 +230,47 @@ def _with_people_in_order(target: Predictions) -> tuple[Predictions, list[str]]:
 
 
 _LEAST = 1e-4
-"""Floor of probabilities when neighbours are compared."""
+"""Floor of probabilities before the logarithm, when adjacent rows are compared."""
 
 
 def _of_unnamed_people(target: Predictions, resolved: Resolution | None) -> bool:
     """Return whether rows with similar answers share a side more often than chance explains."""
     values = np.array(target.values, np.float64)
     rows = np.arange(len(values))
+    # The margin of the true class over the best other class, (n,).
     own = values[rows, target.labels]
     values[rows, target.labels] = -np.inf
     margin = np.asarray(own - values.max(axis=1), np.float64)
     if is_clustered(margin, target.labels, target.member):
         return True
     points = _points(target, None, resolved)
+    # Votes and rounded values give no columns: a lattice has no meaningful neighbours.
     top = np.sort(points, axis=1)[:, -2:]
     if top.shape[1] < 2:
         return False
+    # Signals through which a release itself may leak: the margin, the lead of the top class, its
+    # height, and the spread of the answer.
     seen = np.column_stack([margin, top[:, 1] - top[:, 0], top[:, 1], points.std(axis=1)])
     return clustered_points(points, target.labels, target.member, seen)
 
 
 def _between_others(target: Predictions, features: Held | None) -> Bools:
-    """Return which rows lie between others by their features, or by the file's columns."""
+    """Return a mask of rows that lie between two others by features, or by float columns, (n,)."""
     known = None if features is None else numeric(features)
     if features is None:
         numbers = [x for x in target.columns.values() if np.asarray(x).dtype.kind == "f"]
         known = np.column_stack(numbers) if numbers else None
     if known is None:
         return np.zeros(len(target), np.bool_)
+    # One group per class and side: oversampling interpolates within a class of the training set.
     return interpolated_rows(np.asarray(known, np.float64), 2 * target.labels + target.member)
 
 
 def _points(target: Predictions, features: Held | None, resolved: Resolution | None) -> Floats:
-    """Return rows as points for finding near repeats: features if they are numbers.
+    """Return rows as points for finding near repeats, (n, d): features if they are numbers.
 
-    `resolved` is the resolution of the predictions, used if there are no features.
+    Otherwise centred log-probabilities or logits, floored at `resolved`, the predictions'
+    resolution; no columns, (n, 0), if predictions lie on a lattice.
     """
     known = None if features is None else numeric(features)
     if known is not None and known.shape[1] > 1:
@@ -266,7 +284,7 @@ def _points(target: Predictions, features: Held | None, resolved: Resolution | N
 
 
 def twice(x: Held, y: Ints) -> list[str]:
-    """Return a warning if equal records are put in or left out by separate coins."""
+    """Return a warning if separate coins put equal records in or leave them out."""
     copies = int(np.count_nonzero(repeated_rows(number_with_class(keys(x), y))))
     if copies < max(1, (1 - MATTERS) * len(y)):
         return []
@@ -278,7 +296,7 @@ def twice(x: Held, y: Ints) -> list[str]:
 
 
 def copies_warning(x: Held, y: Ints) -> list[str]:
-    """Return a warning if equal records may be one person's, and are left out one at a time."""
+    """Return a warning if equal records may be one person's, but are left out one at a time."""
     unit, _ = equal_rows(keys(x), y, np.ones(len(y), np.bool_))
     if unit is None:
         return []
@@ -291,7 +309,7 @@ def copies_warning(x: Held, y: Ints) -> list[str]:
 
 
 def _apart_by(others: Floats | None, same: NDArray[Any]) -> NDArray[Any]:
-    """Return numbers for equal rows that are equal in the answers of other models, too."""
+    """Return group numbers of rows that are equal in the answers of other models, too, (n,)."""
     if others is None:
         return same
     return number_with_class(
@@ -300,7 +318,7 @@ def _apart_by(others: Floats | None, same: NDArray[Any]) -> NDArray[Any]:
 
 
 def _prediction_keys(target: Predictions) -> NDArray[Any]:
-    """Return the same number for equal predictions; near-certain ones all get different numbers."""
+    """Return a number per row, (n,): equal for equal predictions, unique for near-certain ones."""
     same = units.number_units(units.fingerprints(target.values))
     if not target.logits:
         sure = np.empty(len(target), np.bool_)

@@ -1,4 +1,4 @@
-"""Worst-case records of a classifier: deal, play every model as target, compare trainings."""
+"""Worst-case records of a classifier: canaries, every model as target, trainings compared."""
 
 from __future__ import annotations
 
@@ -67,25 +67,26 @@ from privacygauge.evaluate.worst_case import (
 from privacygauge.runs.store import plan_in, read_run
 
 HELD_BACK = 0.2
-"""Share of its own records that adversarial regularisation gives to its attack network."""
+"""Share of each model's own records that adversarial regularisation holds back, not to train on but
+as reference records of its attack network."""
 
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """One way to train, with a defence."""
+    """A way to train: with one defence."""
 
     title: str
-    """The defence's name with its parameters."""
+    """Name of the defence, with its parameters."""
     trainer: Trainer
     """The trainer of the defended models."""
     claim: PrivacyClaim | None
-    """The accountant's privacy claim; None without one."""
+    """Privacy claim of the defence's accountant; None without one."""
 
 
 def defences_of(
     given: Sequence[TrainingDefence | Trainer | str], delta: float
 ) -> list[TrainingDefence]:
-    """Return the defences, all at training, with a delta if one needs it."""
+    """Return the defences, which must all act at training; those that need a delta get `delta`."""
     found: list[TrainingDefence] = []
     for one in given:
         defence = as_defence(one, delta)
@@ -103,7 +104,7 @@ def defences_of(
 
 
 def ways_of(trainer: Trainer, defences: Sequence[TrainingDefence], n: int) -> list[Way]:
-    """Return the ways to train models, one per defence; n is twice the size of a training set."""
+    """Return a way to train per defence; `n` is twice the mean size of a training set."""
     of = UndefendedTraining(trainer, n)
     ways = []
     for defence in defences:
@@ -119,7 +120,8 @@ def ways_of(trainer: Trainer, defences: Sequence[TrainingDefence], n: int) -> li
 
 
 def trainings_of_ways(trainer: Trainer, ways: Sequence[Way]) -> Trainings:
-    """Return all trainings, the undefended one first, of which the last epoch is kept."""
+    """Return all trainings, the undefended one first; predictions are kept of the last epoch."""
+    # Other models than networks have no epochs: their training counts as one.
     last = trainer.epochs if isinstance(trainer, Networks) else 1
     return Trainings(trainer, (last,), tuple(way.trainer for way in ways))
 
@@ -135,9 +137,10 @@ ATTACKS: tuple[Attack, ...] = (
     Bavaria(),
     *(Threshold(metric, per_class=False) for metric in METRICS),
 )
-"""Attacks on single records, and the metric attacks that most evaluations stop at."""
+"""Attacks on single records, and the metric attacks that most evaluations are limited to."""
 
 _FEWEST = 4
+"""Fewest models of a worst-case audit."""
 
 
 @dataclass(frozen=True)
@@ -168,23 +171,24 @@ class TargetOptions:
 
 @dataclass(frozen=True)
 class Design:
-    """The number of targets and models, and the attacks, of a worst-case audit."""
+    """Numbers of targets and models, and attacks, of a worst-case audit."""
 
     n_canaries: int = 100
     """Number of records that get a wrong label, at least 1."""
     n_ordinary: int | None = None
     """Number of targets with their own label; None for all other records."""
     label: WrongLabel | None = None
-    """Choice of the wrong label; `UniformLabel` by default."""
+    """Choice of the wrong label; default: `UniformLabel`."""
     n_models: int = 32
-    """Number of models; each is the target once."""
+    """Number of models, at least 4; each is the target once."""
     attacks: tuple[Attack, ...] = ATTACKS
     """Attacks on signals and worlds."""
     fprs: tuple[float, ...] = FPRS
     """False-positive rates, each in (0, 1)."""
 
     def asked(self, n_defences: int, seed: int, level: float) -> TargetOptions:
-        """Return the options of every group of targets, for `n_defences` defences and none."""
+        """Return the options of every group of targets, with `n_defences` defences and none."""
+        # Two groups of targets; per attack and training, each rate and the area under the curve.
         n = len(self.attacks) * (1 + n_defences) * 2 * (len(self.fprs) + 1)
         return TargetOptions(
             attacks=self.attacks, fprs=self.fprs, seed=seed, level=level, n_together=max(n, 1)
@@ -193,13 +197,14 @@ class Design:
     def dealt(
         self, x: NDArray[Any], y: Ints, label: WrongLabel, seed: int, unit: Ints | None
     ) -> tuple[Targets, Bools]:
-        """Return the targets, and the training set of each model, (n_models, n)."""
+        """Return the targets, and a mask of each model's training set, (n_models, n)."""
         if self.n_models < _FEWEST:
             raise InputError(f"n_models must be at least {_FEWEST}, got {self.n_models}")
         rng = seeds.stream(seed, "worst-case", "targets")
         chosen = targets(
             x, y, self.n_canaries, rng, n_ordinary=self.n_ordinary, label=label, unit=unit
         )
+        # A stream apart from the targets': the number of models does not change the targets.
         coins = seeds.stream(seed, "worst-case", "coins")
         return chosen, chosen.membership(self.n_models, coins)
 
@@ -212,10 +217,10 @@ def judge_worst_case(
     label: str,
     asked: TargetOptions,
 ) -> WorstCaseFindings | Skipped:
-    """Return the results of attacks on both groups; skipped where too few models could be trained.
+    """Return the results of attacks on both groups; skipped if too few models could be trained.
 
-    `values` (m, a, k) are predictions of every model on the canaries, then on the ordinary targets;
-    `label` says which wrong class canaries got.
+    `values` (m, a, k) holds the predictions of every model for the canaries, then for the ordinary
+    targets; `label` names the choice of the canaries' wrong class.
     """
     finite = np.array([bool(np.isfinite(model).all()) for model in values])
     if finite.sum() < _FEWEST:
@@ -228,6 +233,7 @@ def judge_worst_case(
     units = {"canaries": chosen.unit[chosen.canaries], "ordinary": chosen.unit[chosen.ordinary]}
     found = [_risk(group, pool, units[group], asked) for group, pool in pools.items()]
     ordinary = pools["ordinary"]
+    # (models, targets): every model is tested on the ordinary targets that it was not trained on.
     right = ordinary.values.argmax(axis=2) == ordinary.labels
     outside = ~ordinary.inside
     owner = np.broadcast_to(units["ordinary"], right.shape)
@@ -267,6 +273,7 @@ def _risk(
             rng = seeds.stream(asked.seed, "attack", attack.name, attack.variant, name, number)
             answer = attack.score(round_.observation, rng)
             if isinstance(answer, Skipped):
+                # Skipped on one target model, an attack is left out altogether.
                 skipped.setdefault(i, answer)
             else:
                 scores[i].append(answer.value)
@@ -295,6 +302,7 @@ def _risk(
 
 def _transcript(scores: Sequence[Floats], pool: Pool, unit: Ints) -> Transcript:
     m, n = pool.inside.shape
+    # One round per model: scores come model by model, each for all targets.
     target = np.tile(np.arange(n), m)
     model = np.repeat(np.arange(m), n)
     return Transcript(
@@ -308,7 +316,7 @@ def _transcript(scores: Sequence[Floats], pool: Pool, unit: Ints) -> Transcript:
 
 @dataclass(frozen=True, eq=False)
 class _DrawnLabels:
-    """Wrong classes that a run already holds: nothing is trained for them again."""
+    """Wrong classes that a run already holds, so that no model is trained for them again."""
 
     name: str
     classes: Ints
@@ -318,11 +326,12 @@ class _DrawnLabels:
 
 
 def as_drawn(label: WrongLabel, run: str | Path | None, n_canaries: int) -> WrongLabel:
-    """Return the rule for wrong labels: as a run holds them, if drawing them takes a model."""
+    """Return the choice of wrong labels: those that a run holds, if drawing them takes a model."""
     plan = None if run is None or not isinstance(label, LeastLikelyLabel) else plan_in(run)
     if plan is None or plan.settings.get("canaries") != n_canaries:
         return label
     assert run is not None
+    # The run's labels begin with those of the canaries, which are the first records asked about.
     return _DrawnLabels(label.name, np.asarray(read_run(run).array("label")[:n_canaries], np.int64))
 
 
@@ -365,7 +374,7 @@ class ComparedTrainings:
     """Results for canaries and ordinary records, one entry per training."""
 
     trainings: tuple[AttackedTraining, ...]
-    """The undefended training first, then one per defence, in their order."""
+    """The undefended training, then one per defence, in the order of the defences."""
     n_together: int
     """Number of simultaneous intervals that the correction covers: every attack, training and group
     of targets, at every false-positive rate and for the area under the curve."""
@@ -384,12 +393,12 @@ class ComparedTrainings:
 
     @property
     def fprs(self) -> tuple[float, ...]:
-        """The false-positive rates that were asked for."""
+        """False-positive rates of the audit, in their given order."""
         return tuple(rate.fpr for rate in self.none.found.canaries.attacks[0].rates)
 
     @property
     def fpr(self) -> float:
-        """The lowest rate that this many records can resolve; the highest where they resolve none.
+        """The lowest rate that this many records can resolve; the highest if they resolve none.
 
         The corrected intervals hold at all rates simultaneously, so they allow for this choice.
         """
@@ -398,9 +407,9 @@ class ComparedTrainings:
 
     @property
     def best(self) -> AttackedTraining:
-        """The defended training whose canaries leak least; among equals the most accurate.
+        """The defended training with the least leakage of canaries; among equals the most accurate.
 
-        The undefended one where there is no other.
+        The undefended training if there is no other.
         """
         return min(
             self.defended or self.trainings,
@@ -414,10 +423,10 @@ class ComparedTrainings:
 
     @property
     def changed_places(self) -> tuple[tuple[AttackedTraining, AttackedTraining], ...]:
-        """Pairs whose order differs significantly between ordinary records and canaries.
+        """Pairs of trainings that canaries rank significantly against ordinary records.
 
-        By ordinary records the first of a pair leaks less, by canaries it leaks more; both times
-        the intervals, which hold simultaneously, do not overlap.
+        The first of a pair leaks less by ordinary records and more by canaries; in both cases the
+        intervals, which hold simultaneously, do not overlap.
         """
         return tuple(
             (a, b)
@@ -488,13 +497,14 @@ def trained_and_judged(
 ) -> tuple[ComparedTrainings, list[Skipped]]:
     """Return the results of each way to train, and the defences whose training failed.
 
-    `trainer` trains without a defence; `owner` (n,) is the unit of each record; `execution` and
+    `trainer` trains without a defence, and `owner` (n,) is the unit of each record; `execution` and
     `before` are those of `values_each_way`.
     """
     seed = asked.seed
     wrong = design.label or UniformLabel()
     known = as_drawn(wrong, execution.run, design.n_canaries)
     chosen, inside = design.dealt(x, y, label=known, seed=seed, unit=owner)
+    # Targets are in half of the training sets on average, all other records in every one.
     ways = ways_of(trainer, defences, 2 * len(y) - len(chosen.asked))
     states = random_states(seed, len(inside))
     values = values_each_way(

@@ -1,4 +1,4 @@
-"""Options of `privacygauge classifier` and `privacygauge demo`, and their runs."""
+"""The commands `privacygauge classifier` and `privacygauge demo`."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ LIMITS = (
     "shown), worst-records (members that stand out) or detectable (the least accuracy that would "
     "have been found). Add .low for the lower end of the interval (accuracy.low=0.6)."
 )
-"""Help of ``--fail-above`` on `METRICS`."""
+"""Help text of ``--fail-above``, on `METRICS`."""
 
 TABLES = ("records.parquet", "roc.csv")
-"""Files next to the report."""
+"""Names of the files written next to the report."""
 
 
 _HELP = """Audit a classifier: from its predictions alone, or by training shadow models.

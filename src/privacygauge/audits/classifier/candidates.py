@@ -51,22 +51,22 @@ def audit_candidates(
     model : estimator, callable, Training or Trainer
         As in `audit_model`.
     x : array_like or data frame of n records
-        As in `audit_model`. The candidate set; half of it is the training set of each target model.
+        As in `audit_model`. The candidate set: half of it is the training set of each target model.
     y : array_like of int, shape (n,)
     iterations : int
-        Each cuts the candidates again and trains two targets.
+        Number of splits of the candidates, at least 1; each trains two target models.
     n_targets : int
-        Records that are attacked, drawn at random.
+        Number of records that are attacked, drawn at random, at least 1.
     design : PerTargetDesign or SharedDesign, optional
         Default: one shared pool of 64 shadow models.
     measurements : int
-        Iterations in which the targets' PDTP is measured, exactly for a learner and by
-        retraining for any other model.
+        Number of iterations in which the targets' PDTP is measured, at most `iterations`: exactly
+        for a learner, by retraining for any other model.
     attacks : sequence of Attack, optional
         Default: the suite of `candidate_attacks`.
     unit : array_like, shape (n,), optional
-        The person behind each candidate: all rows of a person fall in the same half, and
-        intervals go by person.
+        The person behind each candidate: all rows of a person are in the same half, and intervals
+        resample people.
     run, n_jobs, progress, seed, level
         As in `audit_model`.
 
@@ -95,6 +95,7 @@ def audit_candidates(
         seed=seed,
         unit=owner,
     )
+    # Equal records without units may be in both halves, in one of them as a copy.
     warnings = twice(features, labels) if owner is None else []
     dealt = game.train(measurements=measurements, run=run, n_jobs=n_jobs, progress=progress)
     suite = candidate_attacks(chosen.name) if attacks is None else attacks
@@ -105,7 +106,7 @@ def audit_candidates(
 
 
 def _describe_game(game: CandidateGame, dealt: CandidateRound) -> GameDescription:
-    """Return the game in words."""
+    """Return the description of the game."""
     n_in = int(dealt.round.secret.sum())
     own = f"{game.design.n_models(game.n_targets):,} models of its own, " + (
         "shared by all targets" if game.design.name == "shared" else "some for each target"

@@ -1,4 +1,4 @@
-"""The report of the candidate-set game: its numbers, sections and words."""
+"""The report of the candidate-set game: its numbers, sections and texts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _GUESSED = (
     "record."
 )
 _NAMED = 10
-"""Number of records named in a register, and shown before a fold."""
+"""Number of records that the report names, and shows before a fold."""
 
 
 def report(f: CandidateResult) -> Report:
@@ -107,11 +107,12 @@ def report(f: CandidateResult) -> Report:
 def verdict(f: CandidateResult) -> Verdict:
     """Return the verdict on the guesses about all attacked records together.
 
-    The grade follows from the lower end of the balanced accuracy, of the guesses or by the
-    ranking, whichever is graver, as in an audit of a classifier. It cannot be told where no leak
-    was found but an attack takes members for non-members.
+    The grade follows from the lower end of the balanced accuracy, by the guesses or by the ranking,
+    whichever is graver, as in an audit of a classifier. There is no grade if no leak was found but
+    an attack takes members for non-members.
     """
     grade = grades.grade_of(f.reached.accuracy.low)
+    # An inverted attack separates the sides: "no leak" would be wrong, and its cause is unknown.
     if grade == grades.NONE and f.inverted:
         return direction.verdict(direction.sentences(f.inverted))
     if grade == grades.NONE:
@@ -269,8 +270,8 @@ def _terms(f: CandidateResult) -> dict[str, str]:
 def _columns(f: CandidateResult) -> dict[str, object]:
     """Return the columns of ``records.parquet``, which has one row per target.
 
-    ``row``, ``pdtp`` where it was measured, and each attack's accuracy with the ends of its
-    interval: ``TITLE``, ``TITLE low``, ``TITLE high``.
+    ``row``, ``pdtp`` if it was measured, and each attack's accuracy with the ends of its interval:
+    ``TITLE``, ``TITLE low``, ``TITLE high``.
     """
     columns: dict[str, object] = {"row": f.targets}
     if f.pdtp is not None:

@@ -1,4 +1,4 @@
-"""The audit of a model, or of a way to train one: shadow models are trained."""
+"""The audit of a model, or of a way to train one, with shadow models that it trains."""
 
 from __future__ import annotations
 
@@ -79,60 +79,60 @@ def audit_model(
 ) -> Audit:
     """Audit a training procedure for a classifier, or a classifier that it produced.
 
-    Shadow models are trained on the records that fair, independent coins put in them; so is a
-    target, unless one is given. Every attack then plays against the target with the shadow
-    models for help.
+    Shadow models are trained on records that fair, independent coins choose; so is a target, unless
+    one is given. Every attack then plays against the target with the help of the shadow models.
 
     Parameters
     ----------
     model : estimator, callable, Training or Trainer
-        How a model is trained: a scikit-learn, XGBoost or LightGBM estimator; a callable that
-        takes a random state and returns an untrained one; a function of records, classes and
-        a random state that returns a trained model; `Training` with functions of the numbers of
-        records; or `Networks` for PyTorch modules.
+        Training procedure: a scikit-learn, XGBoost or LightGBM estimator; a callable that takes a
+        random state and returns an untrained estimator; a function of records, classes and a random
+        state that returns a trained model; `Training` with functions of record numbers; or
+        `Networks` for PyTorch modules.
     x : array_like or data frame of n records
         Candidate records: those that the target may have been trained on, and others like them.
-        Data frames of pandas and polars, texts and images reach a model as they are. A
-        `Training` looks its records up itself.
+        Models get data frames of pandas and polars, texts and images unchanged. A `Training` looks
+        its records up itself.
     y : array_like of int or str, shape (n,)
         Classes in 0..k-1, or their names.
     fitted : Fitted, optional
-        The model to audit, where it exists already.
+        The model to audit, if it exists already; default: a target is trained.
     label_only : LabelOnlyQueries or bool, optional
-        The adversary sees classes only, and makes these queries about each record, the usual ones
-        if True: of numbers, images of any shape, texts or tables, with missing values or without;
-        of a `Training` about what it looks up. Models need no probabilities: ``predict``, or a
-        function that returns classes by number or name, is enough.
+        The adversary sees classes only, and makes these queries about each record, the default ones
+        if True. Records may be numbers, images of any shape, texts or tables, with or without
+        missing values; a `Training` is queried about the records that it looks up. Models need no
+        probabilities: ``predict``, or a function that returns classes by number or name, is enough.
     n_shadows : int
-        More models make attacks on single records stronger: from 4 on they work, from 64 on
-        each record can have a variance of its own.
+        Number of shadow models, at least 1. More models make attacks on single records stronger: 4
+        are enough for these attacks to work, and 64 for a variance per record.
     half_width : float, optional
-        In (0, 1/2): further targets are trained, and attacked with the same shadow models, until
-        the interval of every attack's mean AUC has this half-width; see `until_narrow`. Played
+        In (0, 1/2). Further targets are trained, and attacked with the same shadow models, until
+        the interval of every attack's mean AUC has this half-width; see `until_narrow`. The attacks
         are `attacks`, by default those on single records.
     one_logit : bool
-        Keep one logit for each shadow model and record in place of a logit for each class: all
-        that LiRA, RMIA, BaVarIA and calibrated attacks need, which say the same, byte for byte.
-        Whole vectors are kept of the target and of few shadow models; see `train_logits`.
+        Keep one logit per shadow model and record instead of one per class: all that LiRA, RMIA,
+        BaVarIA and calibrated attacks need, with the same results, byte for byte. Whole vectors are
+        kept for the target and a few shadow models; see `train_logits`.
     attacks : sequence of Attack, optional
         Default: the suite of `pool_attacks`.
     estimator : Estimator, optional
         Estimator of the privacy risk score; default: isotonic regression.
     slices : mapping of str to array_like (n,), optional
-        Groups to evaluate besides the classes and the deciles of confidence.
+        Groups to evaluate in addition to the classes and the deciles of confidence.
     ids : array_like, shape (n,), optional
         Names of the records in the report.
     unit : array_like, shape (n,), optional
-        The person behind each record; default: equal ids. One coin puts all records
-        of a person in, and intervals go by person.
+        The person behind each record; default: equal ids. One coin puts all records of a person in
+        or leaves all out, and intervals resample people.
     run : str or Path, optional
-        Folder that keeps what was trained: after an interruption the same call goes on there.
+        Folder that keeps the trained models' predictions: after an interruption, the same call
+        continues from there.
     weights : str or Path, optional
-        Folder for the weights of networks, which are dropped otherwise; see `train_shadows`.
+        Folder for the weights of networks, which are otherwise dropped; see `train_shadows`.
     n_jobs : int, optional
-        Processes; default: one, or what ``joblib.parallel_config`` says.
+        Number of processes; default: one, or the setting of ``joblib.parallel_config``.
     progress : callable, optional
-        Called with the number of models done and the number of all.
+        Called with the number of models done, and their total.
     seed : int
         Seed of all random draws.
     level : float
@@ -142,7 +142,7 @@ def audit_model(
     provenance : mapping of str to str, optional
         Further lines for the report.
     invocation : mapping, optional
-        How to start the run again, kept in its folder.
+        Settings that start the run again, kept in its folder.
 
     Returns
     -------
@@ -189,6 +189,7 @@ def audit_model(
         level=level,
     )
     end_of_sharing()
+    # Only coins of this audit can separate equal records.
     of_units = twice(about.x, about.y) if owner is None and fitted is None else []
     seen = {}
     if queries is not None:
@@ -250,13 +251,13 @@ def audit_pool(
     target : Predictions, path, mapping of arrays, or data frame
         As in `audit_classifier`.
     pool : Pool, LogitPool, path, or mapping of arrays
-        Predictions of shadow models on the target's records, in the same order; see `as_pool`.
-        Who was trained on what must come from independent coins: exact halves would give the
-        target's bit away.
+        Predictions of shadow models for the target's records, in the same order; see `as_pool`.
+        Independent coins must choose each model's training set: exact halves would reveal the
+        target's bit.
     further : Further, optional
         Signals of label-only queries.
     features : ndarray, shape (n, d), optional
-        The records themselves, for attacks that look at them.
+        The records themselves, for attacks that use them.
     attacks : sequence of Attack, optional
         Default: the suite of `pool_attacks`.
     estimator, slices, show_columns, unit, drawn, seed, level, command, provenance
@@ -285,6 +286,7 @@ def audit_pool(
         else as_pool(pool, "pool", target_classes=target.classes)
     )
     if isinstance(pool, Pool):
+        # One side was saved as probabilities: logits cannot be recovered from these.
         if pool.logits != target.logits:
             target, pool = as_probabilities(target, pool)
         require_apart(pool)
@@ -295,6 +297,7 @@ def audit_pool(
     target = owned.target
     about = {"shadow models": str(len(pool)), **(provenance or {})}
     running = Running(command, seed, level, about)
+    # The target now has its units; its predictions are those that the game has checked.
     [dealt] = replace(game, target=target).deal(1, seeds.stream(seed, "deal"))
     comparison, unused = comparison_of(
         [dealt], owned, seed, level, features=features, pool=pool, drawn=drawn
@@ -315,6 +318,7 @@ def audit_pool(
         features=features,
         warnings=[*warnings, *owned.warnings, *unused, *lone_records(pool), *of_one_logit(pool)],
     )
+    # Prediction from halves of the pool needs no further training.
     more = what_more_buy(FORETOLD, dealt, seeds.stream(seed, "more models"), level)
     return replace(audit, more_models=tuple(x for x in more if isinstance(x, Foretold)))
 
@@ -358,6 +362,7 @@ def _load_fitted(asked: ClassifierRequest, held: Materials, work: Work) -> Fitte
     if asked.fitted is None or records.member is None:
         return None
     if work.read is not None:
+        # A recorded label-only target holds all records once per kind of query.
         kinds = len(LabelOnlyQueries().names) if asked.label_only else 1
         member = np.tile(records.member, kinds)
         y = np.tile(records.y, kinds)
@@ -366,6 +371,7 @@ def _load_fitted(asked: ClassifierRequest, held: Materials, work: Work) -> Fitte
         asked.fitted, labels=asked.label_only, anything=isinstance(held.trainer, ByRows)
     )
     takes = getattr(model, "n_features_in_", None)
+    # A fitted pipeline may encode the columns in another way than the shadow models' features.
     if takes is not None and isinstance(held.x, np.ndarray) and held.x[0].size != takes:
         raise InputError(
             f"--fitted {asked.fitted} takes {takes} features, and --model {asked.model} the "
@@ -382,6 +388,7 @@ def _shadows(asked: ClassifierRequest, held: Materials, work: Work) -> int:
     if asked.half_width is not None:
         return wanted or DEFAULT_SHADOWS
     known = None if work.run is None else plan_in(work.run)
+    # A run keeps its number of models: a new estimate of the cost could change it.
     begun = None if known is None else known.n_units - n_targets
     if begun is not None and wanted in (None, begun):
         return begun

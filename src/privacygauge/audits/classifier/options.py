@@ -34,11 +34,11 @@ METRICS = (
     *amounts("worst-records"),
     *shares("detectable"),
 )
-"""Metrics that a release can be held to."""
+"""Names of the metrics that ``--fail-above`` can limit."""
 
 
 RISKS = ("isotonic", "histogram")
-"""Estimators of the privacy risk score."""
+"""Names of the estimators of the privacy risk score."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +139,7 @@ class ClassifierRequest(TrainingRequest):
         return self.target is None
 
     def check(self, jobs: int) -> None:
-        """Refuse options that do not go together."""
+        """Raise if options do not go together."""
         if self.risk not in RISKS:
             raise InputError(f"--risk must be {' or '.join(RISKS)}, got {self.risk!r}")
         if self.target is None:

@@ -40,12 +40,12 @@ from privacygauge.report import direction, fairness
 
 @dataclass(frozen=True, eq=False)
 class PredictionAuditOptions:
-    """Options of the caller, besides the game."""
+    """Options of the caller that do not concern the game."""
 
     estimator: Estimator | None
-    """Estimator of the privacy risk score."""
+    """Estimator of the privacy risk score; None for the default."""
     slices: Mapping[str, ArrayLike] | Sequence[str] | None
-    """Columns of groups to evaluate; all by default."""
+    """Columns of groups to evaluate; None for all."""
     shown: Sequence[str] = ()
     """Columns to print next to the riskiest records."""
 
@@ -64,11 +64,11 @@ def assemble(
     skipped: Sequence[Skipped] = (),
     warnings: Sequence[str] = (),
 ) -> Audit:
-    """Return the audit of rounds already dealt; their targets are the rows of `target`.
+    """Return the audit of rounds that are already dealt; their targets are the rows of `target`.
 
-    `comparison` says on which of them members and non-members are compared; `has_shadow` is whether
-    the shadow records come from other models, and not from the target's other half; `features` are
-    the records themselves; `skipped` and `warnings` are known already.
+    Members and non-members are compared on the records of `comparison`. `has_shadow` says that
+    shadow records come from other models, not from the target's other half. `features` are the
+    records themselves; `skipped` and `warnings` are added to those found here.
     """
     level = running.level
     contents = contents_of(target, asked.shown)
@@ -84,6 +84,7 @@ def assemble(
         level=level,
         has_shadow=has_shadow,
     )
+    # Checks of the predictions themselves, which the verdict weighs against its findings.
     turned = direction.warnings(done.found.headline.inverted)
     doubtful = tuple(doubts(rounds, target, level, has_shadow=has_shadow))
     nobody = tuple(knows_nobody(rounds, level, has_shadow=has_shadow))
@@ -93,6 +94,7 @@ def assemble(
         n_in = int(np.count_nonzero(comparison.compared & target.member))
         n_out = int(np.count_nonzero(comparison.compared)) - n_in
         game = replace(game, n_in=n_in, n_out=n_out)
+    # In this order, and each once: files and attacks may say the same.
     told = dict.fromkeys(
         (
             *target.notes,
@@ -206,33 +208,32 @@ def audit_classifier(
         Predictions of the audited model on known members and known non-members; see
         `as_predictions`.
     shadow : Predictions, path, mapping of arrays, or data frame, optional
-        Predictions of a model that the adversary trained itself, on records of its own. Without
-        it thresholds are cross-fitted: learnt on two fifths of the targets and used on another
-        one, in turn.
+        Predictions of a model that the adversary trained on other records. Default: thresholds are
+        cross-fitted, learnt on two fifths of the targets and used on another fifth, in turn.
     features : array_like, shape (n, d), or sequence of str, optional
-        The target's records as numbers (an embedding will do), or the columns of both files that
-        hold them. With them quantile regression is played: it asks how sure a model that was not
-        trained on such a record would be.
+        The target's records as numbers, for example an embedding, or the columns of both files that
+        hold them. They add quantile regression to the suite, which predicts how confident a model
+        would be that was not trained on such a record.
     shadow_features : array_like, shape (s, d), optional
-        The shadow's records, where `features` is an array.
+        The shadow's records, if `features` is an array.
     attacks : sequence of Attack, optional
         Default: the suite of `prediction_attacks`.
     estimator : Estimator, optional
         Estimator of the privacy risk score; default: isotonic regression.
     slices : mapping of str to array_like (n,), or sequence of str, optional
-        Groups to evaluate besides the classes and the deciles of confidence: columns, or names of
-        columns of the file; default: all columns of the file.
+        Groups to evaluate in addition to the classes and the deciles of confidence: columns, or
+        names of columns of the file; default: all columns of the file.
     allow_missing_classes : bool
-        Whether classes without any shadow record may fall back to the global threshold.
+        Whether classes without shadow records may use the global threshold.
     show_columns : sequence of str
         Columns of the target whose contents the report may show next to the riskiest records.
     unit : array_like (n,) or str, optional
-        The person behind each row, or the name of the column of the target that says so; its
-        `unit`, or equal ids by default. Intervals, halves and slices go by unit.
+        The person behind each row, or the name of the target's column with the person; default: the
+        target's `unit`, or equal ids. Intervals, halves and slices treat a unit as a whole.
     drawn : bool
-        Whether fair, independent coins made the target's members, as `train_predictions` does.
-        The report says so: where the bits came with the data, other differences between members
-        and non-members look like leakage too.
+        Whether fair, independent coins chose the target's members, as in `train_predictions`. The
+        report says so: if the bits came with the data, other differences between members and
+        non-members look like leakage, too.
     seed, level, command, provenance
         As in `audit_model`.
 
@@ -270,6 +271,7 @@ def audit_classifier(
     game = PredictionGame(target, shadow, x, known)
     rounds = game.deal(1, seeds.stream(seed, "deal"))
     comparison, unused = comparison_of(rounds, owned, seed, level, features=x, drawn=drawn)
+    # Attacks must also not learn from records that the comparison leaves out: deal again.
     if shadow is None and not comparison.compared.all():
         game = replace(game, compared=comparison.compared)
         rounds = game.deal(1, seeds.stream(seed, "deal"))

@@ -23,13 +23,15 @@ class ClassifierResult(AttackFindings, Reported):
     records: Records
     """One row per target."""
     doubts: tuple[str, ...] = ()
-    """Reasons to doubt the predictions: with any of them, no absence of a leak is claimed."""
+    """Reasons to doubt the predictions: with any of them, the report does not claim that nothing
+    leaks."""
     unknown_side: UnknownSide | None = None
-    """The side whose labels may belong to other records: no leak is claimed unless it shows one."""
+    """Side with labels that may belong to other records: the report claims no leak unless that side
+    itself shows one."""
 
     @property
     def attacks(self) -> Attacks:
-        """The attacks, and the groups to report."""
+        """Attacks, with the groups to report."""
         groups = self.slices.announced
         return Attacks(
             game=self.game,

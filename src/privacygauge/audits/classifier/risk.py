@@ -40,14 +40,14 @@ TERMS = {
     "Compare it with the error that chance alone makes.",
     "Generalisation error": "How much better a model does on its members than on new records.",
 }
-"""Words about the risk score, explained."""
+"""Explanations of the terms that concern the risk score."""
 
 _CLASSES = 60
-"""Number of classes shown, those of the highest risk."""
+"""Largest number of classes shown, those of the highest risk."""
 
 
 def mean_risk_measure(risk: Risk) -> Measure:
-    """Return the members' mean risk."""
+    """Return the members' mean risk, as a number of the report."""
     label = "Privacy risk of a member"
     error = percent(risk.reliability.rmse.value)
     noise = percent(risk.reliability.noise)
@@ -111,6 +111,7 @@ def _blocks(risk: Risk) -> Iterator[Block]:
 
 def _plots(risk: Risk) -> Iterator[Plot]:
     scores = risk.member_scores
+    # Scores are ascending: deciles of the members by place.
     low, middle, high = (decimal(scores[int(q * (len(scores) - 1))], 2) for q in (0.1, 0.5, 0.9))
     caption = "A curve that hugs the right edge means that most members are at high risk."
     told = (
@@ -164,6 +165,7 @@ def plot_risk_cdf(risk: Risk, ax: Axes | None = None) -> Axes:
     """
     ax = axes(ax)
     cdf = risk_cdf(risk)
+    # The curve runs from 0 to 1, though no member may have such a score.
     x = np.concatenate([[0.0], cdf.risk, [1.0]])
     y = np.concatenate([[0.0], cdf.share, [1.0]]) * 100
     ax.plot(x, y, color=SERIES[0], lw=1.8, drawstyle="steps-post")
@@ -178,8 +180,8 @@ def plot_risk_cdf(risk: Risk, ax: Axes | None = None) -> Axes:
 def plot_reliability(risk: Risk, ax: Axes | None = None) -> Axes:
     """Draw the realised share of members against the score; numbers: ``risk.reliability.bins``.
 
-    Song & Mittal (2021), Figure 3. A bar is the interval of the share; the number is that of the
-    records in the bin.
+    Song & Mittal (2021), Figure 3. Bars are intervals of the share; the numbers count the records
+    in each bin.
     """
     ax = axes(ax)
     bins = risk.reliability.bins
@@ -205,8 +207,8 @@ def plot_reliability(risk: Risk, ax: Axes | None = None) -> Axes:
 def plot_classes(risk: Risk, ax: Axes | None = None) -> Axes:
     """Draw each class's mean risk against its generalisation error; numbers: ``risk.classes``.
 
-    Song & Mittal (2021), Figure 8. The three classes of the highest risk carry their label. There
-    is at least one class that has members and non-members.
+    Song & Mittal (2021), Figure 8. Up to three classes of the highest risk are labelled. At least
+    one class must have both members and non-members.
     """
     if not risk.classes:
         raise InputError("no class has both members and non-members: nothing to draw")

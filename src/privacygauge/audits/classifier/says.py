@@ -1,4 +1,4 @@
-"""The report of an audit of a classifier: its numbers, sections and words."""
+"""The report of an audit of a classifier: its numbers, sections and texts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from privacygauge.report.numbers import (
 from privacygauge.report.values import About, Block, Cell, Json, Pairs, Report, Section
 
 _SLICES = 60
-"""Number of slices shown, those that stand out first."""
+"""Largest number of slices shown; those that stand out come first."""
 
 
 def report(f: ClassifierResult) -> Report:
@@ -122,6 +122,7 @@ def _groups(found: SliceTable) -> Iterator[Block]:
         "and a group is marked only if it is more exposed than all other records after Holm's "
         "correction for the number of groups."
     )
+    # A stable sort: groups that stand out come first, otherwise the order stays.
     shown = sorted(found.slices, key=lambda s: not s.announced)[:_SLICES]
     tags = {True: ("stands out",), False: ()}
     rows: Rows = [
@@ -182,8 +183,9 @@ def _riskiest(found: Riskiest) -> Iterator[Block]:
 
 
 def _false_ones(shown: Vulnerability, found: Riskiest) -> str:
-    """Return the number of members that stand out, and of expected false discoveries among them."""
+    """Return a text on members that stand out, with the false discoveries expected among them."""
     unit = found.records.unit
+    # People are counted, not rows.
     person = np.arange(len(shown.value)) if unit is None else unit
     n = len(np.unique(person[shown.stands_out]))
     everyone = len(np.unique(person[found.records.member]))
@@ -208,7 +210,7 @@ def _false_ones(shown: Vulnerability, found: Riskiest) -> str:
 
 
 def either(estimate: Estimate) -> Shown:
-    """Return a number about the release: a share as a percentage, others unchanged."""
+    """Return a number about the release as text: shares as percentages, others as decimals."""
     is_share = estimate.low >= 0 and estimate.high <= 1
     return percent_estimate(estimate) if is_share else decimal_estimate(estimate, 2)
 
@@ -228,7 +230,7 @@ def _on_models(
 def _models_data(
     targets: SeveralTargets | None, more_models: Sequence[Foretold]
 ) -> dict[str, Json]:
-    """Return the entries of report.json for both; none if there are none."""
+    """Return the entries of report.json on several targets and on more shadow models, if any."""
     found: dict[str, Json] = {}
     if targets is not None:
         named = {"half_width_asked": "asked", "half_width": "half_width"}

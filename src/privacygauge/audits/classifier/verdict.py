@@ -1,6 +1,6 @@
-"""The verdict on a classifier, in words for somebody who has to decide about a release.
+"""The verdict on a classifier, for somebody who has to decide about a release.
 
-Where predictions may not be what they are said to be, finding no leak shows nothing.
+If predictions may not be what they should be, the absence of a leak shows nothing.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from privacygauge.report.numbers import decimal, decimal_estimate
 from privacygauge.report.values import Grade, Verdict
 
 DOUBTFUL = "Cannot be told: no leak was found, but the predictions may not be what they should be"
-"""The verdict in one line."""
+"""Headline of the verdict on doubtful predictions."""
 
 OTHER_LABELS = "Cannot be told: the model does not know the classes of the {side}"
-"""The verdict in one line."""
+"""Headline of the verdict if one side's labels may belong to other records."""
 
 WRONG_LABELS = "Cannot be told: more labels of the {side} seem to be wrong"
-"""The verdict in one line."""
+"""Headline of the verdict if one side has more wrong labels."""
 
 CHECKS = (
     "Check that predictions, labels and membership are in one order of records, and that the "
@@ -53,10 +53,10 @@ CHECKS = (
     "asked exactly as it is, with its defence if it has one.",
     "Audit again: this audit supports no decision about a release.",
 )
-"""Next steps, the most urgent first."""
+"""Next steps after doubts about the predictions, the most urgent first."""
 
 UNSHOWN = "It says neither that something leaks nor that nothing does."
-"""The conclusion that an audit of too few records leaves open."""
+"""What the verdict leaves open after an audit of too few records."""
 
 MORE_RECORDS = (
     "Audit on more records: of members and of non-members, at least as many as the sentence above "
@@ -64,23 +64,24 @@ MORE_RECORDS = (
     "Where there are no more records, train shadow models (--model and --data, or --pool): attacks "
     "on single records show more with as many records.",
 )
-"""Next steps."""
+"""Next steps after an audit of too few records."""
 
 _COMPARED = "confidence"
-"""Signal that compares the target with shadow models: it needs no threshold."""
+"""Name of the signal that compares the target with shadow models by its AUC, without a
+threshold."""
 
 MATTERS = (
     "It matters to the people behind the records: whoever holds somebody's record can check "
     "whether it was in the data, which alone may say that they were a patient, a customer or "
     "a suspect."
 )
-"""People affected by a leak."""
+"""Sentence on the people affected by a leak."""
 
 REPEAT = (
     "Repeat the audit whenever the data, the training or the release changes, and keep this report "
     "with the release."
 )
-"""The last advice."""
+"""Last advice of every verdict."""
 
 
 def verdict(
@@ -94,14 +95,16 @@ def verdict(
 ) -> Verdict:
     """Return the verdict on attacks on a classifier, graded as `grade_attacks` does.
 
-    It cannot be told where members and non-members differ without the release, or where no leak was
-    found but there are doubts about the predictions. `ranked` is whether single records stand out
-    in the table of the riskiest; `unmatched` what attacks reach on all records, where a column on
-    which they were matched may have been made from the answers. `unknown_side` is a side whose
-    labels may be those of other records, see `of_one_side`.
+    There is no grade if members and non-members differ without the release, or if no leak was found
+    but there are doubts about the predictions. `ranked` says whether single records stand out in
+    the table of the riskiest. `unmatched` is the headline on all records, if a column on which they
+    were matched may have been made from the answers. `unknown_side` is a side with labels that may
+    belong to other records, see `of_one_side`.
     """
     if comparison is not None and not comparison.told:
         return fairness.verdict(comparison)
+    # Reasons against the comparison come before the grade; those below only matter to a leak that
+    # was found, or to one that was not.
     found = grade_attacks(a)
     if comparison is not None and comparison.clustered and found.grade not in (NONE, UNTOLD):
         return fairness.of_unnamed_people()
@@ -121,6 +124,7 @@ def verdict(
         return fairness.of_a_placebo(comparison, a.headline.auc)
     if found.grade in (NONE, UNTOLD) and doubts:
         return doubtful(doubts)
+    # Nothing on matched records, but a leak without matching: the column may hide it.
     hidden = unmatched is not None and unmatched.reached.accuracy.low > 0.5
     if comparison is not None and hidden and found.grade in (NONE, UNTOLD):
         assert unmatched is not None
@@ -158,11 +162,12 @@ def verdict(
 
 
 def _beyond_placebo(comparison: Comparison, a: Attacks, found: GradedAttacks) -> bool:
-    """Return whether attacks find more than models that cannot know the members.
+    """Return whether attacks find more than the placebo, models that cannot know the members.
 
-    Compares the numbers that decided the grade: a few exposed records, or a group, are not
-    explained by a difference that models find on average.
+    The comparison uses the numbers that decided the grade: a difference that models find on average
+    does not explain a few exposed records, or a group.
     """
+    # An average that shows no leak has nothing that a placebo could explain.
     if a.headline.reached.accuracy.low <= 0.5 or comparison.beyond_placebo(a.headline.auc):
         return True
     questions = a.questions
@@ -189,7 +194,7 @@ def unsaid(grade: Grade) -> str:
 def mending(grade: Grade, *, ranked: bool = False) -> tuple[str, ...]:
     """Return ways to reduce a leak, the most urgent first.
 
-    Single records are mentioned if they are `ranked` by models with and without each of them:
+    Single records are mentioned if models with and without each record rank them (`ranked`):
     confidence alone does not show who is at risk.
     """
     hold = "Hold the release back, or limit who may query it, until the leak is smaller."
@@ -239,7 +244,8 @@ def doubts(
 
 
 def of_classes(target: Predictions, level: float) -> Iterator[str]:
-    """Yield reasons to doubt the order of the records or of the predictions' columns."""
+    """Yield reasons to doubt the order of records, or of the columns of predictions."""
+    # With one class there is nothing to know about classes.
     if (target.labels == target.labels[0]).all():
         return
     gain, claimed = gains(target)
@@ -255,14 +261,14 @@ def of_classes(target: Predictions, level: float) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class UnknownSide:
-    """Labels of one side that the model does not know, or contradicts, unlike the other's."""
+    """A side with labels that the model does not know, or contradicts, unlike the other side's."""
 
     headline: str
     """Verdict in one line, if attacks find something."""
     words: str
-    """Why, in a sentence."""
+    """Reason, in a sentence."""
     gives_away: bool = False
-    """Whether members are given away even so: the model is right about each of them."""
+    """Whether the model reveals its members even so, because it is right about each of them."""
 
 
 def of_one_side(
@@ -273,14 +279,14 @@ def of_one_side(
     has_shadow: bool,
     features: Held | None = None,
 ) -> UnknownSide | None:
-    """Return whether the labels of one side may belong to other records.
+    """Return the side with labels that may belong to other records, None if there is none.
 
-    The model knows the classes of one side and nothing of the other's, and what it says without
-    regard to the labels tells the sides apart in nothing: a difference of the labels, not of the
-    model. Where shadow models know as little of their records of that side, it is the task; and
-    where members' labels cannot be learnt from the columns that its answers follow from, it has
-    them by heart. Labels that are wrong more often on one side are looked for where no pool's
-    models saw the same ones.
+    The model knows the classes of one side and nothing of the other's, and its answers do not
+    separate the sides without the labels: the labels differ, not the model. Two explanations are
+    excluded first. If shadow models know as little of their records of that side, the task is hard;
+    and if the members' labels cannot be learnt from the columns that the answers follow from, the
+    model has memorised them. Without a pool, whose models saw the same labels, labels that are
+    wrong more often among the members are found, too.
     """
     gain, claimed = gains(target)
     sides = {"members": target.member, "non-members": ~target.member}
@@ -299,6 +305,7 @@ def of_one_side(
     if not all({_WITHOUT_LABELS, "correctness"} <= set(one) for one in signals):
         return None
     secret, unit = (np.concatenate([getattr(r, x) for r in rounds]) for x in ("secret", "unit"))
+    # A signal without labels that separates the sides shows a leak of the model itself.
     blind = np.concatenate([one[_WITHOUT_LABELS] for one in signals])
     if auc(Transcript(blind, secret, unit=unit), level).excludes(0.5):
         return None
@@ -314,6 +321,7 @@ def of_one_side(
         if words is None:
             return None
         return UnknownSide(WRONG_LABELS.format(side="members"), words)
+    # Exactly one side unknown, and the other known significantly: otherwise nothing is compared.
     if len(unknown) != 1 or max(one.low for one in found.values()) <= 0:
         return None
     [name] = unknown
@@ -340,6 +348,8 @@ def of_one_side(
     records = f"labels and predictions of the {name} are of different records"
     if inside:
         return UnknownSide(headline, f"{words} Most likely {records}")
+    # Non-members are unknown: either records were mixed up, or the model has memorised its members.
+    # Signals return to the order of the file, as `known_of` needs them.
     of_file = {key: np.empty(len(target)) for key in ("correctness", "confidence", "entropy")}
     order_of_rows = np.concatenate([r.target for r in rounds])
     for key, values in of_file.items():
@@ -354,6 +364,8 @@ def of_one_side(
         f"{words} Either {records}; or the model knows its members by heart and has learnt nothing "
         "else, which gives them away. An audit that is also given the records' features, or a "
         "shadow model, can tell which",
+        # Right about every member, and surely about nearly all: members are revealed, whatever the
+        # cause.
         gives_away=by_heart is None
         and bool(right[secret].all())
         and clopper_pearson(n_in, n_in, level)[0] > _EACH,
@@ -363,10 +375,10 @@ def of_one_side(
 def _of_wrong_labels(
     right: Bools, secret: Bools, unit: Ints, labels: Ints, level: float
 ) -> str | None:
-    """Return a warning if the model contradicts members' labels more often than other people's.
+    """Return a warning if the model contradicts members' labels more often than non-members'.
 
-    No training on labels makes a model contradict them. Where the answers tell nothing without
-    the labels, it is the labels that differ, as those of a training set do that nobody cleaned.
+    Training on labels does not make a model contradict them. If the answers do not separate the
+    sides without the labels, the labels differ, as in a training set that was not cleaned.
     """
     owners = unit[secret], unit[~secret]
     away = difference(right[secret], right[~secret], level, owners=owners)
@@ -382,7 +394,10 @@ def _of_wrong_labels(
 
 
 def _difference_within_classes(right: Bools, member: Bools, labels: Ints) -> float:
-    """Return members' excess share of right answers, with classes weighted as among members."""
+    """Return the members' share of right answers less the non-members', in [-1, 1].
+
+    Classes are weighted as among the members, so that other class shares make no difference.
+    """
     found = 0.0
     for label in np.unique(labels[member]):
         mine = labels == label
@@ -394,29 +409,30 @@ def _difference_within_classes(right: Bools, member: Bools, labels: Ints) -> flo
 
 
 _UNKNOWN = 4
-"""Factor between claimed and actual confidence that shows a model that does not know its classes.
-"""
+"""Factor between claimed and actual confidence above which a model does not know its classes."""
 
 _KNOWN = 3.0
-"""Standard deviations of agreement with the answers that show labels to be the records' own."""
+"""Smallest agreement with the answers, in standard deviations, that shows labels to be the records'
+own."""
 
 _FITS = 0.5
-"""Share of the model's knowledge of one side at which another order fits the labels of the other.
-"""
+"""Share of the model's knowledge of one side from which another order fits the other side's
+labels."""
 
 _EACH = 0.98
-"""Share of right answers about members that is shown where none is wrong: then the model has them
-by heart, or its task is without errors."""
+"""Smallest lower bound of the share of right answers about members, if none is wrong, that shows
+memorised members or a task without errors."""
 
 _WITHOUT_LABELS = "entropy"
-"""A signal that does not look at the labels."""
+"""Name of a signal that does not use the labels."""
 
 
 def _of_a_refit(rounds: Sequence[Round], shadow: Shadow, level: float) -> Iterator[str]:
-    """Yield a warning if the target knows its non-members better than models that never saw theirs.
+    """Yield a warning if the target knows its non-members better than shadow models know theirs.
 
-    One model is better than another by chance of their training too, which no interval over records
-    holds: it must be nearer to what shadow models know of their members than of others.
+    One model may be better than another by chance of training, which no interval over records
+    covers. So its accuracy must be nearer to that of shadow models on their members than on their
+    non-members.
     """
     right = np.concatenate([r.observation.signals["correctness"] for r in rounds]) == 1.0
     secret = np.concatenate([r.secret for r in rounds])
@@ -437,13 +453,13 @@ def _of_a_refit(rounds: Sequence[Round], shadow: Shadow, level: float) -> Iterat
 
 
 _POINTS = 0.02
-"""Smallest difference of accuracies that is reported."""
+"""Smallest difference of shares that is reported: two points."""
 
 
 def knows_nobody(rounds: Sequence[Round], level: float, *, has_shadow: bool) -> Iterator[str]:
     """Yield a warning if the target answers about all records as about unseen ones.
 
-    So does a model that leaks nothing of them, and so do answers that are not the model's own.
+    A model that leaks nothing does so, but so do answers that are not the model's own.
     """
     shadow = rounds[0].observation.shadow
     if not has_shadow or shadow is None:
@@ -464,10 +480,10 @@ class _Beside:
 
 
 def _beside_shadows(rounds: Sequence[Round], shadow: Shadow, level: float) -> _Beside | None:
-    """Compare a target with its shadow models; None unless it leaks less than they do.
+    """Compare a target with its shadow models; None unless it leaks significantly less than these.
 
-    A target of another membership also knows some of the alleged non-members; one that answers
-    about all records as shadow models do about those they never saw knows none.
+    A target with another membership knows some of the alleged non-members. A target that answers
+    about all records as shadow models do about unseen ones knows nobody.
     """
     known = [shadow.signals, *(r.observation.signals for r in rounds)]
     if not all(_COMPARED in signals for signals in known):
@@ -477,6 +493,7 @@ def _beside_shadows(rounds: Sequence[Round], shadow: Shadow, level: float) -> _B
     theirs_seen = shadow.signals[_COMPARED]
     ours = auc(Transcript(seen, secret, unit=unit), level)
     theirs = auc(Transcript(theirs_seen, shadow.member, unit=shadow.unit), level)
+    # Shadow models must leak, and significantly more than the target.
     if theirs.low <= max(0.5, ours.high):
         return None
     words = (
@@ -491,10 +508,11 @@ def _beside_shadows(rounds: Sequence[Round], shadow: Shadow, level: float) -> _B
 def _share_known(rounds: Sequence[Round], shadow: Shadow) -> float:
     """Return the share of records that the target knows as shadow models know their members.
 
-    By the mean probability of the true class and by the share of right answers: 0 is what shadow
-    models reach on other records, and 1 on their members. One model is surer than another by
-    chance of its training, and ranks all its records higher; but what makes it surer where it is
-    right makes it surer where it is wrong, so that means of two models differ less than ranks.
+    The mean of two measures, the mean probability of the true class and the share of right answers:
+    0 is the value of shadow models on other records, 1 that on their members. One model may be more
+    confident than another by chance of training, and then ranks all its records higher. But it is
+    more confident where it is right and where it is wrong, so that means of two models differ less
+    than ranks.
     """
     found = []
     for name in (_COMPARED, "correctness"):
@@ -506,8 +524,9 @@ def _share_known(rounds: Sequence[Round], shadow: Shadow) -> float:
         ours = float(np.mean(np.concatenate([r.observation.signals[name] for r in rounds])))
         if seen - unseen > _POINTS:
             found.append((ours - unseen) / (seen - unseen))
+    # Without overfit shadow models there is no scale: nothing speaks against knowing all members.
     return float(np.mean(found)) if found else 1.0
 
 
 _MOSTLY = 0.6
-"""Share of the members below which the records that a target knows are taken for chance."""
+"""Share of the members' number below which the records that a target knows are due to chance."""

@@ -1,4 +1,4 @@
-"""The audit of a network whose weights the adversary holds."""
+"""The audit of a network against an adversary who holds its weights."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def audit_white_box(
 ) -> Audit:
     """Audit a torch network against an adversary who holds its weights.
 
-    Attacks that see gradients and attacks that see predictions only play on the same records, so
-    that the difference is what the weights add.
+    Attacks with access to gradients and attacks on predictions play on the same records, so that
+    the difference is what the weights add.
 
     Parameters
     ----------
@@ -75,16 +75,16 @@ def audit_white_box(
     member : array_like of bool, shape (n,)
         True where the record was in the training set; both kinds must occur.
     shadow : ShadowModule, optional
-        Shadow model that the adversary learns from. Without one it knows the membership of two
-        parts of five of the records, learns on these, and is judged on another part, in turn.
+        Shadow model that the adversary learns from. Default: it knows the membership of two fifths
+        of the records, learns on these, and is judged on another fifth, in turn.
     attacks : sequence of Attack, optional
         Default: the suite of `white_box_attacks`.
     estimator, slices, ids, unit
-        As in `audit_model`; parts go by person too.
+        As in `audit_model`; parts keep the records of a person together, too.
     allow_missing_classes : bool
         Whether classes without shadow records may use the global threshold.
     drawn : bool
-        Whether fair coins decided which records are members.
+        Whether fair, independent coins chose the members.
     seed, level, command, provenance
         As in `audit_model`.
 
@@ -122,6 +122,7 @@ def audit_white_box(
     )
     owned = settle_units(seen, drawn=drawn, features=np.asarray(x))
     seen = owned.target
+    # The units that were settled on the predictions hold for the gradients, too.
     game = WhiteBoxGame(replace(target, unit=seen.unit), own)
     known = None if own is None else own.predictions
     require_other_rows(seen, known)
