@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +16,7 @@ from privacygauge.classifier.predictions import LogitPool, Pool, Predictions
 from privacygauge.classifier.resolution import Resolution, resolution
 from privacygauge.classifier.signals import signals
 from privacygauge.core import checks
-from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.coins import counts_of
 from privacygauge.core.game import Round, Shadow
 from privacygauge.core.release import Stored, Worlds
@@ -170,6 +170,44 @@ def require_apart(pool: Pool) -> None:
             "different records: attacks would find nothing, whatever leaks. Train each "
             "from scratch on its own records, and ask the model that was trained"
         )
+
+
+def with_equal_counts(pool: Pool, member: Bools, rng: np.random.Generator) -> Pool | None:
+    """Return a pool whose counts say nothing, if all models have equally many of each record.
+
+    Where each record is in exactly half of all models, target included, as in the deal of Carlini
+    et al. (2022), the shadow models that hold it are one fewer for the members. Of each record one
+    answer is left out at random: of a member that of a model without it, of a non-member that of a
+    model with it. What is left has the same counts for all records, and the target and the model
+    that was left out are equally likely to be the one with the record.
+
+    Parameters
+    ----------
+    pool : Pool
+        The shadow models, (k, n).
+    member : ndarray of bool, shape (n,)
+        The target's bits.
+    rng : numpy.random.Generator
+        Chooses what is left out.
+
+    Returns
+    -------
+    Pool or None
+        Of k - 1 models, whose rows hold the answers of single models but for the gaps, which those
+        of the last one fill. None if the deal is not balanced, or nothing would be left on a side.
+    """
+    k = len(pool)
+    held = np.count_nonzero(pool.inside, axis=0) + member
+    if (held != held[0]).any() or not 2 <= held[0] < k:
+        return None
+    other_bit = pool.inside != member
+    gap = np.where(other_bit, rng.random(other_bit.shape), -1.0).argmax(axis=0)
+    records = np.flatnonzero(gap < k - 1)
+    answers = np.array(pool.answers)
+    inside = np.array(pool.inside)
+    for rows in (answers, inside):
+        rows[gap[records], records] = rows[k - 1, records]
+    return replace(pool, answers=answers[:-1], inside=inside[:-1])
 
 
 def _pairs(kind: Ints) -> Iterator[tuple[int, int]]:

@@ -15,6 +15,7 @@ from privacygauge.audits.classifier.options import NAME, ClassifierRequest
 from privacygauge.audits.classifier.predictions import (
     PredictionAuditOptions,
     assemble,
+    audit_classifier,
     pool_description,
 )
 from privacygauge.audits.running import Running
@@ -32,10 +33,10 @@ from privacygauge.classifier.fitted import (
     with_names_of,
 )
 from privacygauge.classifier.held import Held, numeric
-from privacygauge.classifier.known import comparison_of
+from privacygauge.classifier.known import HELD_BY, comparison_of
 from privacygauge.classifier.label_only import LabelOnlyQueries
 from privacygauge.classifier.named import fitted_model, recorded_target
-from privacygauge.classifier.pool_game import PoolGame, require_apart
+from privacygauge.classifier.pool_game import PoolGame, require_apart, with_equal_counts
 from privacygauge.classifier.predictions import LogitPool, Pool
 from privacygauge.classifier.shadowed import of_one_logit, require_logits, train_missing_shadows
 from privacygauge.classifier.shadows import Progress, failed_shadows_warning
@@ -44,10 +45,13 @@ from privacygauge.classifier.trial import DEFAULT_SHADOWS, paid_for, prepare_rec
 from privacygauge.classifier.whose import settle_units, twice
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import ESTIMATORS, Estimator
+from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
 from privacygauge.errors import InputError
+from privacygauge.evaluate.fairness import Comparison
 from privacygauge.evaluate.more_models import Foretold, what_more_buy
+from privacygauge.report.values import Severity
 from privacygauge.runs.sharing import end_of_sharing
 from privacygauge.runs.store import plan_in, unchecked_code
 
@@ -290,6 +294,10 @@ def audit_pool(
         if pool.logits != target.logits:
             target, pool = as_probabilities(target, pool)
         require_apart(pool)
+        evened = with_equal_counts(pool, target.member, seeds.stream(seed, "equal counts"))
+        if evened is not None:
+            pool = evened
+            warnings = [*warnings, _EVENED]
     known = None if features is None else numeric(features)
     game = PoolGame(target, pool, known)  # refuses a pool of other records
     others = (pool if isinstance(pool, Pool) else pool.first).of_few_models()
@@ -302,6 +310,23 @@ def audit_pool(
     comparison, unused = comparison_of(
         [dealt], owned, seed, level, features=features, pool=pool, drawn=drawn
     )
+    if attacks is None and further is None and _pool_holds_the_answer(comparison):
+        alone = audit_classifier(
+            target,
+            features=None if features is None else numeric(features),
+            estimator=estimator,
+            slices=slices,
+            show_columns=show_columns,
+            drawn=drawn,
+            seed=seed,
+            level=level,
+            command=command,
+            provenance=about,
+        )
+        # An audit without the pool sees less: what it finds counts, what it does not find says
+        # nothing about attacks that compare models.
+        if alone.report().verdict.grade.severity in _LEAKS:
+            return _without_the_pool(alone, warnings)
     suite = pool_attacks(logits=target.logits)
     if further is not None:
         dealt = further.onto(dealt)
@@ -321,6 +346,39 @@ def audit_pool(
     # Prediction from halves of the pool needs no further training.
     more = what_more_buy(FORETOLD, dealt, seeds.stream(seed, "more models"), level)
     return replace(audit, more_models=tuple(x for x in more if isinstance(x, Foretold)))
+
+
+_EVENED = (
+    "each record is in equally many models, so that the number of shadow models that hold it tells "
+    "whether the target does: one shadow model's answer to each record was left out, after which "
+    "the numbers are equal for all; independent coins for each model leave all answers in"
+)
+
+_LEAKS = (Severity.SMALL, Severity.MODERATE, Severity.GRAVE)
+
+
+def _pool_holds_the_answer(comparison: Comparison) -> bool:
+    """Return whether the numbers of models that hold each record give the target's bits away."""
+    return not comparison.told and any(x.column == HELD_BY for x in comparison.differences)
+
+
+def _without_the_pool(alone: Audit, warnings: Sequence[str]) -> Audit:
+    """Return the audit of the target's predictions, with the reason why the pool was left out."""
+    reason = (
+        f"the {HELD_BY} tells members and non-members apart, as where each record is in exactly "
+        "half of all models: choose each model's training set by independent coins"
+    )
+    left_out = Skipped("attacks with the pool of shadow models", reason)
+    said = f"The pool of shadow models was left out: {reason}"
+    origin = alone.origin
+    return replace(
+        alone,
+        origin=replace(
+            origin,
+            skipped=(left_out, *origin.skipped),
+            warnings=(*warnings, said, *origin.warnings),
+        ),
+    )
 
 
 def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
