@@ -1,7 +1,9 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from privacygauge.classifier.attacked import without_own_rows
+from privacygauge.classifier.files import as_predictions
 from privacygauge.classifier.predictions import Predictions, blocks_of, predictions
 from privacygauge.errors import InputError
 from tests.classifier.made import logits_labels_member, softmax
@@ -96,3 +98,23 @@ def test_rows_of_one_number_are_the_same_records_where_answers_agree():
     shadow = numbered(1, people=7)
     with pytest.raises(InputError, match="600 of 600 shadow rows are about the target's own"):
         without_own_rows(target, shadow[np.random.default_rng(0).permutation(600)])
+
+
+@pytest.mark.parametrize("k", [2, 3, 10])
+@pytest.mark.parametrize("form", ["bytes", "floats", "table", "shares"])
+def test_probabilities_of_a_quantised_model_are_read(k, form, tmp_path):
+    """A model that answers with unsigned bytes: 255 is certainty."""
+    rng = np.random.default_rng(k)
+    p = rng.dirichlet(np.full(k, 0.5), 300)
+    bytes_ = np.rint(255 * p).astype(np.uint8)
+    labels = rng.integers(0, k, 300)
+    member = np.arange(300) % 2 == 0
+    columns = {f"p_{i}": bytes_[:, i] for i in range(k)}
+    if form == "table":
+        found = as_predictions(pd.DataFrame({**columns, "label": labels, "member": member}))
+    else:
+        values = {"bytes": bytes_, "floats": bytes_.astype(float), "shares": bytes_ / 255}[form]
+        found = predictions(probs=values, labels=labels, member=member)
+    np.testing.assert_allclose(found.values, bytes_ / 255, atol=1e-12)
+    assert not found.logits
+    assert any("bytes" in note for note in found.notes) == (form != "shares")

@@ -72,3 +72,24 @@ def test_words_for_membership_are_no_place(sides: tuple[object, object]) -> None
     data["origin"] = np.where(data.member, *sides)
     verdict = pg.audit_classifier(data).report().verdict
     assert verdict.grade.severity not in (Severity.NOTHING, Severity.UNTOLD)
+
+
+@pytest.mark.parametrize("dealt", ["machines", "records"])
+def test_whole_groups_on_one_side_are_named_as_the_units_they_may_be(dealt: str) -> None:
+    rng = np.random.default_rng(3)
+    n = 1200
+    machine = np.arange(n) % 40
+    member = rng.permutation(40)[machine] < 20 if dealt == "machines" else rng.random(n) < 0.5
+    label = rng.integers(0, 3, n)
+    logits = rng.normal(size=(n, 3)) + rng.normal(0, 0.5, (40, 3))[machine]
+    logits[np.arange(n), label] += 1.5
+    columns = {f"z_{i}": logits[:, i] for i in range(3)}
+    names = np.char.add("M", machine.astype(str))
+    table = pd.DataFrame({**columns, "label": label, "member": member, "machine": names})
+    verdict = pg.audit_classifier(table).report().verdict
+    said = any("audit with --unit machine" in line for line in verdict.advice)
+    assert said == (dealt == "machines")
+    if said:
+        assert "differ in 'machine'" in verdict.headline
+        named = pg.audit_classifier(table, unit="machine").report().verdict
+        assert "differ in" not in named.headline

@@ -200,6 +200,10 @@ def comparison_of(
             name for name in apart if not _differs_by_itself(given[name], answers, target, level)
         ]
         found = replace(found, doubtful=tuple(doubtful))
+    if found.state == "different":
+        counts = {name: _values_on_one_side(given[name], target.member) for name in apart}
+        whole = tuple((name, number) for name, number in counts.items() if number)
+        found = replace(found, whole_groups=whole)
     if worlds is not None:
         found = replace(found, placebo=_placebo(worlds, target, found.compared, level))
     if owned.clustered:
@@ -208,6 +212,20 @@ def comparison_of(
     if target.unit is not None and n_people < FEWEST_PEOPLE and 2 * n_people <= len(target):
         found = replace(found, few_people=n_people)
     return found, tuple(notes)
+
+
+_FEWEST_GROUPS = 10
+"""Fewest values of a column that may have been dealt to the sides whole, such as machines."""
+
+
+def _values_on_one_side(values: NDArray[Any], member: Bools) -> int:
+    """Return the number of a column's values if each has several rows, all on one side; else 0."""
+    _, code = np.unique(plain_array(values), return_inverse=True)
+    rows = np.bincount(code)
+    inside = np.bincount(code, weights=member)
+    several = np.median(rows) >= 2
+    on_one_side = bool(((inside == 0) | (inside == rows)).all())
+    return len(rows) if several and on_one_side and len(rows) >= _FEWEST_GROUPS else 0
 
 
 def _answers(target: Predictions, signals: Mapping[str, Floats]) -> Floats:

@@ -216,6 +216,11 @@ def predictions(
             f"{name}: the logits are probabilities (no row has a value outside of [0, 1], and all "
             "sum to 1) and were read as such"
         )
+    if logits is None and _are_bytes(values):
+        values = checks.frozen(values / _BYTE)
+        notes.append(
+            f"{name}: the probabilities are bytes, 255 for certainty, and were divided by it"
+        )
     listed = None if logits is not None else listed_entries(values)
     if listed is not None:
         shared, note = share_remainder(np.where(listed, values, np.nan), name)
@@ -276,6 +281,24 @@ _MOST_DIGITS = 4
 many classes."""
 
 
+_BYTE = 255.0
+"""Certainty in the answers of a model that was quantised to unsigned bytes."""
+
+_STEPS = (*(10.0**digits for digits in range(1, _MOST_DIGITS + 1)), _BYTE, 256.0, 127.0, 128.0)
+"""Steps in 1, of decimals and of bytes, that probabilities may be rounded to."""
+
+
+def _are_bytes(values: NDArray[Any]) -> bool:
+    """Return whether probabilities, (..., k), are whole numbers whose rows sum to about 255."""
+    # For most matrices the first rows are enough.
+    for rows in (values[:10], values):
+        whole = rows.min() >= 0 and 1 < rows.max() <= _BYTE and bool((rows == np.rint(rows)).all())
+        off = np.abs(rows.sum(axis=-1, dtype=np.float64) - _BYTE)
+        if not whole or off.max() > 0.5 * rows.shape[-1]:
+            return False
+    return True
+
+
 def are_probabilities(values: NDArray[Any]) -> bool:
     """Return whether alleged logits, (..., k), are probabilities: rows that sum to 1."""
     if values.shape[-1] < 2 or values.size < 10 * values.shape[-1]:
@@ -290,16 +313,15 @@ def are_probabilities(values: NDArray[Any]) -> bool:
 
 
 def rounding_of(values: NDArray[Any]) -> float:
-    """Return the step of probabilities (n, k) that were rounded to a few decimals, else 0.
+    """Return the step of probabilities (n, k) rounded to a few decimals or to bytes, else 0.
 
     Sums of such rows differ from 1 by up to half a step per class. Independent probabilities, of
     several labels, differ from it by far more. Classes that were rounded to 0 leave a sum below 1.
     """
     n, k = values.shape
-    for digits in range(1, _MOST_DIGITS + 1):
+    for scale in _STEPS:
         # float32 numbers have seven digits: scaled by 10^4, multiples of the step are whole up to
         # 1e-3.
-        scale = 10.0**digits
         close = 1e-3
         blocks = (
             (block * scale, block.sum(axis=1), (block == 0).sum(axis=1))

@@ -116,6 +116,9 @@ class Comparison:
     are none."""
     few_people: int = 0
     """Number of people behind all rows, where they are too few for what holds by person; else 0."""
+    whole_groups: tuple[tuple[str, int], ...] = ()
+    """Columns that tell the sides apart and whose values, of several rows each, are on one side
+    only, with the number of these values: what was dealt to the sides may be whole groups."""
     clustered: bool = False
     """Whether rows seem to share people without unit labels, so that the number of independent
     rows is unknown."""

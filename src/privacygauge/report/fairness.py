@@ -94,8 +94,19 @@ def verdict(found: Comparison) -> Verdict:
             "There are not enough members and non-members that are alike in it to compare them.",
         ),
         unsaid=_OPEN,
-        advice=_ADVICE,
+        advice=(*_whole_groups_advice(found), *_ADVICE),
     )
+
+
+def _whole_groups_advice(found: Comparison) -> Iterator[str]:
+    """Yield what to do where whole groups, such as machines, may have been dealt to the sides."""
+    for name, number in found.whole_groups:
+        column = shorten(plain(name))
+        yield (
+            f"Each of the {count(number)} values of '{column}' is on one side only. If they were "
+            f"dealt to the sides at random, they are the independent units: audit with --unit "
+            f"{column} (unit='{column}' in Python), which compares them and not single records."
+        )
 
 
 def explained_by_column(found: Comparison, accuracy: Estimate) -> Verdict:

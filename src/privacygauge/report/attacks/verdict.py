@@ -183,7 +183,8 @@ def _least(found: Detectable) -> str:
         share = percent(found.records / found.n_in)
         parts.append(f"{several(found.records, 'member')} wholly exposed ({share} of them)")
     if found.group is not None:
-        parts.append(f"a group of {count(found.group)} records whose members are all known")
+        of_group = "that share a class or a column's value, if all its members are known"
+        parts.append(f"a group of {count(found.group)} records {of_group}")
     power = rate(found.power)
     listing = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} or {parts[-1]}"
     return f"with a probability of {power} it shows {listing}"
