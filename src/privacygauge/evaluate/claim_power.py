@@ -204,9 +204,7 @@ def half_noise(design: Design, claim: PrivacyClaim, n: int, seed: int, level: fl
 def _simulate_bounds(
     control: Transcript, design: Design, claim: PrivacyClaim, n: int, seed: int, level: float
 ) -> Floats:
-    """Return the bounds of audits of n rows, by a double bootstrap of the control, shape (DRAWS,),
-    ascending.
-    """
+    """Return ascending bounds of audits of n rows, by a double bootstrap of the control."""
     bounds = np.zeros(DRAWS)
     sides = [np.flatnonzero(control.secret), np.flatnonzero(~control.secret)]
     fair = isinstance(design, OneRun | Sequential)

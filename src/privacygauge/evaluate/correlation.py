@@ -1,4 +1,4 @@
-"""Correlations of two numbers over records or classes."""
+"""Correlations of two variables over records or classes, with intervals."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def correlation(x: Floats, y: Floats, level: float = 0.95) -> Estimate | Skipped
 
 
 def _fisher_interval(value: float, half: float, level: float, n: int, method: str) -> Estimate:
-    """Return a correlation with the interval of half-width `half`, made for its arctanh."""
-    # arctanh is infinite at -1 and 1.
+    """Return a correlation with the interval of half-width `half` on the scale of its arctanh."""
+    # Clipped, since arctanh is infinite at -1 and 1.
     centre = np.arctanh(np.clip(value, -1 + 1e-15, 1 - 1e-15))
     low = float(np.tanh(centre - half))
     high = float(np.tanh(centre + half))
@@ -38,7 +38,7 @@ def _fisher_interval(value: float, half: float, level: float, n: int, method: st
 
 
 def correlation_p_value(estimate: Estimate) -> float:
-    """Return the two-sided p-value of "no correlation" for a Pearson correlation."""
+    """Return the two-sided p-value of a Pearson correlation (Student's t, n - 2 degrees)."""
     r = estimate.value
     n = estimate.n
     if abs(r) >= 1:
@@ -49,9 +49,10 @@ def correlation_p_value(estimate: Estimate) -> float:
 def rank_correlation(x: Floats, y: Floats, level: float = 0.95) -> Estimate | Skipped:
     """Return Spearman's rank correlation, ties as mean ranks, in [-1, 1].
 
-    The interval is Fisher's with the variance of Bonett & Wright (2000), which allows for ranks.
+    The interval is Fisher's with the variance of Bonett & Wright (2000) for ranks.
     Skipped with fewer than 4 points, or where one side does not vary.
     """
+    # Only the value is kept: its interval is not valid for ranks.
     found = correlation(rankdata(x), rankdata(y), level)
     if isinstance(found, Skipped):
         return Skipped("rank correlation", "fewer than 4 records, or one side does not vary")
