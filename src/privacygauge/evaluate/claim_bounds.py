@@ -85,8 +85,7 @@ class HeldOut:
 
 @dataclass(frozen=True, eq=False)
 class BoundCurve:
-    """The bound by the number of guesses or training runs, for plots only: its maximum is no
-    bound."""
+    """The bound by the number of guesses or training runs; for plots only, not to choose from."""
 
     n_guesses: Ints
     """(p,) Numbers of guesses or of training runs, ascending."""

@@ -14,7 +14,7 @@ from privacygauge.core.estimate import Estimate, Skipped
 def correlation(x: Floats, y: Floats, level: float = 0.95) -> Estimate | Skipped:
     """Return Pearson's correlation with Fisher's interval, in [-1, 1].
 
-    Skipped with fewer than 4 points, or where one side does not vary.
+    Skipped with fewer than 4 points, or if one side is constant.
     """
     name = "correlation"
     if len(x) < 4:
@@ -50,7 +50,7 @@ def rank_correlation(x: Floats, y: Floats, level: float = 0.95) -> Estimate | Sk
     """Return Spearman's rank correlation, ties as mean ranks, in [-1, 1].
 
     The interval is Fisher's with the variance of Bonett & Wright (2000) for ranks.
-    Skipped with fewer than 4 points, or where one side does not vary.
+    Skipped with fewer than 4 points, or if one side is constant.
     """
     # Only the value is kept: its interval is not valid for ranks.
     found = correlation(rankdata(x), rankdata(y), level)
