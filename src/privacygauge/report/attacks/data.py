@@ -1,4 +1,4 @@
-"""Attacks as plain values: the keys of ``report.json`` that all reports on attacks share."""
+"""Attacks as plain values: keys of ``report.json`` shared by all reports on attacks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from privacygauge.report.values import Json
 
 
 def of_attacks(a: Attacks) -> dict[str, Json]:
-    """Return ``game``, ``headline`` and ``attacks``."""
+    """Return the keys ``game``, ``headline`` and ``attacks``."""
     return {
         "game": game(a.game),
         "headline": headline(a.headline),
@@ -35,7 +35,7 @@ def headline(found: Headline) -> dict[str, Json]:
 
 
 def grade_basis(found: AttackReach) -> str:
-    """Return the basis of the grade: ``guesses`` or ``ranking``."""
+    """Return what the grade is based on: ``guesses`` or ``ranking``."""
     return "ranking" if found.by_ranking else "guesses"
 
 
