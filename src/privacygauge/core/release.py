@@ -54,14 +54,14 @@ class Stored(Protocol):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The length of every dimension."""
+        """Length of each dimension."""
 
     @property
     def chunks(self) -> tuple[int, ...]:
-        """The length of a chunk along every dimension."""
+        """Length of a chunk along each dimension."""
 
     def __getitem__(self, rows: Any, /) -> Any:
-        """Return a selection as a numpy array."""
+        """Return the selected values as a numpy array."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,16 +75,16 @@ class SomeOf:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The length of every dimension."""
+        """Length of each dimension."""
         return (len(self.numbers), *self.stored.shape[1:])
 
     @property
     def chunks(self) -> tuple[int, ...]:
-        """The length of a chunk along every dimension."""
+        """Length of a chunk along each dimension."""
         return self.stored.chunks
 
     def __getitem__(self, rows: Any, /) -> Any:
-        """Return a selection as a numpy array."""
+        """Return the selected values as a numpy array."""
         first, *rest = rows if isinstance(rows, tuple) else (rows,)
         return self.stored[(self.numbers[first], *rest)]
 

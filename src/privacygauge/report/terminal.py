@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType as RenderableType
 
 _LEGIBLE = 12
-"""Smallest width of a column of words, in characters; a table that needs less is too wide."""
+"""Smallest width of a column of words, in characters; a table that cannot give it is too wide."""
 
 
 def opening(found: Verdict, colour: str, warnings: Sequence[str]) -> list[RenderableType]:
