@@ -19,8 +19,7 @@ LARGEST = 1e36
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only copy of `array`, or `array` itself if it is read-only and owns its
-    data."""
+    """Return a read-only copy of `array`, or `array` itself if it already is such a copy."""
     if array.flags.owndata and not array.flags.writeable:
         return array
     copy = array.copy()

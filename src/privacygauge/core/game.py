@@ -75,8 +75,7 @@ class Observation:
         return 1 + max(known, int(self.stratum.max(initial=0)))
 
     def shadow_with(self, signal: str, attack: str) -> Shadow | Skipped:
-        """Return the shadow records if they and the targets have `signal`, else the reason to
-        skip."""
+        """Return the shadow records if both they and the targets have `signal`, else `Skipped`."""
         if self.shadow is None:
             return Skipped(attack, "needs shadow records with known membership")
         if signal not in self.signals or signal not in self.shadow.signals:

@@ -53,8 +53,7 @@ class PrivacyClaim:
 
 @dataclass(frozen=True, slots=True)
 class PrivacyBound:
-    """A lower bound on epsilon at the claim's delta, with the largest bound this audit could
-    show."""
+    """A lower bound on epsilon at the claim's delta, and the largest this audit could show."""
 
     name: str
     """``one-run``, ``one-run-gaussian``, ``rates``, ``rates-gaussian``, ``ranks-dp-sgd`` or

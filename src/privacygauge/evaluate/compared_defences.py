@@ -54,8 +54,7 @@ class ComparedDefence:
 
     @property
     def ignored(self) -> bool:
-        """Whether the non-adaptive adversary is the stronger one, so that the defence is best
-        ignored."""
+        """Whether the non-adaptive adversary is the stronger one: ignoring the defence pays."""
         return self.by(self.non_adaptive)
 
     def by(self, reached: BestAttack) -> bool:
@@ -137,8 +136,7 @@ class ComparedDefences:
 
     @property
     def best(self) -> ComparedDefence:
-        """The defence that leaves the weakest attack; among equals the one that changes answers
-        least.
+        """The defence that leaves the weakest attack; of equals, the one that changes least.
 
         A defence behind which attacks are inverted comes last: it hides a leak.
         """

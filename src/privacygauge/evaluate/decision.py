@@ -155,7 +155,7 @@ def positive_predictive_value(
     decisions : Decisions
     prior : float
         Share of members in the population, in (0, 1).
-        level : float
+    level : float
         In (0, 1).
 
     Returns

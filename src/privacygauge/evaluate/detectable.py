@@ -95,7 +95,7 @@ def smallest_accuracy(
         Guesses about each fit, at least 1; right or wrong independently.
     fits : int
         Number of fits, at least 1.
-        level : float
+    level : float
         Level of the interval, in (0, 1).
     power : float
         Share of audits in which the interval of `accuracy_of_fits` lies above 1/2, in (0, 1).

@@ -54,8 +54,7 @@ class ParetoTail:
 
     @classmethod
     def of(cls, values: Floats, step: float | None = None) -> ParetoTail | None:
-        """Fit the tail of values; None if too few lie in it, or all are equal and no `step` is
-        given.
+        """Fit the tail of values; None if too few lie in it, or all are equal without a `step`.
 
         Parameters
         ----------

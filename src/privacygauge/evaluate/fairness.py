@@ -399,8 +399,7 @@ def _blind(
 def _propensity(
     columns: Mapping[str, Ints], secret: Bools, unit: Ints, rng: np.random.Generator
 ) -> Floats:
-    """Return the propensity score of each row: cross-fitted mean log-odds of the blind
-    attackers."""
+    """Return cross-fitted propensity scores: mean log-odds of the blind attackers, (n,)."""
     fold = folds_of(unit, secret, N_FOLDS, rng)
     score = np.zeros(len(secret))
     learners = [_log_odds] if len(columns) == 1 else [_log_odds, _blind_scores]
@@ -460,8 +459,7 @@ def _differences(
 
 
 def _strata(columns: Mapping[str, Ints], score: Floats, n: int) -> list[Ints]:
-    """Return stratifications to try in turn, each (n,): by equal rows if few kinds, then by
-    quantiles."""
+    """Return strata to try in turn, each (n,): equal rows if there are few kinds, quantiles."""
     # The combination of all columns' groups; renumbered after each column, so codes stay small.
     joint = np.zeros(n, np.int64)
     for code in columns.values():

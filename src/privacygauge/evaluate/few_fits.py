@@ -139,7 +139,6 @@ def _by_fit(found: Estimate, values: Floats) -> Estimate:
 
 
 def _agreement(score: Floats, secret: Bools) -> float:
-    """Return the rank advantage of members over non-members, summed over fits, from (t, n)
-    scores."""
+    """Return the rank advantage of members over non-members, summed over fits."""
     ranks = rankdata(score, axis=1) - (score.shape[1] + 1) / 2
     return float((ranks * (secret - 0.5)).sum())

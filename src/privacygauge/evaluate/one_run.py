@@ -182,8 +182,7 @@ def _logit_limit(r: Ints, v: Ints, beta: float) -> Floats:
 def _by_trade_off(
     counts: tuple[int, int, int], delta: float, beta: float, low: float, pure: float
 ) -> float:
-    """Return the largest epsilon, at least `low`, that the (epsilon, delta) trade-off curve rules
-    out.
+    """Return the largest epsilon, at least `low`, that is ruled out by its trade-off curve.
 
     The bound at delta = 0, `pure`, cannot be exceeded.
     """

@@ -63,7 +63,8 @@ class Records:
         """Columns ``member``, ``score:TITLE`` and ``guess:TITLE`` of every attack, and ``risk``.
 
         The risk is NaN throughout if none was estimated. If models with and without the records
-        were compared, `Vulnerability.columns` follow. """
+        were compared, `Vulnerability.columns` follow.
+        """
         return {
             "member": self.member,
             **{f"score:{title}": score for title, score in self.scores.items()},

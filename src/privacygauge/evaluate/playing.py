@@ -183,8 +183,7 @@ def risk_of(
 
 
 def in_file_order(values: NDArray[Any], order: Ints) -> NDArray[Any]:
-    """Return values by target, from values in the given order of targets; `order` is a
-    permutation."""
+    """Return values in the order of the file, from values of targets in the order `order`."""
     result = np.empty_like(values)
     result[order] = values
     return checks.frozen(result)

@@ -115,8 +115,7 @@ def tprs_at_fprs(
 
 
 def exposed_rate(found: Sequence[RateAtFpr]) -> RateAtFpr | None:
-    """Return the rate with at least ten times as many members as by guessing; None if there is
-    none.
+    """Return the rate with at least ten times as many members as by guessing, or None.
 
     Only resolved rates of `FEW` count, by their lower limit; of several, the one with the largest
     ratio to guessing.
@@ -139,8 +138,7 @@ def may_expose(curve: Roc, fpr: float) -> bool:
 
 
 def _hits_with_at_most(curve: Roc, count: int) -> tuple[int, int]:
-    """Return (true, false) positives of the lowest threshold with at most `count` false
-    positives."""
+    """Return (true, false) positives of the lowest threshold with at most `count` false ones."""
     if count >= curve.n_out:
         return curve.n_in, curve.n_out
     # Strictly above the (count + 1)-th largest non-member: a score tied with it would include it.

@@ -28,10 +28,10 @@ def clopper_pearson(successes: float, n: float, level: float = 0.95) -> tuple[fl
     tuple of float
         Lower and upper limit, in [0, 1].
 
-        Notes
-        -----
-        Clopper & Pearson (1934): each limit errs with probability at most ``(1 - level) / 2``, for
-        every true value.
+    Notes
+    -----
+    Clopper & Pearson (1934): each limit errs with probability at most ``(1 - level) / 2``, for
+    every true value.
     """
     tail = (1.0 - checks.level(level)) / 2.0
     return lower_limit(successes, n, tail), upper_limit(successes, n, tail)
@@ -66,8 +66,9 @@ def wilson(successes: float, n: float, level: float = 0.95) -> tuple[float, floa
     tuple of float
         Lower and upper limit, in [0, 1].
 
-        Notes ----- Wilson (1927). The coverage is `level` on average over the true values, not for
-        each of them.
+    Notes
+    -----
+    Wilson (1927). The coverage is `level` on average over the true values, not for each of them.
     """
     _require_count(successes, n)
     z = float(ndtri(0.5 + checks.level(level) / 2.0))
@@ -105,9 +106,9 @@ def proportion(hit: Bools, unit: Ints | None = None, level: float = 0.95) -> Est
     ----------
     hit : ndarray of bool, shape (n,)
         At least one value.
-        unit : ndarray of int, shape (n,), optional
-            Independent unit of each value, such as the target; default: all different. If units
-            repeat, the interval is widened by the design effect.
+    unit : ndarray of int, shape (n,), optional
+        Independent unit of each value, such as the target; default: all different. If units
+        repeat, the interval is widened by the design effect.
     level : float
         In (0, 1).
 

@@ -294,8 +294,7 @@ class _Side:
         return np.ceil(hits - 1e-9 * max(self.n, 1)).astype(np.int64)
 
     def law(self) -> tuple[Ints, Floats]:
-        """Return the possible hits in the slice, ascending, and their hypergeometric
-        probabilities."""
+        """Return the possible hits in the slice and their hypergeometric probabilities."""
         low = max(0, self.hits_all - (self.n_all - self.n))
         counts = np.arange(low, min(self.hits_all, self.n) + 1)
         logs = (

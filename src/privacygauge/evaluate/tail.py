@@ -322,8 +322,7 @@ def _p_values(n: int, n_in: int, depths: tuple[int, ...], deepest: int) -> NDArr
 
 
 def _dealt(inside: Bools, stage: Ints, tops: Sequence[_Tops], rng: np.random.Generator) -> Floats:
-    """Return the smallest p-value over tops and attacks for each permutation of the bits,
-    (DEALS,)."""
+    """Return the smallest p-value over tops and attacks per permutation of the bits, (DEALS,)."""
     # Bits are drawn only for items in some attack's top, once for all attacks: so their joint
     # distribution is that of the observed tops.
     shown, place = np.unique(np.concatenate([one.order for one in tops]), return_inverse=True)

@@ -22,8 +22,7 @@ _LARGEST_MU = 20.0
 
 @lru_cache(maxsize=4096)
 def one_run_mu(n_canaries: int, n_guesses: int, n_right: int, level: float = 0.95) -> float:
-    """Return the largest mu that the right guesses of one run rule out, if the mechanism is
-    Gaussian.
+    """Return the largest mu of a Gaussian mechanism that the right guesses of one run rule out.
 
     Parameters
     ----------

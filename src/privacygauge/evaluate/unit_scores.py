@@ -31,8 +31,7 @@ def unit_rounds(transcript: Transcript) -> tuple[Ints, Bools, Ints]:
 
 
 def equally_many(item: Ints, inside: Bools, rng: np.random.Generator) -> Ints:
-    """Return the item of each row, with -1 for rows in excess if one side has more rows per
-    item."""
+    """Return the item of each row; -1 for excess rows if one side has more rows per item."""
     size = np.bincount(item[item >= 0], minlength=len(inside))
     if inside.all() or not inside.any() or (size == size[0]).all():
         return item

@@ -44,8 +44,7 @@ class Unlearning:
 
     @property
     def state(self) -> State:
-        """Outcome; in "still known" and "known to be forgotten" the AUC is significantly off
-        1/2."""
+        """Outcome; "still known" and "known to be forgotten" have an AUC away from 1/2."""
         unlike = self.placebo is not None and not self.placebo.low <= 0.5 <= self.placebo.high
         if unlike or self.before.low <= 0.5:
             return "cannot be told"

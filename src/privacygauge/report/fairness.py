@@ -143,8 +143,7 @@ def of_a_placebo(found: Comparison, area: Estimate) -> Verdict:
 
 
 def of_unnamed_people() -> Verdict:
-    """Return the verdict if attacks succeed on rows that seem to share people without unit
-    labels."""
+    """Return the verdict if attacks succeed on rows that seem to share unnamed people."""
     return Verdict(
         grade=UNTOLD,
         scale=(UNTOLD,),

@@ -236,8 +236,7 @@ def _lines(report: Report) -> list[tuple[str, str]]:
 
 
 def document(report: Report) -> dict[str, Json]:
-    """Return the report as JSON values: the keys of schema ``privacygauge/2``, then those of its
-    kind.
+    """Return the report as JSON values: keys of schema ``privacygauge/2``, then of its kind.
 
     An estimate is a dict of value, low, high, level, n and method; a skipped number is
     ``{"skipped": reason}``; infinity is None. Scores of single records are not included.

@@ -39,8 +39,7 @@ class RecordedCode:
 
 
 def changed_pieces(there: Mapping[str, str], here: Mapping[str, str]) -> str | None:
-    """Return the names of pieces that differ between two runs, as a clause; None if none
-    differs."""
+    """Return a clause on the pieces that differ between two runs; None if none differs."""
     differing = [name for name in there if name in here and there[name] != here[name]]
     names = sorted(differing, key=lambda name: (" " in name, name))  # definitions first
     return (

@@ -92,7 +92,7 @@ def chunk_files(
     layouts : mapping of str to Layout
     values : mapping of str to array
         Rows ``start:start + len(values)`` of each array: whole chunks, or up to the end.
-        start : int
+    start : int
         First row, at the start of a chunk; default 0.
 
     Returns
@@ -180,9 +180,9 @@ def read_chunks(
     layout : Layout
     name : str
         Name of the array.
-        places : sequence of ndarray of int
+    places : sequence of ndarray of int
         Indices along each dimension.
-        get : callable
+    get : callable
         Maps a key to its bytes, or to None if there are none.
 
     Raises
@@ -205,8 +205,7 @@ def read_chunks(
 
 
 def _by_chunk(places: Selection, length: int) -> Iterator[tuple[int, Selection, Selection]]:
-    """Yield per chunk: its number, indices of its values in the result, and indices in the
-    chunk."""
+    """Yield per chunk its number, the indices of its values in the result, and in the chunk."""
     numbers = places // length
     for number in np.unique(numbers).tolist():
         there = np.flatnonzero(numbers == number)
@@ -214,8 +213,7 @@ def _by_chunk(places: Selection, length: int) -> Iterator[tuple[int, Selection, 
 
 
 def _index(places: Sequence[Selection]) -> tuple[Any, ...]:
-    """Return an index for positions along each dimension: slices if possible, since they copy
-    fast."""
+    """Return an index for positions along each dimension; slices if possible, to copy fast."""
     steps = [slice(some[0], some[-1] + 1) for some in places]
     runs = (len(some) == s.stop - s.start and (np.diff(some) == 1).all()
             for some, s in zip(places, steps, strict=True))  # fmt: skip
@@ -282,8 +280,7 @@ def layouts(plan: Plan) -> dict[str, Layout]:
 
 
 def static_layout(plan: Plan, array: Static) -> Layout:
-    """Return the layout of a static array: one chunk per task if units come first, else one
-    chunk."""
+    """Return the layout of a static array: one chunk, or one per task if units come first."""
     shape = array.values.shape
     first = plan.units_a_task if array.dims[0] == plan.unit else shape[0]
     return Layout(array.dims, shape, (first, *shape[1:]), array.values.dtype.name)

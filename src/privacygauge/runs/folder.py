@@ -174,7 +174,7 @@ class Folder:
         Raises
         ------
         InputError
-        If permission is denied, or the store cannot be reached.
+            If permission is denied, or the store cannot be reached.
         """
         gone = (errno.ENOTDIR, errno.EISDIR, errno.EIO)
         try:
@@ -447,7 +447,7 @@ def copy_object(url: str, to: Path) -> Path:
     ----------
     url : str
         URL of an object store, or another that fsspec supports.
-        to : Path
+    to : Path
         Local file; missing folders are created.
 
     Raises
@@ -467,7 +467,7 @@ def copied_folder(url: str, to: Path) -> Path:
     ----------
     url : str
         URL of an object store, or another that fsspec supports.
-        to : Path
+    to : Path
         Local folder; it is created.
 
     Raises

@@ -66,9 +66,9 @@ def with_moved_files(
     ----------
     asked : mapping of str to object
         Recorded options of the run.
-        files : collection of str
+    files : collection of str
         Names of the options that are files, the data first.
-        given : sequence of str
+    given : sequence of str
         New places: ``FILE`` for the first file of the run, ``OPTION=FILE`` for another one.
     run : Path
 

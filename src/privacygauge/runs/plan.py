@@ -302,8 +302,7 @@ def _parts(value: Json, path: tuple[str, ...]) -> Iterator[tuple[str, Json]]:
 
 
 def _telling(value: object) -> object:
-    """Return a key that tells settings apart even if equal in Python: 1, true, 1.0; absent,
-    null."""
+    """Return a key that differs for settings equal in Python: 1, true, 1.0; absent, null."""
     return value if value is _ABSENT else canonical(value)
 
 

@@ -171,8 +171,7 @@ PYTHON = frozenset((OWN, *sys.builtin_module_names, *sys.stdlib_module_names))
 
 
 def is_theirs(module: str) -> bool:
-    """Return whether a module is the user's: not of Python, an installed package or
-    PrivacyGauge."""
+    """Return whether a module is the user's: not Python's, not installed, not PrivacyGauge's."""
     if module == "__main__":
         return True
     if not module or package_of(module) in PYTHON:

@@ -151,7 +151,7 @@ class Run:
         ----------
         task : Task
             A task of the plan.
-            values : mapping of str to array_like
+        values : mapping of str to array_like
             Rows ``task.start:task.stop`` of each array of the plan, by name.
 
         Raises
@@ -293,8 +293,7 @@ def is_void(path: str | Path) -> bool:
 
 
 def _is_same(stored: Record, plan: Plan, checksums: Mapping[str, str]) -> bool:
-    """Return whether a stored run has this plan and arrays, or a plan that this one has grown
-    from."""
+    """Return whether a run has this plan and arrays, or a plan that this one has grown from."""
     if plan.grown_from(stored.plan):
         return True
     try:
@@ -408,8 +407,7 @@ def unchecked_code(run: str | Path | None) -> list[str]:
 
 
 def _check_same(there: Record, here: Record, path: str, growing: Container[str]) -> None:
-    """Refuse a run with another plan or other arrays; a grown one may have more rows in
-    `growing`."""
+    """Refuse a run with another plan or arrays; a grown one may have more rows in `growing`."""
     require_same_code(there.plan.code.digests, here.plan.code.digests, path)
     if there.plan.grown_from(here.plan):
         unit = here.plan.unit

@@ -192,8 +192,7 @@ def average(values: Floats) -> Floats:
 
 
 def needs(name: str, worlds: Worlds, *, members: bool = True) -> Skipped | None:
-    """Return the reason to skip an attack that needs worlds without (and with) the targets, or
-    None.
+    """Return why to skip an attack that needs worlds without (and with) the targets, or None.
 
     Parameters
     ----------
@@ -246,8 +245,7 @@ def score_by_ranking(
 
 @dataclass(frozen=True, eq=False)
 class LearntCut:
-    """The best threshold on the worlds, learnt on first use, since it costs up to eight
-    scorings."""
+    """The best threshold on the worlds, learnt on first use: it costs up to eight scorings."""
 
     worlds: Worlds
     """The adversary's own models."""

@@ -123,8 +123,7 @@ class Tail(Protocol):
 
     @property
     def usual(self) -> float:
-        """Distance of a typical non-member from the mean, in standard deviations; the default
-        cut."""
+        """Default cut: a typical non-member's distance from the mean, in standard deviations."""
 
     def of(self, distance: Floats, variance: Floats) -> Floats:
         """Return the score, (n, q), of signals at a `distance` above the mean of non-members."""

@@ -151,8 +151,7 @@ class HistogramPosterior:
 
 @dataclass(frozen=True)
 class Isotonic:
-    """Isotonic regression of membership on the signal per class, shrunk towards that of all
-    classes."""
+    """Isotonic regression of membership on the signal per class, shrunk towards all classes'."""
 
     shrinkage: float | None = None
     """Weight of the global fit relative to each class's fit, in records, at least 0. Default:
