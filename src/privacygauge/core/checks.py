@@ -189,6 +189,7 @@ def characters(values: NDArray[Any], name: str) -> NDArray[Any]:
     """Return `values` if all texts among them are valid Unicode, with no lone surrogates."""
     if values.dtype.kind in "OU":
         for row, value in enumerate(values.ravel().tolist()):
+            # ASCII holds no surrogates, and asking is fast.
             if not isinstance(value, str) or value.isascii():
                 continue
             try:

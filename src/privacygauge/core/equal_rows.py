@@ -115,6 +115,7 @@ class Equal:
         of the equal rows may differ in class or side.
         """
         unit = self.unit(member)
+        # Too few repeats to matter, or so few distinct rows that the model only has few answers.
         if units.worth(unit) >= MATTERS * len(unit) or checks.n_distinct(unit) < _FEWEST:
             return False
         several = repeated_rows(self.rows)
@@ -192,6 +193,7 @@ class Equal:
         within_members = share(member, member)
         within_others = share(outside, outside)
         found = share(member, outside)
+        # Twice as often as within either side: copies, whatever the reason for other equal rows.
         if found > 2 * max(within_members, within_others):
             return True
         # The smaller of both directions: a tree may give all members of a leaf, and only few
@@ -207,6 +209,7 @@ class Equal:
     def on_both_sides(self, what: str, member: Bools) -> list[str]:
         """Return a warning if members equal non-members, unless equal rows are common anyway."""
         same = units.number_units(number_with_class(self.rows, self.labels))
+        # On average, rows equal another one of their own side: common answers, not copies.
         if all(checks.n_distinct(same[s]) * 2 < np.count_nonzero(s) for s in (member, ~member)):
             return []
         both = int(np.count_nonzero(units.on_both_sides(same, member) & member))

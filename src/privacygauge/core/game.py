@@ -160,6 +160,7 @@ def rounds_of_models(
             f"{k - own} targets"
         )
     _require_coins(inside, own, np.arange(inside.shape[1]) if unit is None else unit)
+    # Frozen once, so that all rounds share the arrays without copies.
     worlds = checks.frozen(signal[:own])
     coins = checks.frozen(inside[:own])
     records = np.arange(inside.shape[1]) if target is None else target
@@ -181,6 +182,7 @@ def _require_coins(inside: Bools, first: int, unit: Ints) -> None:
     for number in one_sided[one_sided >= first].tolist():
         which = "all" if inside[number].all() else "none"
         raise InputError(f"model {number} was trained on {which} of the records: leave it out")
+    # Equal counts come from exact halves: fair coins give them in 20 units hardly ever.
     counts = inside.sum(axis=0)
     if checks.n_distinct(unit) >= MANY_UNITS and np.ptp(counts) == 0:
         raise InputError(

@@ -248,6 +248,7 @@ def _of_type(values: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
 
 
 def _signal(values: NDArray[Any], n_axes: int) -> Floats:
+    # Several queries: `checks.floats` accepts vectors only.
     if n_axes != 2:
         return checks.floats(values, "signal")
     signal = _of_type(values, np.float64)

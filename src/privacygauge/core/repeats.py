@@ -116,6 +116,8 @@ def near_repeats(points: Floats, group: Ints, member: Bools) -> tuple[Ints, Bool
     if axes.shape[1] < 2:
         return None
     some = np.sort(rng.permutation(n)[:_SAMPLE])
+    # A sample decides whether there are repeats at all, strictly; then all rows are linked,
+    # loosely.
     first = _near_pairs(axes, group, some, _LIKELY)
     if len(np.unique(first[:, 0])) < max(20, _MATTER * len(some)):
         return None
@@ -177,6 +179,7 @@ def is_clustered(score: Floats, group: Ints, member: Bools) -> bool:
     for number in np.unique(group):
         rows = rng.permutation(np.flatnonzero(group == number))  # equal scores in no order
         _, value, count = np.unique(score[rows], return_inverse=True, return_counts=True)
+        # Mostly equal scores, as votes of a few trees: neighbours have no order.
         if len(count) < _CONTINUOUS * len(rows):
             continue
         rows = rows[count[value] < _STEP]
@@ -278,6 +281,7 @@ def repeated_scores(score: Floats, member: Bools) -> Ints | None:
     between = side[first[1:]][next_to] == side[first[1:] - 1][next_to]
     alike = [[part.sum(), (~part).sum()] for part in (within, between)]
     more = fisher_exact(np.array(alike), alternative="greater").pvalue < _NEVER
+    # A lattice has no small gaps: nearly equal scores are then simply on the same point.
     free = np.sort(gap[~touching])
     on_lattice = np.quantile(free, 0.05) > _LATTICE * np.median(free)
     at_once = np.flatnonzero(~repeated)
@@ -363,6 +367,7 @@ def interpolated_rows(points: Floats, group: Ints) -> Bools:
             block = slice(start, start + _ROWS_A_BLOCK)
             towards = axes[rows[nearest[block, 1:]]] - axes[rows[block], None]
             length = np.linalg.norm(towards, axis=2, keepdims=True)
+            # Unit vectors to the neighbours, 0 for equal rows, which then are opposite to none.
             towards = np.divide(towards, length, out=np.zeros_like(towards), where=length > 0)
             opposite = np.matmul(towards, towards.transpose(0, 2, 1)).min(axis=(1, 2))
             made[rows[block]] = opposite < -1 + _PARALLEL

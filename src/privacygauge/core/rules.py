@@ -58,6 +58,7 @@ class Split:
         """Return guesses for every row, each by the threshold of the part it is not in."""
         first = halves(transcript.unit, transcript.secret, self.share, self.seed)
         guess = np.empty(len(transcript), np.bool_)
+        # Each part is guessed by the threshold of the other.
         for part in (first, ~first):
             score = transcript.score[~part]
             secret = transcript.secret[~part]

@@ -87,6 +87,7 @@ def learn_thresholds(signal: Floats, member: Bools, stratum: Ints, n_classes: in
         if len(a) and len(b):
             by_class[c] = _best_of_sorted(np.sort(a), np.sort(b))
         else:
+            # Filled below, once the overall threshold is known.
             by_class[c] = np.nan
             fell_back.append(c)
     overall = best_threshold(inside, outside)

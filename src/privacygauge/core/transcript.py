@@ -36,6 +36,7 @@ class _Rows:
         if secret.all() or not secret.any():
             which = "non-members" if n and secret.all() else "members"
             raise InputError(f"both members and non-members are needed, got no {which}")
+        # Empty means not given: each row its own target, each target its own unit.
         target = np.arange(n) if len(self.target) == 0 else self.target
         object.__setattr__(self, "secret", secret)
         object.__setattr__(self, "target", checks.integers(target, "target", length=n))

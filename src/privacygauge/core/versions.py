@@ -42,6 +42,7 @@ def versions(*further: str | None) -> dict[str, str]:
     found = {"python": platform.python_version()}
     for name in ("numpy", "scipy", "scikit-learn"):
         found[name] = _installed_version(name)
+    # The packages above are required, so only these may be missing.
     for package in further:
         if package is not None:
             try:

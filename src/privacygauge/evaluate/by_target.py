@@ -171,6 +171,7 @@ def rank_by_auc(attack: AttackEvaluation, points: int) -> RankedTargets:
     """Return at most `points` records by descending AUC: both ends, and even steps between."""
     n = len(attack.targets)
     order = np.argsort(-attack.aucs, kind="stable")
+    # Even steps in rank, not in AUC: the plot shows how many records are exposed.
     kept = np.unique(np.round(np.linspace(0, n - 1, min(n, points))).astype(np.int64))
     found = [attack.targets[int(i)].auc for i in order[kept]]
     low = np.array([x.low for x in found])
@@ -258,6 +259,8 @@ def _p_value(scores: TargetScores) -> float:
 
 def _evaluate_target(scores: TargetScores, guesses: Decisions, level: float) -> TargetEvaluation:
     transcript = scores.transcript()
+    # The curve needs no threshold; accuracy and epsilon each have their own, learnt on own
+    # releases.
     curve = roc(transcript)
     return TargetEvaluation(
         auc=auc(transcript, level, curve=curve),

@@ -287,6 +287,7 @@ def sequential_bounds(
     """
     n = len(transcript)
     low = bounds_at_all_times(guesses_in_order(transcript, delta), delta, level)
+    # A perfect attack learns its thresholds from earlier rows too: the first rows guess nothing.
     perfect = Transcript(np.where(transcript.secret, 1.0, 0.0), transcript.secret)
     largest = bounds_at_all_times(guesses_in_order(perfect, delta), delta, level)
     estimate = Estimate(

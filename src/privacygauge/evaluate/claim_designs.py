@@ -161,6 +161,7 @@ def guessed_by(
     """Count the right guesses about the canaries of one run under a design."""
     n = len(transcript)
     share = design.choosing
+    # Few canaries would choose the number badly: below CHOOSE_FROM all default numbers are tried.
     if share is None:
         share = CHOOSING if n >= CHOOSE_FROM and not design.n_guesses else 0.0
     if share:
@@ -182,6 +183,7 @@ def _many_runs(
         Fact("TPR, threshold for epsilon", decision.recall(found.for_epsilon, level)),
         Fact("FPR, threshold for epsilon", decision.false_positive_rate(found.for_epsilon, level)),
     ]
+    # The bound of a known mechanism uses ranks, so there is no second threshold to report on.
     if claim.delta > 0 and design.mechanism is None:
         rates += [
             Fact("TPR, threshold for mu", decision.recall(found.for_mu, level)),

@@ -158,6 +158,7 @@ def power_of(
         if n == len(control)
         else _simulate_bounds(control, design, claim=claim, n=len(control), seed=seed, level=level)
     )
+    # Audits as large as the control should give its own bound: any excess comes from reused rows.
     flattered = max(0.0, float(np.median(alike)) - own)
     shown = float(np.quantile(bounds, 1 - OFTEN, method="lower"))
     return Power(name, len(control), own, max(0.0, shown - flattered))

@@ -22,6 +22,7 @@ def correlation(x: Floats, y: Floats, level: float = 0.95) -> Estimate | Skipped
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         return Skipped(name, "one of the two does not vary over the classes")
     value = float(np.clip(np.corrcoef(x, y)[0, 1], -1, 1))
+    # Fisher's z has standard error 1 / sqrt(n - 3).
     half = float(ndtri(0.5 + checks.level(level) / 2)) / np.sqrt(len(x) - 3)
     return _fisher_interval(value, half, level=level, n=len(x), method="Fisher's z")
 

@@ -64,6 +64,7 @@ def largest_certifiable_epsilon(n_in: int, n_out: int, level: float = 0.95) -> f
     if min(n_in, n_out) == 0:
         return 0.0
     tail = (1.0 - checks.level(level)) / 2.0
+    # Counts of a perfect attack: all members hit, no false positive.
     hit = rates.lower_limit(n_in, n_in, tail)
     false = rates.upper_limit(0, n_out, tail)
     return max(0.0, float(np.log(hit / false)), float(np.log((1 - false) / (1 - hit))))

@@ -98,6 +98,7 @@ def evaluate(
         Remarks of the attack, for the report.
     """
     checks.level(level)
+    # Sorted once, for all results about scores.
     curve = roc(transcript)
     independent = transcript.independent
     return Evaluation(

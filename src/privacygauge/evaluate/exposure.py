@@ -111,6 +111,7 @@ def canary_findings(
     outside = np.concatenate([loss[~inside], compared])
     bound = bound_of(Transcript(score, inside), seed, level)
     largest = float(np.log2(len(outside) + 1))
+    # By losses, not scores: the further canaries have no scores.
     losses = np.concatenate([loss[inside], outside])
     known = auc(Transcript(-losses, np.arange(len(losses)) < np.count_nonzero(inside)), level)
     exposure = exposures(loss[inside], outside)

@@ -212,6 +212,7 @@ def compare(
     n_repeated = int(np.count_nonzero(repeated))
     somebodys = ~(invented | repeated)
     usable = somebodys if copied is None else somebodys & ~copied
+    # If most of a side has copies on the other, what is left does not represent it.
     for side in (secret & somebodys, ~secret & somebodys):
         if np.count_nonzero(usable & side) < ENOUGH * np.count_nonzero(side):
             return Comparison(TWINS, np.ones(len(secret), np.bool_), None)
@@ -234,6 +235,7 @@ def compare(
             invented=int(np.sum(~somebodys)) - n_repeated,
             repeated=n_repeated,
         )
+    # Columns without variation are dropped: they tell nothing apart.
     matched, checked = (
         {
             name: code
@@ -259,11 +261,13 @@ def compare(
     if first.low <= 0.5:
         return Comparison("fair", usable, first)
     differences = _differences(columns, secret, unit=unit, rng=rng, level=level)
+    # The sides differ in the placebo's predictions alone, on which rows are not matched.
     if not matched:
         return Comparison(
             state="different", compared=usable, blind=first, left=None, differences=differences
         )
     score = _propensity(matched, secret, unit, rng)
+    # The first stratification inside which the blind attacker fails is taken.
     for strata in _strata(matched, score, len(secret)):
         if _overlap(strata, secret) < ENOUGH:
             continue

@@ -74,6 +74,7 @@ def guessed_in_fits(
             )
     if not scores:
         raise InputError("scores must hold at least one attack, got none")
+    # A single attack needs no choice, so all canaries are judged.
     n_choosing = round(CHOOSING * secret.shape[1]) if len(scores) > 1 else 0
     order = seeds.stream(seed, "few fits", "choosing").permutation(secret.shape[1])
     chooses = order[:n_choosing]
@@ -84,6 +85,7 @@ def guessed_in_fits(
     member = secret[:, canary]
     rows = [Transcript(*fit, canary) for fit in zip(score, member, strict=True)]
     ties = seeds.stream(seed, "few fits", "ties")
+    # Every judged canary is guessed, so the share of right guesses is an accuracy.
     all_of_them = np.array([len(canary)])
     right = [int(right_guesses(x.score, x.secret, all_of_them, ties)[0]) for x in rows]
     return GuessedInFits(

@@ -115,6 +115,7 @@ def ranked_groups(
     # The `allowed`-th largest value has p-value 1 - level; a group must exceed it.
     allowed = int((1 - level) * (1 + DEALS))
     factors = [(handicaps or {}).get(title, 1.0) for title, _ in played]
+    # A handicap on p-values, as a difference of standardised rank sums.
     behind = np.log(factors) / _TYPICAL
     dealt = np.sort(_largest_of_deals(inside, stage, groups=groups, behind=behind, rng=rng))
     critical = float(dealt[-allowed]) if allowed else np.inf
@@ -219,6 +220,7 @@ def _groups(
         n_in = int(np.count_nonzero(inside[items]))
         if min(n_in, len(items) - n_in) < SMALLEST:
             continue
+        # A random sample bounds time and memory.
         if len(items) > MOST:
             kept = np.sort(rng.permutation(len(items))[:MOST])
             rows = rows[np.isin(own, kept)]

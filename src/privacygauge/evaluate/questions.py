@@ -85,6 +85,7 @@ def answer_questions(
     """
     checks.level(level)
     rows = played[0][1]
+    # A quarter of the verdict's error.
     found = tail(played, rng, 1 - SHARE * (1 - level), handicaps=handicaps)
     shown = () if slices is None else slices.shown
     n_in, n_out = rows.independent

@@ -224,6 +224,8 @@ def _hits_upto(curve: Roc, counts: Floats) -> Floats:
     def above(scores: Floats, side: Literal["left", "right"]) -> Floats:
         return (len(scores) - np.searchsorted(scores, barrier, side=side)).astype(np.float64)
 
+    # Strictly above the barrier, and with its ties; `used` is the share of tied non-members that
+    # the count reaches into.
     hits = above(curve.members, "right")
     tied_hits = above(curve.members, "left")
     false = above(curve.nonmembers, "right")

@@ -162,6 +162,7 @@ def _risk_and_error(
     nothing leaks. The interval is therefore widened to cover that from disjoint halves of the
     members.
     """
+    # "Published": as in the paper, on the same members. The halves share no noise.
     published, halved = (
         correlation(
             np.array([row.mean_risk for row in some]),
@@ -206,6 +207,7 @@ def _mean_risk(sides: _Sides, prior: float, level: float, *, above: float) -> Es
     b = at_prior(sides.outside, prior)
     n = checks.n_distinct(sides.units_in) + checks.n_distinct(sides.units_out)
     gap = float(a.mean() - b.mean())
+    # The second interval, about `centre`, has the standard errors of both sides; see above.
     z = float(ndtri(0.5 + checks.level(level) / 2))
     both = (a, sides.units_in), (b, sides.units_out)
     errors = [rates.standard_error(values, unit) for values, unit in both]

@@ -134,6 +134,7 @@ def _area(curve: Roc, level: float, repeated: Transcript | None) -> Estimate:
         variance, n, df = _clustered_variance(repeated, curve)
     else:
         variance, n, df = _delong_variance(inside, outside)
+    # Without visible variance, as sure as this many independent pairs: never more than units.
     pairs = min(curve.n_in, curve.n_out, n)
     if variance <= 0.0 or value in (0.0, 1.0):
         return rates.on_pairs(value, pairs, level, n)

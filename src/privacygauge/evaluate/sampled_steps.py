@@ -169,6 +169,7 @@ class SampledSteps:
         def excess(epsilon: float) -> float:
             return found.delta(epsilon) - delta
 
+        # delta falls as epsilon grows, so the root is unique.
         if excess(0.0) <= 0:
             return 0.0
         return float(brentq(excess, 0.0, float(found.loss[-1]), xtol=1e-9))

@@ -91,10 +91,13 @@ def _terms(play: Play, curve: Roc, rows: Ints) -> tuple[Floats, Floats]:
     right = (guess == secret).astype(np.float64)[rows]
     score = score[rows]
     inside = secret[rows]
+    # DeLong's placements: the share of the other side below a member, or, negated, below a
+    # non-member, so that both raise the AUC.
     below = np.empty(len(rows))
     for side, others, sign in ((inside, curve.nonmembers, 1), (~inside, curve.members, -1)):
         places = [np.searchsorted(others, score[side], which) for which in ("left", "right")]
         below[side] = sign * (places[0] + places[1]) / (2 * len(others))
+    # Centred within sides and scaled, so that sums over rows are errors of the estimates.
     for term in (right, below):
         for side in (inside, ~inside):
             term[side] = (term[side] - term[side].mean()) / np.count_nonzero(side)

@@ -144,6 +144,7 @@ def find_slices(
             skipped.append(Skipped(f"slices by {column}", "all records have the same value"))
     if not found:
         return SliceTable(attack, level, (), tuple(skipped))
+    # Bonferroni for intervals; Holm below for tests.
     each = 1 - (1 - level) / len(found)
     # `graded` shares twice the error of `strictly` among the slices: only the lower limits of its
     # intervals are used.

@@ -144,9 +144,11 @@ def tail(
         _tops(transcript, item, depths=depths, n=n, n_in=n_in, handicap=factor)
         for (_, transcript), factor in zip(played, factors, strict=True)
     ]
+    # p-values of the observed bits, one array per attack: tops differ between attacks, by ties.
     own = [one.p_values(inside[one.order][None])[0] for one in tops]
     least = float(min((values.min(initial=1.0) for values in own), default=1.0))
     dealt = np.sort(_dealt(inside, stage, tops, rng))
+    # The observed bits count as one of the permutations, so that the p-value is valid.
     p_value = (1 + int(np.count_nonzero(dealt <= least))) / (1 + len(dealt))
     # The largest p-value that is significant: at most `allowed` permutations reach it, with ties.
     allowed = int((1 - level) * (1 + len(dealt)))
@@ -174,6 +176,7 @@ def tail(
         exposed = max([1, *bounds])
     n_apart = 0
     if not exposed:
+        # Only if ranks show nothing: distances rest on a fitted tail, ranks on no assumption.
         apart = _outstanding_attack(played, item, inside)
         if apart is not None:
             outstanding, n_apart, expected = apart

@@ -129,6 +129,7 @@ def exact_epsilon(counts: Counts, line: Line, delta: float = 0.0, level: float =
         second = 1.0 - math.exp(-epsilon) * (1.0 - delta - fpr)
         return np.minimum(np.minimum(first, second), 1.0)
 
+    # The false-positive rate at which both lines meet.
     def corner(epsilon: float) -> float:
         return (1.0 - delta) / (1.0 + math.exp(epsilon))
 
@@ -190,10 +191,12 @@ def _largest(counts: Counts, line: Line, curves: _Curves, level: float) -> float
         # On the log scale for the root search; the floor keeps the logarithm finite.
         return math.log(max(likely, 1e-300)) - allowed
 
+    # Even perfect privacy is compatible with the counts.
     if excess(0.0) >= 0:
         return 0.0
     low = 0.0
     high = 0.5
+    # Doubles until a parameter is compatible: the tail grows with the parameter.
     while excess(high) <= 0:
         if high == curves.end:
             return high

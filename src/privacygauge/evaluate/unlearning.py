@@ -52,6 +52,7 @@ class Unlearning:
             return "still known"
         if self.after.high < 0.5:
             return "known to be forgotten"
+        # A test that would miss an AUC of 0.6 cannot report that nothing was found.
         few = self.detectable is None or self.detectable > TOLERATED
         return "cannot be told" if few else "nothing found"
 
@@ -159,6 +160,7 @@ def measure_unlearning(
                 )
             values[name] = found
     owner = np.arange(len(secret)) if unit is None else units.number_units(unit, length=len(secret))
+    # Relative to the retrained model, which knows how likely a record is without training on it.
     other = values.get("retrained", np.zeros(len(secret)))
 
     def area(score: Floats) -> Estimate:

@@ -53,6 +53,7 @@ def tprs_of_repeated(
     for fpr in fprs:
         checks.level(fpr, "fpr")
         count = int(np.floor(fpr * curve.n_out + 1e-9))
+        # The threshold of `tpr_at_fpr`: strictly above the (count + 1)-th largest non-member.
         guess = transcript.score > curve.nonmembers[curve.n_out - 1 - count]
         n_in, n_out = (
             _worth(guess[side], transcript.unit[side], level)

@@ -46,6 +46,7 @@ def values_of(found: object) -> Json:
     An `Estimate` or `Skipped` is converted by `estimate_dict`, another dataclass to its fields by
     name.
     """
+    # JSON holds only finite floats; numpy values become Python ones.
     if found is None or isinstance(found, bool | int | str):
         return found
     if isinstance(found, float):

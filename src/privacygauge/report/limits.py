@@ -76,6 +76,7 @@ def policy_limits(path: str | Path, command: str, metrics: Collection[str]) -> t
     if not isinstance(table, dict) or not table:
         raise InputError(f"{file} sets no limit for {command}: add a table [{command}]")
     for name, value in table.items():
+        # TOML's `true` is a Python bool, which is an int, and would pass as 1.
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise InputError(f"{file}: {command}.{name} must be a number, got {value!r}")
     where = f"{file}: [{command}]"

@@ -286,6 +286,7 @@ def files(report: Report, stem: str = "report") -> Mapping[str, bytes]:
         f"{stem}.html": page(report).encode("utf-8", "replace"),
         f"{stem}.json": as_json(report).encode("ascii"),
     }
+    # Frames are made only now, since pandas takes long to import.
     for name, make in report.frames.items():
         frame = make()
         if name.endswith(".parquet"):

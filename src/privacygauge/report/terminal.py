@@ -89,6 +89,7 @@ def terminal_table(
     for place, title in enumerate(titles):
         cells = (title, *(row[place] for row in rows))
         width = max(cell_len(line) for cell in cells for line in _lines(cell))
+        # Words may wrap; numbers keep their width, so that columns stay aligned.
         if place in prose:
             table.add_column(title, overflow="fold", min_width=min(width, _LEGIBLE))
         else:

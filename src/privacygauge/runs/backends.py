@@ -18,6 +18,7 @@ LOCAL = ("loky", "threading")
 def backend(text: str) -> Iterator[None]:
     """Use the backend named by `text`: loky, threading, dask[=ADDRESS] or ray[=ADDRESS]."""
     name, _, address = text.partition("=")
+    # A local backend has no address: "loky=..." falls through to the error.
     if name in LOCAL and not address:
         with joblib.parallel_config(name):
             yield

@@ -82,6 +82,7 @@ class Watch:
             number, turn = _parts(name)
             if number in numbers:
                 content = self._run.folder.get(f"{CLAIMS}/{name}")
+                # By this process's own clock, since those of other machines may differ.
                 if name not in self._seen or self._seen[name][0] != content:
                     self._seen[name] = content, time.monotonic()
                 now = turn, self._seen[name][1]

@@ -65,6 +65,7 @@ def group_metadata(
 def _array_metadata(layout: Layout) -> dict[str, Any]:
     """Return the metadata of an array in zarr's format 3."""
     kind = np.dtype(layout.dtype)
+    # Bytewise what zarr writes: items of one byte have no endianness, and the checksum comes last.
     order = {"configuration": {"endian": "little"}} if kind.itemsize > 1 else {}
     zstd = {"name": "zstd", "configuration": {"level": _LEVEL, "checksum": False}}
     return {
@@ -320,6 +321,7 @@ def _fitting(spec: ArraySpec, task: Task, name: str, given: ArrayLike) -> NDArra
         raise InputError(f"{name} must have the shape {shape} in this task, got {array.shape}")
     if not np.can_cast(array.dtype, spec.dtype, "same_kind"):
         raise InputError(f"{name} must be of type {spec.dtype}, got {array.dtype}")
+    # A value beyond a narrower float becomes infinite, which is refused below.
     with np.errstate(over="ignore"):
         fitting = array.astype(spec.dtype, copy=False)
     if fitting.dtype.kind == "f" and fitting.dtype.itemsize < array.dtype.itemsize:
@@ -384,6 +386,7 @@ def record_in(content: bytes | None, *, inside: tuple[str, ...] = ()) -> Record 
         stored = json.loads(content or b"")
         for key in inside:
             stored = stored[key]
+        # The checksum covers these four; a damaged or foreign file fails on the way, if not here.
         named = ("format", "plan", "static", "invocation")
         plain = {name: stored[name] for name in named}
         sound = stored["sha256"] == _checksum(plain)

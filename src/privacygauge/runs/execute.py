@@ -402,6 +402,7 @@ def _finish_tasks(tally: _Tally, work: Work, n_jobs: int | None) -> Generator[in
     """Yield the number of each task as soon as it is done, in any order."""
     from joblib import Parallel, delayed, parallel
 
+    # Dask runs without joblib, Ray with work that is stored once, all others through joblib.
     backend = parallel.get_active_backend()[0]
     client = getattr(backend, "client", None)
     if client is not None:
@@ -414,6 +415,7 @@ def _finish_tasks(tally: _Tally, work: Work, n_jobs: int | None) -> Generator[in
     try:
         results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     except ValueError:
+        # This backend cannot return results one by one.
         return _finished_in_one(tally, jobs, n_jobs)
     done: Generator[int, None, None] = results(jobs)
     return done

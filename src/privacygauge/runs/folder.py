@@ -60,6 +60,8 @@ _STORES = ("s3", "gs", "gcs")
 def _require_no_secret(kind: str, place: str) -> None:
     """Refuse a key or password in a URL, which every record of the URL would leak."""
     host = place.partition("/")[0]
+    # In object stores any colon or @ in the bucket's place is a secret; elsewhere a colon may also
+    # begin a port, and only one before an @ is a password.
     known = (
         ":" in host or "@" in host if kind.lower() in _STORES else ":" in host.rpartition("@")[0]
     )
@@ -429,6 +431,7 @@ def _system(url: str) -> tuple[Any, str]:
         if "Unrecognized filesystem" not in str(error):
             raise InputError(f"{url} cannot be used ({error}): check how it is written") from error
     try:
+        # pyarrow does not know this kind of URL, but fsspec may.
         from fsspec.core import url_to_fs
 
         system, path = url_to_fs(url)
@@ -483,6 +486,7 @@ def copied_folder(url: str, to: Path) -> Path:
         names = [x.path.removeprefix(f"{root}/") for x in found if x.type == FileType.File]
         if not names:
             raise InputError(f"{url} holds no files: name the folder of a model")
+        # Or an object could be written outside the folder.
         if any(".." in name.split("/") for name in names):
             raise InputError(f"{url} holds names with '..': rename them")
         for name in names:

@@ -84,6 +84,7 @@ def with_moved_files(
     there = digests if isinstance(digests, Mapping) else {}
     for text in given:
         option, equals, file = text.partition("=")
+        # Options have dashes on the command line and underscores in the record.
         name = option.strip("-").replace("-", "_") if equals else next(iter(known), "")
         path = file if equals else text
         if name not in known:

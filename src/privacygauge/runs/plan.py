@@ -107,6 +107,7 @@ class Plan:
         object.__setattr__(self, "seed", non_negative(self.seed))
         object.__setattr__(self, "n_units", _lengths((self.n_units,), "n_units")[0])
         object.__setattr__(self, "units_a_task", _lengths((self.units_a_task,), "units_a_task")[0])
+        # Sorted, so that plans with the same arrays have the same text.
         object.__setattr__(self, "arrays", MappingProxyType(dict(sorted(self.arrays.items()))))
         if not self.arrays:
             raise InputError("arrays must hold at least one array, got none")

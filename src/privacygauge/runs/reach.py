@@ -102,6 +102,7 @@ class _Reach:
         self.pieces.setdefault(name, set()).add(text)
 
     def _text(self, value: Any, owner: str) -> str:
+        # Code that exists only as a record counts with its recorded digests.
         if isinstance(value, RecordedCode):
             self._recorded(value.code)
             return "recorded"
@@ -137,6 +138,8 @@ class _Reach:
             return f"array {value.shape} {self._sequence(value.ravel().tolist(), owner)}"
         if torch is not None and isinstance(value, torch.Tensor):
             return f"tensor {value.dtype} {_array(value.detach().cpu().double().numpy())}"
+        # Exact types: a subclass may hold more than its items. Sets and dicts are sorted, since
+        # their order does not count.
         if type(value) in (list, tuple):
             return f"{type(value).__name__} {self._sequence(value, owner)}"
         if type(value) in (set, frozenset):
@@ -258,6 +261,8 @@ class _Reach:
             self._package(module_of(kind))
             return
         self.add(_qualified_name(kind), f"{[_qualified_name(base) for base in kind.__mro__]}")
+        # Attributes of the class: code is visited, constants count by value, and what Python itself
+        # adds (slots, caches, dunder names) does not count.
         for key, value in vars(kind).items():
             owner = f"{_qualified_name(kind)}.{key}"
             if _is_code(value):
@@ -285,6 +290,7 @@ class _Reach:
 
 def _parts(value: Any) -> list[Any] | None:
     """Return the values inside a wrapper of code, such as a partial; None for anything else."""
+    # Wrappers by type, then any decorator that sets `__wrapped__`.
     if isinstance(value, functools.partial | functools.partialmethod):
         return [value.func, value.args, dict(value.keywords)]
     if isinstance(value, types.MethodType):

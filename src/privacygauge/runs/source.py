@@ -86,6 +86,7 @@ def digest(content: str | bytes) -> str:
 def _reachable_files(module: str, path: Path, folder: Path) -> Files:
     found = Files()
     size = 0
+    # Breadth first, so that a limit cuts off the most distant files. The first file is always read.
     waiting = deque([(module, path)])
     while waiting:
         name, place = waiting.popleft()

@@ -115,6 +115,8 @@ class Run:
         names = set(self.folder.names(f"{_GROUP}/{DIGEST}/c"))
         if not verify:
             return [task for task in self.plan.tasks if str(task.number) not in names]
+        # Digests of all stored tasks as chunk files, to be compared byte by byte with those on
+        # disk.
         digests = np.zeros((self.plan.n_tasks, 32), np.uint8)
         for task in self.plan.tasks:
             if str(task.number) in names:
@@ -268,6 +270,7 @@ def failing(path: str | Path) -> Iterator[None]:
         yield
     except OutputError:
         raise
+    # An interruption is a BaseException, and no failure.
     except Exception:
         if folder.is_local and _stored_record(folder) is not None:
             with contextlib.suppress(OutputError):
@@ -409,6 +412,7 @@ def unchecked_code(run: str | Path | None) -> list[str]:
 def _check_same(there: Record, here: Record, path: str, growing: Container[str]) -> None:
     """Refuse a run with another plan or arrays; a grown one may have more rows in `growing`."""
     require_same_code(there.plan.code.digests, here.plan.code.digests, path)
+    # A request for fewer units has its own message, before a mere difference is reported.
     if there.plan.grown_from(here.plan):
         unit = here.plan.unit
         n = there.plan.n_units

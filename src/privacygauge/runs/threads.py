@@ -65,6 +65,7 @@ def one_thread() -> Iterator[None]:
 
     A library that is loaded inside the block keeps its limit of one thread.
     """
+    # `limited_to` restores the libraries' limits; variables and torch's pool are restored here.
     variables = {name: os.environ.get(name) for name in _VARIABLES}
     n_torch = sys.modules["torch"].get_num_threads() if "torch" in sys.modules else None
     with limited_to(1):

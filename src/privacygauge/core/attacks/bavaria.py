@@ -104,6 +104,7 @@ class Bavaria:
         if np.sum((inside.count > 0) & (outside.count > 0)) < LEAST_RECORDS:
             return Skipped(self.name, "needs at least 3 targets with worlds with and without them")
         ratio = _log_ratio(signal, inside, outside)
+        # Per query: no noise in either group.
         quiet = (inside.variance == 0) & (outside.variance == 0)
         normal = log_density_ratio(signal, inside, outside, PooledVariance())
         return mean_over_queries(np.where(quiet, normal, ratio))
@@ -139,6 +140,8 @@ def variance_priors(
     own = (_moments(inside), _moments(outside))
 
     def prior(group: int) -> InverseGamma:
+        # Per query: the shared prior, else the other group's if this one has no noise, else its
+        # own.
         quiet = own[group].mean == 0
         mean, shape = (
             np.where(shared, x, np.where(quiet, other, mine))
@@ -147,6 +150,7 @@ def variance_priors(
                 (both.shape, own[group].shape, own[1 - group].shape),
             )
         )
+        # Any positive mean where neither group has noise: `_ranking` replaces the result there.
         return InverseGamma(shape, np.where(mean > 0, mean, 1.0))
 
     return prior(0), prior(1)

@@ -148,6 +148,7 @@ def _fill_missing_sides(worlds: Worlds, inside: Floats, outside: Floats) -> tupl
     has_in = worlds.counts > 0
     has_out = worlds.counts < len(worlds)
     both = has_in & has_out
+    # 0 if a group is empty for all records: nothing is known about the gap.
     gap = np.zeros(inside.shape[1])
     if both.any():
         gap = average((inside - outside)[both])
@@ -285,6 +286,7 @@ def learnt_cut(worlds: Worlds, ranking: Ranking, natural: Callable[[Worlds], flo
 
     The adversary knows the members of its own worlds, so no judged row is used.
     """
+    # A single world has no others to be scored against.
     plays = range(min(len(worlds), MOST_PLAYED) if len(worlds) > 1 else 0)
     found = [(ranking(worlds.without(j)), worlds.inside[j]) for j in plays]
     kept = [(value, bits) for value, bits in found if not isinstance(value, Skipped)]

@@ -261,6 +261,7 @@ def log_density_ratio(
     with_it = variance.of(inside, outside)
     without_it = variance.of(outside, inside)
     near = signal - inside.mean
+    # The constants log(2 pi) of the two densities cancel.
     far = signal - outside.mean
     return (
         far * far / without_it - near * near / with_it + np.log(without_it) - np.log(with_it)

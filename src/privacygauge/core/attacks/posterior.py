@@ -125,6 +125,7 @@ class Histogram:
         index = np.clip(np.searchsorted(edges, scale, side="right") - 1, 0, self.bins - 1)
         inside = np.bincount(index[member], minlength=self.bins) / max(member.sum(), 1)
         outside = np.bincount(index[~member], minlength=self.bins) / max((~member).sum(), 1)
+        # argmin takes the first of two equally near bins, which is the lower one.
         filled = np.flatnonzero(inside + outside)
         nearest = filled[np.abs(np.arange(self.bins)[:, None] - filled).argmin(axis=1)]
         return edges, inside[nearest] / (inside + outside)[nearest]
@@ -289,6 +290,7 @@ def _cross_validated(signal: Floats, member: Bools, stratum: Ints, n_classes: in
         fit = _fit(
             signal[kept], member[kept], stratum=stratum[kept], n_classes=n_classes, shrinkage=0.0
         )
+        # Records of each row's class in the training folds: weights as in `_fit`.
         counts = np.bincount(stratum[kept], minlength=n_classes)[stratum[judged]]
         overall = fit.overall.at(signal[judged])
         own = fit.of(signal[judged], stratum[judged])

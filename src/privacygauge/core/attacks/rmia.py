@@ -147,6 +147,7 @@ def _worlds_to_play(worlds: Worlds) -> Ints:
     """Return the indices of the worlds to play, at evenly spaced ranks of their mean signals."""
     k = len(worlds)
     means = [worlds.world(number).ravel().mean() for number in range(k)]
+    # Worlds in the middle of equal shares, in order of their means: neither extreme is played.
     ascending = np.argsort(means, kind="stable")
     n_played = min(k, MOST_PLAYED)
     return ascending[(2 * np.arange(n_played) + 1) * k // (2 * n_played)]
@@ -154,6 +155,7 @@ def _worlds_to_play(worlds: Worlds) -> Ints:
 
 def _ratio(signal: Floats, outside: Floats, a: float) -> Floats:
     """Return the log of p0 over P for slope a, (n,)."""
+    # log((1 - a) / 2) joins the mixture on the log scale; -inf at a = 1.
     rest = math.log(1 - a) if a < 1 else -math.inf
     mixture = np.logaddexp(math.log(1 + a) + outside, rest) - math.log(2)
     return mean_over_queries(signal - mixture)

@@ -49,6 +49,7 @@ class Threshold:
             overall = best_threshold(known[shadow.member], known[~shadow.member])
             return Scores(values, Cut(overall, "learnt on records with known membership"))
         learnt = learn_thresholds(known, shadow.member, shadow.stratum, observation.n_classes)
+        # Only classes that targets have are worth a note.
         missing = np.intersect1d(learnt.fell_back, observation.stratum)
         notes: tuple[str, ...] = ()
         if len(missing):

@@ -99,6 +99,7 @@ def of_questions(a: Attacks) -> Iterator[Measure]:
     if a.questions is None:
         return
     groups = a.questions.groups
+    # Without a worse group the average stands for it, so that a limit can still be checked.
     found = a.headline.reached.accuracy
     text = "No group is shown to be more exposed than the rest."
     label = "Right guesses in the worst group"
@@ -136,6 +137,7 @@ def of_questions(a: Attacks) -> Iterator[Measure]:
         card=exposed > 0,
     )
     least = a.questions.detectable.average
+    # 1 if no accuracy would have been detected, so that any limit below 1 is exceeded.
     accuracy = 1.0 if least is None else least
     text = (
         f"An audit of this size shows this much in {rate(a.questions.detectable.power)} of plays."

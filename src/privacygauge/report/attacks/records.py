@@ -56,6 +56,7 @@ def riskiest_records(
 
     `by` names the values, such as ``score of confidence``.
     """
+    # One row per person, or one person could fill the table.
     among = np.flatnonzero(records.member) if members else np.arange(len(value))
     unit = None if records.unit is None else records.unit[among]
     rows = among[foremost(value[among], unit, RECORDS)]

@@ -77,6 +77,7 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
     """
     base = grade_of(a.headline.reached.accuracy.low)
     found = exposure(a.evaluations)
+    # Only looked for if the average shows nothing: a leak that was found needs no further evidence.
     hidden = tuple(_hidden_leak_text(a)) if base == NONE else ()
     average = next_graver(base) if found is not None or hidden else base
     asked = a.questions
