@@ -171,7 +171,7 @@ def rank_by_auc(attack: AttackEvaluation, points: int) -> RankedTargets:
     """Return at most `points` records by descending AUC: both ends, and even steps between."""
     n = len(attack.targets)
     order = np.argsort(-attack.aucs, kind="stable")
-    # Even steps in rank, not in AUC: the plot shows how many records are exposed.
+    # Even steps in rank; rounding may repeat one.
     kept = np.unique(np.round(np.linspace(0, n - 1, min(n, points))).astype(np.int64))
     found = [attack.targets[int(i)].auc for i in order[kept]]
     low = np.array([x.low for x in found])
@@ -332,8 +332,8 @@ def _mean_over_targets(
     error = rates.standard_error_of_units(np.concatenate(influence) / len(scores), unit)
     half = float(stdtrit(max(n - 1, 1), 0.5 + level / 2)) * error
     if half == 0.0:
-        # Nothing varies, which shows no variance: use the limits of the exact test for the number
-        # of pairs (a release with the record, one without) of the record that has fewest.
+        # Nothing varies, so no variance can be estimated: exact limits for the number of pairs (a
+        # release with the record, one without) of the record that has fewest.
         pairs = min(int(np.bincount(s.secret, minlength=2).min()) for s in scores)
         return rates.on_pairs(value, pairs, level, n)
     return Estimate(

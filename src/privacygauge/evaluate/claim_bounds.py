@@ -343,7 +343,7 @@ def best_mu_cut(score: Floats, secret: Bools, level: float = 0.95) -> tuple[floa
     level : float
         As in `mu_lower_bound`.
     """
-    # Cuts at members' scores suffice: between two of them TPR stays and FPR only grows.
+    # Cuts at members' scores suffice: lowered between two of them, TPR stays and FPR only grows.
     inside = np.sort(score[secret])
     outside = np.sort(score[~secret])
     cuts = np.unique(inside)

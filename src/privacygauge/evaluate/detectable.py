@@ -67,7 +67,7 @@ def smallest_auc(n_in: int, n_out: int, level: float = 0.95, power: float = POWE
     """
     checks.level(power, "power")
     checks.at_least(1, n_in=n_in, n_out=n_out)
-    # Fixed draws, reused for every shift: the power is then a monotone function of the shift.
+    # Fixed draws, reused for every shift, so that powers at two shifts are comparable.
     rng = np.random.default_rng(0)
     inside, outside = (np.sort(rng.normal(size=(GAMES, n)), axis=1) for n in (n_in, n_out))
 

@@ -150,7 +150,7 @@ def best_cut(
     fpr_high = np.where(
         false < n_out, betaincinv(false + 1.0, np.maximum(n_out - false, 1e-9), 1.0 - tail), 1.0
     )
-    # Keeps logarithms finite; a bound below 0 is never the best, as cuts at chance have more.
+    # Keeps logarithms finite where a limit is 0, or not above delta.
     tiny = np.finfo(float).tiny
     bounds = np.maximum(
         np.log(np.maximum(tpr_low - delta, tiny) / np.maximum(fpr_high, tiny)),

@@ -91,7 +91,7 @@ def excess(
 
 def _smaller_root(a: float, b: float, c: float) -> float:
     """Return the smaller root of a r^2 - 2 b r + c = 0, but 0 if c <= 0 (every r from 0 on)."""
-    # c over the larger root times a: unlike (b - root) / a, it loses no digits and allows a <= 0.
+    # Equal to (b - root) / a, but without cancellation, and defined for a <= 0.
     return c / (b + _root(a, b, c)) if c > 0 else 0.0
 
 

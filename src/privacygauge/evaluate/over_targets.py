@@ -68,7 +68,7 @@ def mean_auc_of_models(targets: Sequence[Transcript], level: float = 0.95) -> Es
         np.hypot(stdtrit(max(n - 1, 1), end) * by_unit, stdtrit(t - 1, end) * np.sqrt(between))
     )
     if half == 0.0:
-        # No variance at all: the limits of an exact test on the pairs of the smallest target.
+        # Nothing varies: exact limits for the number of pairs of the smallest target.
         pairs = min(min(curve.n_in, curve.n_out) for curve in curves)
         return rates.on_pairs(value, pairs, level, n)
     method = f"DeLong by unit and by target, over {t} targets"

@@ -207,7 +207,6 @@ def _mean_risk(sides: _Sides, prior: float, level: float, *, above: float) -> Es
     b = at_prior(sides.outside, prior)
     n = checks.n_distinct(sides.units_in) + checks.n_distinct(sides.units_out)
     gap = float(a.mean() - b.mean())
-    # The second interval, about `centre`, has the standard errors of both sides; see above.
     z = float(ndtri(0.5 + checks.level(level) / 2))
     both = (a, sides.units_in), (b, sides.units_out)
     errors = [rates.standard_error(values, unit) for values, unit in both]

@@ -270,7 +270,7 @@ def failing(path: str | Path) -> Iterator[None]:
         yield
     except OutputError:
         raise
-    # An interruption is a BaseException, and no failure.
+    # An interruption is a BaseException and does not count as a failure.
     except Exception:
         if folder.is_local and _stored_record(folder) is not None:
             with contextlib.suppress(OutputError):
