@@ -57,6 +57,7 @@ class GaussianGame:
 
     def posterior(self, signal: Floats) -> Floats:
         """Return P(member | signal) at even odds."""
+        # Bayes' theorem for two unit normals with equal priors.
         return 1.0 / (1.0 + np.exp(self.effect * (self.effect / 2 - signal)))
 
     def delta(self, epsilon: float) -> float:
@@ -148,7 +149,7 @@ class OffsetGame:
 
 @dataclass(frozen=True)
 class RandomisedResponse:
-    """Releases each bit with probability e^epsilon / (1 + e^epsilon), else the flipped bit.
+    """Release each bit with probability e^epsilon / (1 + e^epsilon), else the flipped bit.
 
     Exactly epsilon-differentially private, and no attack beats reading the release. With `failure`,
     exactly (epsilon, failure)-private: all bits of a round are released unchanged together.
@@ -182,7 +183,9 @@ class RandomisedResponse:
     def _round(self, rng: np.random.Generator) -> Round:
         n = self.n_targets
         secret = _both_kinds(n, rng)
+        # Flipped unless the draw falls below the probability of the truth.
         answer = secret ^ (rng.random(n) >= self.truth)
+        # One draw for the whole round: a failure gives all its bits away.
         if self.failure and rng.random() < self.failure:
             answer = secret
         observation = Observation({SIGNAL: answer.astype(np.float64)}, np.zeros(n, np.int64))

@@ -261,6 +261,7 @@ class Play:
         """Restrict the play to some targets by a mask over targets, (n,)."""
         if compared.all():
             return self
+        # The whole play is kept, since records that are not compared have scores too.
         rows = compared[self.transcript.target]
         some = {
             name: getattr(self.transcript, name)[rows]

@@ -39,6 +39,7 @@ def coin_flips(
         True where the record is in the world's training set.
     """
     require_some(n_worlds, n_records)
+    # Coins are drawn per unit and copied to its records.
     if unit is not None:
         different, index = np.unique(unit, return_inverse=True)
         return coin_flips(n_worlds, len(different), rng)[:, index]
@@ -120,6 +121,7 @@ class Worlds:
                 f"got {worlds.shape} and {inside.shape} for {len(signal)} targets"
                 + (f" and {signal.shape[1]} queries" if signal.ndim == 2 else "")
             )
+        # Stored worlds are checked for finite values block by block, when they are read.
         object.__setattr__(self, "signal", signal)
         if held is not None:
             object.__setattr__(self, "worlds", checks.frozen(_finite(held)))

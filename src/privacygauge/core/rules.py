@@ -16,7 +16,7 @@ from privacygauge.errors import InputError
 
 @dataclass(frozen=True)
 class Cut:
-    """Guesses "member" if the score is at least a given threshold."""
+    """Guess "member" if the score is at least a given threshold."""
 
     threshold: float
     """Threshold, chosen without the evaluated rows."""

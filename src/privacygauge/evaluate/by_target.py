@@ -33,8 +33,8 @@ RULE = "learnt on the adversary's own releases"
 class TargetScores:
     """An attack's scores for one record.
 
-    The adversary learns from its own releases and is evaluated on those under audit. If each
-    release under audit has own releases of its own, there are several blocks.
+    The adversary learns from its own releases and is evaluated on those under audit. If it has
+    separate own releases for each release under audit, there are several blocks.
     """
 
     own: Floats

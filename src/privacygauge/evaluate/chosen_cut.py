@@ -25,7 +25,7 @@ _MIDDLE = 0.7
 of 0."""
 
 _LEAST_EPSILON = 0.05
-"""Smallest epsilon for which a line is made: at 0 the line would be the diagonal."""
+"""Smallest epsilon for which a line is made."""
 
 _FARTHEST = 8.0
 """Normal quantiles are clipped to plus or minus this, so that slopes stay finite."""
@@ -44,7 +44,7 @@ class ChosenCut:
 
 
 def epsilon_cut(score: Floats, secret: Bools, delta: float) -> ChosenCut:
-    """Return the threshold with the largest expected bound on epsilon on other rows.
+    """Return the threshold that is likely to give the largest bound on epsilon on other rows.
 
     Parameters
     ----------

@@ -108,7 +108,8 @@ class BoundsOfDesign:
 
     @property
     def gaussian(self) -> PrivacyBound | None:
-        """The bound that assumes a Gaussian mechanism or DP-SGD; None if it was skipped."""
+        """The bound that assumes a Gaussian mechanism or DP-SGD; None at delta 0, or
+        sequentially."""
         return self.bounds[1] if len(self.bounds) > 1 else None
 
 

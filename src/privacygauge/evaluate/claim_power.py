@@ -32,7 +32,7 @@ DRAWS = 20
 
 
 NOT_NORMAL = 0.05
-"""P-value below which scores count as not normal."""
+"""P-value below which scores count as not normal, so that normality is not assumed."""
 _FEWEST = 20
 
 

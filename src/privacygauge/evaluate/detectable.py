@@ -30,7 +30,7 @@ GAMES = 200
 """Simulated audits; the standard error of a power of 0.8 is then about 0.03."""
 
 _HALVINGS = 8
-"""Bisection steps of a search; a power known to 0.03 does not merit more."""
+"""Bisection steps of a search."""
 _WIDE = 8.0
 """End of the first search, in standard errors: for most sizes far beyond the detectable leak."""
 _FARTHEST = 8.0

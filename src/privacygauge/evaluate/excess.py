@@ -90,7 +90,7 @@ def excess(
 
 
 def _smaller_root(a: float, b: float, c: float) -> float:
-    """Return the smaller root of a r^2 - 2 b r + c = 0, but 0 if c <= 0 (every r from 0 on)."""
+    """Return the smallest r >= 0 with a r^2 - 2 b r + c = 0, or 0 if c <= 0."""
     # Equal to (b - root) / a, but without cancellation, and defined for a <= 0.
     return c / (b + _root(a, b, c)) if c > 0 else 0.0
 

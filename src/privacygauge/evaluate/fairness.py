@@ -463,7 +463,7 @@ def _differences(
 
 
 def _strata(columns: Mapping[str, Ints], score: Floats, n: int) -> list[Ints]:
-    """Return strata to try in turn, each (n,): equal rows if there are few kinds, quantiles."""
+    """Return strata to try in turn, (n,) each: equal rows if few kinds, then score quantiles."""
     # The combination of all columns' groups; renumbered after each column, so codes stay small.
     joint = np.zeros(n, np.int64)
     for code in columns.values():

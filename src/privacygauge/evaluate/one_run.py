@@ -184,7 +184,7 @@ def _by_trade_off(
 ) -> float:
     """Return the largest epsilon, at least `low`, that is ruled out by its trade-off curve.
 
-    The bound at delta = 0, `pure`, cannot be exceeded.
+    At delta = 0 the binomial tail is the largest possible one, so nothing lies above `pure`.
     """
 
     def refuted(epsilon: Floats) -> Bools:

@@ -18,8 +18,7 @@ from privacygauge.evaluate.rate_at_fpr import FPRS
 from privacygauge.evaluate.roc import influences, placements, roc
 
 LOOKS = (8, 16, 32, 64)
-"""Numbers of targets at which the width is checked: few and fixed in advance, so that stopping at
-a narrow interval hardly biases its coverage."""
+"""Numbers of targets at which the width is checked: few, and fixed in advance."""
 
 
 def mean_auc_of_models(targets: Sequence[Transcript], level: float = 0.95) -> Estimate:

@@ -22,10 +22,10 @@ FPRS = (0.1, 0.01, 0.001, 0.0001)
 """Default false-positive rates of reports."""
 
 FEW = (0.01, 0.001)
-"""False-positive rates at which few badly exposed records show."""
+"""False-positive rates at which a few badly exposed records show."""
 
 TIMES = 10.0
-"""Smallest ratio of TPR to FPR at which few records count as exposed."""
+"""Smallest ratio of TPR to FPR at which a few records count as exposed."""
 
 
 @dataclass(frozen=True)

@@ -124,6 +124,7 @@ def assess_risk(
     numbers = units.number_units(transcript.unit)
     # A random half of the units, for the correlation on disjoint halves.
     first = (rng.random(int(numbers.max()) + 1) < 0.5)[numbers]
+    # Effective share of independent rows, one for both sides.
     worth = sum(transcript.independent) / len(score)
     classes = _classes(
         score, secret, stratum=stratum, correct=correct, for_risk=everyone, for_error=everyone

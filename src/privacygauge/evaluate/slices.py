@@ -39,8 +39,8 @@ class Slice:
     excess: float
     """Balanced accuracy inside minus that of all other records."""
     p_value: float
-    """One-sided p-value that the slice is no more exposed than the rest, Holm-corrected for all
-    slices."""
+    """One-sided p-value for the null hypothesis that the slice is no more exposed than the rest,
+    Holm-corrected for all slices."""
     announced: bool
     """Whether the slice is significantly more exposed than the rest, at the table's level."""
     least: float = 0.0

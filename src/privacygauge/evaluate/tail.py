@@ -38,7 +38,7 @@ _FEWEST = 4
 _STEPS = 16
 """Number of depths of the grid, at equal ratios."""
 _SHALLOW = 8
-"""P-values of tops deeper than this are multiplied by depth / 8: few exposed records show only in
+"""P-values of tops deeper than this are multiplied by depth / 8: a few exposed records show only in
 shallow tops, many show at any depth."""
 _OF_A_KIND = 1.4
 """Factor on the error allowed to the ranks of records far beyond all others: it adds the tenth of a
@@ -51,7 +51,7 @@ _BLOCK = 1 << 22
 
 @dataclass(frozen=True)
 class Tail:
-    """Result of the test for few members that stand out at the top of an attack's ranking."""
+    """Result of the test for a few members that stand out at the top of an attack's ranking."""
 
     attack: str
     """Title of the attack with the most significant top."""
@@ -101,7 +101,7 @@ def tail(
     *,
     handicaps: Mapping[str, float] | None = None,
 ) -> Tail | None:
-    """Test whether few members stand out at the top of any attack's ranking.
+    """Test whether a few members stand out at the top of any attack's ranking.
 
     Parameters
     ----------

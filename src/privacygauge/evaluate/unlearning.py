@@ -44,7 +44,9 @@ class Unlearning:
 
     @property
     def state(self) -> State:
-        """Outcome; "still known" and "known to be forgotten" have an AUC away from 1/2."""
+        """Outcome; "still known" is an AUC significantly above 1/2, "known to be forgotten"
+        below."""
+        # A placebo away from 1/2, or records that the model never knew, make the comparison void.
         unlike = self.placebo is not None and not self.placebo.low <= 0.5 <= self.placebo.high
         if unlike or self.before.low <= 0.5:
             return "cannot be told"

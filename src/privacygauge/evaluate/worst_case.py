@@ -69,6 +69,7 @@ def _worth(hit: Bools, unit: Ints, level: float) -> int:
     n_units = checks.n_distinct(unit)
     if n_units == n:
         return n
+    # As in `rates.proportion`: Student's quantile in place of the normal one for few units.
     end = 0.5 + level / 2
     student = float(stdtrit(max(n - 1, 1), end) / stdtrit(max(n_units - 1, 1), end))
     return max(1, int(effective_size(hit, unit) * student**2))

@@ -108,6 +108,8 @@ def plot_points(points: Sequence[Point], ax: Axes | None, guessing: float, more:
     """
     ax = axes(ax)
     for i, point in enumerate(points):
+        # The undefended model in the colour of text, so that defences have the series to
+        # themselves.
         colour = SERIES[(i - 1) % len(SERIES)] if i else INK
         marker = MARKERS[i % len(MARKERS)]
         cost = point.cost

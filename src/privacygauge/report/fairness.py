@@ -56,6 +56,7 @@ def sides_differ(found: Comparison) -> str:
 def verdict(found: Comparison) -> Verdict:
     """Return the verdict if members and non-members cannot be compared."""
     area = None if found.blind is None else decimal_estimate(found.blind)
+    # Most of a side was left out as copies, before any blind attacker was trained.
     if found.state == TWINS and area is None:
         return Verdict(
             grade=UNTOLD,
@@ -68,6 +69,7 @@ def verdict(found: Comparison) -> Verdict:
             unsaid="It says neither that something leaks nor that nothing does.",
             advice=_TWINS_ADVICE,
         )
+    # No copies were seen, but the blind attacker is wrong too often.
     if found.state == TWINS:
         return Verdict(
             grade=UNTOLD,
@@ -82,6 +84,7 @@ def verdict(found: Comparison) -> Verdict:
             advice=_TWINS_ADVICE,
         )
     told = f"the area under its ROC curve is {area}, where 0.5 is chance"
+    # The sides share no value of the column, so there is nothing to rank.
     if area is None:
         told = "they have nothing in common in it"
     return Verdict(

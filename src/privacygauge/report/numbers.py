@@ -71,6 +71,7 @@ def rate(value: float) -> str:
     >>> rate(0.0001), rate(0.1), rate(0.95), rate(1 - 0.05 / 9)
     ('0.01%', '10%', '95%', '99.4444%')
     """
+    # Six digits hide binary noise, as in 1 - 0.05 / 9.
     number = Decimal(f"{value:.6g}") * 100
     return f"{number.normalize():f}%"
 
@@ -219,5 +220,6 @@ def _bound(value: float, decimals: int, way: str) -> str:
 
 
 def _round_decimal(number: Decimal, decimals: int, way: str = ROUND_HALF_UP) -> str:
+    # A negative number that rounds to zero loses its sign.
     rounded = number.quantize(Decimal(1).scaleb(-decimals), way)
     return f"{abs(rounded) if rounded == 0 else rounded}"

@@ -192,6 +192,7 @@ def _overview(table: Table) -> list[RenderableType]:
     The first form that fits: all columns; the needed columns, with intervals below their numbers;
     the needed columns without intervals.
     """
+    # Drawn cells have no form in a terminal.
     shown = [i for i in range(len(table.columns)) if i not in table.drawn]
     needed = [i for i in shown if table.columns[i].needed]
     narrow = Fitting(_rows(table, needed, "\n"), _rows(table, needed, None))

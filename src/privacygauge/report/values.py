@@ -91,6 +91,7 @@ class Gauge:
         last = len(self.limits) - 1
         if value >= self.limits[last]:
             return 100.0
+        # By the number of limits passed, then linearly within the zone.
         place = sum(limit <= value for limit in self.limits[1:])
         start = self.limits[place]
         end = self.limits[place + 1]
@@ -113,6 +114,7 @@ def gauge_limits(limit: float, *found: float) -> tuple[float, float, float]:
     >>> gauge_limits(1.0, math.inf), gauge_limits(1.0, 8.0, math.inf), gauge_limits(0.0, 0.5)
     ((0.0, 1.0, 2.0), (0.0, 1.0, 10.0), (-1.0, 0.0, 1.0))
     """
+    # A quarter more than the largest, so that it is not drawn at the very end.
     seen = (1.25 * x for x in found if math.isfinite(x))
     return (0.0 if limit else -1.0, limit, max((2 * limit or 1.0, *seen)))
 

@@ -40,6 +40,7 @@ class RecordedCode:
 
 def changed_pieces(there: Mapping[str, str], here: Mapping[str, str]) -> str | None:
     """Return a clause on the pieces that differ between two runs; None if none differs."""
+    # Pieces on one side only are reported by `on_one_side`.
     differing = [name for name in there if name in here and there[name] != here[name]]
     names = sorted(differing, key=lambda name: (" " in name, name))  # definitions first
     return (

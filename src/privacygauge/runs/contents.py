@@ -483,6 +483,7 @@ class StoredRows:
             into memory.
         """
         path = self.folder.path
+        # Slices are small; only a request for the whole array may not fit into memory.
         whole = isinstance(rows, slice) and rows == slice(None)
         n_bytes = prod(self.shape) * self.dtype.itemsize if whole else 0
         if n_bytes > free_memory():

@@ -91,6 +91,7 @@ def with_moved_files(
             raise InputError(
                 f"--data {text}: the run has no file {name!r}; it has {short_list(known) or 'none'}"
             )
+        # Only local files can be hashed here.
         if url_of(path) is None:
             here = file_hashes({name: Path(path).absolute()})[name].rpartition(" ")[2]
             if not Path(path).exists():

@@ -233,6 +233,7 @@ def first_difference(there: Plan, here: Plan) -> str | None:
         Such as ``"epochs is 50 there and 40 here"``.
     """
     a, b = (dict(_leaves(plan)) for plan in (there, here))
+    # In the order of the earlier plan, then what only the later one has.
     for name in [*a, *(name for name in b if name not in a)]:
         left = a.get(name, _ABSENT)
         right = b.get(name, _ABSENT)

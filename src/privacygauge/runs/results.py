@@ -55,6 +55,7 @@ def require_free(
     written = _written_digests(directory)
     for name in names:
         path = Path(directory) / name
+        # Inputs first: PrivacyGauge may have written the input itself, in an earlier run.
         if any(_is_same(path, given) for given in inputs):
             raise OutputError(
                 f"{place_text(path)} is an input, and a result of the same name would replace it: "

@@ -222,6 +222,7 @@ def open_run(
     folder = Folder(absolute_place(path))
     stored = _stored_record(folder)
     checksums = {name: array.sha256 for name, array in static.items()}
+    # Only a failed run gives way to another plan.
     replaces = stored is not None and is_void(path) and not _is_same(stored, plan, checksums)
     if replaces:
         with folder.held():
@@ -237,6 +238,7 @@ def open_run(
         last = stored.plan.tasks[-1]
         if plan.tasks[last.number] != last:
             Run(folder.path, stored.plan).forget(last)
+    # Either of both files marks a run, perhaps a damaged one, which is then repaired.
     elif not replaces and (names := folder.names()) and not {_GROUP, _RECORD} & set(names):
         raise InputError(
             f"{place_text(path)} holds something else than a run ({short_list(names, 3)}): choose "

@@ -133,6 +133,7 @@ def import_object(name: str) -> Any:
 
 def _parts(name: str) -> tuple[str, str]:
     """Split a name into an existing file or a module, and an attribute."""
+    # From the right, since a path may contain a colon.
     place, _, attribute = name.rpartition(":")
     if not place or not attribute:
         raise InputError(f"give FILE.py:NAME or MODULE:NAME, got {name!r}")

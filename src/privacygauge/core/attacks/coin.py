@@ -12,7 +12,7 @@ from privacygauge.core.rules import Cut
 
 @dataclass(frozen=True)
 class Coin:
-    """Scores every target at random."""
+    """Score every target at random."""
 
     name: str = "coin"
     """Name in tables."""

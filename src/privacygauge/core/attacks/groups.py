@@ -104,7 +104,7 @@ def over_records(
 
 
 def signal_of(worlds: Worlds) -> Floats:
-    """Return the target's signal with an axis of queries, (n, q)."""
+    """Return the target's signal, (n, q), with q = 1 for a single query."""
     return worlds.signal if worlds.signal.ndim == 2 else worlds.signal[:, None]
 
 

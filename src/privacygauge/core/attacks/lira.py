@@ -194,6 +194,7 @@ class LiraOnline:
             return skipped
         signal = signal_of(worlds)
         inside, outside = world_groups(worlds)
+        # Two worlds on one side of one record are the least that shows noise.
         if not (inside.freedom.any() or outside.freedom.any()):
             return Skipped(self.name, NO_NOISE)
         return mean_over_queries(log_density_ratio(signal, inside, outside, variance))
@@ -250,6 +251,7 @@ class LiraOffline:
         """Return the mean score of a non-member at the tail's usual distance."""
         _, outside = world_groups(worlds)
         spread = np.atleast_2d(variance.of(outside, outside))
+        # Per record or per query, as the variances are; one threshold must serve all.
         usual = self.tail.of(self.tail.usual * np.sqrt(spread), spread)
         return float(average(usual).mean())
 

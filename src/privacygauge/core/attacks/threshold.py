@@ -15,7 +15,7 @@ from privacygauge.core.thresholds import best_threshold, learn_thresholds
 
 @dataclass(frozen=True)
 class Threshold:
-    """Guesses "member" if a signal is at least the threshold that is best on shadow records."""
+    """Guess "member" if a signal is at least the threshold that is best on shadow records."""
 
     signal: str
     """Name of the signal in the observation."""

@@ -111,6 +111,7 @@ def table(
 
 
 def _content(value: object) -> str:
+    # Contents come from the user's data, which may hold missing values of any kind.
     missing = value is None or value != value  # NaN alone differs from itself
     return "missing" if missing else str(value)
 

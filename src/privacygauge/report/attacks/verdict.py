@@ -83,6 +83,7 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
     asked = a.questions
     few = NONE if asked is None or asked.tail is None else grade_of_few(asked.tail)
     groups = () if asked is None else asked.groups
+    # A group that is shown is a small leak at least, whatever its own lower limit.
     worst = gravest(
         (NONE, *(gravest((SMALL, grade_of(group.reached.accuracy.low))) for group in groups))
     )
@@ -147,7 +148,7 @@ def _far_apart_text(a: Attacks, n_apart: int) -> Iterator[str]:
 
 
 FEW_APART = "Cannot be told: a few members lie far beyond all other records"
-"""Headline of a verdict in which few members lie far beyond all others."""
+"""Headline of a verdict in which a few members lie far beyond all others."""
 
 LOOK_AT_THEM = (
     "Look at the records with the highest scores: models know by heart what occurs once, or what "
