@@ -108,8 +108,10 @@ class BoundsOfDesign:
 
     @property
     def gaussian(self) -> PrivacyBound | None:
-        """The bound that assumes a Gaussian mechanism or DP-SGD; None at delta 0, or
-        sequentially."""
+        """The bound that assumes a Gaussian mechanism or DP-SGD; None if the design has none.
+
+        That is the case at a delta of 0, and for `Sequential`.
+        """
         return self.bounds[1] if len(self.bounds) > 1 else None
 
 

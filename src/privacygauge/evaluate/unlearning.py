@@ -44,8 +44,7 @@ class Unlearning:
 
     @property
     def state(self) -> State:
-        """Outcome; "still known" is an AUC significantly above 1/2, "known to be forgotten"
-        below."""
+        """Outcome; an AUC above 1/2 is "still known", below it "known to be forgotten"."""
         # A placebo away from 1/2, or records that the model never knew, make the comparison void.
         unlike = self.placebo is not None and not self.placebo.low <= 0.5 <= self.placebo.high
         if unlike or self.before.low <= 0.5:

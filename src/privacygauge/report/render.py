@@ -305,7 +305,7 @@ def parquet(frame: DataFrame) -> bytes:
 
 
 def write(report: Report, directory: str | Path, stem: str = "report") -> list[Path]:
-    """Write all files, or none, and return their paths.
+    """Write all files, each completely or not at all, and return their paths.
 
     Raises
     ------

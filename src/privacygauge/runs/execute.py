@@ -438,7 +438,7 @@ def _finished_in_one(
 def _finished_on_dask(tally: _Tally, work: Work, client: Any) -> Generator[int, None, None]:
     """Run the tasks on Dask directly, since joblib waits forever if Dask gives up on a task.
 
-    joblib (up to 1.6) passes on a task's result or exception, but not the death of its workers.
+    joblib, also 1.6, passes on a task's result or exception, but not the death of its workers.
     """
     distributed = sys.modules["distributed"]
     futures: list[Any] = []

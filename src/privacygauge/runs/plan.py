@@ -22,7 +22,7 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 _ABSENT = object()
 """Placeholder for a setting that a plan does not have."""
 MOST_CHUNKS = 10_000_000
-"""Most files of a run; larger plans, as in a hostile run folder, are refused."""
+"""Most files of a run; larger plans, as a foreign run may hold, are refused."""
 
 
 @dataclass(frozen=True)
