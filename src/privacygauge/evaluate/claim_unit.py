@@ -1,4 +1,4 @@
-"""Units of privacy and neighbouring relations of claims, and what they mean for canaries."""
+"""Units of privacy and neighbouring relations of claims, with the consequences for canaries."""
 
 from __future__ import annotations
 

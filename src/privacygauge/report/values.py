@@ -405,7 +405,7 @@ class Worst:
     """The most exposed records, by id, never by content."""
 
     what: str = "records"
-    """What the ids name, as a plural noun."""
+    """Kind of the ids, as a plural noun."""
     ids: tuple[str, ...] = ()
     """Ids, the most exposed first."""
     reason: str = ""

@@ -35,7 +35,7 @@ def headline(found: Headline) -> dict[str, Json]:
 
 
 def grade_basis(found: AttackReach) -> str:
-    """Return what the grade is based on: ``guesses`` or ``ranking``."""
+    """Return the basis of the grade: ``guesses`` or ``ranking``."""
     return "ranking" if found.by_ranking else "guesses"
 
 

@@ -44,7 +44,7 @@ class GradedAttacks:
     headline: str
     """The result in one line."""
     sentences: tuple[str, ...]
-    """What the attacker can do, with its confidence; without consequences and limits."""
+    """Abilities of the attacker, with their confidence; without consequences and limits."""
     question: Literal["average", "records", "groups"] = "average"
     """The question that decided the grade."""
 
