@@ -140,6 +140,126 @@ def _reach(near: Floats, middle: Floats, far: Floats) -> float:
     return reach
 
 
+_FEWEST_RUNS = 8
+"""Fewest stretches of one side that blocks can be dealt to; fewer are the order of a file."""
+
+_FEWER_RUNS = 6.0
+"""Standard errors by which a deal of single rows would make more stretches."""
+
+_LONGEST = 100
+"""Most rows of a block: answers that are alike beyond are sorted, or follow a trend."""
+
+_LAGS = 5
+"""Adjacent lags that dependence is tested on, together."""
+
+_DEPENDENT = 6.0
+"""Smallest mean correlation over the first lags, in standard errors, that shows blocks."""
+
+_MONOTONE = 0.9
+"""Share of adjacent differences of one sign that shows a sorted file."""
+
+_SHARED = 0.5
+"""Correlation of adjacent stretches of both sides that shows a file sorted by what both have."""
+
+
+def blocks_in_order(points: Floats, group: Ints, member: Bools, unit: Ints) -> Ints | None:
+    """Return the number of each row's block, (n,), if stretches of rows were dealt to the sides.
+
+    Parameters
+    ----------
+    points : ndarray of float, shape (n, d)
+        The model's answer to each row, in the order of the file.
+    group : ndarray of int, shape (n,)
+        Classes: answers are compared with the mean of their class and side.
+    member : ndarray of bool, shape (n,)
+        The side of each row.
+    unit : ndarray of int, shape (n,)
+        Units that are known: dependence within them does not count.
+
+    Returns
+    -------
+    ndarray of int, or None
+        Pieces of the stretches, each as long as answers depend on each other. None if single rows
+        were dealt to the sides, if the file lists one side after the other, or if answers do not
+        depend on their neighbours.
+
+    Notes
+    -----
+    A recording that is cut into blocks, of which some are trained on, has fewer independent parts
+    than rows. So have visits of people whom no column names. Where neighbours are alike because the
+    file is sorted, by an answer or by something that both sides share, they are no blocks.
+    """
+    n = len(member)
+    n_in = int(np.count_nonzero(member))
+    starts = np.flatnonzero(np.concatenate([[True], member[1:] != member[:-1]]))
+    # The runs test of Wald and Wolfowitz (1940).
+    mean = 2 * n_in * (n - n_in) / n
+    spread = np.sqrt(mean * (mean - 1) / max(n - 1, 1)) if mean > 1 else np.inf
+    if len(starts) < _FEWEST_RUNS or mean + 1 - len(starts) < _FEWER_RUNS * spread:
+        return None
+    run = np.cumsum(np.isin(np.arange(n), starts)) - 1
+    rest = _residuals(points, 2 * group + member)
+    length = _dependent_rows(rest, run, unit)
+    if length is None or _is_sorted(rest, run, starts, length):
+        return None
+    place = np.arange(n) - starts[run]
+    size = np.diff(np.append(starts, n))
+    # Pieces of a stretch are at least as long as the dependence.
+    pieces = np.maximum(size // length, 1)
+    piece = np.minimum(place * pieces[run] // size[run], pieces[run] - 1)
+    return np.unique(np.column_stack([run, piece]), axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def _residuals(points: Floats, group: Ints) -> Floats:
+    """Return answers less the mean of their group, (n, d), each axis with a variance of 1."""
+    _, code, size = np.unique(group, return_inverse=True, return_counts=True)
+    sums = np.zeros((len(size), points.shape[1]))
+    np.add.at(sums, code, points)
+    rest = points - (sums / size[:, None])[code]
+    scale = rest.std(axis=0)
+    varied: Floats = rest[:, scale > 0] / scale[scale > 0]
+    return varied
+
+
+def _dependent_rows(rest: Floats, run: Ints, unit: Ints) -> int | None:
+    """Return how many rows the answers of a stretch depend on each other, None where they do not.
+
+    The first lag at which the mean correlation over a few lags is no longer above chance.
+    """
+    found = []
+    errors = []
+    for lag in range(1, _LONGEST + _LAGS):
+        pairs = (run[lag:] == run[:-lag]) & (unit[lag:] != unit[:-lag])
+        n_pairs = int(np.count_nonzero(pairs))
+        products = (rest[lag:][pairs] * rest[:-lag][pairs]).mean(axis=1) if rest.size else []
+        found.append(float(np.mean(products)) if n_pairs else 0.0)
+        # Axes depend on each other: as few as one may be independent.
+        errors.append(1 / np.sqrt(n_pairs) if n_pairs else np.inf)
+    means = np.convolve(found, np.full(_LAGS, 1 / _LAGS), "valid")
+    # A row is in a pair at each lag, so that a mean over lags is as uncertain as that of one.
+    bounds = np.array(errors[: len(means)])
+    if not rest.size or means[0] < _DEPENDENT * bounds[0]:
+        return None
+    below = np.flatnonzero(means < 2 * bounds)
+    # The last lags of the first window without dependence may still have some.
+    return int(below[0]) + 1 + _LAGS // 2 if len(below) else _LONGEST
+
+
+def _is_sorted(rest: Floats, run: Ints, starts: Ints, length: int) -> bool:
+    """Return whether neighbours are alike because the file is sorted."""
+    steps = np.sign(np.diff(rest, axis=0))[run[1:] == run[:-1]]
+    rising = np.mean(steps > 0, axis=0)
+    falling = np.mean(steps < 0, axis=0)
+    if max(rising.max(initial=0), falling.max(initial=0)) > _MONOTONE:
+        return True
+    if length < _LONGEST:
+        return False
+    means = np.add.reduceat(rest, starts, axis=0)
+    means /= np.diff(np.append(starts, len(rest)))[:, None]
+    first = np.corrcoef(means[:-1].reshape(-1), means[1:].reshape(-1))[0, 1]
+    return bool(first > _SHARED)
+
+
 _FEWEST_ROWS = 100
 """Fewest rows that can show clusters of near points."""
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.classifier.held import Held, keys, numeric
-from privacygauge.classifier.neighbours import clustered_points, people_in_order
+from privacygauge.classifier.neighbours import blocks_in_order, clustered_points, people_in_order
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.resolution import Resolution, resolution
 from privacygauge.core import checks, units
@@ -217,7 +217,7 @@ def _with_people_in_order(target: Predictions) -> tuple[Predictions, list[str]]:
     # Centred log-probabilities equal centred logits, so both kinds are compared on one scale.
     people = people_in_order(values, target.labels, target.member)
     if people is None:
-        return target, []
+        return _with_blocks_in_order(target, values)
     linked = int(np.count_nonzero(repeated_rows(people)))
     unit = people if target.unit is None else units.join_units(people, target.unit)
     n_units = checks.n_distinct(unit)
@@ -225,6 +225,22 @@ def _with_people_in_order(target: Predictions) -> tuple[Predictions, list[str]]:
         f"{linked:,} of {len(people):,} rows stand next to others of their class and side that are "
         "answered far more alike than rows a few dozen places away, as several rows of one person "
         f"are: such rows count as one, so that {n_units:,} units are left; {WAY_OUT}"
+    )
+    target, further = _with_blocks_in_order(replace(target, unit=checks.frozen(unit)), values)
+    return target, [said, *further]
+
+
+def _with_blocks_in_order(target: Predictions, values: Floats) -> tuple[Predictions, list[str]]:
+    """Return the predictions with blocks of rows as units, and a warning if there are any."""
+    blocks = blocks_in_order(values, target.labels, target.member, target.units)
+    if blocks is None:
+        return target, []
+    unit = blocks if target.unit is None else units.join_units(blocks, target.unit)
+    said = (
+        "members and non-members stand in stretches in the file, longer than single rows would by "
+        "chance, and the answers to neighbours in a stretch depend on each other, as those of a "
+        f"recording or of one person do: {checks.n_distinct(unit):,} blocks of such rows count as "
+        f"units; {WAY_OUT}"
     )
     return replace(target, unit=checks.frozen(unit)), [said]
 

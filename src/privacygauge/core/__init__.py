@@ -1,1 +1,1 @@
-"""The game that every audit plays: deal, observe, score; numpy and scipy only."""
+"""The game of every audit (deal, observe, score); depends on numpy and scipy only."""

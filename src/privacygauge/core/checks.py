@@ -1,4 +1,4 @@
-"""Checks at the public border: the name, the rule, the value, the way out."""
+"""Checks of arguments at the public border; errors state name, rule, value and way out."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 LARGEST = 1e36
-"""Largest absolute value in a table: sums of a few such values fit single precision."""
+"""Largest absolute value in a table, so that sums of a few values fit single precision."""
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only copy of `array` (or `array` itself when it is one already)."""
+    """Return a read-only copy of `array`, or `array` itself if it already is such a copy."""
     if array.flags.owndata and not array.flags.writeable:
         return array
     copy = array.copy()
@@ -28,7 +28,7 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def level(value: float, name: str = "level") -> float:
-    """Return `value` if it lies strictly between 0 and 1."""
+    """Return `value` if it is in (0, 1)."""
     kind(value, name, "__float__", "a number in (0, 1)")
     if not 0.0 < value < 1.0:
         raise InputError(f"{name} must be in (0, 1), got {value}")
@@ -41,20 +41,20 @@ def kind(value: object, name: str, needed: type | tuple[type, ...] | str, usual:
     Parameters
     ----------
     value : object
-        None for an option that is not given.
+        The option; None if it was not given, which is accepted.
     name : str
-        The caller's name of the option.
+        Name of the option in the message.
     needed : type, tuple of types or str
-        Its type, one of its types, or the method or attribute that it must have.
+        The required type, one of several types, or the name of a required method or attribute.
     usual : str
-        Description of a valid value, for the message, or how one is usually made.
+        Description of a valid value, or how one is usually made, for the message.
     """
     if value is not None and not _is_instance(value, needed):
         raise InputError(f"{name} must be {usual}, got {_short_repr(value)}")
 
 
 def kinds(values: object, name: str, needed: type | tuple[type, ...] | str, usual: str) -> None:
-    """Refuse an option that is not a sequence of values that `kind` accepts."""
+    """Refuse an option that is not a sequence of values accepted by `kind`."""
     if values is None:
         return
     if not isinstance(values, Iterable) or isinstance(values, str | bytes):
@@ -66,14 +66,15 @@ def kinds(values: object, name: str, needed: type | tuple[type, ...] | str, usua
 
 
 def _is_instance(value: object, needed: type | tuple[type, ...] | str) -> bool:
-    """Return whether a value is of a type, or has a method; a class has those of its instances."""
+    """Return whether a value is of a type or has a method; False for a class itself."""
+    # A class has the methods of its instances, but is not one of them.
     if isinstance(value, type):
         return False
     return hasattr(value, needed) if isinstance(needed, str) else isinstance(value, needed)
 
 
 def _short_repr(value: object) -> str:
-    """Return a value for a message: short ones by their repr, others by their type."""
+    """Return a value for a message: the repr of a simple value, the type of any other."""
     if value is None or isinstance(value, bool | int | float | str):
         text = repr(value)
         return text if len(text) <= _SHORT else f"{text[:_SHORT]}..."
@@ -81,7 +82,7 @@ def _short_repr(value: object) -> str:
 
 
 _SHORT = 60
-"""Characters of a value that a message prints."""
+"""Most characters of a value that a message prints."""
 
 
 def below_one(value: float, name: str) -> None:
@@ -91,7 +92,7 @@ def below_one(value: float, name: str) -> None:
 
 
 def at_least(least: float, /, **numbers: float) -> None:
-    """Refuse numbers, given by name, below a minimum."""
+    """Refuse numbers, given by name, that are below a minimum."""
     for name, number in numbers.items():
         kind(number, name, "__float__", f"a number from {least} on")
         if number < least:
@@ -105,14 +106,14 @@ def floats(values: ArrayLike, name: str, *, length: int | None = None) -> Floats
     ----------
     values : array_like of shape (n,)
     name : str
-        What the message calls the values.
+        Name of the values in messages.
     length : int, optional
-        The length that is required.
+        Required length.
 
     Raises
     ------
     InputError
-        If the values are no vector of that length, no numbers, or not all finite.
+        If the values are not a vector of that length, not numbers, or not all finite.
     """
     array = vector(values, name, length=length)
     if array.dtype.kind not in "biuf":
@@ -137,7 +138,7 @@ def bools(values: ArrayLike, name: str, *, length: int | None = None) -> Bools:
 
 
 def integers(values: ArrayLike, name: str, *, length: int | None = None) -> Ints:
-    """Return `values`, whole numbers of any type, as a read-only vector of int64."""
+    """Return `values`, integers of any numeric type, as a read-only vector of int64."""
     array = vector(values, name, length=length)
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} must be integers, got {array.dtype}")
@@ -149,7 +150,7 @@ def integers(values: ArrayLike, name: str, *, length: int | None = None) -> Ints
 
 
 def classes(values: ArrayLike, name: str, *, length: int | None = None) -> Ints:
-    """Return `values`, integers of at least 0, as a read-only vector of int64."""
+    """Return `values`, integers that are at least 0, as a read-only vector of int64."""
     array = integers(values, name, length=length)
     if len(array) and array.min() < 0:
         row = int(np.flatnonzero(array < 0)[0])
@@ -164,7 +165,7 @@ def short_list(values: Iterable[object], most: int = 10) -> str:
 
 
 def n_distinct(values: Ints) -> int:
-    """Count the distinct values, in linear time where they are ascending or small."""
+    """Count the distinct values; in linear time if they are ascending or small."""
     if len(values) < 2 or np.all(values[1:] > values[:-1]):
         return len(values)
     if values.min() >= 0 and values.max() < 8 * len(values):  # counting takes no sorting
@@ -173,7 +174,7 @@ def n_distinct(values: Ints) -> int:
 
 
 def present(values: NDArray[Any], name: str) -> NDArray[Any]:
-    """Return `values`, names of any type, if none of them is missing (None or not a number)."""
+    """Return `values`, names of any type, if none of them is missing (see `is_absent`)."""
     if values.dtype.kind in "biuSU":
         return values
     for row, value in enumerate(values.tolist()):
@@ -185,9 +186,10 @@ def present(values: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def characters(values: NDArray[Any], name: str) -> NDArray[Any]:
-    """Return `values` if all texts among them are valid Unicode, without lone surrogates."""
+    """Return `values` if all texts among them are valid Unicode, with no lone surrogates."""
     if values.dtype.kind in "OU":
         for row, value in enumerate(values.ravel().tolist()):
+            # ASCII holds no surrogates, and asking is fast.
             if not isinstance(value, str) or value.isascii():
                 continue
             try:
@@ -210,7 +212,7 @@ def is_absent(value: Any) -> bool:
 
 
 def vector(values: ArrayLike, name: str, *, length: int | None = None) -> NDArray[Any]:
-    """Return `values` as an array of one dimension and the given length."""
+    """Return `values`, of shape (n,) or (n, 1), as an array (n,) of the given length."""
     array = np.asarray(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]

@@ -1,4 +1,4 @@
-"""Membership of records in worlds, by fair coins that are drawn on demand."""
+"""Membership of records in worlds, by fair coins drawn on demand."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from privacygauge.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Coins:
-    """The coins of `coin_flips`, drawn again on every access, so that they take no memory.
+    """The coins of `coin_flips`, drawn again on each access, so that they take no memory.
 
-    Indexed like an array of booleans (k, n), by worlds and by records.
+    Indexed like a boolean array of shape (k, n), by worlds and records.
     """
 
     states: tuple[Mapping[str, Any], ...]
-    """States of the generators (PCG64) before their first coin."""
+    """States of the PCG64 generators before their first coin."""
     source: Ints
     """(k,) Index of the generator that draws each world's coins."""
     place: Ints
-    """(k,) Number of worlds that the generator draws before this one."""
+    """(k,) Number of worlds that this generator draws before the world."""
     n_records: int
     """Number of records, n."""
 
     @classmethod
     def of(cls, n_worlds: int, n_records: int, rng: np.random.Generator) -> Coins:
-        """Return the coins that `coin_flips` would draw, without advancing the generator.
+        """Return the coins that `coin_flips` would draw, without advancing `rng`.
 
         Raises
         ------
         InputError
-            If the generator is not numpy's default one, PCG64.
+            If the generator is not PCG64, numpy's default.
         """
         require_some(n_worlds, n_records)
         bits = rng.bit_generator
@@ -46,7 +46,7 @@ class Coins:
         return cls((bits.state,), source, np.arange(n_worlds), n_records)
 
     def above(self, others: Coins) -> Coins:
-        """Return these worlds, then others of the same records."""
+        """Return these worlds followed by others of the same records."""
         return Coins(
             (*self.states, *others.states),
             np.concatenate([self.source, others.source + len(self.states)]),
@@ -55,12 +55,12 @@ class Coins:
         )
 
     def some(self, numbers: Ints) -> Coins:
-        """Return some of the worlds."""
+        """Return the worlds with the given numbers."""
         return replace(self, source=self.source[numbers], place=self.place[numbers])
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(k, n)."""
+        """Shape (k, n): worlds and records."""
         return len(self.source), self.n_records
 
     @property
@@ -72,7 +72,7 @@ class Coins:
         return len(self.source)
 
     def __getitem__(self, asked: Any, /) -> NDArray[Any]:
-        """Return some of them, drawn now."""
+        """Return the selected coins, drawn on the spot."""
         first, *rest = asked if isinstance(asked, tuple) else (asked,)
         worlds = _selected_numbers(len(self), first)
         records = _selected_numbers(self.n_records, *rest)
@@ -83,7 +83,7 @@ class Coins:
             bits = np.random.PCG64(0)
             for row, world in zip(drawn, worlds.reshape(-1).tolist(), strict=True):
                 bits.state = self.states[self.source[world]]
-                # Each coin takes one step of the generator.
+                # One coin takes one step of the generator, so any coin is reached by skipping.
                 bits.advance(int(self.place[world]) * self.n_records + start)
                 line = np.random.Generator(bits).random(stop - start) < 0.5
                 row[:] = line[records.reshape(-1) - start]
@@ -94,14 +94,15 @@ class Coins:
 
 
 def _selected_numbers(n: int, asked: Any = slice(None)) -> Ints:
-    """Return the selected numbers of 0..n-1; a selection takes no more memory than it holds."""
+    """Return the selected numbers out of 0..n-1; a slice takes memory only for its own numbers."""
     found: Ints = np.arange(*asked.indices(n)) if isinstance(asked, slice) else np.arange(n)[asked]
     return found
 
 
 def counts_of(inside: Bools | Coins) -> Ints:
-    """Return the number of worlds that each record is in, (n,)."""
+    """Return the number of worlds that hold each record, (n,)."""
     counts = np.zeros(inside.shape[1], np.int64)
+    # World by world, so that drawn coins never fill a matrix (k, n).
     for world in range(len(inside)):
         counts += inside[world]
     return counts

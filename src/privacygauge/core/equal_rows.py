@@ -1,4 +1,4 @@
-"""Equal rows: those that belong to one person, and the warnings about people's rows."""
+"""Equal rows as units of one person, and warnings about rows that share a person."""
 
 from __future__ import annotations
 
@@ -16,46 +16,47 @@ WAY_OUT = (
     "different people"
 )
 _DISAGREE = 0.2
-"""Largest share of equal rows that may differ in class or side if they count as one unit. In real
-tables a few per cent of people look alike; rows with one of a model's few answers differ far more
-often."""
+"""Largest share of equal rows that may differ in class or side if equal rows are to count as units.
+In real tables a few per cent of people look alike; rows that share one of a model's few answers
+differ far more often."""
 
 _DISAGREE_COARSE = 0.01
-"""The same share where values are coarse."""
+"""The same share for coarse values."""
 
 _FEWEST = 20
-"""With fewer distinct rows, the model has few answers."""
+"""Fewest distinct rows; with fewer, the model has only few answers."""
 
 _LARGEST = 0.02
-"""A larger share of a side with the same answer comes from the model, not from one person."""
+"""Largest share of a side with one answer that can be one person's; a larger one comes from the
+model."""
 
 _LEAST_OF_CLASS = 5
-"""Fewest rows of a class on a side: half of fewer may belong to one person."""
+"""Fewest rows of a class on a side for a share of equal rows: half of fewer may be one person's."""
 
-# Equal answers come from the model, not from one person, where at least the first share of one
-# side's rows, and at most the second share of the other's, equal half of their class.
+# Equal answers come from the model, not from one person, if among one side's rows at least the
+# first share equal half of their class, and among the other's at most the second.
 _MOSTLY = 0.5
 _RARELY = 0.25
 
 MATTERS = 0.99
-"""Effective share of independent rows above which units do not change an interval."""
+"""Effective share of independent rows from which on units do not change an interval."""
 
 
 def equal_rows(
     same: NDArray[Any], labels: Ints, member: Bools, what: str = "values", *, drawn: bool = False
 ) -> tuple[Ints | None, list[str]]:
-    """Return the units that equal rows form, or None where they are not units, and warnings.
+    """Return the units that equal rows form (None if they are not units), and warnings.
 
     Parameters
     ----------
     same : ndarray, shape (n,)
-        The same for equal rows.
+        Labels, equal for equal rows.
     labels : ndarray of int, shape (n,)
     member : ndarray of bool, shape (n,)
     what : str
-        Name of the equal values, for the warnings.
+        Name of the compared values, for the warnings.
     drawn : bool
-        Whether fair, independent coins chose the members: then equal rows need no unit.
+        Whether independent fair coins chose the members; equal rows then need no unit.
     """
     found = Equal(units.number_units(same), labels)
     warnings = found.on_both_sides(what, member)
@@ -73,7 +74,7 @@ def equal_rows(
 
 
 def said_of_units(unit: Ints, member: Bools) -> list[str]:
-    """Return warnings about units that the user gave."""
+    """Return warnings about units given by the user."""
     n = len(unit)
     n_units = checks.n_distinct(unit)
     if n_units == n:
@@ -97,27 +98,28 @@ class Equal:
     """Groups of equal rows."""
 
     rows: Ints
-    """(n,) Group number, the same for equal rows of any class."""
+    """(n,) Group number, the same for equal rows whatever their class."""
     labels: Ints
     """(n,) Class of each row."""
 
     def unit(self, member: Bools) -> Ints:
-        """Return one number for equal rows of one class and side."""
+        """Return unit numbers, (n,): the same for equal rows of one class and side."""
         return units.number_units(
             number_with_class(number_with_class(self.rows, self.labels), member)
         )
 
     def are_units(self, member: Bools, *, coarse: bool = False) -> bool:
-        """Return whether equal rows belong to one person and change intervals.
+        """Return whether equal rows belong to one person and matter for intervals.
 
-        Where values are `coarse`, as votes of trees are, rows are often equal by chance: then next
-        to none of them may differ in class or side.
+        Coarse values, such as votes of trees, are often equal by chance: with `coarse`, almost none
+        of the equal rows may differ in class or side.
         """
         unit = self.unit(member)
+        # Too few repeats to matter, or so few distinct rows that the model only has few answers.
         if units.worth(unit) >= MATTERS * len(unit) or checks.n_distinct(unit) < _FEWEST:
             return False
         several = repeated_rows(self.rows)
-        # As many rows as lie outside the largest class and side of their equals.
+        # Rows that disagree: those outside the most frequent class and side of their group.
         of_group = np.bincount(self.rows[several])
         _, first, size = np.unique(unit[several], return_index=True, return_counts=True)
         largest = np.zeros(len(of_group), np.int64)
@@ -126,12 +128,12 @@ class Equal:
         return bool(np.sum(of_group - largest) <= most * np.count_nonzero(several))
 
     def copies_of_each(self, member: Bools) -> Ints | None:
-        """Return the units of rows that all occur equally often, None where they do not.
+        """Return units if every row was written down equally often, else None.
 
-        Every row was written down k times where k divides the size of each group of equal rows of
-        one class and side; by chance an even number of rows is in every one of 20 groups once in a
-        million times. Rows of a group cannot be told apart, so each k of them make a unit: this
-        holds for models of few answers too, where rows of several people are equal.
+        Every row was written down k times if k divides the size of each group of equal rows of one
+        class and side; by chance, all of 20 groups have an even size once in a million times. Rows
+        of a group cannot be told apart, so any k of them form a unit. This also holds for models
+        with few answers, where rows of several people are equal.
         """
         unit = self.unit(member)
         size = np.bincount(unit)
@@ -139,13 +141,14 @@ class Equal:
         if k < 2 or len(size) < _FEWEST:
             return None
         order = np.argsort(unit, kind="stable")
+        # Place of each row within its group, cut into runs of k.
         place = np.arange(len(unit)) - np.repeat(np.cumsum(size) - size, size)
         found = np.empty(len(unit), np.int64)
         found[order] = unit[order] * len(unit) + place // k
         return units.number_units(found)
 
     def small(self, member: Bools) -> bool:
-        """Return whether the largest group is one person's rows rather than a common answer."""
+        """Return whether even the largest group may be one person's rows, not a common answer."""
         unit = self.unit(member)
         least = min(int(np.count_nonzero(side)) for side in (member, ~member))
         if int(np.bincount(unit).max()) > max(_FEWEST, _LARGEST * least):
@@ -154,33 +157,35 @@ class Equal:
         return max(shares) < _MOSTLY or min(shares) > _RARELY
 
     def _share_of_one_for_a_class(self, side: Bools) -> float:
-        """Return the share of a side's rows that equal at least half of the rows of their class."""
+        """Return the share of a side's rows that are equal to at least half of their class."""
         labels = self.labels[side]
         equal = units.number_units(number_with_class(self.rows, self.labels)[side])
         of_class, alike = (np.bincount(number)[number] for number in (labels, equal))
         return float(np.mean((of_class >= _LEAST_OF_CLASS) & (alike >= of_class / 2)))
 
     def across(self, member: Bools) -> Bools:
-        """Return a mask of the rows with an equal row of their class on the other side, (n,)."""
+        """Return a mask of rows with an equal row of the same class on the other side, (n,)."""
         return units.on_both_sides(
             units.number_units(number_with_class(self.rows, self.labels)), member
         )
 
     def copied(self, member: Bools) -> bool:
-        """Return whether members equal non-members more often than rows of one side do each other.
+        """Return whether members equal non-members more often than rows within a side are equal.
 
-        Shares of rows that equal one of as many others as the smaller side has: of more rows more
-        are equal by chance. The larger share of the two sides counts, since of a small side few are
-        equal. Where members were copied several times, their copies equal each other, too: then
-        the geometric mean of both shares is the measure. For rows that are drawn independently,
-        the probability that one of each side are equal is no larger than the geometric mean of
-        the probabilities within the sides (Cauchy-Schwarz).
+        Compares shares of rows with an equal among as many others as the smaller side has, since
+        more rows have more equals by chance. The larger share within a side counts, since a small
+        side has few equals. If members were copied several times, their copies are equal to each
+        other as well; the measure is then the geometric mean of both shares. For independently
+        drawn rows, the probability that rows of different sides are equal is at most the geometric
+        mean of the probabilities within the sides (Cauchy-Schwarz).
         """
         _, same = np.unique(number_with_class(self.rows, self.labels), return_inverse=True)
         sizes = np.count_nonzero(member), np.count_nonzero(~member)
 
         def share(of: Bools, among: Bools) -> float:
             others = np.bincount(same[among], minlength=int(same.max()) + 1)[same[of]]
+            # Probability that a given other row is not in a random sample of the smaller side's
+            # size; a row is not its own equal.
             missed = 1 - min(sizes) / np.count_nonzero(among)
             return float(np.mean(1 - missed ** (others - (of is among))))
 
@@ -188,20 +193,23 @@ class Equal:
         within_members = share(member, member)
         within_others = share(outside, outside)
         found = share(member, outside)
+        # Twice as often as within either side: copies, whatever the reason for other equal rows.
         if found > 2 * max(within_members, within_others):
             return True
-        # In both directions: a tree may answer all its members as it answers a few others.
+        # The smaller of both directions: a tree may give all members of a leaf, and only few
+        # others, the same answer.
         least = min(found, share(outside, member))
         expected = [
-            # Few rows of a small side are equal by chance: three standard errors more.
+            # A small side has few equal rows by chance: three standard errors are added.
             within + (3 * np.sqrt(within * size) + 5) / size
             for within, size in zip((within_members, within_others), sizes, strict=True)
         ]
         return least > 2 * float(np.sqrt(expected[0] * expected[1]))
 
     def on_both_sides(self, what: str, member: Bools) -> list[str]:
-        """Return a warning where members equal non-members, unless rows are often alike anyway."""
+        """Return a warning if members equal non-members, unless equal rows are common anyway."""
         same = units.number_units(number_with_class(self.rows, self.labels))
+        # On average, rows equal another one of their own side: common answers, not copies.
         if all(checks.n_distinct(same[s]) * 2 < np.count_nonzero(s) for s in (member, ~member)):
             return []
         both = int(np.count_nonzero(units.on_both_sides(same, member) & member))
@@ -215,12 +223,12 @@ class Equal:
 
 
 def number_with_class(number: NDArray[Any], labels: NDArray[Any]) -> Ints:
-    """Return a group number, the same for rows that are equal in both."""
+    """Return group numbers, (n,): the same for rows equal in number and label."""
     return units.number_units(number) * (1 + int(labels.max())) + labels.astype(np.int64)
 
 
 def repeated_rows(number: Ints) -> Bools:
-    """Return a mask of the rows that share their number with another row, (n,)."""
+    """Return a mask of rows that share their number with another row, (n,)."""
     _, index, count = np.unique(number, return_inverse=True, return_counts=True)
     several: Bools = count[index] > 1
     return several

@@ -1,4 +1,4 @@
-"""A number with its doubt, and a reason in place of a number."""
+"""Estimates with their intervals, and reasons for results that were skipped."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from privacygauge.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number that was estimated from data, with its confidence interval."""
+    """An estimate with its confidence interval."""
 
     value: float
-    """The point estimate."""
+    """Point estimate."""
     low: float
-    """The lower end of the interval."""
+    """Lower limit of the interval, at most `value`."""
     high: float
-    """The upper end of the interval."""
+    """Upper limit of the interval, at least `value`."""
     level: float
     """Coverage probability of the interval, in (0, 1)."""
     n: int
-    """The number of independent units behind the estimate."""
+    """Number of independent units behind the estimate."""
     method: str
     """Name of the interval method."""
 
@@ -36,15 +36,15 @@ class Estimate:
             raise InputError(f"low <= value <= high must hold, got {self}")
 
     def excludes(self, value: float) -> bool:
-        """Return whether `value` lies outside of the interval."""
+        """Return whether `value` lies outside the interval."""
         return not self.low <= value <= self.high
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """An item that was not computed, with the reason."""
+    """A result that was not computed, with the reason."""
 
     name: str
-    """Name of the skipped item."""
+    """Name of the skipped result."""
     reason: str
-    """Reason, in a sentence for the reader of the report."""
+    """Reason, as reports print it."""

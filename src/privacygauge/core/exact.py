@@ -15,23 +15,23 @@ from privacygauge.core.release import Worlds, coin_flips
 from privacygauge.errors import InputError
 
 SIGNAL = "modified-entropy"
-"""The name of the exact games' signal, so that every attack on signals finds it."""
+"""Name of the signal of the exact games, under which attacks on signals find it."""
 
 
 @dataclass(frozen=True)
 class GaussianGame:
-    """Members' signals are N(effect, 1), non-members' N(0, 1); without effect nothing leaks."""
+    """Signals are N(effect, 1) for members and N(0, 1) for non-members."""
 
     n_targets: int
-    """Targets a round; fair independent coins make members of them."""
+    """Targets per round, at least 2; members by independent fair coins."""
     effect: float = 0.0
-    """Distance of the means in standard deviations; 0 is a release that ignores its data."""
+    """Distance between the means in standard deviations; 0 is a release that ignores its data."""
     n_shadow: int = 0
-    """Shadow records with known membership, from the same law."""
+    """Shadow records with known membership from the same distribution; 0 or at least 2."""
     n_classes: int = 1
-    """Classes, drawn at random, which change nothing."""
+    """Number of classes, drawn at random and independent of the signal."""
     n_worlds: int = 0
-    """The adversary's worlds, from the same law."""
+    """Number of the adversary's worlds, from the same distribution."""
 
     def __post_init__(self) -> None:
         checks.at_least(2, n_targets=self.n_targets)
@@ -44,7 +44,7 @@ class GaussianGame:
         return [self._round(rng) for _ in range(rounds)]
 
     def auc(self) -> float:
-        """Return the area under the ROC curve, ``Phi(effect / sqrt 2)``."""
+        """Return the AUC, ``Phi(effect / sqrt 2)``."""
         return float(ndtr(self.effect / np.sqrt(2)))
 
     def tpr(self, fpr: float) -> float:
@@ -57,12 +57,13 @@ class GaussianGame:
 
     def posterior(self, signal: Floats) -> Floats:
         """Return P(member | signal) at even odds."""
+        # Bayes' theorem for two unit normals with equal priors.
         return 1.0 / (1.0 + np.exp(self.effect * (self.effect / 2 - signal)))
 
     def delta(self, epsilon: float) -> float:
         """Return the smallest delta for which the game is (epsilon, delta)-private.
 
-        Balle & Wang (2018), theorem 8, with sensitivity over deviation equal to the effect.
+        Balle & Wang (2018), theorem 8; the effect is the sensitivity over the standard deviation.
         """
         if self.effect == 0:
             return 0.0
@@ -95,22 +96,22 @@ class GaussianGame:
 
 @dataclass(frozen=True)
 class OffsetGame:
-    """Records differ: a signal is N(offset, 1), and N(offset + effect, 1) of a member.
+    """Records differ: signals are N(offset, 1), for a member N(offset + effect, 1).
 
-    A record's offset is the same in all models and queries, so that the adversary's worlds carry
+    The offset of a record is the same in all models and queries, so the adversary's worlds carry
     information that the target's signal alone does not.
     """
 
     n_targets: int
-    """Targets a round; fair independent coins make members of them."""
+    """Targets per round, at least 2; members by independent fair coins."""
     effect: float
-    """Distance of the means in standard deviations; 0 is a release that ignores its data."""
+    """Distance between the means in standard deviations; 0 is a release that ignores its data."""
     n_worlds: int
-    """Number of the adversary's worlds, with independent coins."""
+    """Number of the adversary's worlds, at least 1, with independent coins."""
     spread: float = 3.0
-    """The standard deviation of the offsets, which are normal about 0."""
+    """Standard deviation of the offsets, which are normal with mean 0; at least 0."""
     n_queries: int = 1
-    """Queries per target, with independent noise."""
+    """Queries per target, at least 1, with independent noise."""
 
     def __post_init__(self) -> None:
         checks.at_least(2, n_targets=self.n_targets)
@@ -122,7 +123,7 @@ class OffsetGame:
         return [self._round(rng) for _ in range(rounds)]
 
     def auc(self) -> float:
-        """Return the area under the ROC curve for known offsets, ``Phi(effect sqrt(q / 2))``."""
+        """Return the AUC with known offsets and q queries, ``Phi(effect sqrt(q / 2))``."""
         return float(ndtr(self.effect * np.sqrt(self.n_queries / 2)))
 
     def _round(self, rng: np.random.Generator) -> Round:
@@ -138,7 +139,7 @@ class OffsetGame:
         if self.n_queries == 1:
             signal = signal[..., 0]
             worlds = worlds[..., 0]
-        # The signal of the first query stands for all where an attack knows one only.
+        # Attacks without worlds use a single signal: that of the first query.
         alone = signal if signal.ndim == 1 else signal[:, 0]
         observation = Observation(
             {SIGNAL: alone}, np.zeros(n, np.int64), worlds=Worlds(signal, worlds, inside)
@@ -148,16 +149,16 @@ class OffsetGame:
 
 @dataclass(frozen=True)
 class RandomisedResponse:
-    """Every bit is released itself with probability e^epsilon / (1 + e^epsilon), else flipped.
+    """Release each bit with probability e^epsilon / (1 + e^epsilon), else the flipped bit.
 
-    Exactly epsilon-differentially private, and no attack beats reading the release. With a
-    `failure`, exactly (epsilon, failure)-private: all bits of a round are given away together.
+    Exactly epsilon-differentially private, and no attack beats reading the release. With `failure`,
+    exactly (epsilon, failure)-private: all bits of a round are released unchanged together.
     """
 
     n_targets: int
-    """Targets a round."""
+    """Targets per round, at least 2."""
     epsilon: float
-    """At least 0; 0 releases a fair coin."""
+    """Privacy parameter, at least 0; at 0 each released bit is a fair coin."""
     failure: float = 0.0
     """Probability that a round releases all bits unchanged, in [0, 1)."""
 
@@ -168,7 +169,7 @@ class RandomisedResponse:
 
     @property
     def truth(self) -> float:
-        """The probability that a bit is released itself."""
+        """Probability that a bit is released unchanged, without a failure."""
         return float(1.0 / (1.0 + np.exp(-self.epsilon)))
 
     def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
@@ -176,13 +177,15 @@ class RandomisedResponse:
         return [self._round(rng) for _ in range(rounds)]
 
     def auc(self) -> float:
-        """Return the area under the ROC curve: right, or tied, as often as the answers say."""
+        """Return the AUC: the probability of a right answer, since tied pairs count half."""
         return self.failure + (1.0 - self.failure) * self.truth
 
     def _round(self, rng: np.random.Generator) -> Round:
         n = self.n_targets
         secret = _both_kinds(n, rng)
+        # Flipped unless the draw falls below the probability of the truth.
         answer = secret ^ (rng.random(n) >= self.truth)
+        # One draw for the whole round: a failure gives all its bits away.
         if self.failure and rng.random() < self.failure:
             answer = secret
         observation = Observation({SIGNAL: answer.astype(np.float64)}, np.zeros(n, np.int64))
@@ -191,18 +194,18 @@ class RandomisedResponse:
 
 @dataclass(frozen=True)
 class SharedNoiseGame:
-    """One training run: a part of the noise is the same in the signals of all of its targets.
+    """One training run: all signals of a round share part of their noise.
 
-    Members' signals are N(effect, 1), non-members' N(0, 1), as in `GaussianGame`, but any two of
-    a round have correlation `correlation`. The mechanism under audit releases all signals.
+    Signals are N(effect, 1) for members and N(0, 1) for non-members, as in `GaussianGame`, but any
+    two of a round have correlation `correlation`. The mechanism under audit releases all signals.
     """
 
     n_targets: int
-    """Targets per round; fair independent coins make members of them."""
+    """Targets per round, at least 2; members by independent fair coins."""
     effect: float
-    """Distance of the means in standard deviations."""
+    """Distance between the means in standard deviations, at least 0."""
     correlation: float
-    """In [0, 1)."""
+    """Correlation of any two signals of a round, in [0, 1)."""
 
     def __post_init__(self) -> None:
         checks.at_least(2, n_targets=self.n_targets)
@@ -211,9 +214,10 @@ class SharedNoiseGame:
 
     @property
     def mu(self) -> float:
-        """The mechanism's mu: knowing the other bits, one can subtract most of the shared noise.
+        """Gaussian privacy parameter mu of the mechanism.
 
-        The effect times the root of a diagonal element of the inverse covariance.
+        The effect times the square root of a diagonal element of the inverse covariance: given the
+        other bits, most of the shared noise can be subtracted.
         """
         own = 1.0 - self.correlation
         shared = self.correlation
@@ -238,7 +242,7 @@ class SharedNoiseGame:
 
 
 def _both_kinds(n: int, rng: np.random.Generator) -> Bools:
-    """Return fair coins, drawn again in the rare case that all n fall alike."""
+    """Return n fair coins, redrawn in the rare case that all fall alike."""
     while True:
         coins: Bools = coin_flips(1, n, rng)[0]
         if coins.any() and not coins.all():

@@ -1,7 +1,7 @@
-"""The parts that every audit shares: rounds, observations, attacks and rules.
+"""The parts of every audit: rounds, observations, attacks and rules.
 
-A challenger draws a secret bit for every target and deals; the adversary gets an `Observation`
-and returns `Scores`; a rule turns scores into guesses. Attacks never see the secret.
+A challenger draws a secret bit for every target and deals rounds; the adversary gets an
+`Observation` and returns `Scores`; a rule turns scores into guesses. Attacks never see the secret.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from privacygauge.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Shadow:
-    """Records with known membership, from the adversary's own model."""
+    """Records with known membership, and their signals from the adversary's own model."""
 
     signals: Mapping[str, Floats]
-    """Signal name to (s,) values; higher means more like a member."""
+    """(s,) values by signal name; higher means more likely a member."""
     member: Bools
-    """(s,) True for a record that the adversary trained on."""
+    """(s,) True for a record that the adversary's model was trained on."""
     stratum: Ints
-    """(s,) The group in which signals are comparable: the class label of a classifier."""
+    """(s,) Group in which signals are comparable, such as the class label."""
     unit: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     """(s,) Unit of each record; default: every record is its own unit."""
 
@@ -51,13 +51,14 @@ class Observation:
     """The adversary's view of every target, without the secret."""
 
     signals: Mapping[str, Floats]
-    """Signal name to (n,) values; higher means more like a member."""
+    """(n,) values by signal name; higher means more likely a member."""
     stratum: Ints
-    """(n,) The group in which signals are comparable: the class label of a classifier."""
+    """(n,) Group in which signals are comparable, such as the class label."""
     shadow: Shadow | None = None
-    """Records with known membership, for learning thresholds and posteriors."""
+    """Records with known membership, to learn thresholds and posteriors; None if there are none."""
     worlds: Worlds | None = None
-    """The adversary's own models, each trained with and without the targets by coin flips."""
+    """The adversary's own models, each trained on the targets that coin flips put in; None if there
+    are none."""
 
     def __post_init__(self) -> None:
         stratum = checks.classes(self.stratum, "stratum")
@@ -69,12 +70,12 @@ class Observation:
 
     @property
     def n_classes(self) -> int:
-        """One more than the largest class among targets and shadow records."""
+        """One more than the largest class among targets and shadow records, at least 1."""
         known = 0 if self.shadow is None else int(self.shadow.stratum.max())
         return 1 + max(known, int(self.stratum.max(initial=0)))
 
     def shadow_with(self, signal: str, attack: str) -> Shadow | Skipped:
-        """Return the shadow records if both sides have `signal`, or why `attack` is skipped."""
+        """Return the shadow records if both they and the targets have `signal`, else `Skipped`."""
         if self.shadow is None:
             return Skipped(attack, "needs shadow records with known membership")
         if signal not in self.signals or signal not in self.shadow.signals:
@@ -89,9 +90,9 @@ class Round:
     observation: Observation
     """The adversary's view."""
     secret: Bools
-    """(n,) True for a member; kept from the attack."""
+    """(n,) True for a member; hidden from the attack."""
     target: Ints
-    """(n,) Number of each row's target."""
+    """(n,) Index of the target of each row."""
     unit: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     """(n,) Unit of each row, as in `Transcript`; default: the target."""
 
@@ -104,7 +105,7 @@ class Round:
 
 
 MANY_UNITS = 20
-"""Number of units from which equal counts in all of them cannot come from fair coins."""
+"""Units from which on equal counts in all of them cannot come from fair coins."""
 
 
 def rounds_of_models(
@@ -116,21 +117,21 @@ def rounds_of_models(
     target: Ints | None = None,
     unit: Ints | None = None,
 ) -> tuple[Round, ...]:
-    """Return a round for each of some models, with other models as the adversary's worlds.
+    """Return one round per target model, with the other models as the adversary's worlds.
 
     Parameters
     ----------
     name : str
         Name of the signal.
     signal : ndarray of float, shape (k, n)
-        Signals of n records from k >= 2 models; higher means more like a member.
+        Signals of n records from k >= 2 models; higher means more likely a member.
     inside : ndarray of bool, shape (k, n)
         True where the model was trained on the record, by independent fair coins.
     n_worlds : int, optional
         Number of leading models that are the adversary's own; each of the others is the target of
-        one round. Default: half of the models.
+        one round. Default: ``k // 2``.
     target : ndarray of int, shape (n,), optional
-        Number of each column's record; default: 0..n-1.
+        Index of the record of each column; default: 0..n-1.
     unit : ndarray of int, shape (n,), optional
         Unit of each record, as in `Transcript`.
 
@@ -141,14 +142,15 @@ def rounds_of_models(
     Raises
     ------
     InputError
-        If there are too few models, a target holds all records or none, or all records are in
-        equally many models: the number of the others would give a model's bit away.
+        If there are too few models, a target model was trained on all or none of the records, or
+        all records are in equally many models: the count in the other models would reveal the bit.
 
     Notes
     -----
-    No model is both a target and a world. Were each the target of all others, the rounds would
-    depend on each other beyond the units where an attack learns numbers from all records together,
-    such as BaVarIA's gap between the groups: intervals over all rounds would be too narrow.
+    No model is both a target and a world. If each were the target of all others, rounds would
+    depend on each other beyond their units for attacks that learn parameters from all records
+    together, such as BaVarIA's gap between the groups, and intervals over all rounds would be too
+    narrow.
     """
     k = len(signal)
     own = k // 2 if n_worlds is None else n_worlds
@@ -158,6 +160,7 @@ def rounds_of_models(
             f"{k - own} targets"
         )
     _require_coins(inside, own, np.arange(inside.shape[1]) if unit is None else unit)
+    # Frozen once, so that all rounds share the arrays without copies.
     worlds = checks.frozen(signal[:own])
     coins = checks.frozen(inside[:own])
     records = np.arange(inside.shape[1]) if target is None else target
@@ -179,6 +182,7 @@ def _require_coins(inside: Bools, first: int, unit: Ints) -> None:
     for number in one_sided[one_sided >= first].tolist():
         which = "all" if inside[number].all() else "none"
         raise InputError(f"model {number} was trained on {which} of the records: leave it out")
+    # Equal counts come from exact halves: fair coins give them in 20 units hardly ever.
     counts = inside.sum(axis=0)
     if checks.n_distinct(unit) >= MANY_UNITS and np.ptp(counts) == 0:
         raise InputError(
@@ -188,7 +192,7 @@ def _require_coins(inside: Bools, first: int, unit: Ints) -> None:
 
 
 class Rule(Protocol):
-    """Turns the scores of a transcript into guesses, with a threshold from other rows."""
+    """Turns the scores of a transcript into guesses, with a threshold chosen on other rows."""
 
     def decide(self, transcript: Transcript) -> Decisions:
         """Return a guess for every row."""
@@ -196,14 +200,14 @@ class Rule(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """An attack's answer: a score for every target, and a rule to guess from it."""
+    """Result of an attack on an observation: a score per target and a rule to guess from it."""
 
     value: Floats
-    """(n,) Higher means more likely a member."""
+    """(n,) Scores; higher means more likely a member."""
     rule: Rule
     """Rule learnt on the adversary's own records, or on a split of the rows."""
     notes: tuple[str, ...] = ()
-    """Notes for the reader of the result, one sentence each."""
+    """Remarks for the report, one sentence each."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", checks.floats(self.value, "scores"))
@@ -214,25 +218,25 @@ class Attack(Protocol):
 
     @property
     def name(self) -> str:
-        """The attack's name in tables and files."""
+        """Name of the attack in tables and files."""
 
     @property
     def variant(self) -> str:
-        """Name of the published form; empty where there is only one."""
+        """Name of the published form; empty if there is only one."""
 
     @property
     def thresholds(self) -> str:
-        """``per-class``, ``global`` or ``none``: groups that have their own threshold."""
+        """Groups with a threshold of their own: ``per-class``, ``global`` or ``none``."""
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return a score for every target, or the reason why the attack cannot be played."""
 
 
 class Game(Protocol):
-    """Deals rounds; the only step that trains anything."""
+    """Deals rounds; dealing is the only step that trains anything."""
 
     def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
-        """Return `rounds` plays with fresh secrets."""
+        """Return `rounds` rounds with fresh secrets."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,17 +250,18 @@ class Play:
     notes: tuple[str, ...] = field(default=())
     """Remarks of the attack, for the report."""
     whole: Play | None = None
-    """The same attack on all targets, where only some of them are compared."""
+    """The same attack on all targets, if only some of them are compared; else None."""
 
     @property
     def everything(self) -> Play:
-        """The attack on all targets: each has its score, whether it is compared or not."""
+        """The play with all targets, compared or not."""
         return self.whole or self
 
     def on(self, compared: Bools) -> Play:
-        """Return the attack on some targets, (n,) by their number: those that are compared."""
+        """Restrict the play to some targets by a mask over targets, (n,)."""
         if compared.all():
             return self
+        # The whole play is kept, since records that are not compared have scores too.
         rows = compared[self.transcript.target]
         some = {
             name: getattr(self.transcript, name)[rows]
@@ -268,14 +273,14 @@ class Play:
 def play(
     attack: Attack, rounds: Sequence[Round], rngs: Sequence[np.random.Generator]
 ) -> Play | Skipped:
-    """Return the transcript and the decisions of `attack` on every round.
+    """Play an attack on every round.
 
     Parameters
     ----------
     attack : Attack
     rounds : sequence of Round
     rngs : sequence of numpy.random.Generator
-        One generator a round.
+        One generator per round.
 
     Returns
     -------

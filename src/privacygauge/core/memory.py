@@ -6,8 +6,8 @@ from pathlib import Path
 
 
 def free_memory() -> int:
-    """Return the free bytes of memory of the machine or its container, whichever are fewer."""
-    # Where the system does not say, only a small amount is safe to assume.
+    """Return the free memory of the machine or its container, whichever is less, in bytes."""
+    # Assumed if the system does not tell: little, so that work is rather refused than killed.
     machine = 4 * 2**30
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
@@ -16,6 +16,7 @@ def free_memory() -> int:
                 break
     except OSError:
         pass
+    # The limit of the container (cgroup v2), if there is one.
     group = Path("/sys/fs/cgroup")
     try:
         most = (group / "memory.max").read_text().strip()
@@ -26,7 +27,7 @@ def free_memory() -> int:
 
 
 def bytes_text(n_bytes: int) -> str:
-    """Return a number of bytes for a message."""
+    """Return a number of bytes as text, in GiB, MiB or bytes."""
     if n_bytes >= 2**30:
         return f"{n_bytes / 2**30:,.3g} GiB" if n_bytes < 2**50 else "more than a million GiB"
     return f"{n_bytes / 2**20:.3g} MiB" if n_bytes >= 2**20 else f"{n_bytes} bytes"

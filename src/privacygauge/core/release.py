@@ -1,4 +1,4 @@
-"""Worlds: the adversary's own models, each trained on the records that fair coins put in it."""
+"""Worlds: the adversary's own models, each trained on the records that fair coins put in."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def coin_flips(
 ) -> Bools:
     """Draw the membership of records in worlds, by independent fair coins.
 
-    Independent coins, and not exactly half of the worlds for every record: with exact halves
-    the number of worlds that hold a record, the target's included, is known, and the count
-    alone gives the target's bit away.
+    Coins are independent; records are not in exactly half of the worlds. With exact halves, the
+    number of worlds that hold a record is known if the target is counted as well, so the count in
+    the other worlds alone reveals the target's bit.
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ def coin_flips(
         At least 1.
     rng : numpy.random.Generator
     unit : ndarray of int, shape (n_records,), optional
-        Unit of each record: one coin decides for all records of a unit. Default: every record has
-        its own coin.
+        Unit of each record; one coin decides for all records of a unit. Default: each record its
+        own.
 
     Returns
     -------
@@ -39,6 +39,7 @@ def coin_flips(
         True where the record is in the world's training set.
     """
     require_some(n_worlds, n_records)
+    # Coins are drawn per unit and copied to its records.
     if unit is not None:
         different, index = np.unique(unit, return_inverse=True)
         return coin_flips(n_worlds, len(different), rng)[:, index]
@@ -50,41 +51,41 @@ def coin_flips(
 
 @runtime_checkable
 class Stored(Protocol):
-    """An array on disk, of which only the requested part is read."""
+    """An array on disk, read only where it is indexed."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The length of every dimension."""
+        """Length of each dimension."""
 
     @property
     def chunks(self) -> tuple[int, ...]:
-        """The length of a chunk along every dimension."""
+        """Length of a chunk along each dimension."""
 
     def __getitem__(self, rows: Any, /) -> Any:
-        """Return a selection as a numpy array."""
+        """Return the selected values as a numpy array."""
 
 
 @dataclass(frozen=True, eq=False)
 class SomeOf:
-    """Some rows of numbers on disk."""
+    """Selected rows of an array on disk."""
 
     stored: Stored
-    """The numbers."""
+    """The array."""
     numbers: Ints
-    """(k,) Numbers of the selected rows, in order."""
+    """(k,) Indices of the selected rows, in order."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The length of every dimension."""
+        """Length of each dimension."""
         return (len(self.numbers), *self.stored.shape[1:])
 
     @property
     def chunks(self) -> tuple[int, ...]:
-        """The length of a chunk along every dimension."""
+        """Length of a chunk along each dimension."""
         return self.stored.chunks
 
     def __getitem__(self, rows: Any, /) -> Any:
-        """Return a selection as a numpy array."""
+        """Return the selected values as a numpy array."""
         first, *rest = rows if isinstance(rows, tuple) else (rows,)
         return self.stored[(self.numbers[first], *rest)]
 
@@ -93,20 +94,20 @@ class SomeOf:
 class Worlds:
     """The target's signal and the signals of the adversary's worlds.
 
-    A release may be queried several times about one target (a picture and its mirror image); the
-    answers then lie along a last axis of q queries.
+    A release may be queried several times about one target (such as a picture and its mirror
+    image); the last axis then holds the q queries.
     """
 
     signal: Floats
-    """(n,) or (n, q) Signal of the target model on every target."""
+    """(n,) or (n, q) Signal of the target model on each target record."""
     worlds: Floats | Stored
-    """(k, n) or (k, n, q) The same signal from each of the adversary's k models: an array, or an
-    array of a run, which attacks on single records read in blocks."""
+    """(k, n) or (k, n, q) The same signal from each of the adversary's k models: an array, or a
+    stored array of a run, which attacks per record read in blocks."""
     inside: Bools | Coins
-    """(k, n) True where the model was trained on the target."""
+    """(k, n) True where the model was trained on the target record."""
 
     def __post_init__(self) -> None:
-        # An array is told at once: looking through a protocol's names takes longer than a block.
+        # Arrays are recognised first: an isinstance check of a protocol takes longer than a block.
         array = isinstance(self.worlds, np.ndarray) or not isinstance(self.worlds, Stored)
         held = _of_type(np.asarray(self.worlds), np.float64) if array else None
         worlds = self.worlds if held is None else held
@@ -120,6 +121,7 @@ class Worlds:
                 f"got {worlds.shape} and {inside.shape} for {len(signal)} targets"
                 + (f" and {signal.shape[1]} queries" if signal.ndim == 2 else "")
             )
+        # Stored worlds are checked for finite values block by block, when they are read.
         object.__setattr__(self, "signal", signal)
         if held is not None:
             object.__setattr__(self, "worlds", checks.frozen(_finite(held)))
@@ -138,7 +140,7 @@ class Worlds:
         Parameters
         ----------
         number : int
-            Number of the world, in 0..k-1.
+            Index of the world, in 0..k-1.
 
         Returns
         -------
@@ -148,7 +150,7 @@ class Worlds:
         Raises
         ------
         InputError
-            If there are fewer than two worlds, or there is no such world.
+            If there are fewer than two worlds, or no world has that index.
         """
         if len(self) < 2:
             raise InputError(f"without needs at least two worlds, got {len(self)}")
@@ -158,7 +160,7 @@ class Worlds:
 
     @cached_property
     def counts(self) -> Ints:
-        """(n,) The number of worlds that were trained on each target."""
+        """(n,) Number of worlds that were trained on each target record."""
         return counts_of(self.inside)
 
     @property
@@ -167,7 +169,7 @@ class Worlds:
         return 1 if isinstance(self.worlds, np.ndarray) else self.worlds.chunks[1]
 
     def some(self, numbers: Ints) -> Worlds:
-        """Return some of the worlds, those of a run without reading them."""
+        """Return the worlds with the given numbers, without reading stored ones."""
         held = self.worlds
         part = held[numbers] if isinstance(held, np.ndarray) else SomeOf(held, numbers)
         inside = self.inside
@@ -175,7 +177,7 @@ class Worlds:
         return Worlds(self.signal, part, drawn)
 
     def block(self, rows: slice) -> tuple[Floats, Bools]:
-        """Return the worlds' signals of some targets, (k, b) or (k, b, q), and the membership."""
+        """Return signals, (k, b) or (k, b, q), and membership, (k, b), of a block of targets."""
         return self._read((slice(None), rows)), self.inside[:, rows]
 
     def world(self, number: int) -> Floats:
@@ -190,7 +192,7 @@ class Worlds:
 
 
 class _Others(Worlds):
-    """Worlds without one of them, which is played as the target: only blocks of it are copied."""
+    """Worlds without one that is played as the target; copies blocks only when they are read."""
 
     def __init__(self, everyone: Worlds, number: int) -> None:
         object.__setattr__(self, "everyone", everyone)
@@ -237,9 +239,9 @@ def _finite(worlds: Floats) -> Floats:
 
 
 def _of_type(values: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
-    """Return `values` in another type, read-only where that made a new array of an array.
+    """Convert `values` to a type; a new array is made read-only.
 
-    `checks.frozen` would copy the new array a second time.
+    Otherwise `checks.frozen` would copy the new array a second time.
     """
     array = np.asarray(values, dtype)
     if isinstance(values, np.ndarray) and values.dtype != array.dtype:
@@ -248,6 +250,7 @@ def _of_type(values: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
 
 
 def _signal(values: NDArray[Any], n_axes: int) -> Floats:
+    # Several queries: `checks.floats` accepts vectors only.
     if n_axes != 2:
         return checks.floats(values, "signal")
     signal = _of_type(values, np.float64)

@@ -16,12 +16,12 @@ from privacygauge.errors import InputError
 
 @dataclass(frozen=True)
 class Cut:
-    """Guess "member" where the score is at least the adversary's own threshold."""
+    """Guess "member" if the score is at least a given threshold."""
 
     threshold: float
-    """Threshold, which must not depend on the evaluated rows."""
+    """Threshold, chosen without the evaluated rows."""
     origin: str = "given"
-    """Where the threshold comes from, in words."""
+    """Origin of the threshold, as reports print it."""
 
     def __post_init__(self) -> None:
         if math.isnan(self.threshold):
@@ -35,18 +35,18 @@ class Cut:
 
 @dataclass(frozen=True)
 class Split:
-    """Cross-fitting: the threshold for one part of the units is the best of the other part.
+    """Cross-fitting: each part of the units is guessed by the best threshold of the other part.
 
     Notes
     -----
     Every guess is independent of its own row's secret, and the accuracy is unbiased. But each part
-    chooses the other's threshold, so that the errors of the two parts are correlated where the
-    score carries no information: in 12,000 such games (100, 400 and 2,000 rows), a 95% interval was
-    above one half in 3.2% and below in 1.4%, where a fixed threshold had 2.3% and 2.5%.
+    chooses the other's threshold, so the errors of the two parts are correlated if the score
+    carries no information: in 12,000 such games (100, 400 and 2,000 rows), a 95% interval was above
+    one half in 3.2% and below it in 1.4%, against 2.3% and 2.5% for a fixed threshold.
     """
 
     share: float = 0.5
-    """The share of the units in the first part, in (0, 1)."""
+    """Share of the units in the first part, in (0, 1)."""
     seed: int = 0
     """Seed of the split."""
 
@@ -58,6 +58,7 @@ class Split:
         """Return guesses for every row, each by the threshold of the part it is not in."""
         first = halves(transcript.unit, transcript.secret, self.share, self.seed)
         guess = np.empty(len(transcript), np.bool_)
+        # Each part is guessed by the threshold of the other.
         for part in (first, ~first):
             score = transcript.score[~part]
             secret = transcript.secret[~part]
@@ -73,8 +74,8 @@ class Split:
 def halves(unit: Ints, secret: Bools, share: float = 0.5, seed: int = 0) -> Bools:
     """Return a mask of the rows in the first part of a random split of the units.
 
-    All rows of one unit fall in the same part. Units that are members in most of their rows
-    are split apart from the others, so that both parts hold members and non-members.
+    All rows of a unit are in the same part. Units that are members in most of their rows are split
+    separately from the others, so that both parts hold members and non-members.
 
     Parameters
     ----------
@@ -93,6 +94,7 @@ def halves(unit: Ints, secret: Bools, share: float = 0.5, seed: int = 0) -> Bool
     rng = seeds.stream(seed, "split")
     first = np.zeros(len(unique), np.bool_)
     for group in (np.flatnonzero(mostly_in), np.flatnonzero(~mostly_in)):
+        # At least one unit in each part, if the group has two.
         size = int(np.clip(round(share * len(group)), min(1, len(group)), max(len(group) - 1, 0)))
         first[rng.permutation(group)[:size]] = True
     return first[inverse]

@@ -1,7 +1,7 @@
 """Random generators derived by role, never by order.
 
-A generator that is derived from the names of the roles it serves stays the same when work is
-added, left out or done in parallel, so a further attack changes no other attack's numbers.
+A generator derived from the names of its roles stays the same if work is added, left out or done in
+parallel, so that a further attack changes no other attack's numbers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def stream(seed: int, *roles: str | int) -> np.random.Generator:
     >>> int(stream(0, "coins").integers(100)) == int(stream(0, "coins").integers(100))
     True
     """
-    # The length and the type of every part go in, so ("a", "b") differs from ("ab",), 1 from "1".
+    # With type and length of every part, so that ("a", "b") differs from ("ab",) and 1 from "1".
     plain = [int(role) if isinstance(role, np.integer) else role for role in roles]
     text = "".join(f"{type(role).__name__}:{len(str(role))}:{role}" for role in plain)
     digest = hashlib.sha256(text.encode()).digest()
@@ -44,7 +44,7 @@ def stream(seed: int, *roles: str | int) -> np.random.Generator:
 
 
 def non_negative(seed: int) -> int:
-    """Return `seed` if it is a whole number of at least 0."""
+    """Return `seed` if it is an integer of at least 0."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise InputError(f"seed must be an integer of at least 0, got {seed!r}")
     return int(seed)

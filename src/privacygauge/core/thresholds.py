@@ -1,4 +1,4 @@
-"""The threshold that separates members from non-members best, for every class at once."""
+"""Thresholds with the best balanced accuracy, per class and for all classes together."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from privacygauge.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """Thresholds on one signal, learnt on records whose membership is known."""
+    """Thresholds on one signal, learnt on records with known membership."""
 
     overall: float
-    """The best threshold for all classes together."""
+    """Best threshold for all classes together."""
     by_class: Floats
-    """(k,) The best threshold of each class; `overall` where the class fell back to it."""
+    """(k,) Best threshold of each class; `overall` for a class that fell back to it."""
     fell_back: Ints
-    """(f,) The classes without shadow members or without shadow non-members."""
+    """(f,) Classes without shadow members or without shadow non-members."""
 
     def of(self, stratum: Ints) -> Floats:
-        """Return the threshold of every row's class, (n,); `overall` for classes never seen."""
+        """Return the threshold for the class of each row, (n,); `overall` for an unseen class."""
         known = (stratum >= 0) & (stratum < len(self.by_class))
         return np.where(known, self.by_class[np.where(known, stratum, 0)], self.overall)
 
@@ -31,22 +31,22 @@ class Thresholds:
 def best_threshold(members: Floats, nonmembers: Floats) -> float:
     """Return the threshold t for which "member if value >= t" has the best balanced accuracy.
 
-    Candidates are all values seen. Of equally good ones the LARGEST is taken, so that the
+    Candidates are all observed values. Of equally good ones the LARGEST is taken, so that the
     result does not depend on the order of the rows; counts are compared as integers, so that
-    rounding decides nothing. On Location30 this rule gives Table 4 of Song & Mittal (2021) to
-    the digit, which the smallest of equally good thresholds does not.
+    rounding decides nothing. On Location30 this rule reproduces Table 4 of Song & Mittal (2021) to
+    the digit; the smallest of equally good thresholds does not.
 
     Parameters
     ----------
     members : ndarray of float, shape (n_in,)
     nonmembers : ndarray of float, shape (n_out,)
-        Higher values are more like a member. Neither may be empty.
+        Values of either side, not empty; higher means more likely a member.
 
     Returns
     -------
     float
-        One of the members' values: at any other candidate the next larger member's value
-        keeps all members and loses a non-member, or no member is left.
+        One of the members' values: from any other candidate, moving up to the next member's value
+        keeps all members and rejects more non-members, unless no member is above it.
 
     Notes
     -----
@@ -63,7 +63,7 @@ def learn_thresholds(signal: Floats, member: Bools, stratum: Ints, n_classes: in
     Parameters
     ----------
     signal : ndarray of float, shape (n,)
-        Higher means more like a member.
+        Higher means more likely a member.
     member : ndarray of bool, shape (n,)
     stratum : ndarray of int, shape (n,)
         Class of each row, in 0..n_classes-1.
@@ -87,6 +87,7 @@ def learn_thresholds(signal: Floats, member: Bools, stratum: Ints, n_classes: in
         if len(a) and len(b):
             by_class[c] = _best_of_sorted(np.sort(a), np.sort(b))
         else:
+            # Filled below, once the overall threshold is known.
             by_class[c] = np.nan
             fell_back.append(c)
     overall = best_threshold(inside, outside)
@@ -95,7 +96,7 @@ def learn_thresholds(signal: Floats, member: Bools, stratum: Ints, n_classes: in
 
 
 def order_by_class(stratum: Ints, n_classes: int) -> tuple[NDArray[np.intp], Ints]:
-    """Return the rows sorted by class, and the offsets at which classes begin and the last ends.
+    """Return the rows sorted by class, and the offset of each class with the end of the last.
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ def order_by_class(stratum: Ints, n_classes: int) -> tuple[NDArray[np.intp], Int
     tuple of ndarray, shapes (n,) and (n_classes + 1,)
         The rows of class c are ``order[ends[c]:ends[c + 1]]``, ascending.
     """
-    # A stable sort of small integers is a radix sort: linear, and far cheaper than sorting floats.
+    # A stable sort of small integers is a radix sort: linear, and far faster than sorting floats.
     small = stratum.astype(np.min_scalar_type(max(n_classes - 1, 1)))
     order = np.argsort(small, kind="stable")
     ends = np.concatenate([[0], np.cumsum(np.bincount(stratum, minlength=n_classes))])
@@ -122,5 +123,6 @@ def _best_of_sorted(members: Floats, nonmembers: Floats) -> float:
     candidates = members[first]
     kept = n_in - np.flatnonzero(first)
     rejected = np.searchsorted(nonmembers, candidates, side="left")
+    # TPR + TNR times n_in * n_out, in integers; searched from the end for the largest best one.
     gain = kept * n_out + rejected * n_in
     return float(candidates[len(gain) - 1 - np.argmax(gain[::-1])])

@@ -1,4 +1,4 @@
-"""Scores of an attack with the secrets, and the guesses made from them."""
+"""Scores of an attack with the secrets, and guesses made from scores."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TIED = "gives every record the same score, so it ranks nothing"
 
 
 def tied(score: Floats) -> bool:
-    """Return whether all scores are equal: areas and rates of such a ranking are not results."""
+    """Return whether all scores are equal, so that AUCs and rates are meaningless."""
     return bool((score == score.flat[0]).all()) if score.size else True
 
 
@@ -25,7 +25,7 @@ def _nothing() -> Ints:
 
 
 class _Rows:
-    """Rows that each carry a secret bit, the target and the unit it belongs to."""
+    """Rows with a secret bit, a target and a unit each."""
 
     secret: Bools
     target: Ints
@@ -36,6 +36,7 @@ class _Rows:
         if secret.all() or not secret.any():
             which = "non-members" if n and secret.all() else "members"
             raise InputError(f"both members and non-members are needed, got no {which}")
+        # Empty means not given: each row its own target, each target its own unit.
         target = np.arange(n) if len(self.target) == 0 else self.target
         object.__setattr__(self, "secret", secret)
         object.__setattr__(self, "target", checks.integers(target, "target", length=n))
@@ -47,22 +48,22 @@ class _Rows:
 
     @cached_property
     def n_in(self) -> int:
-        """The number of rows of members."""
+        """Number of rows of members."""
         return int(np.count_nonzero(self.secret))
 
     @property
     def n_out(self) -> int:
-        """The number of rows of non-members."""
+        """Number of rows of non-members."""
         return len(self) - self.n_in
 
     @cached_property
     def n_targets(self) -> int:
-        """The number of different targets."""
+        """Number of distinct targets."""
         return checks.n_distinct(self.target)
 
     @cached_property
     def n_units(self) -> int:
-        """The number of different units."""
+        """Number of distinct units."""
         return checks.n_distinct(self.unit)
 
     @property
@@ -72,7 +73,7 @@ class _Rows:
 
     @property
     def independent(self) -> tuple[int, int]:
-        """Effective numbers of independent member and non-member rows, as lower bounds."""
+        """Lower bounds on the effective numbers of independent member and non-member rows."""
         if not self.repeated:
             return self.n_in, self.n_out
         return units.worth(self.unit[self.secret]), units.worth(self.unit[~self.secret])
@@ -83,16 +84,16 @@ class Transcript(_Rows):
     """One row per target and round: the attack's score and the secret."""
 
     score: Floats
-    """(m,) Higher means more likely a member."""
+    """(m,) Score of each row; higher means more likely a member."""
     secret: Bools
     """(m,) True for a member."""
     target: Ints = field(default_factory=_nothing)
-    """(m,) Number of the row's target; default: 0..m-1."""
+    """(m,) Index of the target of each row; default: 0..m-1."""
     round: Ints = field(default_factory=_nothing)
-    """(m,) The round of the game; default: all 0."""
+    """(m,) Round of the game; default: all 0."""
     unit: Ints = field(default_factory=_nothing)
-    """(m,) Unit of the row, such as a person, whose rows are never treated as independent;
-    default: the target."""
+    """(m,) Unit of each row, such as a person; rows of one unit are never treated as independent.
+    Default: the target."""
 
     def __post_init__(self) -> None:
         score = checks.floats(self.score, "score")
@@ -110,10 +111,10 @@ class Transcript(_Rows):
 
 @dataclass(frozen=True, eq=False)
 class Decisions(_Rows):
-    """Guesses whose thresholds were chosen on other rows."""
+    """Guesses by thresholds that were chosen on other rows."""
 
     guess: Bools
-    """(m,) True where the adversary says "member"."""
+    """(m,) True where the adversary guesses "member"."""
     secret: Bools
     """(m,) True for a member."""
     target: Ints = field(default_factory=_nothing)
@@ -129,7 +130,7 @@ class Decisions(_Rows):
         object.__setattr__(self, "guess", guess)
 
     def __getitem__(self, rows: Bools) -> Decisions:
-        """Return the guesses about some of the rows."""
+        """Return the guesses about the selected rows."""
         return Decisions(
             guess=self.guess[rows],
             secret=self.secret[rows],
@@ -140,10 +141,10 @@ class Decisions(_Rows):
 
     @cached_property
     def true_positives(self) -> int:
-        """The number of members that were guessed to be members."""
+        """Number of members that were guessed to be members."""
         return int(np.count_nonzero(self.guess & self.secret))
 
     @cached_property
     def false_positives(self) -> int:
-        """The number of non-members that were guessed to be members."""
+        """Number of non-members that were guessed to be members."""
         return int(np.count_nonzero(self.guess & ~self.secret))

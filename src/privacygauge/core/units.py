@@ -1,4 +1,4 @@
-"""Units: the people behind the rows, who are protected and statistically independent."""
+"""Units: the people behind rows, which are protected and statistically independent."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.seeds import stream
 
 _BLOCK = 1 << 16
-"""Entries of a matrix that are processed at a time."""
+"""Entries of a matrix per block."""
 
 
 def number_units(labels: ArrayLike, name: str = "unit", *, length: int | None = None) -> Ints:
-    """Return the number of each row's unit, counted from 0 in the order of first appearance.
+    """Return the unit of each row as a number from 0 in order of first appearance.
 
     Parameters
     ----------
     labels : array_like, shape (n,)
         Names or numbers of the units; equal ones are one unit.
     name : str
-        What the message calls them.
+        Name of the labels in messages.
     length : int, optional
-        The length that is required.
+        Required length.
 
     Returns
     -------
     ndarray of int, shape (n,)
-        0..n-1 where all labels differ.
+        0..n-1 if all labels differ.
 
     Raises
     ------
     InputError
-        If the labels are no vector of that length, or one is missing.
+        If the labels are not a vector of that length, or one is missing.
 
     Examples
     --------
@@ -45,10 +45,11 @@ def number_units(labels: ArrayLike, name: str = "unit", *, length: int | None = 
     [0, 1, 0]
     """
     given = checks.present(checks.vector(labels, name, length=length), name)
+    # Ascending and distinct, as row numbers are: no sorting needed.
     if given.dtype.kind in "iu" and np.all(given[1:] > given[:-1]):
         return np.arange(len(given))
     if given.dtype == object:
-        # A long name takes its own room, where an array of texts has that of the longest for all.
+        # Not as an array of texts, in which every name would take the room of the longest.
         place: dict[str, int] = {}
         return np.array([place.setdefault(str(name), len(place)) for name in given], np.int64)
     _, first, index = np.unique(given, return_index=True, return_inverse=True)
@@ -58,7 +59,7 @@ def number_units(labels: ArrayLike, name: str = "unit", *, length: int | None = 
 
 
 def owners(unit: ArrayLike | None, ids: ArrayLike | None, n: int) -> Ints | None:
-    """Return the number of the person behind each of n records; None if unknown."""
+    """Return the unit of each of n records; None if unknown or all different."""
     for name, given in (("unit", unit), ("ids", ids)):
         if given is not None:
             found = number_units(given, name, length=n)
@@ -67,8 +68,9 @@ def owners(unit: ArrayLike | None, ids: ArrayLike | None, n: int) -> Ints | None
 
 
 def join_units(one: Ints, other: Ints) -> Ints:
-    """Return the finest units that are unions of the units of both numberings, (n,)."""
+    """Return the finest units that contain every unit of both numberings, (n,)."""
     n = len(one)
+    # A graph of rows, the units of one numbering and those of the other; its components.
     links = coo_array((np.ones(2 * n), (np.tile(np.arange(n), 2), np.concatenate([
         n + number_units(one), 2 * n + number_units(other)
     ]))), shape=(3 * n, 3 * n))  # fmt: skip
@@ -79,8 +81,8 @@ def join_units(one: Ints, other: Ints) -> Ints:
 def worth(unit: Ints) -> int:
     """Return the effective number of independent rows if all rows of a unit are alike.
 
-    Kish (1965): ``n^2 / sum of squared sizes``, rounded down; n where no unit repeats, the number
-    of units where all have the same size, and fewer where a few units hold most of the rows.
+    Kish (1965): ``n^2 / sum of squared sizes``, rounded down; n if no unit repeats, the number of
+    units if all have the same size, and fewer if a few units hold most of the rows.
 
     Examples
     --------
@@ -95,7 +97,7 @@ def worth(unit: Ints) -> int:
 
 
 def sums(unit: Ints, values: Floats) -> Floats:
-    """Return the sum of the values of each unit, in ascending order of the units' numbers."""
+    """Return the sum of values per unit, in ascending order of unit numbers."""
     _, index = np.unique(unit, return_inverse=True)
     return np.bincount(index, weights=values).astype(np.float64, copy=False)
 
@@ -116,19 +118,20 @@ def foremost(values: Floats, unit: Ints | None, most: int) -> Ints:
 
 
 def fingerprints(values: NDArray[Any], digits: int = 6) -> NDArray[np.uint64]:
-    """Return a number per row, the same for rows that are equal to the given digits.
+    """Return a hash per row, the same for rows that are equal to the given digits.
 
     Parameters
     ----------
     values : ndarray, shape (n, d)
-        Numbers; all of equal rows round alike, so that batches of another size change nothing.
+        Numbers. They are rounded, so that rows which differ only by the size of their batch are
+        equal.
     digits : int
-        After the decimal point.
+        Digits after the decimal point.
 
     Returns
     -------
     ndarray of uint64, shape (n,)
-        Different rows share one with a probability of about 2^-64.
+        Different rows have the same hash with probability about 2^-64.
     """
     n, d = values.shape
     drawn = stream(0, "fingerprints").integers(2**63, size=d, dtype=np.uint64)
@@ -137,8 +140,9 @@ def fingerprints(values: NDArray[Any], digits: int = 6) -> NDArray[np.uint64]:
     step = max(1, _BLOCK // max(d, 1))
     for start in range(0, n, step):
         block = np.array(values[start : start + step], np.float64) * 10.0**digits
-        # Adding 0 makes one zero of both.
+        # Adding 0 turns -0 into 0, which has other bits.
         bits = (np.rint(block) + 0.0).view(np.uint64)
+        # Each entry is mixed and multiplied by odd numbers of its column, then entries are summed.
         bits ^= bits >> np.uint64(29)
         bits *= factor
         bits ^= bits >> np.uint64(32)
@@ -147,7 +151,7 @@ def fingerprints(values: NDArray[Any], digits: int = 6) -> NDArray[np.uint64]:
 
 
 def on_both_sides(unit: Ints, member: Bools) -> Bools:
-    """Return a mask of the rows whose unit has members and non-members, (n,)."""
+    """Return a mask of rows with a unit that has members and non-members, (n,)."""
     _, index = np.unique(unit, return_inverse=True)
     inside, outside = (np.bincount(index, weights=side) > 0 for side in (member, ~member))
     both: Bools = (inside & outside)[index]

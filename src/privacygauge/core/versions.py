@@ -1,4 +1,4 @@
-"""The versions that a result depends on."""
+"""Versions of the software that a result depends on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 
 
 def own_version() -> str:
-    """Return PrivacyGauge's version."""
+    """Return the version of PrivacyGauge."""
     from importlib.metadata import PackageNotFoundError
 
     try:
@@ -19,7 +19,7 @@ def own_version() -> str:
 
 
 def today() -> str:
-    """Return the date that a report is made on, in UTC, as ``2026-01-31``.
+    """Return the date of a report in UTC, such as ``2026-01-31``.
 
     The environment variable ``SOURCE_DATE_EPOCH``, in seconds since 1970, overrides it for files
     that must be reproducible.
@@ -30,18 +30,19 @@ def today() -> str:
 
 
 def versions(*further: str | None) -> dict[str, str]:
-    """Return the versions of Python, of the numerical packages and of the platform.
+    """Return the versions of Python and the numerical packages, and the platform.
 
     Parameters
     ----------
     *further : str or None
-        Other packages to name where they are installed.
+        Other packages to include; None is ignored.
     """
     from importlib.metadata import PackageNotFoundError
 
     found = {"python": platform.python_version()}
     for name in ("numpy", "scipy", "scikit-learn"):
         found[name] = _installed_version(name)
+    # The packages above are required, so only these may be missing.
     for package in further:
         if package is not None:
             try:
@@ -54,8 +55,8 @@ def versions(*further: str | None) -> dict[str, str]:
 
 @cache
 def _installed_version(package: str) -> str:
-    # Here, because a command line that prints no version starts without it.
+    # Imported here, so that a command line that prints no version starts without it.
     from importlib.metadata import version
 
-    # Cached: each call searches the folders of packages, a third of a second in an audit.
+    # Cached: each call searches the package folders, a third of a second per audit in total.
     return version(package)

@@ -1,1 +1,1 @@
-"""Statistics on transcripts and decisions; blind to the domain that they come from."""
+"""Statistics on transcripts and decisions; independent of the domain they come from."""

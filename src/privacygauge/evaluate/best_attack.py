@@ -33,7 +33,7 @@ class BestAttack:
 
     @property
     def reached(self) -> AttackReach:
-        """The better supported accuracy: of the guesses or of the ranking."""
+        """The better supported accuracy, from the guesses or from the ranking."""
         return best_supported(self.accuracy, self.auc)
 
     @property
@@ -49,7 +49,7 @@ class BestAttack:
 
     @property
     def untold(self) -> bool:
-        """Whether no attack finds a leak, and some take members for non-members."""
+        """Whether no attack finds a leak and at least one is significantly inverted."""
         return bool(self.inverted) and max(self.accuracy.low, self.auc.low) <= 0.5
 
 
@@ -59,7 +59,7 @@ def best_attack(evaluations: Sequence[Evaluation], n_compared: int, level: float
     Parameters
     ----------
     evaluations : sequence of Evaluation
-        At least one; one row for every target.
+        At least one attack; one row per target.
     n_compared : int
         Number of comparisons of each kind that the intervals are corrected for.
     level : float
@@ -82,6 +82,8 @@ def _best_corrected(
     n_compared: int,
     level: float,
 ) -> tuple[str, Estimate]:
+    # Chosen by its lower limit at the corrected level: the maximum of the estimates would favour
+    # attacks with wide intervals.
     each = 1 - (1 - level) / n_compared
     together = [measured(e, each) for e in evaluations]
     place = int(np.argmax([estimate.low for estimate in together]))
@@ -90,6 +92,7 @@ def _best_corrected(
 
 
 def _accuracy(e: Evaluation, level: float) -> Estimate:
+    # Rebuilt from the four counts: an evaluation keeps no guesses of single rows.
     hits = e.true_positives
     alarms = e.false_positives
     counts = (hits, e.n_in - hits, alarms, e.n_out - alarms)
@@ -100,26 +103,27 @@ def _accuracy(e: Evaluation, level: float) -> Estimate:
 
 
 def _transcript(e: Evaluation) -> Transcript:
+    # The ROC curve keeps the sorted scores of each side, which is all that the AUC needs.
     score = np.concatenate([e.roc.members, e.roc.nonmembers])
     return Transcript(score, np.arange(len(score)) < e.roc.n_in)
 
 
 def left_of(adaptive: BestAttack, surprised: BestAttack, undone: BestAttack | None) -> BestAttack:
-    """Return the attack that counts behind a defence: the adaptive one unless another beats it.
+    """Return the attack that counts behind a defence: the adaptive one, unless another beats it.
 
     Parameters
     ----------
     adaptive, surprised : BestAttack
         Best attacks by an adversary that knows the defence, and by one that does not.
     undone : BestAttack or None
-        Best attack on the undefended model, where the defence can be undone.
+        Best attack on the undefended model if the defence can be undone, else None.
     """
     accuracy = _further_reaching(adaptive, surprised, lambda b: b.accuracy)
     ranked = _further_reaching(adaptive, surprised, lambda b: b.auc)
     if undone is not None:
         accuracy = max(accuracy, undone, key=lambda b: b.accuracy.low)
         ranked = max(ranked, undone, key=lambda b: b.auc.low)
-    # Who knows that an attack takes the sides for each other reverses it.
+    # An adversary that knows that an attack is inverted reverses its scores: keep them all.
     games = (adaptive, surprised, *(() if undone is None else (undone,)))
     turned = tuple(attack for game in games for attack in game.inverted)
     return BestAttack(
@@ -134,7 +138,7 @@ def left_of(adaptive: BestAttack, surprised: BestAttack, undone: BestAttack | No
 def _further_reaching(
     adaptive: BestAttack, surprised: BestAttack, reached: Callable[[BestAttack], Estimate]
 ) -> BestAttack:
-    # A higher lower end alone may only come from a narrower interval.
+    # A higher lower limit alone may come from a narrower interval; the value must be higher too.
     a = reached(adaptive)
     b = reached(surprised)
     return surprised if b.low > a.low and b.value > a.value else adaptive

@@ -1,4 +1,4 @@
-"""A rate among members, the same rate among non-members, and their difference."""
+"""Rates among members and among non-members, with their differences."""
 
 from __future__ import annotations
 
@@ -13,33 +13,34 @@ from privacygauge.evaluate.rates import difference, proportion
 
 @dataclass(frozen=True)
 class BothSides:
-    """A rate among members, among others, and their difference."""
+    """A rate among members, the same rate among non-members, and their difference."""
 
     name: str
     """Name of the rate, as reports print it."""
     members: Estimate
-    """Among members, in [0, 1]."""
+    """Rate among members, in [0, 1]."""
     others: Estimate
-    """Among others, in [0, 1]."""
+    """Rate among non-members, in [0, 1]."""
     difference: Estimate
-    """Members less others, in [-1, 1]; the interval allows for the number of looks."""
+    """Rate among members minus that among non-members, in [-1, 1]; the interval is corrected for
+    the number of rates."""
 
 
 def both_sides(
     hits: Mapping[str, Bools], member: Bools, unit: Ints, level: float = 0.95
 ) -> tuple[BothSides, ...]:
-    """Return rates on both sides, with jointly valid intervals of the differences.
+    """Return each rate on both sides, with jointly valid intervals of the differences.
 
     Parameters
     ----------
     hits : mapping of str to ndarray of bool, shape (n,)
-        What is counted, by name.
+        The events to count, by name.
     member : ndarray of bool, shape (n,)
-        True and false must occur.
+        Both values must occur.
     unit : ndarray of int, shape (n,)
-        The person behind each row.
+        Independent unit (such as the person) of each row.
     level : float
-        In (0, 1), of each rate, and of all differences together (Bonferroni).
+        In (0, 1): of each rate's interval, and of all differences together (Bonferroni).
 
     Examples
     --------

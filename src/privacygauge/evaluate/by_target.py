@@ -1,4 +1,4 @@
-"""Evaluation of attacks record by record, over many releases with and without each record."""
+"""Evaluation of attacks per record, over many releases with and without the record."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from privacygauge.evaluate.roc import Roc, auc, influences, placements, roc
 from privacygauge.evaluate.slices import holm
 
 FPRS = (0.1, 0.01)
-"""False-positive rates that are reported for each record."""
+"""False-positive rates at which the TPR is reported for each record."""
 
 RULE = "learnt on the adversary's own releases"
 
 
 @dataclass(frozen=True, eq=False)
 class TargetScores:
-    """An attack's scores about one record.
+    """An attack's scores for one record.
 
-    The adversary learns from its own releases and is evaluated on others. Where it has separate
-    ones for each release under audit, there are several blocks.
+    The adversary learns from its own releases and is evaluated on those under audit. If it has
+    separate own releases for each release under audit, there are several blocks.
     """
 
     own: Floats
-    """(b, s) Scores of the adversary's own releases, in b blocks."""
+    """(b, s) Scores of the adversary's own releases, s in each of b blocks."""
     inside: Bools
-    """(b, s) True where the record was in its own release."""
+    """(b, s) True where the record was in that own release."""
     score: Floats
     """(t,) Scores of the releases under audit."""
     secret: Bools
     """(t,) True where the record was in the release."""
     release: Ints
-    """(t,) Number of the release, the independent unit; records may share releases."""
+    """(t,) Index of the release, which is the independent unit; records may share releases."""
     block: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    """(t,) Block of own releases that each score was learnt from; default: all 0."""
+    """(t,) Index of the block that each score was learnt from; default: all 0."""
 
     def __post_init__(self) -> None:
         n = len(self.score)
@@ -65,17 +65,17 @@ class TargetScores:
         return Transcript(self.score, self.secret)
 
     def guesses(self, cuts: Sequence[float]) -> Decisions:
-        """Return the guesses with a threshold for each block."""
+        """Return the guesses by one threshold per block, shape (b,)."""
         guess = self.score >= np.asarray(cuts)[self.block]
         return Decisions(guess, self.secret, rule=f"threshold {RULE}")
 
     def best_cuts(self) -> list[float]:
-        """Return the threshold of each block with the best balanced accuracy on its own."""
+        """Return each block's threshold with the best balanced accuracy on its own releases."""
         rows = zip(self.own, self.inside, strict=True)
         return [best_threshold(own[inside], own[~inside]) for own, inside in rows]
 
     def epsilon_cuts(self, level: float) -> list[float]:
-        """Return the threshold of each block with the largest bound on epsilon on its own."""
+        """Return the threshold of each block with the largest epsilon bound on its own releases."""
         rows = zip(self.own, self.inside, strict=True)
         return [epsilon.best_cut(own, inside, level=level)[1] for own, inside in rows]
 
@@ -93,13 +93,14 @@ class TargetEvaluation:
     auc: Estimate
     """Area under the ROC curve; 1/2 is chance."""
     accuracy: Estimate
-    """Balanced accuracy of guesses, by a threshold learnt on the adversary's own releases."""
+    """Balanced accuracy of guesses by a threshold learnt on the adversary's own releases, in [0,
+    1]; 1/2 is chance."""
     tpr_at_fpr: tuple[RateAtFpr, ...]
-    """True-positive rates at false-positive rates."""
+    """True-positive rates at the false-positive rates `FPRS`."""
     epsilon: Estimate
     """Lower bound on epsilon (`low`), by a threshold learnt on the adversary's own releases."""
     epsilon_limit: float
-    """The largest bound that this number of releases can show."""
+    """Bound of a perfect attack on this number of releases."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,28 +108,28 @@ class AttackEvaluation:
     """Results of one attack on each of several records."""
 
     name: str
-    """The attack."""
+    """Name of the attack."""
     variant: str
-    """Variant of the attack; empty where there is only one."""
+    """Variant of the attack; empty if there is only one."""
     targets: tuple[TargetEvaluation, ...]
     """Results, one per record."""
     own_auc: Floats
-    """(r,) AUC of each record on the adversary's own releases. Attacks and records may be chosen
-    by it, since it does not use the releases under audit."""
+    """(r,) AUC of each record on the adversary's own releases. It does not use the releases under
+    audit, so attacks and records may be chosen by it."""
     told: Bools
     """(r,) True for records whose membership the releases reveal significantly: by a Mann-Whitney
     test, corrected by Holm for the number of records, so that with the level's confidence none is
     a false positive."""
     auc: Estimate
-    """Mean AUC of these records; the interval covers the sampling of releases."""
+    """Mean AUC of the records; its interval covers the sampling of releases."""
     accuracy: Estimate
-    """Mean balanced accuracy of these records' guesses."""
+    """Mean balanced accuracy of the guesses, over records."""
     tpr_at_fpr: tuple[tuple[float, float], ...]
-    """Pairs of a false-positive rate and the records' mean true-positive rate at it."""
+    """Pairs of a false-positive rate and the mean true-positive rate at it, over records."""
     true_positives: int
-    """Guesses "in" about records that were in."""
+    """Guesses "in" for releases with the record, summed over records."""
     false_positives: int
-    """Guesses "in" about records that were not in."""
+    """Guesses "in" for releases without the record, summed over records."""
     n_in: int
     """Releases under audit with the record, summed over records."""
     n_out: int
@@ -136,8 +137,8 @@ class AttackEvaluation:
     notes: tuple[str, ...] = ()
     """Remarks of the attack, for the report."""
     inverted: tuple[InvertedAttack, ...] = ()
-    """The attack, where its AUC is below 1/2: on average, or on the record with the largest AUC
-    deviation on the adversary's own releases."""
+    """This attack, if its AUC is significantly below 1/2: on average, or on the record whose AUC on
+    the adversary's own releases is farthest from 1/2."""
 
     @property
     def title(self) -> str:
@@ -152,14 +153,14 @@ class AttackEvaluation:
 
 @dataclass(frozen=True, eq=False)
 class RankedTargets:
-    """Records in descending order of AUC under an attack, thinned where there are many."""
+    """Records in descending order of an attack's AUC, thinned if there are many."""
 
     position: Ints
     """(p,) Indices of the records."""
     rank: Ints
-    """(p,) Their ranks by AUC, from 1."""
+    """(p,) Ranks by AUC among all records; 1 is the highest AUC."""
     auc: Floats
-    """(p,) The AUC."""
+    """(p,) AUC of each record."""
     low: Floats
     """(p,) Lower limits of the intervals."""
     high: Floats
@@ -167,9 +168,10 @@ class RankedTargets:
 
 
 def rank_by_auc(attack: AttackEvaluation, points: int) -> RankedTargets:
-    """Return records in descending order of AUC, at most `points`: both ends and even steps."""
+    """Return at most `points` records by descending AUC: both ends, and even steps between."""
     n = len(attack.targets)
     order = np.argsort(-attack.aucs, kind="stable")
+    # Even steps in rank; rounding may repeat one.
     kept = np.unique(np.round(np.linspace(0, n - 1, min(n, points))).astype(np.int64))
     found = [attack.targets[int(i)].auc for i in order[kept]]
     low = np.array([x.low for x in found])
@@ -200,7 +202,7 @@ def evaluate_targets(
     variant : str
     notes : tuple of str
     n_attacks : int
-        Number of attacks tried, for which the test of inverted attacks is corrected.
+        Number of attacks tried; the test for inverted attacks is corrected for it.
     """
     checks.level(level)
     if not scores:
@@ -211,16 +213,18 @@ def evaluate_targets(
     own = np.array([found.own_auc() for found in scores])
     rates_of = zip(*(target.tpr_at_fpr for target in targets), strict=True)
     mean = mean_auc_of_records(scores, level)
-    # Attacks whose mean AUC, or whose AUC on the most telling record, is below chance.
+    # An attack is inverted if its mean AUC, or its AUC on the most telling record, is below 1/2:
+    # two looks per attack, one where there is only one record.
     attack = title(name, variant, "none")
     several = len(scores) > 1
     each = bonferroni_level(level, n_attacks * (1 + several))
-    # A wider interval contains 1/2 wherever the usual one does.
+    # The corrected interval is wider, so it need not be computed where the usual one holds 1/2.
     below = [(attack, mean_auc_of_records(scores, each))] if mean.high < 0.5 else []
     if several:
+        # Chosen on the adversary's own releases, so the choice costs no further correction.
         telling = scores[int(np.argmax(np.abs(own - 0.5)))]
         below.append((f"{attack} on one record", auc(telling.transcript(), each)))
-    # One side of the error alone, as where a two-sided interval excludes chance.
+    # One side of the error only: the rate at which a two-sided interval lies above chance.
     significant = holm(np.array([_p_value(found) for found in scores])) <= (1 - level) / 2
     return AttackEvaluation(
         name,
@@ -243,7 +247,8 @@ def evaluate_targets(
 
 
 def _p_value(scores: TargetScores) -> float:
-    """Return the one-sided Mann-Whitney p-value of one record's scores."""
+    """Return the one-sided Mann-Whitney p-value for one record: higher scores when it is in."""
+    # All ties: the asymptotic variance would be 0.
     if np.ptp(scores.score) == 0:
         return 1.0
     inside = scores.score[scores.secret]
@@ -254,6 +259,8 @@ def _p_value(scores: TargetScores) -> float:
 
 def _evaluate_target(scores: TargetScores, guesses: Decisions, level: float) -> TargetEvaluation:
     transcript = scores.transcript()
+    # The curve needs no threshold; accuracy and epsilon each have their own, learnt on own
+    # releases.
     curve = roc(transcript)
     return TargetEvaluation(
         auc=auc(transcript, level, curve=curve),
@@ -267,7 +274,7 @@ def _evaluate_target(scores: TargetScores, guesses: Decisions, level: float) -> 
 
 
 def mean_auc_of_records(scores: Sequence[TargetScores], level: float = 0.95) -> Estimate:
-    """Return the mean of the records' AUC, with an interval over the releases.
+    """Return the mean AUC over records, with an interval over the releases.
 
     Parameters
     ----------
@@ -277,8 +284,8 @@ def mean_auc_of_records(scores: Sequence[TargetScores], level: float = 0.95) -> 
     Returns
     -------
     Estimate
-        In [0, 1]. `n` is the number of distinct releases, which are the independent units: the
-        contributions of several records to one release are summed before the variance is taken.
+        In [0, 1]. `n` is the number of distinct releases, the independent units: the contributions
+        of all records to a release are summed before the variance is taken.
     """
     transcripts = [found.transcript() for found in scores]
     curves = [roc(transcript) for transcript in transcripts]
@@ -293,6 +300,7 @@ def _mean_accuracy(pairs: Sequence[tuple[TargetScores, Decisions]], level: float
     values = []
     influence = []
     for found, guesses in pairs:
+        # Influence of each release on the mean of the two sides' shares of right guesses.
         right = (guesses.guess == found.secret).astype(np.float64)
         sides = (found.secret, ~found.secret)
         shares = [float(right[side].mean()) for side in sides]
@@ -317,13 +325,15 @@ def _mean_over_targets(
     level: float,
     method: str,
 ) -> Estimate:
+    # Values are means over records, so each record's influence counts by one over their number.
     value = float(np.mean(values))
     unit = np.concatenate([s.release for s in scores])
     n = checks.n_distinct(unit)
     error = rates.standard_error_of_units(np.concatenate(influence) / len(scores), unit)
     half = float(stdtrit(max(n - 1, 1), 0.5 + level / 2)) * error
     if half == 0.0:
-        # Nothing varies: as sure as so many pairs of one record can make.
+        # Nothing varies, so no variance can be estimated: exact limits for the number of pairs (a
+        # release with the record, one without) of the record that has fewest.
         pairs = min(int(np.bincount(s.secret, minlength=2).min()) for s in scores)
         return rates.on_pairs(value, pairs, level, n)
     return Estimate(

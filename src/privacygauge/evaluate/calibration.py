@@ -22,26 +22,27 @@ class Bin:
     high: float
     """Upper edge of the bin."""
     n: int
-    """The number of records in it."""
+    """Records in the bin, at least 1."""
     mean_score: float
-    """The mean of their scores."""
+    """Mean score of these records, in [0, 1]."""
     fraction: Estimate
-    """Share of members among them, reweighted to equal numbers of members and non-members."""
+    """Share of members among these records, reweighted to equal numbers of members and non-members
+    in all bins together."""
 
 
 @dataclass(frozen=True)
 class Reliability:
-    """Distance of scores from the realised share of members, by bins."""
+    """Distance between scores and the observed share of members, by bins."""
 
     bins: tuple[Bin, ...]
     """The non-empty bins, by ascending score."""
     rmse: Estimate
-    """Root-mean-square distance between mean score and realised share over the bins, each
-    weighted by its records."""
+    """Root mean square over bins of mean score minus observed share, each bin weighted by its
+    number of records; 0 is perfect."""
     rmse_of_bins: float
-    """The same with equal weight for every bin, as Song & Mittal (2021) report it."""
+    """The same with equal weight per bin, as Song & Mittal (2021) report it."""
     noise: float
-    """The `rmse` that a perfectly calibrated score would show on this number of records."""
+    """Expected `rmse` of a perfectly calibrated score on this number of records."""
 
 
 def reliability(
@@ -58,32 +59,34 @@ def reliability(
     Parameters
     ----------
     score : ndarray of float, shape (n,)
-        In [0, 1].
+        Probabilities of membership at even odds, in [0, 1].
     secret : ndarray of bool, shape (n,)
         True for a member.
     rng : numpy.random.Generator
-        For the bootstrap interval.
+        Draws the bootstrap samples.
     n_bins : int
-        Equal bins of [0, 1].
+        Number of bins of equal width over [0, 1], at least 1.
     level : float
         In (0, 1).
     worth : float
-        Effective number of independent rows per row, in (0, 1]: below 1 where units repeat.
+        Effective number of independent rows per row, in (0, 1]; below 1 if units repeat.
 
     Returns
     -------
     Reliability
-        `rmse` is 0 for perfect calibration; noise alone makes it positive: compare `noise`.
+        `rmse` is 0 for perfect calibration; sampling noise alone makes it positive, so compare it
+        with `noise`.
 
     Notes
     -----
-    Song & Mittal (2021), section 4.2.1 and Figure 3. Where members and non-members differ in
-    number, shares are re-weighted to even odds, for which the score is meant.
+    Song & Mittal (2021), section 4.2.1 and Figure 3. If members and non-members differ in number,
+    shares are reweighted to even odds, which the score assumes.
     """
     checks.at_least(1, n_bins=n_bins)
     if secret.all() or not secret.any():
         raise InputError("calibration needs members and non-members")
     odds = np.count_nonzero(~secret) / np.count_nonzero(secret)
+    # A score of exactly 1 belongs to the last bin.
     index = np.clip((score * n_bins).astype(int), 0, n_bins - 1)
     count = np.bincount(index, minlength=n_bins).astype(np.float64)
     kept = np.flatnonzero(count)
@@ -97,6 +100,8 @@ def reliability(
         return distance
 
     def drawn(shares: Floats) -> Floats:
+        # Bootstrap within bins: binomial shares on the effective rows, 500 samples, shape (500,
+        # bins).
         trials = np.maximum((count * worth).astype(int), 1)
         sample: Floats = rng.binomial(trials, shares, (500, len(kept))) / trials
         return rmse(sample, count)
@@ -126,7 +131,8 @@ def reliability(
             method="bootstrap of bins",
         ),
         float(rmse(share, np.ones(len(kept)))),
-        # The observed mixture that a perfectly calibrated score would have shown.
+        # `mean` is a share at even odds; 1 / odds turns it into the share that a perfectly
+        # calibrated score would show in this mixture, from which samples are drawn.
         float(np.mean(drawn(np.clip(_even_odds(mean, 1 / odds), 0, 1)))),
     )
 
@@ -146,6 +152,7 @@ def _bin(
     level: float,
     worth: float,
 ) -> Bin:
+    # Limits on the observed share first: reweighting is monotone, so it carries them over.
     trials = max(n * worth, 1.0)
     ends = np.array([share, *rates.clopper_pearson(share * trials, trials, level)])
     value, low, high = _even_odds(np.clip(ends, 0, 1), odds).tolist()

@@ -16,18 +16,19 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.one_run import one_run_epsilon, right_guesses
 
 SHARES = (0.9, 0.5, 0.25, 0.1, 0.03)
-"""Default shares of the canaries that are guessed.
+"""Default shares of the canaries to guess.
 
-Fewer than all: half of the guesses say that a canary was put in, and coins seldom put in half."""
+Never all: half of the guesses say "in", and fair coins seldom put in exactly half."""
 
 CHOOSE_FROM = 500
-"""From this number on, a share of the canaries chooses one number of guesses; fewer try all."""
+"""Canaries from which on some of them choose one number of guesses; with fewer, every number of
+`default_guesses` is tried."""
 
 CHOOSING = 0.2
-"""The share of the canaries that chooses."""
+"""Default share of the canaries that choose the number of guesses."""
 
 _TRIED = (1.0, 0.9, 0.7, 0.5, 0.25, 0.1, 0.03, 0.01)
-"""Shares of the canaries to choose from."""
+"""Candidate shares of the canaries to guess, among which the choosing canaries choose."""
 
 GAUSSIAN = "the mechanism is Gaussian: two normals one standard deviation wide, mu apart"
 """Assumption of the Gaussian bounds, as reports print it."""
@@ -42,7 +43,7 @@ class PrivacyClaim:
     delta: float
     """In [0, 1)."""
     accountant: str = ""
-    """Accountant that computed it, such as ``RDP (PrivacyGauge)``; empty where there is none."""
+    """Accountant that computed the claim, such as ``RDP (PrivacyGauge)``; empty if none did."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.epsilon < np.inf:
@@ -52,13 +53,13 @@ class PrivacyClaim:
 
 @dataclass(frozen=True, slots=True)
 class PrivacyBound:
-    """A lower bound on epsilon at the claim's delta, with the largest possible bound."""
+    """A lower bound on epsilon at the claim's delta, and the largest this audit could show."""
 
     name: str
     """``one-run``, ``one-run-gaussian``, ``rates``, ``rates-gaussian``, ``ranks-dp-sgd`` or
     ``sequential``."""
     assumption: str
-    """Assumption of the bound, as reports print it; empty where there is none."""
+    """Assumption of the bound, as reports print it; empty if it needs none."""
     estimate: Estimate
     """`low` and `value` are the bound; `high` is infinity."""
     largest: float
@@ -66,11 +67,11 @@ class PrivacyBound:
 
     @property
     def condition(self) -> str:
-        """The assumption in a few words."""
+        """The assumption up to its first colon."""
         return self.assumption.partition(":")[0]
 
     def refutes(self, claim: PrivacyClaim) -> bool:
-        """Return whether the claim is too small."""
+        """Return whether the bound exceeds the claimed epsilon."""
         return self.estimate.low > claim.epsilon
 
     def could_refute(self, claim: PrivacyClaim) -> bool:
@@ -80,16 +81,16 @@ class PrivacyBound:
 
 @dataclass(frozen=True, eq=False)
 class GuessCounts:
-    """Numbers of guesses about the canaries of one run, and of right ones among them."""
+    """Numbers of guesses about the canaries of one run, and how many of them are right."""
 
     n_canaries: int
-    """Canaries that fair independent coins put in or left out, without the choosing ones."""
+    """Canaries that independent fair coins put in or left out, without the choosing ones."""
     n_guesses: Ints
     """(g,) Numbers of guesses, fixed before the scores were seen; ascending."""
     n_right: Ints
     """(g,) Right guesses for each number of guesses."""
     n_choosing: int = 0
-    """Further canaries, which chose the number of guesses and are not evaluated."""
+    """Further canaries, which chose the number of guesses and are not judged."""
 
     def __post_init__(self) -> None:
         tried = checks.integers(self.n_guesses, "n_guesses")
@@ -116,16 +117,16 @@ def count_right_guesses(
     transcript : Transcript
         One row per canary. Each must have been put in by an independent fair coin.
     n_guesses : ndarray of int, shape (g,)
-        Fixed before the scores were seen; several are corrected for.
+        Fixed before the scores were seen; the bounds are corrected for several.
     rng : numpy.random.Generator
-        Orders equal scores.
+        Breaks ties between scores.
     """
     found = right_guesses(transcript.score, transcript.secret, n_guesses, rng)
     return GuessCounts(len(transcript), n_guesses, found)
 
 
 def default_guesses(n_canaries: int) -> Ints:
-    """Return the numbers of guesses to try, by `SHARES`, each at least 1 and once.
+    """Return the distinct numbers of guesses to try, by `SHARES`, each at least 1.
 
     Examples
     --------
@@ -147,16 +148,16 @@ def chosen_guesses(
     delta, level : float
         As in `one_run_epsilon`.
     share : float
-        Share of the canaries that choose, in (0, 1).
+        Share of the canaries that choose the number, in (0, 1).
     rng : numpy.random.Generator
         Draws the choosing canaries, and breaks ties between scores.
 
     Notes
     -----
-    The coins of the choosing canaries are independent of the others: the evaluated canaries are a
-    run with fewer canaries, whose number of guesses was fixed before their coins were seen. No
-    correction is needed. The chosen number has the largest bound if the share of right guesses is
-    that of the choosing canaries, minus one standard error.
+    The coins of the choosing canaries are independent of the others, so the judged canaries are a
+    run of their own: its number of guesses was fixed before its coins were seen, and no correction
+    is needed. The chosen number has the largest bound if the share of right guesses is that of the
+    choosing canaries minus one standard error.
     """
     if not 0.0 < share < 1.0:
         raise InputError(f"choosing must be in [0, 1), got {share}")
@@ -169,14 +170,18 @@ def chosen_guesses(
     secret = transcript.secret
     tried = np.unique([max(1, round(x * n_choosing)) for x in _TRIED]).astype(np.int64)
     seen = right_guesses(score[chooses], secret[chooses], tried, rng)
+    # Half a right and half a wrong guess added, so that few guesses, all right, are not trusted
+    # fully.
     rate = (seen + 0.5) / (tried + 1)
     rate = np.clip(rate - np.sqrt(rate * (1 - rate) / (tried + 1)), 0.0, 1.0)
     n_judged = len(judged)
+    # The same shares of the judged canaries.
     numbers = np.clip(np.round(tried * (n_judged / n_choosing)), 1, n_judged).astype(np.int64)
     hoped = one_run_epsilon(
         n_judged, numbers, n_right=np.floor(rate * numbers).astype(int), delta=delta, level=level
     )
-    # Where nothing can be hoped for, the surest guesses.
+    # The last key sorts first: largest hoped bound, and among equal ones (all 0) the surest
+    # guesses.
     best = numbers[[int(np.lexsort((rate, hoped))[-1])]]
     right = right_guesses(score[judged], secret[judged], best, rng)
     return GuessCounts(n_judged, best, right, n_choosing)
@@ -193,29 +198,30 @@ def stepwise_bound(
     Parameters
     ----------
     bounds : callable
-        ``bounds(right, level)`` returns the bounds (g,) of numbers of right guesses (g,), each
-        valid on its own at that level.
+        ``bounds(right, level)`` returns the bounds, shape (g,), for the numbers of right guesses,
+        shape (g,); each is valid on its own at that level.
     found : GuessCounts
     level : float
         Level of the result, in (0, 1).
     reach : callable, optional
-        The same for another family of bounds that is judged beside this one and never below it;
-        both then hold together at `level`. Default: `bounds`.
+        The same for a second family of bounds, never below the first; results of both are then
+        jointly valid at `level`. Default: `bounds`.
 
     Notes
     -----
-    Bonferroni's correction is for the numbers of guesses that could refute an epsilon at all, if
-    every guess were right (Tarone 1990): for each epsilon the fewest k such that at most k of
-    them reach beyond it at a k-th of the error. The others cannot refute it, so the probability
-    that any does so wrongly is at most k times a k-th of the error. An epsilon counts as refuted
-    only if all smaller ones are.
+    Bonferroni's correction counts only the numbers of guesses that could refute an epsilon at all,
+    with every guess right (Tarone 1990): for each epsilon, the smallest k such that at most k of
+    them reach beyond it at 1/k of the error. The others cannot refute it, so the probability of
+    any false refutation is at most k times 1/k of the error. An epsilon counts as refuted only if
+    all smaller ones are.
     """
     reach = reach or bounds
     numbers = len(found.n_guesses)
     low = 0.0
     for looks in range(numbers, 0, -1):
         each = bonferroni_level(level, looks)
-        # From here on at most `looks` numbers of guesses could refute anything.
+        # The next-largest reach is at or below `low`: beyond it, at most `looks` numbers of
+        # guesses could refute anything.
         if looks == numbers or np.sort(reach(found.n_guesses, each))[-looks - 1] <= low:
             low = max(low, float(bounds(found.n_right, each).max()))
     return low

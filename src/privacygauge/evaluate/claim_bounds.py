@@ -1,4 +1,4 @@
-"""All bounds that an audit compares with a claim, jointly valid at one level."""
+"""Lower bounds on epsilon that an audit compares with a claim, jointly valid at one level."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ from privacygauge.evaluate.trade_off import one_run_mu
 from privacygauge.evaluate.two_rates import Counts, exact_epsilon, exact_mu
 
 _POINTS = 16
-"""Points of a curve, at most."""
+"""Largest number of points of a curve."""
 
 _NO_GAUSSIAN = Skipped(
     "Gaussian bound", "at delta 0 no Gaussian mechanism is private for any epsilon"
 )
 
 _CUTS = 512
-"""Thresholds among which one is chosen."""
+"""Largest number of candidate thresholds for mu."""
 
 _EXACT = "exact test of both counts"
 
 _CHOOSING = 0.2
-"""Share of the rows that choose the thresholds; the bound rests on the others."""
+"""Share of the rows that choose the thresholds; the others are judged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +66,11 @@ class HeldOut:
     for_mu: Decisions
     """Guesses by the threshold chosen for the bound on mu."""
     score: Floats
-    """(j,) The scores of the judged rows."""
+    """(j,) Scores of the judged rows."""
     epsilon_choice: ChosenCut
-    """Threshold that the other rows chose for epsilon."""
+    """Threshold and line for epsilon, chosen by the other rows."""
     mu_choice: ChosenCut
-    """Threshold that the other rows chose for mu."""
+    """Threshold and line for mu, chosen by the other rows."""
 
     def epsilon(self, decisions: Decisions, delta: float, level: float) -> float:
         """Return the bound on epsilon from guesses about the judged rows."""
@@ -85,14 +85,14 @@ class HeldOut:
 
 @dataclass(frozen=True, eq=False)
 class BoundCurve:
-    """The bound at every number of guesses, for plots only: choosing from it is not valid."""
+    """The bound by the number of guesses or training runs; for plots only, not to choose from."""
 
     n_guesses: Ints
-    """(p,) Ascending."""
+    """(p,) Numbers of guesses or of training runs, ascending."""
     low: Floats
-    """(p,) The bounds, each valid on its own; their maximum is not a valid bound."""
+    """(p,) Bounds, each valid on its own; their maximum is not a valid bound."""
     largest: Floats
-    """(p,) The bound of a perfect attack at each number of guesses."""
+    """(p,) Bound of a perfect attack at each number of guesses."""
 
 
 def one_run_bounds(
@@ -111,10 +111,10 @@ def one_run_bounds(
     Notes
     -----
     `one_run_epsilon` and `one_run_mu`, corrected for several numbers of guesses by
-    `stepwise_bound`. The pair itself needs no correction: for each number of guesses, the Gaussian
-    bound is the larger of the two, which bounds one and the same probability. If the mechanism is
-    Gaussian, the Gaussian bound refutes everything that the other refutes; if it is not, only the
-    other is claimed to hold.
+    `stepwise_bound`. The pair itself needs no correction: both bounds limit the same probability,
+    and the Gaussian one is the larger of the two at each number of guesses. If the mechanism is
+    Gaussian, the Gaussian bound refutes everything that the other refutes; if not, only the other
+    is claimed to hold.
     """
     if delta == 0.0:
         return (_one_run_bound("one-run", found, delta, level),), (_NO_GAUSSIAN,)
@@ -123,14 +123,14 @@ def one_run_bounds(
 
 
 def bound_of(played: Transcript, seed: int, level: float) -> PrivacyBound:
-    """Return the lower bound on epsilon of one coin, at delta 0.
+    """Return the lower bound on epsilon from one training run, at delta 0.
 
     Parameters
     ----------
     played : Transcript
-        One row for every coin of a single training.
+        One row per coin of a single training run.
     seed : int
-        Draws which coins choose the number of guesses.
+        Draws the coins that choose the number of guesses.
     level : float
         In (0, 1).
     """
@@ -147,6 +147,7 @@ def _one_run_bound(name: str, found: GuessCounts, delta: float, level: float) ->
     # A perfect attack would choose to guess about every canary.
     most = np.array([m]) if found.n_choosing else found.n_guesses
     perfect = replace(found, n_guesses=most, n_right=most)
+    # The Gaussian family reaches as far as either bound: corrected for it, both hold together.
     kind = _free_bounds if name == "one-run" else _gaussian_bounds
     reach = _free_bounds if delta == 0.0 else _gaussian_bounds
     low, largest = (
@@ -177,7 +178,7 @@ def _gaussian_bounds(found: GuessCounts, delta: float, right: Ints, level: float
     return np.maximum(free, [gaussian_epsilon(x, delta) for x in mu])
 
 
-# Cached: both bounds, and those of a perfect attack, ask for the same arguments many times.
+# Cached: both bounds, and those of a perfect attack, repeat the same arguments many times.
 @lru_cache(maxsize=4096)
 def _free(
     m: int, r: tuple[int, ...], v: tuple[int, ...], delta: float, level: float
@@ -186,16 +187,16 @@ def _free(
 
 
 def held_out(transcript: Transcript, delta: float, level: float = 0.95, seed: int = 0) -> HeldOut:
-    """Guess four fifths of the rows, by thresholds chosen on the others.
+    """Guess four fifths of the rows by thresholds that the other fifth chooses.
 
     Parameters
     ----------
     transcript : Transcript
-        One row a run: rows have to be independent.
+        One row per training run: rows must be independent.
     delta, level : float
         As in `epsilon_lower_bound`.
     seed : int
-        Fixes which rows choose.
+        Draws the rows that choose.
     """
     score = transcript.score
     secret = transcript.secret
@@ -205,6 +206,7 @@ def held_out(transcript: Transcript, delta: float, level: float = 0.95, seed: in
         raise InputError("too few rows: both parts need members and non-members")
     chooses = score[chosen], secret[chosen]
     for_epsilon = epsilon_cut(*chooses, delta)
+    # Compared at the level corrected for the candidates, so that luck does not choose.
     cut, mu = best_mu_cut(*chooses, bonferroni_level(level, _CUTS))
     for_mu = ChosenCut(cut, mu_line(*chooses, cut, mu))
     guesses = [
@@ -229,13 +231,13 @@ def rates_bounds(
     Parameters
     ----------
     found : HeldOut
-        Independent rows: one training run each.
+        Independent rows, one per training run.
     delta : float
         In [0, 1); at 0 there is no Gaussian bound.
     level : float
         In (0, 1).
     mechanism : SampledSteps, optional
-        Mechanism that the second bound assumes. Default: a Gaussian mechanism.
+        Mechanism assumed by the second bound. Default: a Gaussian mechanism.
     """
     methods = 1 if delta == 0.0 else 2
     each = bonferroni_level(level, methods)
@@ -248,6 +250,7 @@ def rates_bounds(
     if delta == 0.0:
         return (rates,), (_NO_GAUSSIAN,)
     if mechanism is not None:
+        # Ranks need no threshold, so no row is held out and all are judged.
         rows = found.rows
         perfect_rows = replace(rows, score=np.where(rows.secret, 1.0, 0.0))
         low, largest = (
@@ -267,7 +270,7 @@ def rates_bounds(
 def sequential_bounds(
     transcript: Transcript, delta: float, level: float = 0.95
 ) -> tuple[PrivacyBound, BoundCurve]:
-    """Return the bound from successive training runs, and its growth with their number.
+    """Return the bound from successive training runs, and its curve by their number.
 
     Parameters
     ----------
@@ -276,7 +279,7 @@ def sequential_bounds(
     delta : float
         In [0, 1).
     level : float
-        In (0, 1), of the bounds after any number of trainings together.
+        Joint level of the bounds after every number of training runs, in (0, 1).
 
     Notes
     -----
@@ -284,6 +287,7 @@ def sequential_bounds(
     """
     n = len(transcript)
     low = bounds_at_all_times(guesses_in_order(transcript, delta), delta, level)
+    # A perfect attack learns its thresholds from earlier rows too: the first rows guess nothing.
     perfect = Transcript(np.where(transcript.secret, 1.0, 0.0), transcript.secret)
     largest = bounds_at_all_times(guesses_in_order(perfect, delta), delta, level)
     estimate = Estimate(
@@ -295,21 +299,22 @@ def sequential_bounds(
 
 
 def one_run_curve(n_canaries: int, found: GuessCounts, delta: float, level: float) -> BoundCurve:
-    """Return the bound of `one_run_epsilon` at every number of guesses of `found`."""
+    """Return the bound of `one_run_epsilon` at each number of guesses of `found`."""
     r = found.n_guesses
     low = one_run_epsilon(n_canaries, r, n_right=found.n_right, delta=delta, level=level)
     return BoundCurve(r, low, largest_one_run_epsilon(n_canaries, r, delta, level))
 
 
 def rates_curve(found: HeldOut, delta: float, level: float) -> BoundCurve:
-    """Return the bound of the judged rows for every number of them that are called members."""
+    """Return the bound of the judged rows by the number of them guessed to be members."""
     secret = found.for_epsilon.secret
     cuts = -np.sort(-found.score)
+    # Ties move a count past the one asked for: the numbers that the cuts really reach.
     numbers = np.unique(
         np.count_nonzero(found.score >= cuts[log_spaced_counts(len(secret)) - 1][:, None], 1)
     )
     numbers = numbers[numbers < len(secret)]
-    # cuts[k - 1] is the k-th highest score, so that at least k rows are called members.
+    # cuts[k - 1] is the k-th highest score; exactly k rows are guessed to be members.
     low = [
         found.epsilon(Decisions(found.score >= cuts[k - 1], secret), delta, level) for k in numbers
     ]
@@ -320,7 +325,7 @@ def rates_curve(found: HeldOut, delta: float, level: float) -> BoundCurve:
 
 
 def log_spaced_counts(largest: int) -> Ints:
-    """Return numbers from 1 to `largest`, at nearly equal ratios, for a curve."""
+    """Return distinct integers from 1 to `largest` at nearly equal ratios, for a curve."""
     checks.at_least(1, largest=largest)
     return np.unique(np.geomspace(1, largest, _POINTS).round()).astype(np.int64)
 
@@ -328,7 +333,7 @@ def log_spaced_counts(largest: int) -> Ints:
 def best_mu_cut(score: Floats, secret: Bools, level: float = 0.95) -> tuple[float, float]:
     """Return the cut with the largest bound on mu on these rows, and that bound, at least 0.
 
-    The bound is not valid on the rows that chose the cut: use the cut on others.
+    The bound is not valid, since these rows chose the cut: use the cut on other rows.
 
     Parameters
     ----------
@@ -338,6 +343,7 @@ def best_mu_cut(score: Floats, secret: Bools, level: float = 0.95) -> tuple[floa
     level : float
         As in `mu_lower_bound`.
     """
+    # Cuts at members' scores suffice: lowered between two of them, TPR stays and FPR only grows.
     inside = np.sort(score[secret])
     outside = np.sort(score[~secret])
     cuts = np.unique(inside)
@@ -346,12 +352,14 @@ def best_mu_cut(score: Floats, secret: Bools, level: float = 0.95) -> tuple[floa
     false = len(outside) - np.searchsorted(outside, cuts, side="left")
     tail = (1.0 - level) / 2.0
     tpr_low = betaincinv(hits, len(inside) - hits + 1.0, tail)
-    # One minus the upper limit; nothing is left of it where every non-member is above the cut.
+    # One minus the FPR's upper limit, taken from the other tail to keep its digits; 0 where every
+    # non-member is above the cut.
     rest = np.where(
         false < len(outside),
         betaincinv(np.maximum(len(outside) - false, 1), false + 1.0, tail),
         0.0,
     )
+    # mu = Phi^-1(TPR) - Phi^-1(FPR) (Dong, Roth & Su 2022), at the limits of both rates.
     found = ndtri(tpr_low) + ndtri(rest)
     best = int(np.argmax(found))
     return float(cuts[best]), max(0.0, float(found[best]))

@@ -1,4 +1,4 @@
-"""Training designs for canaries, and the bounds each gives on a claimed (epsilon, delta)."""
+"""Training designs for canaries, and the lower bounds on epsilon that each gives."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class OneRun:
     """All canaries in one training run, each put in by an independent fair coin."""
 
     n_guesses: tuple[int, ...] = ()
-    """Numbers of canaries to guess, fixed before the scores were seen; several are corrected
-    for. By default a fifth of the canaries chooses the number (`choosing`); of fewer than 150
-    canaries 3%, 10%, 25%, 50% and 90% are guessed, corrected for."""
+    """Numbers of canaries to guess, fixed before the scores were seen; several are corrected for.
+    Default: a fifth of the canaries chooses the number (`choosing`); with fewer than 500 canaries,
+    3%, 10%, 25%, 50% and 90% of them, corrected for."""
     choosing: float | None = None
-    """The share of the canaries that chooses the number of guesses and is not judged, in [0, 1);
-    0: none. Not together with `n_guesses`."""
+    """Share of the canaries that choose the number of guesses and are not judged, in [0, 1); 0:
+    none choose. None: 1/5 from 500 canaries on, else 0. Not together with `n_guesses`."""
 
     def __post_init__(self) -> None:
         if self.choosing is not None and not 0 <= self.choosing < 1:
@@ -64,14 +64,14 @@ class ManyRuns:
     """One training run per row, with or without a canary."""
 
     mechanism: SampledSteps | None = None
-    """Mechanism that the second bound assumes. Default: a Gaussian mechanism."""
+    """Mechanism assumed by the second bound. Default: a Gaussian mechanism."""
 
 
 @dataclass(frozen=True)
 class Sequential:
     """One training run per row, in the order of the rows.
 
-    A fair coin decides before each run whether its canary is put in. The audit may be repeated
+    Before each run, a fair coin decides whether its canary is put in. The audit may be repeated
     after every run and stopped at any time, such as once the claim is refuted.
     """
 
@@ -80,7 +80,7 @@ Design = OneRun | ManyRuns | Sequential
 """A design of training runs with canaries."""
 
 ONE_RUN = OneRun()
-"""The default design; it is also valid for many runs, if coins were drawn."""
+"""The default design; also valid for many runs, if fair coins were drawn."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,9 +95,9 @@ class BoundsOfDesign:
     guessed: GuessCounts | None
     """Right guesses at each number of guesses; None where every row is a training run."""
     rates: tuple[Fact, ...]
-    """The rates behind the bounds of many runs; empty for one run."""
+    """TPR and FPR behind the bounds of many runs; empty for the other designs."""
     curve: BoundCurve
-    """The bound by the number of guesses, or of training runs so far; for plots only."""
+    """The bound by the number of guesses or of training runs so far; for plots only."""
     left_out: tuple[Skipped, ...] = ()
     """Bounds that were skipped, with reasons."""
 
@@ -108,7 +108,10 @@ class BoundsOfDesign:
 
     @property
     def gaussian(self) -> PrivacyBound | None:
-        """The bound that assumes a Gaussian mechanism, or DP-SGD; None at a delta of 0."""
+        """The bound that assumes a Gaussian mechanism or DP-SGD; None if the design has none.
+
+        That is the case at a delta of 0, and for `Sequential`.
+        """
         return self.bounds[1] if len(self.bounds) > 1 else None
 
 
@@ -123,7 +126,7 @@ def bounds_by(
     transcript : Transcript
         One row per canary or per training run; in training order for `Sequential`.
     claim : PrivacyClaim
-        Its delta is that of the bounds.
+        The bounds are at its delta.
     seed : int
         Breaks ties between scores, and draws the rows that choose thresholds.
     level : float
@@ -144,6 +147,7 @@ def _one_run(
     transcript: Transcript, design: OneRun, claim: PrivacyClaim, seed: int, level: float
 ) -> BoundsOfDesign:
     found = guessed_by(transcript, design, claim=claim, seed=seed, level=level)
+    # The curve shows all canaries, those that chose included: it is not a bound.
     shown = count_right_guesses(
         transcript, log_spaced_counts(len(transcript)), seeds.stream(seed, "ties")
     )
@@ -160,6 +164,7 @@ def guessed_by(
     """Count the right guesses about the canaries of one run under a design."""
     n = len(transcript)
     share = design.choosing
+    # Few canaries would choose the number badly: below CHOOSE_FROM all default numbers are tried.
     if share is None:
         share = CHOOSING if n >= CHOOSE_FROM and not design.n_guesses else 0.0
     if share:
@@ -181,6 +186,7 @@ def _many_runs(
         Fact("TPR, threshold for epsilon", decision.recall(found.for_epsilon, level)),
         Fact("FPR, threshold for epsilon", decision.false_positive_rate(found.for_epsilon, level)),
     ]
+    # The bound of a known mechanism uses ranks, so there is no second threshold to report on.
     if claim.delta > 0 and design.mechanism is None:
         rates += [
             Fact("TPR, threshold for mu", decision.recall(found.for_mu, level)),
@@ -200,12 +206,12 @@ def _many_runs(
 def inverted_by(
     design: Design, transcript: Transcript, claim: PrivacyClaim, seed: int, level: float
 ) -> tuple[InvertedAttack, ...]:
-    """Return the scores where they are higher for canaries that were left out.
+    """Return the scores as an inverted attack if they are higher for canaries left out, else ().
 
-    Where few canaries are guessed, their area may say nothing: reversed scores that refute the
-    claim do. Parameters are those of `bounds_by`.
+    Either their AUC is significantly below 1/2, or the reversed scores refute the claim: an AUC
+    over all canaries may miss the few that are guessed. Parameters as in `bounds_by`.
     """
-    # Two looks: the area, and the bounds.
+    # Two looks: the AUC, and the bounds from reversed scores.
     if turned := inverted_attacks([("score", transcript)], level, looks=2):
         return turned
     reverse = replace(transcript, score=np.negative(transcript.score))
@@ -224,7 +230,7 @@ def _refutes(
         bounds = (sequential_bounds(transcript, claim.delta, level)[0],)
     else:
         found = guessed_by(transcript, design, claim=claim, seed=seed, level=level)
-        # Where no more than half of the guesses are right, nothing is refuted.
+        # With at most half of the guesses right, no bound exceeds 0: save the computation.
         better = np.any(2 * found.n_right > found.n_guesses)
         bounds, _ = one_run_bounds(found, claim.delta, level) if better else ((), ())
     return any(bound.refutes(claim) for bound in bounds)

@@ -1,7 +1,7 @@
 """Power of an attack on canaries: the claims it would refute with the guarantee switched off.
 
-Also the checks that come before a claim is compared: the unit of privacy it is about, and whether
-the scores look like those of the assumed mechanism.
+Also two checks before a claim is compared: its unit of privacy, and whether the scores look like
+those of the assumed mechanism.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from privacygauge.evaluate.gaussian_privacy import gaussian_mu
 OFTEN = 0.8
 """Power at which a violation is called detectable."""
 DRAWS = 20
-"""Bootstrap audits of the control."""
+"""Audits drawn to estimate power, by bootstrap of the control or by simulation."""
 
 
 NOT_NORMAL = 0.05
@@ -37,20 +37,20 @@ _FEWEST = 20
 
 
 def looks_gaussian(transcript: Transcript, *, sampled: bool = False) -> bool:
-    """Return whether the scores of either side may be those of a Gaussian mechanism.
+    """Return whether the scores of both sides may come from a Gaussian mechanism.
 
     Parameters
     ----------
     transcript : Transcript
     sampled : bool
-        Whether each step samples its records: then only the scores of non-members are normal.
+        Whether each training step samples its records; then only non-members' scores are normal.
 
     Notes
     -----
     The skewness and kurtosis test of D'Agostino & Pearson (1973), its statistics summed over
-    members and non-members. Scores may be a non-normal function of a Gaussian mechanism's output;
-    the assumption then cannot be checked and is not made. Nor is it made for fewer than 20 scores
-    on a side.
+    members and non-members. If the scores are a non-normal function of a Gaussian mechanism's
+    output, the assumption cannot be checked and is not made; nor is it made for fewer than 20
+    scores on a side.
     """
     score = transcript.score
     secret = transcript.secret
@@ -58,7 +58,7 @@ def looks_gaussian(transcript: Transcript, *, sampled: bool = False) -> bool:
         return False
     views = [score]
     if score.max() < 0:
-        # Log-probabilities, as classifiers give: their logits may be the normal quantity.
+        # Log-probabilities p of a classifier: their logit, log(p / (1 - p)), may be normal.
         views.append(score - np.log(-np.expm1(score)))
     sides = (~secret,) if sampled else (secret, ~secret)
     return any(_normal([view[side] for side in sides]) for view in views)
@@ -69,8 +69,9 @@ def _normal(sides: Sequence[Floats]) -> bool:
 
     if any(side.std() == 0 for side in sides):
         return False
-    # Scaled, so that scores of any size keep their fourth powers.
+    # Standardised, so that fourth powers neither overflow nor underflow.
     found = [normaltest((side - side.mean()) / side.std()).statistic for side in sides]
+    # Each side's statistic is chi-squared with 2 degrees of freedom.
     return bool(chi2.sf(sum(found), 2 * len(found)) >= NOT_NORMAL)
 
 
@@ -90,7 +91,7 @@ def claim_of_group(claim: PrivacyClaim, k: int) -> PrivacyClaim:
     if k == 1:
         return claim
     together = k * claim.epsilon
-    # Capped before the exponential overflows; delta is clipped below 1 in any case.
+    # Capped at 700, before exp overflows; delta is clipped below 1 anyway.
     times = k if claim.epsilon == 0 else np.expm1(min(together, 700.0)) / np.expm1(claim.epsilon)
     delta = min(float(claim.delta * times), 1 - 1e-9)
     return PrivacyClaim(together, delta, claim.accountant)
@@ -101,19 +102,19 @@ class Power:
     """Power of the same attack on a control: training with the guarantee switched off."""
 
     control: str
-    """Name of the part that was switched off."""
+    """Name of the part of the guarantee that was switched off."""
     n: int
-    """Canaries, or training runs, of the control."""
+    """Canaries or training runs of the control."""
     bound: float
     """Assumption-free lower bound on epsilon from the control's own scores."""
     detectable: float
-    """Epsilon that the bound exceeds in four of five audits of the control: this attack would have
-    refuted any smaller claim about it."""
+    """Epsilon exceeded by the bound in four of five audits of the control: the attack would have
+    refuted any smaller claim."""
     simulated: bool = False
-    """Whether it is a mechanism that was simulated with a perfect attack, and no training."""
+    """Whether the control is a mechanism simulated with a perfect attack, not a training run."""
 
     def would_refute(self, claim: PrivacyClaim) -> bool:
-        """Return whether the control is refuted in at least four of five audits."""
+        """Return whether at least four of five audits of the control would refute the claim."""
         return self.detectable > claim.epsilon
 
 
@@ -131,24 +132,24 @@ def power_of(
     Parameters
     ----------
     control : Transcript
-        The same attack's scores with the guarantee switched off; one row per canary or per
-        training run.
+        Scores of the same attack with the guarantee switched off, one row per canary or training
+        run.
     name : str
-        Name of the part that was switched off.
+        Name of the part of the guarantee that was switched off.
     design, claim, level
         As in `bounds_by`.
     n : int
-        Canaries, or training runs, of the audit in question.
+        Canaries or training runs of the audit.
     seed : int
         Seed of the bootstrap.
 
     Notes
     -----
-    A further control is drawn from the control's rows with replacement, and an audit from that
-    one, because the control is itself one draw. Coins are those of the design. Rows of a
-    sequential audit keep their order. A row that is drawn twice may choose a threshold and be
-    judged by it, which biases the bounds upwards; the bias is estimated from audits as large as
-    the control, whose bound is known, and subtracted.
+    The control is itself one draw, so a new control is drawn from its rows with replacement, and
+    an audit from that one. Coins are drawn as the design draws them; rows of a sequential audit
+    keep their order. A row drawn twice may both choose a threshold and be judged by it, which
+    biases the bounds upwards; the bias is estimated on audits as large as the control, whose bound
+    is known, and subtracted.
     """
     own = _free(design, control, claim=claim, seed=seed, level=level)
     bounds = _simulate_bounds(control, design, claim=claim, n=n, seed=seed, level=level)
@@ -157,6 +158,7 @@ def power_of(
         if n == len(control)
         else _simulate_bounds(control, design, claim=claim, n=len(control), seed=seed, level=level)
     )
+    # Audits as large as the control should give its own bound: any excess comes from reused rows.
     flattered = max(0.0, float(np.median(alike)) - own)
     shown = float(np.quantile(bounds, 1 - OFTEN, method="lower"))
     return Power(name, len(control), own, max(0.0, shown - flattered))
@@ -165,19 +167,20 @@ def power_of(
 def half_noise(design: Design, claim: PrivacyClaim, n: int, seed: int, level: float) -> Power:
     """Return the power of a perfect attack on a mechanism with half of the claimed noise.
 
-    Simulated: it needs no training, and no attack on a Gaussian mechanism shows more. Where even
-    that does not refute the claim, no audit of this size clears it.
+    The simulation needs no training, and no attack on a Gaussian mechanism shows more. If even this
+    does not refute the claim, no audit of this size can clear it.
 
     Parameters
     ----------
     design, claim, level
-        As in `bounds_by`. At a delta of 0 no Gaussian mechanism is private, and randomised response
-        of twice the epsilon is played instead.
+        As in `bounds_by`. At a delta of 0 no Gaussian mechanism is private; randomised response at
+        twice the epsilon is simulated instead.
     n : int
-        Canaries, or training runs, of the audit.
+        Canaries or training runs of the audit.
     seed : int
         Seed of the simulation.
     """
+    # Half of the noise doubles mu, the distance of the two normals in standard deviations.
     gaussian = claim.delta > 0
     mu = 2 * gaussian_mu(claim.epsilon, claim.delta) if gaussian else 0.0
     bounds = np.zeros(DRAWS)
@@ -194,6 +197,7 @@ def half_noise(design: Design, claim: PrivacyClaim, n: int, seed: int, level: fl
         played = Transcript(score, member)
         bounds[draw] = _free(design, played, claim=claim, seed=seed, level=level)
     broken = "half of the claimed noise" if gaussian else "twice the claimed epsilon"
+    # A quantile at 1 - OFTEN is exceeded in OFTEN of the audits.
     shown = float(np.quantile(bounds, 1 - OFTEN, method="lower"))
     return Power(broken, n, float(np.median(bounds)), shown, simulated=True)
 
@@ -201,7 +205,7 @@ def half_noise(design: Design, claim: PrivacyClaim, n: int, seed: int, level: fl
 def _simulate_bounds(
     control: Transcript, design: Design, claim: PrivacyClaim, n: int, seed: int, level: float
 ) -> Floats:
-    """Return the bounds of audits of n rows, by a double bootstrap of the control, ascending."""
+    """Return ascending bounds of audits of n rows, by a double bootstrap of the control."""
     bounds = np.zeros(DRAWS)
     sides = [np.flatnonzero(control.secret), np.flatnonzero(~control.secret)]
     fair = isinstance(design, OneRun | Sequential)
@@ -211,6 +215,7 @@ def _simulate_bounds(
         n_in = int(rng.binomial(n, share))
         if not 0 < n_in < n or not min(map(len, sides)):
             continue  # one side alone shows nothing
+        # First the new control, then the audit from it.
         known = [rng.choice(side, len(side)) for side in sides]
         rows = np.concatenate([rng.choice(known[0], n_in), rng.choice(known[1], n - n_in)])
         rows = np.sort(rows) if isinstance(design, Sequential) else rng.permutation(rows)

@@ -1,4 +1,4 @@
-"""The unit of privacy of a claim, its neighbouring data sets, and the consequences for canaries."""
+"""Units of privacy and neighbouring relations of claims, with the consequences for canaries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from privacygauge.core import checks
 from privacygauge.errors import InputError
 
 Adjacency = Literal["add-remove", "replace"]
-"""Data sets that a claim calls neighbours differ by a unit added or removed, or by one replaced."""
+"""Neighbouring relation: data sets differ by one unit added or removed, or by one replaced."""
 
 LeftOut = Literal["removed", "replaced"]
 """Substitute for a canary that is left out: nothing (removed) or another record (replaced)."""
@@ -20,8 +20,7 @@ class ClaimUnit:
     """The unit of privacy of a claim, and its neighbouring relation."""
 
     records: int | None = 1
-    """Number of records that the claim lets come and go together, at least 1; None for a person
-    with however many."""
+    """Records per unit, at least 1; None for a person with any number of records."""
     adjacency: Adjacency = "add-remove"
     """Neighbouring relation of the claim."""
 
@@ -44,25 +43,26 @@ class ClaimUnit:
         return f"{who} {'replaced' if self.adjacency == 'replace' else 'added or removed'}"
 
     def steps(self, canaries: int, left_out: LeftOut) -> int:
-        """Return the number of neighbouring steps between the data sets that an audit compares.
+        """Return the number of neighbouring steps between the data sets with and without a canary.
 
         Parameters
         ----------
         canaries : int
-            The most canaries that share a coin, at least 1.
+            Largest number of canaries that share a coin, at least 1.
         left_out : {"removed", "replaced"}
-            What happens to a canary whose coin leaves it out.
+            Substitute for a canary that is left out: nothing, or another record.
 
         Raises
         ------
         InputError
-            If the claim promises nothing of such data sets: they do not have equally many records.
+            If the claim is about replaced records and canaries are removed: it says nothing about
+            data sets of different sizes.
 
         Notes
         -----
-        Replacing a record is removing one and adding another, so a claim about adding or removing
-        covers it in two steps (Dwork & Roth 2014, section 2.3). The converse does not hold: a
-        mechanism that is private under replacement may reveal the number of records.
+        Replacing a record removes one and adds another, so a claim about adding or removing covers
+        it in two steps (Dwork & Roth 2014, section 2.3). The converse does not hold: a mechanism
+        that is private under replacement may reveal the number of records.
 
         Examples
         --------
@@ -71,6 +71,7 @@ class ClaimUnit:
         """
         if left_out not in ("removed", "replaced"):
             raise InputError(f"left_out must be removed or replaced, got {left_out!r}")
+        # Canaries under one coin fill this many units, rounded up.
         units = 1 if self.records is None else -(-canaries // self.records)
         if self.adjacency == "replace":
             if left_out == "removed":
@@ -88,7 +89,7 @@ RECORD = ClaimUnit()
 
 
 def claim_unit(of: str | int, adjacency: Adjacency) -> ClaimUnit:
-    """Return the unit that ``record``, ``person`` or a number of records names."""
+    """Return the unit named by ``record``, ``person`` or a number of records."""
     text = str(of)
     if text == "person":
         return ClaimUnit(None, adjacency)

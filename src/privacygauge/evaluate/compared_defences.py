@@ -1,4 +1,4 @@
-"""Comparison of a classifier's defences by their best attacks, with jointly valid intervals."""
+"""Comparison of a classifier's defences by the best attack on each, with joint intervals."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from privacygauge.evaluate.risk import Risk
 
 @dataclass(frozen=True, eq=False)
 class AfterEpoch:
-    """The undefended model after an epoch, as early stopping would have released it."""
+    """The undefended model after some epoch, as early stopping would have released it."""
 
     epoch: int
     """Epochs of training, at least 1."""
     train_accuracy: Estimate
-    """The model's accuracy on members."""
+    """Accuracy of the model on members, in [0, 1]."""
     accuracy: Estimate
-    """Its accuracy on non-members."""
+    """Accuracy of the model on non-members, in [0, 1]."""
     best: BestAttack
-    """Best attack by an adversary whose shadow models were stopped after the same epoch."""
+    """Best attack, with shadow models stopped after the same epoch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,27 +34,27 @@ class ComparedDefence:
     """One defence in a comparison."""
 
     judged: JudgedDefence
-    """Results for the defence by itself."""
+    """Attacks, costs and risk of this defence alone."""
     adaptive: BestAttack
-    """Best attack by an adversary that defends its shadow model too."""
+    """Best attack by an adversary that also defends its shadow model."""
     non_adaptive: BestAttack
     """Best attack by an adversary that learnt on undefended shadow answers."""
     undone: bool
-    """Whether an adversary that knows the defence can compute the true answers from its answers."""
+    """Whether the true answers can be computed from the defended ones, given the defence."""
     left: BestAttack
-    """The attack that counts: the stronger of the two, or the one on the undefended answers where
-    the defence can be undone."""
+    """The attack that counts: the stronger of the two, or the one on undefended answers if the
+    defence can be undone and that one is stronger still."""
     at_training: bool = False
-    """Whether the model was trained again; a defence on answers leaves it as it is."""
+    """Whether the model was retrained; a defence on answers leaves it unchanged."""
     stopped: AfterEpoch | Skipped | None = None
-    """For a defence at training: the undefended model after the first epoch whose accuracy, by
-    shadow models, is not below the defended one's."""
+    """For a defence at training: the undefended model after the first epoch at which shadow models
+    are at least as accurate as with the defence."""
     claim: PrivacyClaim | None = None
-    """The accountant's (epsilon, delta), where the defence is differentially private."""
+    """The accountant's (epsilon, delta) if the defence is differentially private, else None."""
 
     @property
     def ignored(self) -> bool:
-        """Whether the adversary that does not know the defence attacks better."""
+        """Whether the non-adaptive adversary is the stronger one: ignoring the defence pays."""
         return self.by(self.non_adaptive)
 
     def by(self, reached: BestAttack) -> bool:
@@ -65,9 +65,9 @@ class ComparedDefence:
 
     @property
     def worth(self) -> str:
-        """Whether it leaves ``less`` than early stopping, ``more``, or ``alike``.
+        """Leak compared with early stopping: significantly ``less`` or ``more``, else ``alike``.
 
-        Significantly, by the jointly valid intervals; empty where there is nothing to compare.
+        By jointly valid intervals; empty if there is nothing to compare.
         """
         if not isinstance(self.stopped, AfterEpoch):
             return ""
@@ -84,17 +84,17 @@ class ComparedDefence:
 
     @property
     def before(self) -> Estimate:
-        """The model's accuracy on non-members without the defence."""
+        """Accuracy of the model on non-members without the defence."""
         return self._cost("accuracy on non-members without the defence")
 
     @property
     def after(self) -> Estimate:
-        """The model's accuracy on non-members with the defence."""
+        """Accuracy of the model on non-members with the defence."""
         return self._cost("accuracy on non-members with the defence")
 
     @property
     def changed(self) -> Estimate:
-        """The share of the records whose predicted class changed."""
+        """Share of the records whose predicted class changed."""
         return self._cost("share of records whose predicted class changed")
 
     def _cost(self, label: str) -> Estimate:
@@ -103,14 +103,14 @@ class ComparedDefence:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ComparedDefences:
-    """Results of the attacks on the undefended model and behind each defence."""
+    """Results of all attacks on the undefended model and behind each defence."""
 
     undefended: Headline
-    """The best attack on the undefended model, corrected for the choice."""
+    """The best attack on the undefended model, corrected for the number of attacks."""
     risk: Risk
     """The privacy risk score on the undefended model."""
     none: BestAttack
-    """The best attack on the undefended model, corrected for all comparisons."""
+    """The best attack on the undefended model, corrected for all games and attacks."""
     compared: tuple[ComparedDefence, ...]
     """One result per defence, in the order given; jointly valid with `none`."""
     n_in: int
@@ -118,27 +118,27 @@ class ComparedDefences:
     n_out: int
     """Non-members among the judged records."""
     n_shadows: int = 0
-    """Shadow models that were trained in the same way as each target; 0 where predictions of one
-    were given."""
+    """Shadow models trained in the same way as each target; 0 if a shadow model's predictions were
+    given."""
     curve: tuple[AfterEpoch, ...] = ()
-    """The undefended model epoch by epoch, which holds together with all else; empty where it was
-    not trained in epochs, or not here."""
+    """The undefended model epoch by epoch, jointly valid with all other results; empty if it was
+    not trained in epochs, or not by the audit."""
 
     @property
     def defences(self) -> tuple[JudgedDefence, ...]:
-        """Every defence by itself, in the order they were given."""
+        """The defences one by one, in the order given."""
         return tuple(c.judged for c in self.compared)
 
     @property
     def trained(self) -> tuple[ComparedDefence, ...]:
-        """The defences that trained a model again."""
+        """The defences that retrained a model."""
         return tuple(c for c in self.compared if c.at_training)
 
     @property
     def best(self) -> ComparedDefence:
-        """The defence that leaves least to attack; of equals the one that changes least.
+        """The defence that leaves the weakest attack; of equals, the one that changes least.
 
-        A defence behind which attacks take members for non-members comes last: it hides a leak.
+        A defence behind which attacks are inverted comes last: it hides a leak.
         """
         return min(
             self.compared,
@@ -147,22 +147,24 @@ class ComparedDefences:
 
     @property
     def n_attacks(self) -> int:
-        """Number of attacks in every game."""
+        """Number of attacks per game."""
         return len(self.compared[0].judged.attacks)
 
     def helps(self, c: ComparedDefence) -> bool:
-        """Return whether a defence leaves significantly less to attack."""
+        """Return whether the best attack behind a defence is significantly weaker than without."""
         return c.left.reached.accuracy.high < self.none.reached.accuracy.low
 
     @property
     def gentler(self) -> ComparedDefence | None:
-        """The defence that is as good as the best, as far as anybody can tell, and changes less.
+        """A defence that is not significantly worse than the best and changes answers less.
 
-        None where there is none, or the best does not help; of several, the one that changes least.
+        Of several, the one that changes least; None if there is none, or if the best does not help.
         """
         best = self.best
         if not self.helps(best):
             return None
+        # Not significantly worse by accuracy and by AUC, significantly gentler, and no less
+        # accurate.
         rivals = (
             c
             for c in self.compared
@@ -172,12 +174,14 @@ class ComparedDefences:
             and c.left.auc.low <= best.left.auc.high
             and c.judged.distance.high < best.judged.distance.low
             and c.after.value >= best.after.value
+            # A retrained model's answers change for other reasons: the distances are not
+            # comparable.
             and not (c.at_training or best.at_training)
         )
         return min(rivals, key=lambda c: c.judged.distance.value, default=None)
 
     def lines(self) -> list[dict[str, Any]]:
-        """Return one mapping for every defence, attack and adversary."""
+        """Return one mapping per defence, attack and adversary."""
         return [
             {
                 "defence": judged.title,
@@ -208,10 +212,10 @@ def compare_defences(
     *,
     beside: int = 0,
 ) -> tuple[BestAttack, tuple[ComparedDefence, ...]]:
-    """Return the best attack without a defence, and with each of them.
+    """Return the best attack without a defence, and behind each defence.
 
-    Where a defence can be `undone`, the adversary attacks the undefended model. `beside` is the
-    number of further games whose best attacks are jointly valid with these.
+    If a defence can be `undone`, the adversary may attack the undefended model. `beside` is the
+    number of further games with which the intervals are jointly valid.
 
     Notes
     -----
@@ -235,5 +239,8 @@ def compare_defences(
 
 
 def n_together(attacks: int, defences: int, beside: int = 0) -> int:
-    """Return the number of results of each kind that a comparison is corrected for."""
+    """Return the number of comparisons to correct for: attacks times games.
+
+    Two games per defence (adaptive and non-adaptive), one without, and `beside` further ones.
+    """
     return attacks * (2 * defences + 1 + beside)

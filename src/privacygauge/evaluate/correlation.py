@@ -1,4 +1,4 @@
-"""Correlations of two numbers over records or classes."""
+"""Correlations of two variables over records or classes, with intervals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from privacygauge.core.estimate import Estimate, Skipped
 def correlation(x: Floats, y: Floats, level: float = 0.95) -> Estimate | Skipped:
     """Return Pearson's correlation with Fisher's interval, in [-1, 1].
 
-    Skipped with fewer than 4 points, or where one side does not vary.
+    Skipped with fewer than 4 points, or if one side is constant.
     """
     name = "correlation"
     if len(x) < 4:
@@ -22,13 +22,14 @@ def correlation(x: Floats, y: Floats, level: float = 0.95) -> Estimate | Skipped
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         return Skipped(name, "one of the two does not vary over the classes")
     value = float(np.clip(np.corrcoef(x, y)[0, 1], -1, 1))
+    # Fisher's z has standard error 1 / sqrt(n - 3).
     half = float(ndtri(0.5 + checks.level(level) / 2)) / np.sqrt(len(x) - 3)
     return _fisher_interval(value, half, level=level, n=len(x), method="Fisher's z")
 
 
 def _fisher_interval(value: float, half: float, level: float, n: int, method: str) -> Estimate:
-    """Return a correlation with the interval of half-width `half`, made for its arctanh."""
-    # arctanh is infinite at -1 and 1.
+    """Return a correlation with the interval of half-width `half` on the scale of its arctanh."""
+    # Clipped, since arctanh is infinite at -1 and 1.
     centre = np.arctanh(np.clip(value, -1 + 1e-15, 1 - 1e-15))
     low = float(np.tanh(centre - half))
     high = float(np.tanh(centre + half))
@@ -38,7 +39,7 @@ def _fisher_interval(value: float, half: float, level: float, n: int, method: st
 
 
 def correlation_p_value(estimate: Estimate) -> float:
-    """Return the two-sided p-value of "no correlation" for a Pearson correlation."""
+    """Return the two-sided p-value of a Pearson correlation (Student's t, n - 2 degrees)."""
     r = estimate.value
     n = estimate.n
     if abs(r) >= 1:
@@ -49,9 +50,10 @@ def correlation_p_value(estimate: Estimate) -> float:
 def rank_correlation(x: Floats, y: Floats, level: float = 0.95) -> Estimate | Skipped:
     """Return Spearman's rank correlation, ties as mean ranks, in [-1, 1].
 
-    The interval is Fisher's with the variance of Bonett & Wright (2000), which allows for ranks.
-    Skipped with fewer than 4 points, or where one side does not vary.
+    The interval is Fisher's with the variance of Bonett & Wright (2000) for ranks.
+    Skipped with fewer than 4 points, or if one side is constant.
     """
+    # Only the value is kept: its interval is not valid for ranks.
     found = correlation(rankdata(x), rankdata(y), level)
     if isinstance(found, Skipped):
         return Skipped("rank correlation", "fewer than 4 records, or one side does not vary")

@@ -1,4 +1,4 @@
-"""The numbers behind every plot, thinned without moving the reported points."""
+"""The numbers behind the plots of attacks, thinned without moving the reported points."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from privacygauge.evaluate.rate_at_fpr import FPRS
 from privacygauge.evaluate.roc import Roc
 
 POINTS = 500
-"""A curve with more points is thinned; none keeps more."""
+"""Largest number of points of a curve; a longer one is thinned."""
 
 BINS = 40
-"""Largest number of bins of a score distribution; fewer records get fewer bins."""
+"""Largest number of bins of a score histogram; fewer records get fewer bins."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +60,10 @@ class ScoreShares:
 
 
 def roc_curves(evaluations: Sequence[Evaluation]) -> tuple[Curve, ...]:
-    """Return the thinned ROC curve of every attack, in the order of the suite.
+    """Return the thinned ROC curve of each attack, in the order given.
 
-    Each has at most `POINTS` points, all of them points of the full curve, and gives the same
-    TPR at every reported FPR.
+    Each has at most `POINTS` points, all from the full curve, and the full curve's TPR at every
+    reported FPR.
     """
     found = []
     for attack in evaluations:
@@ -77,10 +77,10 @@ def roc_curves(evaluations: Sequence[Evaluation]) -> tuple[Curve, ...]:
 def roc_columns(evaluations: Sequence[Evaluation]) -> dict[str, NDArray[Any]]:
     """Return the ROC curves as one table, thinned to at most `POINTS` points each.
 
-    Columns: ``attack`` (with its variant, if it has one), ``thresholds``, ``threshold``
+    Columns: ``attack`` (with its variant, if any), ``thresholds`` (their kind), ``threshold``
     ("member" if the score is at least this), ``true_positives``, ``false_positives``, ``tpr``,
-    ``fpr``. Among the points of an attack, the largest TPR with an FPR of at most 10%, 1%, 0.1%
-    or 0.01% is that of the full curve.
+    ``fpr``. Among the points of an attack, the largest TPR with an FPR of at most 10%, 1%, 0.1% or
+    0.01% is that of the full curve.
     """
     curves = roc_curves(evaluations)
     points = [len(curve.thresholds) for curve in curves]
@@ -100,9 +100,9 @@ def roc_columns(evaluations: Sequence[Evaluation]) -> dict[str, NDArray[Any]]:
 def kept_points(curve: Roc, limit: int = POINTS) -> Ints:
     """Return the indices of the points of a ROC curve to keep, at most `limit` if that is >= 500.
 
-    Kept are the ends, the point of the best accuracy, the last point within every reported FPR,
-    and points at steps of 1% and of equal ratio along both axes: between two neighbours the
-    curve moves by no more than that along either, unless it jumps.
+    Keeps the ends, the point of the best accuracy, the last point within every reported FPR, and
+    points at steps of 1% and of equal ratio along both axes: between two neighbours the curve moves
+    by no more than one step along either axis, unless it jumps.
     """
     hits = curve.true_positives
     false = curve.false_positives
@@ -110,30 +110,35 @@ def kept_points(curve: Roc, limit: int = POINTS) -> Ints:
         return np.arange(len(hits))
     n_in = curve.n_in
     n_out = curve.n_out
+    # False positives allowed at each reported FPR; 1e-9 undoes rounding, as in 0.001 * 3000.
     within = np.floor(np.array(FPRS) * n_out + 1e-9)
+    # Steps of 1% for linear axes, equal ratios for logarithmic ones; ratios from both ends of the
+    # TPR, since plots may show either end enlarged.
     marks = np.concatenate([np.linspace(0, n_out, 101), np.geomspace(1, n_out, 120), within])
     last_within = np.searchsorted(false, np.floor(marks), side="right") - 1
     found = np.concatenate([np.linspace(0, n_in, 101), np.geomspace(1, n_in, 60)])
     missed = n_in - np.geomspace(1, n_in, 60)
     first_with = np.searchsorted(hits, np.ceil(np.concatenate([found, missed])), side="left")
+    # TPR - FPR times n_in * n_out, in integers.
     best = int(np.argmax(hits * n_out - false * n_in))
     ends = [0, best, len(hits) - 1]
     return np.unique(np.concatenate([ends, last_within, first_with])).astype(np.int64)
 
 
 def score_shares(attack: Evaluation) -> ScoreShares:
-    """Return the histogram of an attack's scores.
+    """Return the histogram of an attack's scores, on both sides.
 
-    Bins have equal width and cover all but the outermost half percent at either end.
+    Bins have equal width and span all but the outermost half percent of scores at either end.
     """
     inside = attack.roc.members
     outside = attack.roc.nonmembers
-    # Both are sorted: a position is a quantile.
+    # Both sides are sorted, so positions are quantiles; outliers would squeeze all other bins.
     low = min(x[int(0.005 * (len(x) - 1))] for x in (inside, outside))
     high = max(x[int(np.ceil(0.995 * (len(x) - 1)))] for x in (inside, outside))
+    # The Rice rule, 2 n^(1/3), for the smaller side.
     n_bins = int(min(BINS, np.ceil(2 * min(len(inside), len(outside)) ** (1 / 3))))
     edges = np.linspace(low, high if high > low else low + 1.0, n_bins + 1)
-    # Scores beyond the outermost edges count in the outer bins, so those edges are left out.
+    # Scores beyond the outermost edges count in the outer bins, so only inner edges are searched.
     upto = [
         np.concatenate([[0], np.searchsorted(x, edges[1:-1], side="left"), [len(x)]])
         for x in (inside, outside)

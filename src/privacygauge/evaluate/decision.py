@@ -1,4 +1,4 @@
-"""Numbers about guesses: accuracy, precision, recall, predictive value at a prior."""
+"""Measures of guesses: accuracy, advantage, precision, recall, predictive value at a prior."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from privacygauge.core.transcript import Decisions
 from privacygauge.evaluate import rates
 
 FEW_UNITS = 10
-"""With fewer units on one side, the variance between units is poorly estimated."""
+"""Units per side below which the variance between units is poorly estimated."""
 
 PRIORS = (0.01, 0.1, 0.5)
 """Shares of members in the population for which precision is reported."""
 EQUAL_SIDES = ", at equal sides"
-"""Suffix of a precision's method where members and non-members differ in number."""
+"""Suffix of a precision's method if members and non-members differ in number."""
 
 
 def balanced_accuracy(decisions: Decisions, level: float = 0.95) -> Estimate:
-    """Return the mean of the members' and the non-members' share of right guesses.
+    """Return the mean of the shares of right guesses among members and among non-members.
 
     Parameters
     ----------
@@ -35,21 +35,21 @@ def balanced_accuracy(decisions: Decisions, level: float = 0.95) -> Estimate:
     Returns
     -------
     Estimate
-        In [0, 1]; 1/2 for guesses that do not depend on membership, however many members
-        there are. `n` is the number of units.
+        In [0, 1]; 1/2 for guesses that do not depend on membership, whatever the share of
+        members. `n` is the number of units.
 
     Notes
     -----
-    Song & Mittal (2021), section 3.3. Interval: the two sides' Wilson limits combined by MOVER
-    (Newcombe 1998; Zou & Donner 2008). Where units repeat, Wilson's interval at the number of
-    independent rows that carry as much information: a target that leaks is guessed rightly both
-    as a member and as a non-member, so the sides are not independent.
+    Song & Mittal (2021), section 3.3. Interval: the Wilson limits of both sides combined by MOVER
+    (Newcombe 1998; Zou & Donner 2008). If units repeat, Wilson's interval at the effective number
+    of independent rows: a target that leaks is guessed correctly both as a member and as a
+    non-member, so the sides are not independent.
     """
     n_in = decisions.n_in
     n_out = decisions.n_out
     hits = decisions.true_positives
     rejected = n_out - decisions.false_positives
-    # One division of integers: no rounding before the last step.
+    # A single division of integers, so that nothing is rounded before it.
     value = (hits * n_out + rejected * n_in) / (2 * n_in * n_out)
     if decisions.repeated:
         return _clustered_interval(decisions, value, level)
@@ -67,9 +67,10 @@ def balanced_accuracy(decisions: Decisions, level: float = 0.95) -> Estimate:
 def limits_of_accuracy(
     members: tuple[int, int], others: tuple[int, int], level: float
 ) -> tuple[float, float]:
-    """Return both limits of the balanced accuracy from each side's right guesses and size."""
+    """Return the limits of the balanced accuracy from each side's (right guesses, rows)."""
     sides = _side(*members, level), _side(*others, level)
     value = sum(share for share, _, _ in sides) / 2
+    # MOVER: each side's distances to its own limits, combined as if they were standard errors.
     down = np.sqrt(sum((share - low) ** 2 for share, low, _ in sides)) / 2
     up = np.sqrt(sum((high - share) ** 2 for share, _, high in sides)) / 2
     return max(0.0, value - float(down)), min(1.0, value + float(up))
@@ -105,16 +106,16 @@ def false_positive_rate(decisions: Decisions, level: float = 0.95) -> Estimate:
 def precision(decisions: Decisions, level: float = 0.95) -> Estimate | Skipped:
     """Return the precision of "member" at equal numbers of members and non-members, in [0, 1].
 
-    The share of members in a file is an accident of the audit. `sample_precision` is for that
-    mixture, `positive_predictive_value` for any other. Skipped where nothing was guessed to be a
-    member.
+    The share of members among the rows depends on how the audit was set up: `sample_precision` is
+    for that mixture, `positive_predictive_value` for any other. Skipped if no row was guessed to be
+    a member.
 
     Notes
     -----
     ``TPR / (TPR + FPR)``: the odds of `sample_precision` and of its limits, times
-    ``n_out / n_in``. `n` is the number of targets guessed to be members. Given how many those
-    are, the sample's precision is a binomial proportion if each row is drawn by itself; with
-    fixed sides it varies less, so the interval holds at least at `level`.
+    ``n_out / n_in``. `n` is the number of targets guessed to be members. Given that number, the
+    precision in the sample is a binomial proportion if rows are drawn independently; with sides of
+    fixed sizes it varies less, so the interval holds at least at `level`.
     """
     found = sample_precision(decisions, level)
     if isinstance(found, Skipped) or decisions.n_in == decisions.n_out:
@@ -126,8 +127,8 @@ def precision(decisions: Decisions, level: float = 0.95) -> Estimate | Skipped:
 def sample_precision(decisions: Decisions, level: float = 0.95) -> Estimate | Skipped:
     """Return the share of members among the rows guessed to be members, in [0, 1].
 
-    It holds for the mixture of members and non-members in these rows alone. Skipped where
-    nothing was guessed to be a member.
+    It applies only to the mixture of members and non-members in these rows. Skipped if no row was
+    guessed to be a member.
     """
     if not decisions.true_positives + decisions.false_positives:
         return Skipped("precision", "no record was guessed to be a member")
@@ -137,7 +138,7 @@ def sample_precision(decisions: Decisions, level: float = 0.95) -> Estimate | Sk
 
 
 def with_odds(share: Estimate, factor: float) -> Estimate:
-    """Return a share in [0, 1] and its limits with their odds multiplied by a positive `factor`."""
+    """Multiply the odds of a share in [0, 1], and of its limits, by a positive `factor`."""
     value, low, high = (
         x * factor / (x * factor + (1 - x)) for x in (share.value, share.low, share.high)
     )
@@ -147,21 +148,21 @@ def with_odds(share: Estimate, factor: float) -> Estimate:
 def positive_predictive_value(
     decisions: Decisions, prior: float, level: float = 0.95
 ) -> Estimate | Skipped:
-    """Return the precision of "member" at a share `prior` of members in the population, in [0, 1].
+    """Return the precision of "member" in a population with a share `prior` of members.
 
     Parameters
     ----------
     decisions : Decisions
     prior : float
-        In (0, 1).
+        Share of members in the population, in (0, 1).
     level : float
         In (0, 1).
 
     Returns
     -------
     Estimate or Skipped
-        ``prior * TPR / (prior * TPR + (1 - prior) * FPR)``, in [0, 1]. Each rate has its exact
-        limit at half of the error, so the interval holds at least at `level`.
+        ``prior * TPR / (prior * TPR + (1 - prior) * FPR)``, in [0, 1]. Each rate's limits are exact
+        at half of the error, so the interval holds at least at `level`.
     """
     checks.level(prior, "prior")
     if not decisions.true_positives + decisions.false_positives:
@@ -174,6 +175,7 @@ def positive_predictive_value(
         total = prior * hit + (1 - prior) * false
         return prior * hit / total if total > 0 else 0.0
 
+    # Rises with TPR and falls with FPR, so opposite limits give the extremes.
     low = value(tpr.low, fpr.high)
     high = value(tpr.high, fpr.low)
     n = tpr.n + fpr.n
@@ -190,24 +192,27 @@ def positive_predictive_value(
 def predictive_values(
     decisions: Decisions, priors: Sequence[float] = PRIORS, level: float = 0.95
 ) -> tuple[tuple[float, Estimate | Skipped], ...]:
-    """Return pairs of a prior and its `positive_predictive_value`."""
+    """Return pairs of a prior and the `positive_predictive_value` at it."""
     return tuple((p, positive_predictive_value(decisions, p, level)) for p in priors)
 
 
 def _share(decisions: Decisions, rows: Bools, hit: Bools, hits: int, level: float) -> Estimate:
-    """Return the share of `rows` that are `hit`, of which there are `hits`."""
+    """Return the share of hits among `rows`; `hits` is their number."""
     if decisions.repeated:
         return rates.proportion(hit[rows], decisions.unit[rows], level)
     return rates.share(hits, int(np.count_nonzero(rows)), level)
 
 
 def _side(right: int, n: int, level: float) -> tuple[float, float, float]:
-    """Return the share of right guesses with Wilson's limits."""
+    """Return (share, low, high): the share of right guesses with Wilson's limits."""
     return (right / n, *rates.wilson(right, n, level))
 
 
 def _clustered_interval(decisions: Decisions, value: float, level: float) -> Estimate:
     right = (decisions.guess == decisions.secret).astype(np.float64)
+    # Influence of each row on the balanced accuracy, summed within units: the variance between
+    # units is the cluster-robust one, and value (1 - value) / variance is the effective number of
+    # rows.
     influence = np.empty(len(decisions))
     for rows in (decisions.secret, ~decisions.secret):
         influence[rows] = (right[rows] - right[rows].mean()) / (2 * np.count_nonzero(rows))
@@ -218,10 +223,11 @@ def _clustered_interval(decisions: Decisions, value: float, level: float) -> Est
     if variance > 0:
         effective = float(np.clip(value * (1 - value) / variance, 1, len(decisions)))
     low, high = rates.wilson(value * effective, effective, level)
-    # Few units of a side show little of its variance, and none where all are guessed alike.
+    # Few units on a side estimate its variance badly, and units all guessed alike show none at all:
+    # the limits are then widened to those of each side's exact interval.
     both = (decisions.secret, ~decisions.secret)
     sides = [(right[rows] > 0, decisions.unit[rows]) for rows in both]
-    # A unit on both sides is no such case: it shows its own variance on each.
+    # Not if a unit is on both sides: the sides are then not independent.
     apart = not units.on_both_sides(decisions.unit, decisions.secret).any()
     if apart and any(
         checks.n_distinct(own) < FEW_UNITS or hit.min() == hit.max() for hit, own in sides

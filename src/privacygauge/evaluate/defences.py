@@ -1,4 +1,4 @@
-"""Results for one defence: attacks on it, privacy risk and costs, as plain values."""
+"""Results for one defence: attacks, privacy risk and costs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from privacygauge.evaluate.headline import Fact, Headline
 from privacygauge.evaluate.risk import Risk
 
 RISK_QUANTILES = (0.5, 0.9, 0.99)
-"""Shares of the members at or below each reported quantile of the risk."""
+"""Levels of the reported quantiles of the members' risk."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,13 +27,14 @@ class AttackedDefence:
     """One attack without the defence and with it."""
 
     undefended: Evaluation
-    """On the undefended model."""
+    """Evaluation on the undefended model."""
     non_adaptive: Evaluation
-    """On the defended model, by an adversary that learnt on undefended shadow answers."""
+    """Evaluation on the defended model, by an adversary that learnt on undefended shadow
+    answers."""
     adaptive: Evaluation
-    """On the defended model, by an adversary that defends its shadow model too."""
+    """Evaluation on the defended model, by an adversary that also defends its shadow model."""
     lost: Estimate
-    """Loss in balanced accuracy of the adaptive attack due to the defence."""
+    """Balanced accuracy on the undefended model minus that of the adaptive attack, in [-1, 1]."""
 
     @property
     def title(self) -> str:
@@ -59,7 +60,7 @@ class RiskQuantile:
     undefended: Estimate
     """The quantile on the undefended model, in [0, 1]."""
     defended: Estimate
-    """The quantile by an adversary that defends its shadow model too, in [0, 1]."""
+    """The quantile for an adversary that also defends its shadow model, in [0, 1]."""
 
 
 @dataclass(frozen=True)
@@ -67,13 +68,13 @@ class WorstRecord:
     """One of the records with the highest privacy risk score behind the defence."""
 
     id: str
-    """The user's id, or the row's number."""
+    """Id given by the user, or the number of the row."""
     member: bool
-    """Whether it was in the training set."""
+    """Whether the record was in the training set."""
     undefended: float
-    """Its score on the undefended model, in [0, 1]."""
+    """Privacy risk score on the undefended model, in [0, 1]."""
     defended: float
-    """Its score with the defence, in [0, 1]."""
+    """Privacy risk score with the defence, in [0, 1]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,19 +86,19 @@ class JudgedDefence:
     variant: str
     """Parameters of the defence, as reports print them."""
     attacks: tuple[AttackedDefence, ...]
-    """All attacks in the order they were given."""
+    """All attacks, in the order given."""
     headline: Headline
-    """The best adaptive attack, corrected for the choice."""
+    """The best adaptive attack, corrected for the number of attacks."""
     costs: tuple[Fact, ...]
-    """The model's accuracy without the defence and with it, and the share of changed answers."""
+    """Accuracy of the model without the defence and with it, and the share of changed classes."""
     distance: Estimate
     """Mean L1 distance between the released and the true answers, in [0, 2]."""
     risk: Risk
-    """The privacy risk score of adversaries that know the defence."""
+    """Privacy risk scores for an adversary that knows the defence."""
     quantiles: tuple[RiskQuantile, ...]
     """Quantiles of the members' risk."""
     worst: tuple[WorstRecord, ...]
-    """The records with the highest risk behind the defence, the highest first."""
+    """The records with the highest risk behind the defence, in descending order."""
 
     @property
     def title(self) -> str:
@@ -111,26 +112,26 @@ def accuracy_lost(before: Decisions, after: Decisions, level: float = 0.95) -> E
     Parameters
     ----------
     before, after : Decisions
-        Guesses on the same rows in the same order, of the same units.
+        Guesses on the same rows, in the same order, with the same units.
     level : float
         In (0, 1).
 
     Returns
     -------
     Estimate
-        Above 0 where the guesses became worse; `n` is the number of units.
+        Above 0 if the guesses became worse; `n` is the number of units.
 
     Raises
     ------
     InputError
-        If the rows differ.
+        If targets or units differ.
 
     Notes
     -----
-    The guesses are paired: records that both get right or wrong add no variance. Variance of a
-    difference of paired proportions after Bonett & Price (2012), one record added to each kind of
-    change, for members and non-members separately. Where units repeat, the variance is that of the
-    effective number of records, with equal shares of either kind of change.
+    The guesses are paired: records that both get right, or both wrong, add no variance. Interval of
+    a difference of paired proportions by Bonett & Price (2012), with one record added to each kind
+    of change, for members and non-members separately. If units repeat, the counts of changes are
+    scaled to the effective number of records.
     """
     if not all(np.array_equal(getattr(before, x), getattr(after, x)) for x in ("target", "unit")):
         raise InputError("before and after must be guesses on the same targets and units")
@@ -141,11 +142,14 @@ def accuracy_lost(before: Decisions, after: Decisions, level: float = 0.95) -> E
     sides = (before.secret, ~before.secret)
     for side, worth in zip(sides, before.independent, strict=True):
         change = (right[0] - right[1])[side]
+        # One added change of each kind, hence 2 more records.
         n = worth + 2
         worse, better = (
             np.count_nonzero(change == sign) * worth / len(change) + 1 for sign in (1, -1)
         )
         shift = (worse - better) / n
+        # The balanced accuracy is the mean of two sides: a half of each shift, a quarter of each
+        # variance.
         centre += shift / 2
         variance += ((worse + better) / n - shift**2) / n / 4
     half = float(ndtri(0.5 + checks.level(level) / 2)) * float(np.sqrt(variance))
@@ -164,33 +168,33 @@ def accuracy_lost(before: Decisions, after: Decisions, level: float = 0.95) -> E
 def quantile(
     values: Floats, share: float, level: float = 0.95, *, worth: int | None = None
 ) -> Estimate:
-    """Return the smallest value that at least a given share of the values do not exceed.
+    """Return the smallest value such that at least a given share of the values do not exceed it.
 
     Parameters
     ----------
     values : ndarray, shape (n,)
-        n at least 1.
+        At least one.
     share : float
         In (0, 1).
     level : float
         In (0, 1).
     worth : int, optional
-        Effective number of independent values, in 1..n; default: all.
+        Effective number of independent values, in 1..n; default: n.
 
     Notes
     -----
-    The interval's ends are order statistics whose ranks are binomial quantiles, so it holds for
-    every distribution; where so few values cannot tell, it ends at the smallest or the largest.
+    The limits are order statistics with binomial quantiles as ranks, so the interval holds for
+    every distribution; with too few values it ends at the smallest or the largest.
     """
     if not len(values) or not 0 < share < 1:
         raise InputError(f"a quantile needs values and a share in (0, 1), got {share}")
     ordered = np.sort(values)
     n = len(values)
     tail = (1 - checks.level(level)) / 2
-    # n * share may lie just above the whole number that is meant.
+    # n * share may be rounded to just above an integer.
     value = ordered[max(int(np.ceil(n * share - 1e-9)), 1) - 1]
     m = n if worth is None else worth
-    # The rank among the independent values, as a place among all of them.
+    # Ranks among m effective values, then scaled to places among all n, rounded outwards.
     ranks = (int(binom.ppf(tail, m, share)) - 1, int(binom.ppf(1 - tail, m, share)))
     low = ordered[max((ranks[0] + 1) * n // m - 1, 0)]
     high = ordered[min(-(-ranks[1] * n // m), n - 1)]

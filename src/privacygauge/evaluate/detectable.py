@@ -14,31 +14,32 @@ from privacygauge.evaluate.few_fits import accuracy_of_fits
 from privacygauge.evaluate.roc import Roc, area_of_rows
 
 POWER = 0.8
-"""Power: the share of audits in which a leak must be detected."""
+"""Default power: the share of audits that must detect a leak."""
 
 SHARE = 0.25
-"""Share of a verdict's error for each of the questions of few records and of groups: a verdict is
-the gravest answer to several questions."""
+"""Share of a verdict's error spent on the question of few records, and on that of groups: a
+verdict is the gravest answer to several questions."""
 
 AVERAGE_SHARE = 0.8
-"""Share of a verdict's error for the average, where it is one of three questions. Its intervals
-have two sides and only one of them alarms: it errs with two fifths of the error, few records and
-groups with a quarter each. So 1,000 people still show the beginning of a moderate leak."""
+"""Share of a verdict's error spent on the average, if it is one of three questions. Its intervals
+have two sides, only one of which raises an alarm, so it errs with two fifths of the error; few
+records and groups err with a quarter each. With this share, 1,000 people still suffice to show the
+smallest moderate leak."""
 
 GAMES = 200
-"""Simulated audits; the estimated power has an error of about 0.03."""
+"""Simulated audits; the standard error of a power of 0.8 is then about 0.03."""
 
 _HALVINGS = 8
 """Bisection steps of a search."""
 _WIDE = 8.0
-"""Standard errors at which a first search ends: for most sizes far beyond the detectable leak."""
+"""End of the first search, in standard errors: for most sizes far beyond the detectable leak."""
 _FARTHEST = 8.0
-"""Standard deviations between members and others; the area is 1 - 8e-9."""
+"""Largest distance between the sides, in standard deviations; the AUC is then 1 - 8e-9."""
 
 
 @lru_cache
 def smallest_auc(n_in: int, n_out: int, level: float = 0.95, power: float = POWER) -> float | None:
-    """Return the smallest AUC that an audit detects with its power.
+    """Return the smallest AUC that an audit detects with a given power.
 
     Parameters
     ----------
@@ -47,18 +48,17 @@ def smallest_auc(n_in: int, n_out: int, level: float = 0.95, power: float = POWE
     level : float
         Level of the interval, in (0, 1).
     power : float
-        The share of audits in which the interval of `auc` lies above 1/2, in (0, 1).
+        Share of audits in which the interval of `auc` lies above 1/2, in (0, 1).
 
     Returns
     -------
     float or None
-        In (1/2, 1]; None where such an interval holds 1/2 even if all rows are told apart.
+        In (1/2, 1]; None if the interval holds 1/2 even for a perfect attack.
 
     Notes
     -----
-    Audits are simulated whose scores are normal, of one variance on both sides, and every one is
-    given its interval. The area depends on ranks alone, so the scores may be on any scale that can
-    be stretched to these.
+    Simulates audits with normal scores of equal variance on both sides, and takes the interval of
+    each. The AUC depends on ranks alone, so any monotone transform of such scores gives the same.
 
     Examples
     --------
@@ -67,6 +67,7 @@ def smallest_auc(n_in: int, n_out: int, level: float = 0.95, power: float = POWE
     """
     checks.level(power, "power")
     checks.at_least(1, n_in=n_in, n_out=n_out)
+    # Fixed draws, reused for every shift, so that powers at two shifts are comparable.
     rng = np.random.default_rng(0)
     inside, outside = (np.sort(rng.normal(size=(GAMES, n)), axis=1) for n in (n_in, n_out))
 
@@ -76,8 +77,9 @@ def smallest_auc(n_in: int, n_out: int, level: float = 0.95, power: float = POWE
         return float(np.mean(np.array(lows) > 0.5))
 
     wide = min(_FARTHEST, _WIDE * np.sqrt(1 / n_in + 1 / n_out))
-    # The first search is finer, the second covers small samples.
+    # The first search covers a short range finely; the second is for small samples.
     shift = _smallest(seen, 0.0, wide, power) or _smallest(seen, wide, _FARTHEST, power)
+    # AUC of two unit normals at this distance.
     return None if shift is None else float(ndtr(shift / np.sqrt(2)))
 
 
@@ -85,23 +87,23 @@ def smallest_auc(n_in: int, n_out: int, level: float = 0.95, power: float = POWE
 def smallest_accuracy(
     n_canaries: int, fits: int = 1, level: float = 0.95, power: float = POWER
 ) -> float | None:
-    """Return the smallest accuracy on canaries that an audit detects with its power.
+    """Return the smallest accuracy on canaries that an audit detects with a given power.
 
     Parameters
     ----------
     n_canaries : int
-        Guesses about each fit, at least 1; each is right or wrong by itself.
+        Guesses about each fit, at least 1; right or wrong independently.
     fits : int
-        At least 1.
+        Number of fits, at least 1.
     level : float
         Level of the interval, in (0, 1).
     power : float
-        The share of audits in which the interval of `accuracy_of_fits` lies above 1/2.
+        Share of audits in which the interval of `accuracy_of_fits` lies above 1/2, in (0, 1).
 
     Returns
     -------
     float or None
-        In (1/2, 1]; None where such an interval holds 1/2 even if all guesses are right.
+        In (1/2, 1]; None if the interval holds 1/2 even with all guesses right.
 
     Examples
     --------
@@ -113,6 +115,7 @@ def smallest_accuracy(
     drawn = np.random.default_rng(0).random((GAMES, fits))
 
     def seen(share: float) -> float:
+        # Inverse transform of fixed uniforms, so that the counts rise with the share.
         counts = binom.ppf(drawn, n_canaries, share).astype(np.int64)
         lows = [accuracy_of_fits(right, n_canaries, level).low for right in counts]
         return float(np.mean(np.array(lows) > 0.5))
@@ -121,29 +124,29 @@ def smallest_accuracy(
 
 
 def smallest_average(n_in: int, n_out: int, each: float, power: float = POWER) -> float | None:
-    """Return the smallest average leak that one of several attacks detects with its power.
+    """Return the smallest average leak that one of several attacks detects with a given power.
 
     Parameters
     ----------
     n_in, n_out : int
         Independent members and non-members, at least 1.
     each : float
-        Level of each attack's interval at which all are jointly valid, in (0, 1).
+        Level of each attack's interval, at which all are jointly valid, in (0, 1).
     power : float
-        The share of audits in which the interval of the area under the ROC curve of the one attack
-        that sees the leak lies above 1/2, in (0, 1).
+        Share of audits in which the AUC's interval, of the one attack that sees the leak, lies
+        above 1/2; in (0, 1).
 
     Returns
     -------
     float or None
-        Balanced accuracy of the best threshold, in (1/2, 1]; None where not even a perfect attack
-        would be shown.
+        Balanced accuracy of the best threshold, in (1/2, 1]; None if not even a perfect attack
+        would be detected.
 
     Notes
     -----
-    For normal scores of one variance: area ``Phi(d / sqrt 2)``, accuracy ``Phi(d / 2)``; the
-    standard error of the area is Hanley and McNeil's (1982). `smallest_auc` has the same by
-    simulation.
+    For normal scores of equal variance at distance d: AUC ``Phi(d / sqrt 2)``, accuracy
+    ``Phi(d / 2)``; the standard error of the AUC is Hanley and McNeil's (1982). `smallest_auc` does
+    the same by simulation.
 
     Examples
     --------
@@ -158,6 +161,7 @@ def smallest_average(n_in: int, n_out: int, each: float, power: float = POWER) -
         return None
     # Only one side of the two-sided interval shows a leak.
     error = (1 - each) / 2
+    # Standard errors between 1/2 and the smallest detectable AUC.
     reach = float(stdtrit(fewest - 1, 1 - error) + ndtri(power))
 
     def seen(area: float) -> float:
@@ -167,7 +171,8 @@ def smallest_average(n_in: int, n_out: int, each: float, power: float = POWER) -
         spread = area * (1 - area) + (n_in - 1) * inside + (n_out - 1) * outside
         return area - 0.5 - reach * float(np.sqrt(max(spread, 0.0) / (n_in * n_out)))
 
-    # A perfect ranking has no spread to be seen; its interval is that of so many sure pairs.
+    # A perfect ranking has no variance; its interval is that of `fewest` pairs, all ranked right,
+    # which excludes 1/2 only if 0.5**fewest is below the error.
     if error > 0.5**fewest and seen(1 - 1e-6) > 0:
         low = 0.5
         high = 1 - 1e-6

@@ -1,4 +1,4 @@
-"""Attacks that separate members from non-members the wrong way round."""
+"""Inverted attacks: those that rank non-members above members."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ Scored = tuple[str, Transcript]
 
 @dataclass(frozen=True)
 class InvertedAttack:
-    """An attack that separates the sides, but the wrong way round."""
+    """An attack that separates the sides, but ranks non-members above members."""
 
     attack: str
     """Title of the attack."""
     auc: Estimate
-    """Area under its ROC curve; the interval allows for the number of attacks. It holds 1/2 only
-    where a few records at one end of the scores give the sides away."""
+    """AUC of the attack; the interval is corrected for the number of attacks. It holds 1/2 only if
+    the leak is in a few records at one end of the scores."""
 
 
 def below_chance(areas: Iterable[tuple[str, Estimate]]) -> tuple[InvertedAttack, ...]:
-    """Return the attacks whose area under the ROC curve is significantly below 1/2.
+    """Return the attacks with an AUC significantly below 1/2, by given intervals.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def below_chance(areas: Iterable[tuple[str, Estimate]]) -> tuple[InvertedAttack,
 def inverted_attacks(
     played: Sequence[Scored], level: float = 0.95, *, looks: int | None = None
 ) -> tuple[InvertedAttack, ...]:
-    """Return the attacks whose area under the ROC curve is significantly below 1/2.
+    """Return the attacks with an AUC significantly below 1/2.
 
     Parameters
     ----------
@@ -58,12 +58,12 @@ def inverted_attacks(
     Returns
     -------
     tuple of InvertedAttack
-        Empty with probability at least ``1 - (1 - level) / 2`` where scores tell nothing.
+        Empty with probability at least ``1 - (1 - level) / 2`` if no score depends on membership.
 
     Notes
     -----
-    Bonferroni over the looks. Reversing the scores of such an attack beats guessing, so it is never
-    evidence of safety.
+    Bonferroni over the looks. Such an attack with its scores reversed beats guessing, so it is
+    never evidence of safety.
 
     Examples
     --------
@@ -88,11 +88,11 @@ def inverted_attacks(
 def inverted_at_one_end(
     played: Sequence[Scored], level: float = 0.95, *, seed: int = 0
 ) -> tuple[InvertedAttack, ...]:
-    """Return the attacks that would find a leak if scores or sides were reversed.
+    """Return the attacks that would find a leak if their scores or sides were reversed.
 
-    For audits in which neither an AUC nor the guesses show anything. It checks the other evidence
-    that counts as a leak: a few badly exposed records, the best threshold in hindsight, and a bound
-    on epsilon above 0.
+    For audits in which neither an AUC nor the guesses show a leak. Checks the other evidence of
+    one: a few badly exposed records, the best threshold in hindsight, and a bound on epsilon above
+    0.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def inverted_at_one_end(
         As in `audit_epsilon`.
     """
     told = {title: t for title, t in played if _leaks_turned(t, level)}
-    # Both mirrors of all attacks: those of one kind are about the same sides.
+    # One suite per kind of mirror: the transcripts of `audit_epsilon` must share their secrets.
     for kind in zip(*(mirrors(t) for _, t in played), strict=True):
         bound, chosen = audit_epsilon(kind, level=level, seed=seed)
         if bound.low > 0:
@@ -127,7 +127,7 @@ def _leaks_turned(transcript: Transcript, level: float) -> bool:
     curve = roc(transcript)
     independent = transcript.independent
     swapped = Roc(curve.nonmembers, curve.members), independent[::-1]
-    # The best accuracy of both is the same: each threshold cuts both at the same place.
+    # One best accuracy serves for both mirrors: the same thresholds give the same shares.
     if best_accuracy(swapped[0], level, independent=swapped[1]).low > 0.5:
         return True
     reversed_ = Roc(-curve.members[::-1], -curve.nonmembers[::-1]), independent

@@ -31,16 +31,18 @@ def epsilon_lower_bound(decisions: Decisions, delta: float = 0.0, level: float =
     Returns
     -------
     Estimate
-        `low` and `value` are the bound: at least 0, exactly 0 for guesses at chance level. `high`
-        is infinity: an attack never bounds epsilon from above.
+        `low` and `value` are the bound: at least 0, and exactly 0 for guesses at chance level.
+        `high` is infinity: an attack never bounds epsilon from above.
 
     Notes
     -----
     (epsilon, delta)-differential privacy of one record implies TPR <= e^eps FPR + delta and
-    TNR <= e^eps FNR + delta (Kairouz et al. 2015). Both need a lower limit of the TPR and an
-    upper limit of the FPR only; each is Clopper-Pearson's at half of the error.
+    TNR <= e^eps FNR + delta (Kairouz et al. 2015). Both need only a lower limit of the TPR and an
+    upper limit of the FPR; each is Clopper-Pearson's at half of the error.
     """
     checks.below_one(delta, "delta")
+    # Two-sided limits at `level`: each single limit errs with half of the error, both with all of
+    # it.
     tpr = decision.recall(decisions, level)
     fpr = decision.false_positive_rate(decisions, level)
     bound = max(
@@ -57,11 +59,12 @@ def epsilon_lower_bound(decisions: Decisions, delta: float = 0.0, level: float =
 def largest_certifiable_epsilon(n_in: int, n_out: int, level: float = 0.95) -> float:
     """Return the bound of a perfect attack on a given number of targets.
 
-    A bound near this value is limited by the sample, not by the model.
+    A bound near this value is limited by the size of the sample, not by the model.
     """
     if min(n_in, n_out) == 0:
         return 0.0
     tail = (1.0 - checks.level(level)) / 2.0
+    # Counts of a perfect attack: all members hit, no false positive.
     hit = rates.lower_limit(n_in, n_in, tail)
     false = rates.upper_limit(0, n_out, tail)
     return max(0.0, float(np.log(hit / false)), float(np.log((1 - false) / (1 - hit))))
@@ -70,26 +73,26 @@ def largest_certifiable_epsilon(n_in: int, n_out: int, level: float = 0.95) -> f
 def audit_epsilon(
     transcripts: Sequence[Transcript], delta: float = 0.0, level: float = 0.95, seed: int = 0
 ) -> tuple[Estimate, int]:
-    """Return one valid bound for a whole suite of attacks, and the index of its attack.
+    """Return one valid bound for a whole suite of attacks, and the index of the chosen attack.
 
-    The attack and the threshold are chosen on one half of the units; the bound is then taken
-    once, on the other half.
+    Attack and threshold are chosen on one half of the units; the bound is computed once, on the
+    other half.
 
     Parameters
     ----------
     transcripts : sequence of Transcript
-        One an attack, on the same rows in the same order.
+        One per attack, on the same rows in the same order.
     delta : float
         In [0, 1).
     level : float
         In (0, 1).
     seed : int
-        Fixes the halves.
+        Draws the halves.
 
     Returns
     -------
     tuple of Estimate and int
-        As in `epsilon_lower_bound`, and the position of the attack that was chosen.
+        As in `epsilon_lower_bound`, and the index of the chosen attack.
     """
     if not transcripts:
         raise InputError("at least one transcript is needed")
@@ -98,6 +101,7 @@ def audit_epsilon(
     chosen = halves(rows.unit, secret, 0.5, seed)
     if any(part.all() or not part.any() for part in (secret[chosen], secret[~chosen])):
         raise InputError("too few targets: both halves need members and non-members")
+    # Of equal bounds the first attack: -i breaks the tie.
     best = max(
         (
             (*best_cut(t.score[chosen], secret[chosen], delta, level), -i)
@@ -116,26 +120,27 @@ def best_cut(
 ) -> tuple[float, float]:
     """Return the largest bound over all cuts of these rows, and its cut.
 
-    The bound itself is not valid, since the cut was chosen on these rows: use the cut on others.
+    The bound is not valid, since the cut was chosen on these rows: use the cut on other rows.
 
     Parameters
     ----------
     score : ndarray of float, shape (n,)
-        Higher means more like a member.
+        Higher means more likely a member.
     secret : ndarray of bool, shape (n,)
-        True for a member; some are and some are not.
+        True for a member; both values must occur.
     delta, level : float
         As in `epsilon_lower_bound`.
     """
     inside = np.sort(score[secret])
     outside = np.sort(score[~secret])
     cuts = np.unique(inside)
+    # Evenly thinned: more candidates cost time and hardly move the best one.
     if len(cuts) > 512:
         cuts = cuts[np.unique(np.linspace(0, len(cuts) - 1, 512).astype(int))]
     n_in = len(inside)
     n_out = len(outside)
     false = n_out - np.searchsorted(outside, cuts, side="left")
-    # Of cuts with as many false guesses, the lowest has the most hits, and so the largest bound.
+    # Among cuts with equally many false positives, the lowest has the most hits.
     lowest = np.append(True, false[1:] < false[:-1])
     cuts = cuts[lowest]
     false = false[lowest]
@@ -145,6 +150,7 @@ def best_cut(
     fpr_high = np.where(
         false < n_out, betaincinv(false + 1.0, np.maximum(n_out - false, 1e-9), 1.0 - tail), 1.0
     )
+    # Keeps logarithms finite where a limit is 0, or not above delta.
     tiny = np.finfo(float).tiny
     bounds = np.maximum(
         np.log(np.maximum(tpr_low - delta, tiny) / np.maximum(fpr_high, tiny)),

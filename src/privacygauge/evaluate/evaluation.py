@@ -1,4 +1,4 @@
-"""The evaluation of one attack."""
+"""Evaluation of one attack from its scores and guesses."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ class Evaluation:
     name: str
     """Name of the attack."""
     variant: str
-    """Variant of the attack; empty where there is only one."""
+    """Variant of the attack; empty if there is only one."""
     thresholds: str
-    """``per-class``, ``global`` or ``none``."""
+    """Kind of threshold: ``per-class``, ``global`` or ``none``."""
     rule: str
     """Rule that chose the threshold of the guesses."""
     n_in: int
-    """Rows of members."""
+    """Number of rows of members."""
     n_out: int
-    """Rows of non-members."""
+    """Number of rows of non-members."""
     true_positives: int
     """Members guessed to be members."""
     false_positives: int
     """Non-members guessed to be members."""
     accuracy: Estimate
-    """Balanced accuracy of the guesses; 1/2 is chance."""
+    """Balanced accuracy of the guesses, in [0, 1]; 1/2 is chance."""
     advantage: Estimate
-    """TPR - FPR of the guesses; 0 is chance."""
+    """TPR - FPR of the guesses, in [-1, 1]; 0 is chance."""
     precision: Estimate | Skipped
     """Precision of "member" at equal numbers of members and non-members, in [0, 1]."""
     recall: Estimate
@@ -45,15 +45,15 @@ class Evaluation:
     false_positive_rate: Estimate
     """Share of the non-members guessed to be members (FPR), in [0, 1]."""
     predictive_values: tuple[tuple[float, Estimate | Skipped], ...]
-    """Pairs of a prior, the share of members in the population, and the precision at it."""
+    """Pairs of a prior (share of members in the population) and the precision at it."""
     epsilon: Estimate
     """Lower bound on epsilon from the guesses (`low`)."""
     auc: Estimate
-    """Area under the ROC curve of the scores; 1/2 is chance."""
+    """Area under the ROC curve of the scores, in [0, 1]; 1/2 is chance."""
     tpr_at_fpr: tuple[RateAtFpr, ...]
     """True-positive rates at false-positive rates."""
     best_accuracy: Estimate
-    """Balanced accuracy of the best threshold in hindsight: no attacker knows it beforehand."""
+    """Balanced accuracy of the best threshold in hindsight, which no attacker knows beforehand."""
     roc: Roc
     """The ROC curve."""
     notes: tuple[str, ...] = ()
@@ -98,6 +98,7 @@ def evaluate(
         Remarks of the attack, for the report.
     """
     checks.level(level)
+    # Sorted once, for all results about scores.
     curve = roc(transcript)
     independent = transcript.independent
     return Evaluation(
@@ -129,15 +130,17 @@ def best_accuracy(
 ) -> Estimate:
     """Return the balanced accuracy of the best threshold in hindsight, in [1/2, 1].
 
-    The value is optimistic, since the threshold saw the judged rows; the interval is not: the
-    Dvoretzky-Kiefer-Wolfowitz-Massart bound holds for all thresholds at once, half of the error
-    for each side. On noise it holds 1/2. `independent` as in `tpr_at_fpr`.
+    The value is optimistic, since the threshold was chosen on the judged rows. The interval is not:
+    it is the Dvoretzky-Kiefer-Wolfowitz-Massart band, which holds for all thresholds at once, with
+    half of the error for each side. On noise it contains 1/2. `independent` as in `tpr_at_fpr`.
     """
     n_in, n_out = independent or (curve.n_in, curve.n_out)
     # The best threshold is a member's score, or above all (`core.thresholds`).
     tpr = np.arange(curve.n_in, 0, -1) / curve.n_in
     fpr = (curve.n_out - curve.nonmembers_below) / curve.n_out
     value = max(0.0, float(np.max(tpr - fpr))) / 2 + 0.5
+    # DKW with Massart's constant: P(sup |F_n - F| > x) <= 2 exp(-2 n x^2), set to half of the
+    # error.
     error = np.log(4 / (1 - checks.level(level)))
     half = float(np.sqrt(error / (2 * n_in)) + np.sqrt(error / (2 * n_out))) / 2
     n = n_in + n_out

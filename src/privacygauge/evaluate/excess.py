@@ -1,4 +1,4 @@
-"""Gain of an attack over a control, as a share of the largest possible gain."""
+"""Excess of an attack over a control, as a share of the largest possible excess."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
 
 LOWEST = -1.0
-"""Lower values are clipped: by how much the control does better does not matter."""
+"""Smallest value reported: how far the attack falls short of the control does not matter."""
 
 
 def excess(
@@ -26,32 +26,32 @@ def excess(
     Parameters
     ----------
     attack, control : ndarray of bool, shapes (n,) and (m,)
-        Successes of attempts, at least one attempt each.
+        Whether each attempt succeeded; at least one attempt each.
     level : float
         In (0, 1).
     correlation : float
-        Between the successes of an attempt in both, where they are paired, in [-1, 1].
+        Correlation of the successes if attempts are paired, in [-1, 1]; 0 if independent.
     units : pair of ndarray of int, shapes (n,) and (m,)
-        The independent unit of each attempt, as in `rates.proportion`; each its own by default.
+        Independent unit of each attempt, as in `rates.proportion`; default: each its own.
 
     Returns
     -------
     Estimate
-        0 where the attack does as well as the control, also where both always succeed; `n` is
-        the smaller number of units. What is below -1 is given as -1.
+        0 if the attack does as well as the control, including when both always succeed; values
+        below -1 are clipped to -1. `n` is the smaller number of units.
 
     Raises
     ------
     InputError
-        If there are no attempts, or level or correlation lie outside of their ranges.
+        If there are no attempts, or `level` or `correlation` is out of range.
 
     Notes
     -----
-    One minus the ratio of the shares of failures. The interval holds the ratios r for which 0 is
-    between the limits of ``attack's failures - r * control's failures``, put together from the
-    exact limits of both shares (Clopper-Pearson), as Donner & Zou (2012) do for other limits,
+    One minus the ratio of the failure rates. The interval holds the ratios r for which 0 lies
+    between the limits of ``attack's failure rate - r * control's failure rate``, combined from the
+    exact limits of both rates (Clopper-Pearson), as Donner & Zou (2012) combine other limits,
     "Closed-form confidence intervals for functions of the normal mean and standard deviation".
-    With exact limits it covers at least its level, where Wilson's fall short near 0 and 1.
+    With exact limits the coverage is at least the level; with Wilson's it falls short near 0 and 1.
     """
     if not len(attack) or not len(control):
         raise InputError("a risk needs attempts on both sides, got none on one")
@@ -68,7 +68,8 @@ def excess(
     others_low = second.low
     others_high = second.high
     product = ours * others
-    # The limits of the ratio are the roots of two quadratic equations (MOVER).
+    # The limits of the ratio are the roots of two quadratic equations a r^2 - 2 b r + c = 0
+    # (MOVER).
     least = _smaller_root(
         others_high * (2 * others - others_high),
         product - correlation * (ours - ours_low) * (others_high - others),
@@ -89,11 +90,13 @@ def excess(
 
 
 def _smaller_root(a: float, b: float, c: float) -> float:
-    """Return the smallest r >= 0 with a r^2 - 2 b r + c = 0, and 0 where c <= 0."""
+    """Return the smallest r >= 0 with a r^2 - 2 b r + c = 0, or 0 if c <= 0."""
+    # Equal to (b - root) / a, but without cancellation, and defined for a <= 0.
     return c / (b + _root(a, b, c)) if c > 0 else 0.0
 
 
 def _larger_root(a: float, b: float, c: float) -> float:
+    # With a <= 0 the control's failure rate may be 0, and the ratio has no upper limit.
     return (b + _root(a, b, c)) / a if a > 0 else np.inf
 
 

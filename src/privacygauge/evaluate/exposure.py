@@ -1,4 +1,4 @@
-"""Exposure: the rank of a trained-on canary's loss among canaries that were not trained on.
+"""Exposure: the rank of a trained-on canary's loss among those of canaries not trained on.
 
 Also the lower bound on epsilon from the same canaries of one training run.
 """
@@ -26,26 +26,26 @@ def exposures(inside: ArrayLike, outside: ArrayLike) -> Floats:
     Parameters
     ----------
     inside : array_like of float, shape (k,)
-        The loss of each canary that was trained on; lower means better known.
+        Loss of each canary that was trained on; lower means better known.
     outside : array_like of float, shape (n,)
-        The losses of canaries that were drawn alike and not trained on, at least one.
+        Losses of canaries from the same distribution that were not trained on, at least one.
 
     Returns
     -------
     ndarray of float, shape (k,)
-        In [0, log2(n + 1)]. About 1.44 on average, less for small n, where nothing was memorised:
-        the mean of -log2 of a uniform number.
+        In [0, log2(n + 1)]. If nothing was memorised, about 1.44 on average (the mean of -log2 of a
+        uniform number), less for small n.
 
     Raises
     ------
     InputError
-        If a loss is not finite, or nothing is compared with.
+        If a loss is not finite, or `outside` is empty.
 
     Notes
     -----
     Carlini, Liu, Erlingsson, Kos & Song (2019), "The Secret Sharer", definition 5:
-    ``log2 |R| - log2 rank``, where R are the canary itself and those compared with. Of equal
-    losses, half count as lower.
+    ``log2 |R| - log2 rank``, where R is the canary together with `outside`. Half of the equal
+    losses count as lower.
 
     Examples
     --------
@@ -69,18 +69,18 @@ class CanaryFindings:
     inside: Bools
     """(k,) True where a fair coin put the canary into the training set."""
     score: Floats
-    """(k,) Higher means more likely a member."""
+    """(k,) Score of each canary; higher means more likely a member."""
     loss: Floats
     """(k,) Loss of the trained model on each canary."""
     exposure: Floats
     """(m,) Exposure of each canary that was trained on, in bits; see `exposures`."""
     largest: float
-    """The largest possible exposure, in bits: that of a canary whose loss is below all others."""
+    """Largest possible exposure, in bits: that of a loss below all others."""
     epsilon: PrivacyBound
     """Lower bound on epsilon from this one training run."""
     known: Estimate
-    """Share of pairs in which the trained-on canary has the lower loss, in [0, 1]; 0.5 where
-    nothing was memorised, however the scores are computed."""
+    """Share of pairs in which the trained-on canary has the lower loss, in [0, 1]; 0.5 if nothing
+    was memorised. It does not depend on `score`."""
 
     def sentence(self) -> str:
         """Return the findings in words."""
@@ -104,13 +104,14 @@ def canary_findings(
     score, loss : ndarray of float, shape (k,)
         As in `CanaryFindings`.
     compared : ndarray of float, shape (n,)
-        Losses of further canaries that were never trained on; there may be none.
+        Losses of further canaries that were never trained on; n may be 0.
     seed : int
     level : float
     """
     outside = np.concatenate([loss[~inside], compared])
     bound = bound_of(Transcript(score, inside), seed, level)
     largest = float(np.log2(len(outside) + 1))
+    # By losses, not scores: the further canaries have no scores.
     losses = np.concatenate([loss[inside], outside])
     known = auc(Transcript(-losses, np.arange(len(losses)) < np.count_nonzero(inside)), level)
     exposure = exposures(loss[inside], outside)

@@ -2,9 +2,8 @@
 
 A difference between members and non-members that shows without querying the release is not a leak
 of the release. A blind attacker learns membership from public knowledge about a record: its class,
-its columns, the predictions of other models. Where it succeeds, members and non-members are
-compared only on rows that are alike in this knowledge; where no such rows are left, the audit
-cannot tell anything.
+its columns, the predictions of other models. If it succeeds, members and non-members are compared
+only on rows matched on this knowledge; if no such rows are left, the audit is inconclusive.
 
 The propensity score and matching on its strata: Rosenbaum and Rubin (1983, 1984). Given the known
 columns, answers and bits are exchangeable if nothing leaks, and therefore also given the score.
@@ -28,62 +27,62 @@ from privacygauge.core.transcript import Transcript, tied
 from privacygauge.evaluate.roc import auc
 
 N_FOLDS = 5
-"""Folds of the units: the blind attacker judges each with a model fitted on the others."""
+"""Folds of the units: the blind attacker scores each fold by a model fitted on other folds."""
 
 FEWEST_PEOPLE = 20
-"""Fewest people by whom anything is shown, where they have several rows each."""
+"""Fewest people for results by person, if people have several rows each."""
 
 FEWEST = 10
-"""Fewest units of either side on which a blind attacker is trained."""
+"""Fewest units per side on which a blind attacker is trained."""
 
 MOST_LEVELS = 60
-"""Texts with more distinct values are cut into groups by their order."""
+"""Most distinct values of a column that are kept as groups; more are cut at quantiles."""
 
 _BINS = 10, 40
-"""Numeric columns with many values are cut into this many groups of equal size, the smaller number
-where rows are few: attacks may still find differences within a group."""
+"""Fewest and most groups of equal size that a column with many values is cut into. Fine if rows
+allow: attacks may still find differences within a group."""
 
 _ROWS_A_BIN = 40
 
 _PRIOR = 2.0
-"""Prior rows of either side in each group, so that rare groups carry little evidence."""
+"""Prior rows in each group, split by the overall share of members, so that rare groups carry little
+evidence."""
 
 _STRATA = (20, 40, 80, 160)
-"""Numbers of strata of the score, tried in turn until the blind attacker is blind inside them.
-Five would remove nine tenths of a difference (Rosenbaum and Rubin 1984), and an attack sees the
-rest in large files."""
+"""Numbers of strata of the score, tried in turn until the blind attacker fails inside them. Five
+would remove nine tenths of a difference (Rosenbaum and Rubin 1984), but in large files an attack
+sees the rest."""
 
 _ROWS_A_STRATUM = 10
 
 _FEWEST_ALIKE = 3
-"""Rows of the other side that a stratum needs before its members count as comparable."""
+"""Non-members that a stratum needs for its members to count as comparable."""
 
 ENOUGH = 0.5
-"""The share of the members that must have non-members like them for a comparison to speak of
-the members at all."""
+"""Smallest share of the members with comparable non-members at which a comparison is made."""
 
 _TRIGGER = 4
-"""Factor by which the error is reduced for the statement that the blind attacker succeeds."""
+"""Divisor of the error in the test that the blind attacker succeeds."""
 
 _SURELY = 25
-"""Factor by which the error is reduced for the statement that the sides are twins."""
+"""Divisor of the error in the test that the sides are twins."""
 
 _FARTHEST = 8.0
-"""Standard deviations from a mean beyond which a normal distribution has no mass."""
+"""Standard deviations beyond which a normal distribution has negligible mass."""
 
 TWINS = "twins"
-"""`Comparison.state` where members and non-members are more alike than chance allows."""
+"""`Comparison.state` if members and non-members are more alike than chance allows."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A column in which members and non-members differ, without the release."""
+    """A column in which members and non-members differ without querying the release."""
 
     column: str
     """Name of a column that is known without querying the release."""
     auc: Estimate | None
-    """AUC of this column alone, on units that it was not trained on; None where the sides have no
-    values in common."""
+    """AUC of a blind attacker on this column alone, on units it was not trained on; None if the
+    sides have no values in common."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,48 +90,48 @@ class Comparison:
     """The rows on which members and non-members can be compared."""
 
     state: str
-    """``fair``: as they are; ``matched``: on rows that are alike; ``different``: nowhere; or
+    """``fair``: all rows are comparable; ``matched``: matched rows are; ``different``: none are; or
     `TWINS`."""
     compared: Bools
-    """(n,) The rows to compare; all of them unless the state is ``matched``."""
+    """(n,) True for the rows to compare; all True unless the state is ``matched``."""
     blind: Estimate | None
-    """AUC of the blind attacker on all rows; None where it had nothing to learn from."""
+    """AUC of the blind attacker on all rows; None if it had nothing to learn from."""
     left: Estimate | None = None
-    """The same on the rows that are compared, where they were matched."""
+    """AUC of the blind attacker on the matched rows; None if rows were not matched."""
     differences: tuple[Difference, ...] = ()
-    """The columns that tell the sides apart, the plainest first; empty where only several together
-    do."""
+    """Columns that tell the sides apart on their own, the strongest first; empty if only several
+    together do."""
     copied: int = 0
-    """Rows that are left out because they have copies on the other side."""
+    """Rows left out because they have copies on the other side."""
     invented: int = 0
-    """Rows that are left out because they were interpolated from others."""
+    """Rows left out because they were interpolated from others."""
     repeated: int = 0
-    """Rows that are left out because they repeat another one of the same person."""
+    """Rows left out because they repeat another row of the same person."""
     doubtful: tuple[str, ...] = ()
-    """Columns of the user's on which rows were matched and that have to do with the answers: they
-    may have been made from them."""
+    """User-supplied columns on which rows were matched and that depend on the answers: they may
+    have been computed from them."""
     placebo: Estimate | None = None
-    """AUC of models that were not trained on the members, on the compared rows; None where there
-    are none."""
+    """AUC on the compared rows of models not trained on the members; None if there are no such
+    models."""
     few_people: int = 0
-    """Number of people behind all rows, where they are too few for what holds by person; else 0."""
+    """Number of people behind all rows if they are too few for results by person; else 0."""
     whole_groups: tuple[tuple[str, int], ...] = ()
     """Columns that tell the sides apart and whose values, of several rows each, are on one side
     only, with the number of these values: what was dealt to the sides may be whole groups."""
     clustered: bool = False
-    """Whether rows seem to share people without unit labels, so that the number of independent
-    rows is unknown."""
+    """Whether rows seem to share people although there are no unit labels, so that the number of
+    independent rows is unknown."""
 
     @property
     def told(self) -> bool:
-        """Whether a comparison can tell anything."""
+        """Whether a comparison is possible."""
         return self.state in ("fair", "matched")
 
     def beyond_placebo(self, area: Estimate) -> bool:
-        """Return whether an attack beats the placebo: models that were not trained on the members.
+        """Return whether an attack beats the placebo: models not trained on the members.
 
-        A placebo whose interval contains chance sets no bar; any other has to be exceeded by the
-        lower limit of the attack's AUC.
+        A placebo with an interval that contains 1/2 sets no bar; otherwise the lower limit of the
+        attack's AUC must exceed the placebo's AUC.
         """
         found = self.placebo
         return found is None or found.low <= 0.5 or area.low > found.value
@@ -140,13 +139,15 @@ class Comparison:
     def few_beyond_placebo(self, members: int, top: int, n_in: int, n_out: int) -> bool:
         """Return whether more members stand out than the placebo explains.
 
-        Where scores of the placebo's area are normal on both sides, of `n_in` and `n_out` units,
-        the highest `top` hold a share of members that `members` of them must exceed by more than
-        chance.
+        If the placebo's scores are normal on both sides, of `n_in` and `n_out` units, its AUC gives
+        the expected share of members among the `top` highest scores; `members` of them must exceed
+        it by more than chance.
         """
         found = self.placebo
         if found is None or found.low <= 0.5:
             return True
+        # Distance of two unit normals with the placebo's upper limit as AUC, then the cut above
+        # which `top` scores are expected.
         apart = float(np.sqrt(2) * ndtri(found.high))
         cuts = np.linspace(-_FARTHEST, _FARTHEST + apart, 2_000)
         inside = n_in * ndtr(apart - cuts)
@@ -156,10 +157,11 @@ class Comparison:
         return float(binom.sf(members - 1, top, share)) < 1 - found.level
 
     def group_beyond_placebo(self, accuracy: Estimate) -> bool:
-        """Return whether guesses in a group are right more often than a placebo explains."""
+        """Return whether guesses in a group are right more often than the placebo explains."""
         found = self.placebo
         if found is None or found.low <= 0.5:
             return True
+        # Best balanced accuracy, Phi(d / 2), of normal scores with AUC Phi(d / sqrt 2).
         return accuracy.low > float(ndtr(ndtri(found.high) / np.sqrt(2)))
 
 
@@ -175,36 +177,36 @@ def compare(
     repeated: Bools | None = None,
     placebo: Mapping[str, NDArray[Any]] | None = None,
 ) -> Comparison:
-    """Return the rows on which members and non-members have alike known columns.
+    """Return the rows on which members and non-members do not differ in the known columns.
 
     Parameters
     ----------
     known : mapping of str to ndarray, shape (n,)
-        Columns known without querying the release: numbers or texts.
+        Columns known without querying the release; numbers or texts.
     secret : ndarray of bool, shape (n,)
         True for a member.
     unit : ndarray of int, shape (n,)
-        Unit of each row; rows of one unit are never on both sides of a fold.
+        Unit of each row; all rows of a unit are in one fold.
     rng : numpy.random.Generator
-        Deals the folds, and draws which rows of a stratum are kept.
+        Deals the folds, and draws the rows of a stratum to keep.
     level : float
-        In (0, 1). Where the sides do not differ, matching is tried in at most ``1 - level`` of
-        all comparisons; it does no harm there.
+        In (0, 1). If the sides do not differ, matching is tried in at most ``1 - level`` of all
+        comparisons, where it does no harm.
     copied : ndarray of bool, shape (n,), optional
-        Rows with an equal, or nearly equal, one on the other side: they are not compared, and
-        where they are most of a side, nothing is.
+        Rows with an equal or nearly equal row on the other side: they are not compared. If they are
+        most of a side, nothing is compared.
     invented : ndarray of bool, shape (n,), optional
-        Rows that were interpolated from others: they are not compared either.
+        Rows interpolated from others: they are not compared.
     repeated : ndarray of bool, shape (n,), optional
-        Rows that repeat another one of their unit: they are not compared either.
+        Rows that repeat another row of their unit: they are not compared.
     placebo : mapping of str to ndarray, shape (n,), optional
-        Predictions of models that were not trained on the members. Rows are not matched on them:
-        they show whether matching on `known` was enough.
+        Predictions of models not trained on the members. Rows are not matched on them: they show
+        whether matching on `known` was enough.
 
     Returns
     -------
     Comparison
-        All rows where the blind attacker does not win: numbers are those of the data as given.
+        With all rows if the blind attacker fails, so that results are those of the data as given.
     """
     checks.level(level)
     nobody = np.zeros(len(secret), np.bool_)
@@ -213,9 +215,11 @@ def compare(
     n_repeated = int(np.count_nonzero(repeated))
     somebodys = ~(invented | repeated)
     usable = somebodys if copied is None else somebodys & ~copied
+    # If most of a side has copies on the other, what is left does not represent it.
     for side in (secret & somebodys, ~secret & somebodys):
         if np.count_nonzero(usable & side) < ENOUGH * np.count_nonzero(side):
             return Comparison(TWINS, np.ones(len(secret), np.bool_), None)
+    # Compare the usable rows alone, then put the result back into the shape of all rows.
     if not usable.all():
         known, placebo = (
             {name: np.asarray(values)[usable] for name, values in (columns or {}).items()}
@@ -234,6 +238,7 @@ def compare(
             invented=int(np.sum(~somebodys)) - n_repeated,
             repeated=n_repeated,
         )
+    # Columns without variation are dropped: they tell nothing apart.
     matched, checked = (
         {
             name: code
@@ -246,22 +251,26 @@ def compare(
     fewest = min(checks.n_distinct(unit[side]) for side in (secret, ~secret))
     if not columns or fewest < FEWEST:
         return Comparison("fair", usable, None)
-    # Stricter than the attacks' own level is loose: these share it among ten or so.
+    # Stricter than `level`, yet looser than the level of each attack: these share it among ten or
+    # so.
     strict = 1 - (1 - level) / _TRIGGER
     first = _blind(columns, secret, unit=unit, rng=rng, level=strict)
     if first.high < 0.5:
-        # Chance takes this side as often as the other, and nothing is matched that could mend it.
+        # Chance falls below 1/2 as often as above, and no matching would mend it; far below, the
+        # sides are more alike than coins could make them.
         sure = _blind(columns, secret, unit=unit, rng=rng, level=1 - (1 - level) / _SURELY)
         state = TWINS if sure.high < 0.5 else "fair"
         return Comparison(state, usable, first)
     if first.low <= 0.5:
         return Comparison("fair", usable, first)
     differences = _differences(columns, secret, unit=unit, rng=rng, level=level)
+    # The sides differ in the placebo's predictions alone, on which rows are not matched.
     if not matched:
         return Comparison(
             state="different", compared=usable, blind=first, left=None, differences=differences
         )
     score = _propensity(matched, secret, unit, rng)
+    # The first stratification inside which the blind attacker fails is taken.
     for strata in _strata(matched, score, len(secret)):
         if _overlap(strata, secret) < ENOUGH:
             continue
@@ -285,11 +294,11 @@ def compare(
 
 
 def group_codes(values: NDArray[Any]) -> Ints | None:
-    """Return a column as numbers of groups, (n,), None where all its values are the same.
+    """Return the group of each row of a column, shape (n,); None if all its values are equal.
 
-    Numbers with many values are cut at their quantiles, with a group for missing ones; texts with
-    many values are cut at quantiles of their alphabetical order. Groups depend on nothing else, in
-    particular not on the secret.
+    Numbers with many distinct values are cut at their quantiles, with a group for missing ones;
+    texts with many distinct values are cut at quantiles of their alphabetical order. Groups depend
+    on nothing else, in particular not on the secret.
     """
     array = np.asarray(values)
     if array.dtype.kind == "b":
@@ -301,7 +310,7 @@ def group_codes(values: NDArray[Any]) -> Ints | None:
             numbers = array.astype(np.int64).astype(np.float64)
             numbers[np.isnat(array)] = np.nan
         return _quantile_codes(numbers)
-    # A missing number is not equal to itself.
+    # x != x: NaN is not equal to itself.
     texts = np.array(["" if x is None or x != x else str(x) for x in array.tolist()], np.object_)
     as_numbers = _as_numbers(texts)
     if as_numbers is not None:
@@ -313,7 +322,7 @@ def group_codes(values: NDArray[Any]) -> Ints | None:
 
 
 def _as_numbers(texts: NDArray[Any]) -> Floats | None:
-    """Parse texts as numbers, empty ones as NaN; None where any is not a number."""
+    """Parse texts as numbers, empty ones as NaN; return None if any is not a number."""
     given = texts != ""
     numbers = np.full(len(texts), np.nan)
     try:
@@ -325,6 +334,7 @@ def _as_numbers(texts: NDArray[Any]) -> Floats | None:
 
 def _quantile_codes(numbers: Floats) -> Ints | None:
     known = np.isfinite(numbers)
+    # 0 is the group of missing values.
     code = np.zeros(len(numbers), np.int64)
     if known.any():
         different, place = np.unique(numbers[known], return_inverse=True)
@@ -339,9 +349,9 @@ def _quantile_codes(numbers: Floats) -> Ints | None:
 def folds_of(unit: Ints, secret: Bools, n_folds: int, rng: np.random.Generator) -> Ints:
     """Return the fold of every row, in 0..n_folds-1; all rows of a unit are in one fold.
 
-    Units with mostly members, and the others, are dealt evenly in an order that `rng` draws. Folds
-    are even by side alone: were they even in every class of each side, the classes' chance shares
-    would be the same in all folds, and would be learnt.
+    Units with mostly members, and the other units, are dealt evenly in random order. Folds are
+    balanced by side alone: if they were balanced by class too, the chance share of members in each
+    class would be the same in all folds and would be learnt.
     """
     _, inverse = np.unique(unit, return_inverse=True)
     mostly_in = np.bincount(inverse, weights=np.where(secret, 1.0, -1.0)) > 0
@@ -360,8 +370,8 @@ def _blind(
 ) -> Estimate:
     """Return the AUC of the better of two blind attackers, corrected for the choice.
 
-    One adds up the columns' log-odds, the other looks for interactions by boosting. Each fold is
-    scored by a model fitted on the folds before it: given those, the model is fixed, so that
+    One sums the log-odds of the columns, the other finds interactions by boosting. Each fold is
+    scored by a model fitted on the folds before it: given those, the model is fixed, so the
     intervals are valid. With ordinary cross-fitting the errors of folds are correlated, and a 98%
     interval excluded 1/2 in eight of a hundred comparisons of equal sides.
     """
@@ -374,9 +384,12 @@ def _blind(
         for part in range(1, N_FOLDS):
             before = fold < part
             judged = fold == part
+            # Ranks within the fold, scaled to (0, 1]: models of different folds have different
+            # scales.
             score[judged] = rankdata(learner(columns, secret, before, judged)) / np.count_nonzero(
                 judged
             )
+        # The first fold only trains.
         shown = fold > 0
         if tied(score[shown]):
             continue
@@ -385,6 +398,7 @@ def _blind(
         return Estimate(
             value=0.5, low=0.5, high=0.5, level=level, n=len(secret), method="nothing was learnt"
         )
+    # The one farther from 1/2 on either side, so that twins are found too.
     best = max(found, key=lambda area: max(area.low - 0.5, 0.5 - area.high))
     return replace(best, level=level, method=f"{best.method}, the better of {len(found)}")
 
@@ -392,20 +406,20 @@ def _blind(
 def _propensity(
     columns: Mapping[str, Ints], secret: Bools, unit: Ints, rng: np.random.Generator
 ) -> Floats:
-    """Return each row's score by blind attackers fitted on the units of other folds."""
+    """Return cross-fitted propensity scores: mean log-odds of the blind attackers, (n,)."""
     fold = folds_of(unit, secret, N_FOLDS, rng)
     score = np.zeros(len(secret))
     learners = [_log_odds] if len(columns) == 1 else [_log_odds, _blind_scores]
     for part in range(N_FOLDS):
         others = fold != part
         judged = fold == part
-        # Log-odds of models on four fifths of the same rows are on one scale.
+        # No ranks here: log-odds of models fitted on four fifths of the same rows share one scale.
         score[judged] = np.mean([f(columns, secret, others, judged) for f in learners], axis=0)
     return score
 
 
 def _log_odds(columns: Mapping[str, Ints], secret: Bools, known: Bools, asked: Bools) -> Floats:
-    """Return the sum of the log-odds of the groups that each asked row is in, as if independent."""
+    """Return naive Bayes log-odds of each asked row: the sum over columns, as if independent."""
     total = np.zeros(int(np.count_nonzero(asked)))
     share = int(np.count_nonzero(secret & known)) / max(int(np.count_nonzero(known)), 1)
     for code in columns.values():
@@ -420,6 +434,7 @@ def _blind_scores(columns: Mapping[str, Ints], secret: Bools, known: Bools, aske
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     matrix = np.column_stack(list(columns.values())).astype(np.float64)
+    # Small trees and few of them: it must find plain interactions in a few hundred rows.
     model = HistGradientBoostingClassifier(
         max_iter=30,
         learning_rate=0.1,
@@ -435,9 +450,9 @@ def _blind_scores(columns: Mapping[str, Ints], secret: Bools, known: Bools, aske
 def _differences(
     columns: Mapping[str, Ints], secret: Bools, unit: Ints, rng: np.random.Generator, level: float
 ) -> tuple[Difference, ...]:
-    """Return the columns that tell the sides apart by themselves, the plainest first."""
+    """Return the columns that tell the sides apart on their own, the strongest first."""
     if len(columns) == 1:
-        # Whoever won had nothing else.
+        # The blind attacker succeeded and had no other column: no test is needed.
         [(name, code)] = columns.items()
         return (Difference(name, _blind({name: code}, secret, unit=unit, rng=rng, level=level)),)
     each = 1 - (1 - level) / len(columns)
@@ -451,7 +466,8 @@ def _differences(
 
 
 def _strata(columns: Mapping[str, Ints], score: Floats, n: int) -> list[Ints]:
-    """Return strata to try in turn, (n,) each: equal rows where they are few, else quantiles."""
+    """Return strata to try in turn, (n,) each: equal rows if few kinds, then score quantiles."""
+    # The combination of all columns' groups; renumbered after each column, so codes stay small.
     joint = np.zeros(n, np.int64)
     for code in columns.values():
         _, joint = np.unique(joint * (int(code.max()) + 1) + code, return_inverse=True)
@@ -465,7 +481,7 @@ def _strata(columns: Mapping[str, Ints], score: Floats, n: int) -> list[Ints]:
 
 
 def _overlap(strata: Ints, secret: Bools) -> float:
-    """Return the share of the members in strata with enough non-members."""
+    """Return the share of the members that are in strata with enough non-members."""
     n = int(strata.max()) + 1
     inside = np.bincount(strata[secret], minlength=n)
     outside = np.bincount(strata[~secret], minlength=n)
@@ -473,13 +489,14 @@ def _overlap(strata: Ints, secret: Bools) -> float:
 
 
 def _balance_strata(strata: Ints, secret: Bools, unit: Ints, rng: np.random.Generator) -> Bools:
-    """Return the rows to keep so that members are the same share of every stratum.
+    """Return the rows to keep so that members have the same share in every stratum.
 
-    Rows of a unit are kept or left out together, but for one unit a stratum: else more units of the
-    side that has more rows would be left, with fewer rows each, and units would differ where rows
-    are alike.
+    Rows of a unit are kept or left out together, except for one unit per stratum. Otherwise the
+    side with more rows would keep more units with fewer rows each, and units would differ although
+    rows are alike.
 
-    The chosen share gives the most precise comparison: the largest ``1 / (1 / n_in + 1 / n_out)``.
+    The share is the one with the most precise comparison: the largest ``1 / (1 / n_in + 1 /
+    n_out)``.
     """
     n = int(strata.max()) + 1
     inside = np.bincount(strata[secret], minlength=n).astype(np.float64)
@@ -488,12 +505,15 @@ def _balance_strata(strata: Ints, secret: Bools, unit: Ints, rng: np.random.Gene
     kept = np.zeros(len(secret), np.bool_)
     if not both.any():
         return kept
+    # Candidate ratios of members to non-members: that of each stratum, and 1. Kept members per
+    # stratum and candidate have shape (n, candidates); kept non-members are members / ratio.
     ratios = np.append(inside[both] / outside[both], 1.0)
     members = np.minimum(inside[:, None], outside[:, None] * ratios) * both[:, None]
     precision = 1 / (1 / members.sum(axis=0) + 1 / (members / ratios).sum(axis=0))
     best = int(np.argmax(precision))
     wanted = {True: members[:, best], False: members[:, best] / ratios[best]}
     different, owner = np.unique(unit, return_inverse=True)
+    # One random number per unit, so that its rows come first or last together in every stratum.
     luck = rng.random(len(different))[owner]
     for side, numbers in wanted.items():
         rows = np.flatnonzero(secret == side)

@@ -1,4 +1,4 @@
-"""Lower bounds from guesses about canaries that fair coins put into one fit or a few fits."""
+"""Accuracy and AUC of attacks on canaries that fair coins put into one fit or a few fits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from privacygauge.evaluate.over_targets import mean_auc_of_models
 from privacygauge.evaluate.roc import auc, placements, roc
 
 CHOOSING = 0.2
-"""Share of the canaries that chooses among several attacks and is not evaluated."""
+"""Share of the canaries that choose among several attacks and are not judged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,17 +27,17 @@ class GuessedInFits:
     """Results of one attack on the canaries of a few fits."""
 
     attack: str
-    """Title of the attack, chosen by the choosing canaries where several were given."""
+    """Title of the attack; of several, the one chosen by the choosing canaries."""
     canary: Ints
-    """(r,) Indices of the evaluated canaries."""
+    """(r,) Indices of the judged canaries, ascending."""
     score: Floats
-    """(t, r) Scores of the evaluated canaries in each fit; higher means more likely in."""
+    """(t, r) Scores of the judged canaries in each fit; higher means more likely in."""
     secret: Bools
-    """(t, r) True where the canary was in."""
+    """(t, r) True where the canary was in the fit."""
     accuracy: Estimate
-    """Share of right guesses: "in" about the higher half of each fit's scores."""
+    """Share of right guesses, with "in" for the higher half of each fit's scores, in [0, 1]."""
     auc: Estimate
-    """Mean over the fits of the area under the ROC curve."""
+    """Mean AUC over the fits, in [0, 1]."""
 
 
 def guessed_in_fits(
@@ -59,12 +59,12 @@ def guessed_in_fits(
     Raises
     ------
     InputError
-        If shapes differ, or a fit has all of its judged canaries in, or none.
+        If shapes differ, or a fit has all or none of its judged canaries in.
 
     Notes
     -----
-    A fifth of the canaries chooses the attack whose ranks go with their coins best. The coins of
-    the others are independent of theirs, so nothing has to be corrected for.
+    A fifth of the canaries chooses the attack with the largest rank advantage of their members. The
+    coins of the others are independent of these, so no correction is needed.
     """
     for name, score in scores.items():
         if score.shape != secret.shape or secret.ndim != 2:
@@ -74,6 +74,7 @@ def guessed_in_fits(
             )
     if not scores:
         raise InputError("scores must hold at least one attack, got none")
+    # A single attack needs no choice, so all canaries are judged.
     n_choosing = round(CHOOSING * secret.shape[1]) if len(scores) > 1 else 0
     order = seeds.stream(seed, "few fits", "choosing").permutation(secret.shape[1])
     chooses = order[:n_choosing]
@@ -84,6 +85,7 @@ def guessed_in_fits(
     member = secret[:, canary]
     rows = [Transcript(*fit, canary) for fit in zip(score, member, strict=True)]
     ties = seeds.stream(seed, "few fits", "ties")
+    # Every judged canary is guessed, so the share of right guesses is an accuracy.
     all_of_them = np.array([len(canary)])
     right = [int(right_guesses(x.score, x.secret, all_of_them, ties)[0]) for x in rows]
     return GuessedInFits(
@@ -107,7 +109,7 @@ def accuracy_of_fits(right: Ints, n: int, level: float = 0.95) -> Estimate:
     right : ndarray of int, shape (t,)
         Right guesses in each fit, in 0..n.
     n : int
-        Guesses about each fit.
+        Guesses per fit.
     level : float
         In (0, 1).
 
@@ -119,17 +121,17 @@ def accuracy_of_fits(right: Ints, n: int, level: float = 0.95) -> Estimate:
     Notes
     -----
     If fits carry no information about the canaries, every guess is right with probability 1/2,
-    independently: Clopper & Pearson's interval of all guesses is then valid. Where fits leak by
-    different amounts, the fit is the independent unit, and Student's interval of the fits' shares
-    is valid. The wider limit of both is returned. A single fit cannot show how much fits differ:
-    its interval is about that fit.
+    independently, and Clopper & Pearson's interval for all guesses is valid. If fits leak by
+    different amounts, the fit is the independent unit, and Student's interval for the shares per
+    fit is valid. The result has the wider of both limits. A single fit cannot show how much fits
+    differ: its interval is about that fit.
     """
     coins = rates.share(int(right.sum()), len(right) * n, level)
     return _by_fit(coins, right / n)
 
 
 def _by_fit(found: Estimate, values: Floats) -> Estimate:
-    """Return a mean over fits with an interval that is also valid where fits differ."""
+    """Widen the interval of a mean over fits so that it is also valid if fits differ."""
     if len(values) == 1:
         return found
     fits = rates.mean(values, found.level, unit="fits", least=0.0, most=1.0)
@@ -139,6 +141,6 @@ def _by_fit(found: Estimate, values: Floats) -> Estimate:
 
 
 def _agreement(score: Floats, secret: Bools) -> float:
-    """Return the members' rank advantage over the non-members, summed over fits."""
+    """Return the rank advantage of members over non-members, summed over fits."""
     ranks = rankdata(score, axis=1) - (score.shape[1] + 1) / 2
     return float((ranks * (secret - 0.5)).sum())

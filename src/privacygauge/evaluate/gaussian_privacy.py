@@ -51,7 +51,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     mu : float
         Sensitivity over standard deviation, at least 0.
     delta : float
-        In [0, 1); at 0 every mechanism but that of mu = 0 has an infinite epsilon.
+        In [0, 1); at 0 epsilon is infinite unless mu is 0.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     wanted = np.log(delta)
     if _log_delta(mu, 0.0) <= wanted:
         return 0.0
-    # At this epsilon the first of both terms alone is delta, so that the curve lies below.
+    # At this epsilon the first term alone equals delta, so the difference lies below it.
     high = mu * (mu / 2 - float(ndtri(delta)))
     return float(brentq(lambda epsilon: _log_delta(mu, epsilon) - wanted, 0.0, high, xtol=1e-12))
 
@@ -85,7 +85,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     epsilon : float
         At least 0.
     delta : float
-        In [0, 1); at 0 only the mechanism that releases noise alone is private.
+        In [0, 1); at 0 only mu = 0 is private.
 
     Returns
     -------
@@ -102,11 +102,11 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
         raise InputError(f"epsilon must be at least 0 and finite, got {epsilon}")
     if delta == 0.0:
         return 0.0
-    # delta(mu) exceeds Phi(x) once mu / 2 - epsilon / mu is far enough above x.
+    # Doubling ends: delta rises to 1 with mu.
     high = 1.0
     while gaussian_delta(high, epsilon) <= delta:
         high *= 2.0
-    # On the log scale, so that tiny deltas are not lost.
+    # On the log scale, where tiny deltas keep their digits.
     wanted = np.log(delta)
     low = high
     while _log_delta(low, epsilon) > wanted:
@@ -131,13 +131,13 @@ def mu_lower_bound(decisions: Decisions, level: float = 0.95) -> Estimate:
 
     Notes
     -----
-    ``mu >= Phi^-1(TPR) - Phi^-1(FPR)`` for every test on a mechanism of Gaussian differential
-    privacy (Dong, Roth & Su 2022, definition 2.7; as an audit Nasr et al. 2023, section 5). Both
-    rates have Clopper-Pearson's limit at half of the error.
+    ``mu >= Phi^-1(TPR) - Phi^-1(FPR)`` for every test on a mu-GDP mechanism (Dong, Roth & Su 2022,
+    definition 2.7; as an audit Nasr et al. 2023, section 5). The limit of each rate is
+    Clopper-Pearson's at half of the error.
     """
     tpr = decision.recall(decisions, level)
     fpr = decision.false_positive_rate(decisions, level)
-    # Rates of 0 and 1 are infinitely far apart; two rates at the same end say nothing.
+    # Also avoids inf - inf, where both limits are 0 or both are 1.
     low = float(ndtri(tpr.low) - ndtri(fpr.high)) if tpr.low > fpr.high else 0.0
     method = "Clopper-Pearson, Bonferroni"
     return Estimate(
@@ -146,9 +146,10 @@ def mu_lower_bound(decisions: Decisions, level: float = 0.95) -> Estimate:
 
 
 def _log_delta(mu: float, epsilon: float) -> float:
+    # log(e^first - e^(epsilon + second)), with the larger term factored out.
     first = log_ndtr(mu / 2 - epsilon / mu)
     second = log_ndtr(-mu / 2 - epsilon / mu)
-    # Rounding may leave nothing, or less, of a difference of nearly equal terms.
+    # For nearly equal terms rounding may make the gap 0 or positive; it is always negative.
     gap = min(float(epsilon + second - first), -np.finfo(float).tiny)
     return float(first + np.log(-np.expm1(gap)))
 

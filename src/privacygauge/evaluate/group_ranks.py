@@ -1,4 +1,4 @@
-"""Groups whose members an attack ranks above their non-members, corrected for both."""
+"""Groups in which attacks rank members above non-members, corrected for groups and attacks."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from privacygauge.evaluate.roc import auc
 from privacygauge.evaluate.unit_scores import unit_rounds
 
 SMALLEST = 10
-"""Fewest members, and fewest non-members, of different units in a group."""
+"""Fewest member units, and fewest non-member units, of a group that is tested."""
 
 DEALS = 999
 """Permutations of the secret; p-values are multiples of 1/1000."""
 
 MOST = 2_000
-"""Most units of a group that are ranked; drawn at random where there are more."""
+"""Most units of a group that are ranked; a random sample if there are more."""
 
 _TYPICAL = 3.5
-"""Standardised rank sums that groups are shown at; there a factor on a p-value is a difference of
-its logarithm over this."""
+"""Typical standardised rank sum z of a shown group; near it, a factor f on the p-value is a
+difference of log(f) / z in z."""
 
 _BLOCK = 1 << 22
-"""Bits in memory at a time."""
+"""Dealt bits in memory at a time."""
 
 
 @dataclass(frozen=True)
 class RankedGroup:
-    """A group whose members some attack ranks above its non-members."""
+    """A group in which some attack ranks members above non-members."""
 
     column: str
     """Name of the column that defines the group."""
@@ -47,20 +47,20 @@ class RankedGroup:
     attack: str
     """Title of the attack that ranks the group best."""
     auc: Estimate
-    """Its AUC inside the group; the intervals of all attacks and groups are jointly valid."""
+    """AUC of this attack inside the group; intervals are jointly valid over attacks and groups."""
     p_value: float
-    """P-value of "no attack ranks the members of any group better than chance"."""
+    """P-value of the null hypothesis that no attack ranks the members of any group above chance."""
 
 
 @dataclass(frozen=True)
 class RankedGroups:
-    """Groups that attacks rank better than all records together."""
+    """Groups in which attacks rank members better than among all records."""
 
     shown: tuple[RankedGroup, ...]
-    """Groups ranked better than chance and better than all records together; the best first."""
+    """Groups ranked better than chance and better than all records, by descending lower limit."""
     smallest: int | None
-    """Records in the smallest group, half of them members, that would be shown if its members had
-    its highest scores; None where no group was tested, or none would be shown."""
+    """Records of the smallest group, half of them members, that would be shown if ranked perfectly;
+    None if no group was tested, or none would be shown."""
 
 
 def ranked_groups(
@@ -71,7 +71,7 @@ def ranked_groups(
     *,
     handicaps: Mapping[str, float] | None = None,
 ) -> RankedGroups:
-    """Return the groups whose members any attack ranks above their non-members.
+    """Return the groups in which any attack ranks members above non-members.
 
     Parameters
     ----------
@@ -80,12 +80,12 @@ def ranked_groups(
     columns : mapping of str to ndarray, shape (m,)
         Groups of the rows; at most a few hundred values each.
     rng : numpy.random.Generator
-        Deals other bits.
+        Permutes the secret bits.
     level : float
-        In (0, 1). Where scores tell nothing, no group at all is shown with a probability of at
+        In (0, 1). If no score depends on membership, no group at all is shown with probability at
         least `level`.
     handicaps : mapping of str to float, optional
-        As in `tail`: about these factors, at least 1, on the p-values of attacks by their titles.
+        Approximate factors on the p-values of attacks, at least 1, by title; as in `tail`.
 
     Returns
     -------
@@ -93,12 +93,12 @@ def ranked_groups(
 
     Notes
     -----
-    Wilcoxon's rank sum of the members inside each group, standardised by the mean and variance that
-    it has over deals of the bits within each round: an attack that learnt on the bits of other
-    rounds has another level in each. The largest over all attacks and groups is compared with that
-    of other bits (Westfall and Young 1993), dealt within the rounds of the game, so that nothing is
-    lost to their number where attacks agree. Guesses need a threshold that was learnt on all
-    records; a ranking does not, and shows a group of thirty that is known by heart.
+    Wilcoxon's rank sum of the members inside each group, standardised by its mean and variance
+    under permutation of the bits within each round, since an attack that learns on the bits of
+    other rounds has a different level in each. The largest over all attacks and groups is compared
+    with its distribution under permutation (Westfall and Young 1993), which costs nothing for
+    attacks that agree. Guesses need a threshold learnt on all records; a ranking does not, and
+    shows a memorised group of thirty.
     """
     checks.level(level)
     item, inside, stage = unit_rounds(played[0][1])
@@ -112,11 +112,14 @@ def ranked_groups(
     ]
     if not groups:
         return RankedGroups((), None)
+    # The `allowed`-th largest value has p-value 1 - level; a group must exceed it.
     allowed = int((1 - level) * (1 + DEALS))
     factors = [(handicaps or {}).get(title, 1.0) for title, _ in played]
+    # A handicap on p-values, as a difference of standardised rank sums.
     behind = np.log(factors) / _TYPICAL
     dealt = np.sort(_largest_of_deals(inside, stage, groups=groups, behind=behind, rng=rng))
     critical = float(dealt[-allowed]) if allowed else np.inf
+    # A second test per group, by Bonferroni: does it exceed what the AUC on all records explains?
     each = (1 - level) / len(groups)
     beyond = float(ndtri(1 - each))
     area = np.array([auc(transcript).value for _, transcript in played])
@@ -151,19 +154,21 @@ class _Group:
     column: str
     name: str
     rows: Bools
-    """(m,) Its rows."""
+    """(m,) True for rows of the group."""
     items: Ints
-    """(k,) Its units in each round."""
+    """(k,) Indices of its units, once per round."""
     stage: Ints
-    """(k,) The round of each."""
+    """(k,) Round of each item."""
     ranks: Floats
-    """(k, attacks) Of their rows in the group, on average, less the mean of the round."""
+    """(k, attacks) Mean rank in the group of each item's rows, minus the mean of its round."""
 
     def standardised(self, bits: NDArray[Any]) -> Floats:
-        """Return the rank sums of members over their spread, (deals, attacks), for (deals, k)."""
+        """Return standardised rank sums of members, (deals, attacks), for bits (deals, k)."""
+        # float32 halves time and memory; ranks of at most MOST units are small.
         total = bits.astype(np.float32) @ self.ranks.astype(np.float32)
         variance = np.zeros(total.shape)
         for part, n in self._rounds:
+            # Permutation variance of a sum of n_in of n centred ranks, drawn without replacement.
             n_in = np.count_nonzero(bits[:, part], axis=1)
             squares = (self.ranks[part] ** 2).sum(axis=0)
             variance += np.outer(n_in * (n - n_in) / (n * max(n - 1, 1)), squares)
@@ -172,12 +177,13 @@ class _Group:
         return found
 
     def expected(self, area: Floats, bits: Bools) -> Floats:
-        """Return the standardised rank sums of a group with these areas under the curve."""
+        """Return the expected standardised rank sums, (attacks,), in a group with given AUCs."""
         total = 0.0
         variance = np.zeros(len(area))
         for part, n in self._rounds:
             n_in = int(np.count_nonzero(bits[part]))
-            # Ranks are those of the whole group: of as many pairs as if all were compared.
+            # Ranks are within the whole group, so an item is compared with all its items, not only
+            # with the n of its round.
             total += n_in * (n - n_in) * len(self.items) / n
             squares = (self.ranks[part] ** 2).sum(axis=0)
             variance += n_in * (n - n_in) / (n * max(n - 1, 1)) * squares
@@ -189,7 +195,7 @@ class _Group:
 
     @cached_property
     def _rounds(self) -> list[tuple[Bools, int]]:
-        """The rows of each round, and their number."""
+        """Mask over items, (k,), and number of items of each round."""
         parts = (self.stage == number for number in np.unique(self.stage))
         return [(part, int(np.count_nonzero(part))) for part in parts]
 
@@ -203,7 +209,7 @@ def _groups(
     stage: Ints,
     rng: np.random.Generator,
 ) -> Iterator[_Group]:
-    """Yield the groups of a column that are large enough."""
+    """Yield the groups of a column with enough units on both sides."""
     names, number = np.unique(np.asarray(values), return_inverse=True)
     if len(names) < 2:
         return
@@ -214,10 +220,12 @@ def _groups(
         n_in = int(np.count_nonzero(inside[items]))
         if min(n_in, len(items) - n_in) < SMALLEST:
             continue
+        # A random sample bounds time and memory.
         if len(items) > MOST:
             kept = np.sort(rng.permutation(len(items))[:MOST])
             rows = rows[np.isin(own, kept)]
             items, own = np.unique(item[rows], return_inverse=True)
+        # Mean rank over the rows of each item, then centred per round.
         ranks = np.zeros((len(items), scores.shape[1]))
         np.add.at(ranks, own, rankdata(scores[rows], axis=0))
         ranks /= np.bincount(own)[:, None]
@@ -236,9 +244,9 @@ def _largest_of_deals(
     behind: Floats,
     rng: np.random.Generator,
 ) -> Floats:
-    """Return the largest standardised rank sum of each deal of the bits, (DEALS,).
+    """Return the largest standardised rank sum under each permutation of the bits, (DEALS,).
 
-    Those of each attack are reduced by its handicap `behind`, (attacks,).
+    Each attack's sums are reduced by its handicap `behind`, shape (attacks,).
     """
     found = np.full(DEALS, -np.inf)
     step = max(1, _BLOCK // len(inside))
@@ -260,25 +268,26 @@ def _dealt(inside: Bools, stage: Ints, deals: int, rng: np.random.Generator) -> 
         if not n_in:
             continue
         key = rng.random((deals, len(columns)), np.float32)
-        # The smallest keys are the members'. Where two are equal at the end, one member more or
-        # less changes nothing: rank sums are standardised by the numbers of members.
+        # The n_in smallest keys are members. A tie at the last one adds a member, which does no
+        # harm: rank sums are standardised by the number of members.
         last = np.partition(key, n_in - 1, axis=1)[:, n_in - 1]
         bits[:, columns] = key <= last[:, None]
     return bits
 
 
 def _smallest(critical: float, most: int, n_rounds: int) -> int | None:
-    """Return the records of the smallest group that exceeds `critical` if ranked perfectly."""
+    """Return the size of the smallest group that exceeds `critical` if ranked perfectly."""
     half = np.arange(max(SMALLEST, n_rounds), most + 1)
+    # Largest rank sum minus its mean, over Wilcoxon's standard deviation, with `half` on each side.
     standardised = half**2 / 2 / np.sqrt(half**2 * (2 * half + 1) / 12)
-    # Each round tells one record less than it has from the others.
+    # Centring by round costs one degree of freedom per round.
     standardised *= np.sqrt((2 * half - n_rounds) / (2 * half - 1))
     enough = np.flatnonzero(standardised > critical)
     return int(2 * half[enough[0]]) if len(enough) else None
 
 
 def _part(transcript: Transcript, rows: Bools) -> Transcript:
-    """Return some of the rows."""
+    """Return a transcript of the given rows, by mask."""
     return Transcript(
         score=transcript.score[rows],
         secret=transcript.secret[rows],

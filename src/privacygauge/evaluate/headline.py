@@ -14,28 +14,28 @@ from privacygauge.evaluate.roc import supported_accuracy
 
 @dataclass(frozen=True)
 class AttackReach:
-    """The success of an attack, on the scale of balanced accuracies."""
+    """Success of an attack on the scale of balanced accuracy."""
 
     accuracy: Estimate
-    """Balanced accuracy of its guesses, or a lower bound for its ranking's best threshold."""
+    """Balanced accuracy of its guesses, or a lower bound for the best threshold on its ranking."""
     by_ranking: bool
-    """Whether the ranking decided: the threshold of the guesses did not carry over."""
+    """Whether the ranking supports more than the guesses, whose threshold did not carry over."""
 
 
 def best_supported(accuracy: Estimate, auc: Estimate) -> AttackReach:
-    """Return the better supported of two accuracies: of the guesses, or of the ranking.
+    """Return the better supported accuracy, from the guesses or from the ranking.
 
     Parameters
     ----------
     accuracy : Estimate
-        Balanced accuracy of guesses, whose threshold was chosen on other rows.
+        Balanced accuracy of guesses with a threshold chosen on other rows.
     auc : Estimate
         Area under the ROC curve of the scores.
 
     Returns
     -------
     AttackReach
-        The accuracy itself, unless the lower end of `supported_accuracy` is higher, and above 1/2.
+        The given accuracy, unless the lower limit of `supported_accuracy` is higher and above 1/2.
     """
     ranked = supported_accuracy(auc)
     by_ranking = ranked.low > max(0.5, accuracy.low)
@@ -44,28 +44,28 @@ def best_supported(accuracy: Estimate, auc: Estimate) -> AttackReach:
 
 @dataclass(frozen=True)
 class Headline:
-    """The one result that the verdict is based on, corrected for the number of attacks."""
+    """The result that the verdict is based on, corrected for the number of attacks."""
 
     attack: Evaluation
     """The strongest attack, by its guesses or by its ranking."""
     accuracy: Estimate
-    """Its balanced accuracy; the interval allows for the choice among all attacks."""
+    """Balanced accuracy of `attack`; the interval is corrected for the choice among all attacks."""
     auc: Estimate
-    """Area under its ROC curve; the interval allows for the choice among all attacks."""
+    """AUC of `attack`; the interval is corrected for the choice among all attacks."""
     epsilon: Estimate
-    """Lower bound on epsilon (`low`), attack and threshold chosen on other records."""
+    """Lower bound on epsilon (`low`), with attack and threshold chosen on other records."""
     epsilon_attack: str
-    """The attack behind that bound."""
+    """Title of the attack behind the bound on epsilon."""
     epsilon_limit: float
-    """The largest bound that this number of records can show."""
+    """Bound on epsilon of a perfect attack on this number of records."""
     each: float
-    """Level of each interval at which those of all attacks are jointly valid, in (0, 1)."""
+    """Level of each single interval at which all attacks' are jointly valid, in (0, 1)."""
     inverted: tuple[InvertedAttack, ...] = ()
-    """Attacks that tell the sides apart the wrong way round, corrected for their number."""
+    """Attacks that rank non-members above members, corrected for their number."""
 
     @property
     def reached(self) -> AttackReach:
-        """The better supported accuracy: of its guesses or of its ranking."""
+        """The better supported accuracy, from the guesses or from the ranking."""
         return best_supported(self.accuracy, self.auc)
 
 
@@ -76,24 +76,24 @@ class Fact:
     label: str
     """Label of the number, as reports print it."""
     estimate: Estimate
-    """The number."""
+    """The number with its interval."""
 
 
 @dataclass(frozen=True, eq=False)
 class Exposure:
-    """An attack that finds many more members than guessing at a low false-positive rate."""
+    """An attack that finds many more members than guessing does at a low false-positive rate."""
 
     attack: Evaluation
     """The attack."""
     rate: RateAtFpr
-    """The true-positive rate at that false-positive rate."""
+    """True-positive rate at that false-positive rate."""
 
 
 def exposure(evaluations: Sequence[Evaluation]) -> Exposure | None:
-    """Return the rate at which an attack finds at least ten times as many members as guessing.
+    """Return the attack and rate with at least ten times as many members as guessing, or None.
 
-    Only resolved rates count, with the lower end of their interval, at an FPR of 1% and 0.1%;
-    of several the one that exceeds guessing most.
+    Only resolved rates count, by their lower limit, at an FPR of 1% and 0.1%; of several, the one
+    with the largest ratio to guessing.
     """
     rates = [(attack, exposed_rate(attack.tpr_at_fpr)) for attack in evaluations]
     found = [Exposure(attack, rate) for attack, rate in rates if rate is not None]

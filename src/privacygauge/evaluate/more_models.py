@@ -1,4 +1,4 @@
-"""Forecast of the AUC with further shadow models, extrapolated from halves of the present ones."""
+"""Forecast of the AUC with more shadow models, extrapolated from halves of the present ones."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ SPLITS = 6
 """Random splits of the models into halves."""
 
 FEWEST = 16
-"""Fewest models: with fewer, half of them leave many records on one side only."""
+"""Fewest models: among half of fewer, many records would be in all models or in none."""
 
 FORMS_CHANGE = 64
-"""Number of models from which LiRA estimates variances per record, so that no smaller half
-predicts it."""
+"""Number of models from which on LiRA estimates variances per record; halves below it cannot
+predict it."""
 
 LAWS = (0.5, 1.0, 2.0)
-"""Exponents by which the loss in AUC falls with the number of models: the slowest, that of
-averages, and the fastest that the interval allows for."""
+"""Exponents of the decay of the AUC's loss with the number of models: the slowest that the
+interval allows for, that of averages, and the fastest."""
 
 
 @dataclass(frozen=True)
 class Foretold:
-    """Forecast of an attack's AUC with further shadow models."""
+    """Forecast of an attack's AUC with more shadow models."""
 
     title: str
     """Title of the attack."""
     now: float
-    """Its AUC with the present models."""
+    """AUC with the present models."""
     half: float
-    """Its mean AUC with half of them."""
+    """Mean AUC with half of the present models."""
     auc: Estimate
-    """Its AUC with `n_models`, on the same target and records; `n` counts the present models."""
+    """AUC with `n_models`, on the same target and records; `n` counts the present models."""
     n_models: int
     """Number of models of the forecast."""
 
@@ -55,16 +55,16 @@ def foretold(
     rng: np.random.Generator,
     level: float = 0.95,
 ) -> Foretold | Skipped:
-    """Forecast the AUC of an attack on the same records with more shadow models.
+    """Forecast the AUC of an attack with more shadow models, on the same records.
 
     Parameters
     ----------
     attack : Attack
-        An attack that compares the target with the adversary's models record by record.
+        Attack that compares the target with the adversary's models, per record.
     dealt : Round
         A round with the k present models.
     n_models : int
-        Number of models of the forecast, more than k.
+        Number of models of the forecast, above k.
     rng : numpy.random.Generator
         Splits the models into halves.
     level : float
@@ -73,16 +73,16 @@ def foretold(
     Returns
     -------
     Foretold or Skipped
-        Skipped where the attack is, with fewer than 16 models, or where k / 2 and `n_models` are on
-        different sides of 64, where LiRA changes its form.
+        Skipped if the attack is skipped, with fewer than 16 models, or if k / 2 and `n_models` are
+        on different sides of 64, where LiRA changes its form.
 
     Notes
     -----
     The variance of an average over k models falls as 1 / k, and so does the loss in AUC of an
-    attack that uses averages: ``AUC(k) = A - B / k`` to first order, so that the step from k / 2 to
-    k models predicts the step from k to more. The interval allows for exponents of k from 1/2 to 2,
-    for the random choice of further models, as seen from the differences between halves, and for
-    the sampling error of the halves. It is conditional on this target and these records.
+    attack that uses averages: ``AUC(k) = A - B / k`` to first order. So the step from k / 2 to k
+    models predicts the step from k to more. The interval allows for exponents of k from 1/2 to 2,
+    for the random choice of further models (estimated from differences between halves), and for the
+    sampling error of the halves. It is conditional on this target and these records.
     """
     checks.level(level)
     name = title(attack.name, attack.variant, attack.thresholds)
@@ -101,13 +101,14 @@ def foretold(
     if now is None or not np.isfinite(halves).all():
         return Skipped(name, "it cannot be played with half of the models")
     half = float(halves.mean())
-    # The step from k to n_models over the step from k / 2 to k, where the loss falls as n^-law.
+    # Ratio of the step from k to n_models to the step from k / 2 to k, if the loss falls as n^-law.
     steps = []
     for law in LAWS:
         lost = [float(n) ** -law for n in (k / 2, k, n_models)]
         steps.append(float((lost[1] - lost[2]) / (lost[0] - lost[1])))
     ends = [now + step * (now - half) for step in steps]
-    # Halves differ from all models as these will from more, or by twice that variance for sums.
+    # Variance from the choice of models: halves scatter about all models at least as much as these
+    # will about more.
     luck = float(halves.var(ddof=1))
     of_halves = float(halves.mean(axis=1).var(ddof=1)) * steps[1] ** 2
     reach = float(stdtrit(SPLITS - 1, 0.5 + level / 2)) * np.sqrt(luck + of_halves)
@@ -120,7 +121,7 @@ def foretold(
 
 
 def _area(attack: Attack, dealt: Round, worlds: Worlds, part: Ints) -> float | None:
-    """Return the AUC with some of the models; None where the attack is skipped."""
+    """Return the AUC with the models `part`; None if the attack is skipped."""
     seen = dealt.observation
     found = attack.score(
         Observation(seen.signals, seen.stratum, worlds=worlds.some(part)), np.random.default_rng(0)
@@ -133,7 +134,7 @@ def _area(attack: Attack, dealt: Round, worlds: Worlds, part: Ints) -> float | N
 def what_more_buy(
     attacks: Sequence[Attack], dealt: Round, rng: np.random.Generator, level: float = 0.95
 ) -> list[Foretold | Skipped]:
-    """Forecast each attack's AUC with twice as many models, or just below 64.
+    """Forecast each attack's AUC with twice as many models, but at most 63 if there are fewer.
 
     Parameters
     ----------
@@ -144,6 +145,7 @@ def what_more_buy(
     """
     worlds = dealt.observation.worlds
     k = 0 if worlds is None else len(worlds)
+    # A forecast across FORMS_CHANGE would be skipped.
     below = k < FORMS_CHANGE - 1
     n_models = min(2 * k, FORMS_CHANGE - 1) if below else 2 * k
     return [foretold(attack, dealt, n_models=n_models, rng=rng, level=level) for attack in attacks]

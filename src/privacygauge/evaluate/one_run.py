@@ -14,10 +14,10 @@ from privacygauge.evaluate.trade_off import largest_refuted, refuted_by
 _HALVINGS = 36
 """Bisection steps of the search for epsilon."""
 _STEP = 1e-6
-"""Least improvement in epsilon by the second theorem that is searched for."""
+"""Smallest improvement in epsilon by the second theorem that is worth a search."""
 
 _LARGEST = 40.0
-"""Upper end of the search: e^-40 is negligible beside 1."""
+"""Upper end of the search for epsilon: e^-40 is negligible beside 1."""
 
 
 def one_run_epsilon(
@@ -32,42 +32,42 @@ def one_run_epsilon(
     Parameters
     ----------
     n_canaries : int
-        Canaries that fair independent coins put into the training set or left out.
+        Canaries that independent fair coins put into the training set or left out.
     n_guesses : array_like of int
         Number of guesses, fixed in advance; in 0..n_canaries.
     n_right : array_like of int, of the same shape
         Number of right guesses, in 0..n_guesses.
     delta : float
-        In [0, 1): of adding or removing one canary.
+        In [0, 1), for adding or removing one canary.
     level : float
-        In (0, 1); each value alone fails with probability ``1 - level`` at most.
+        In (0, 1); each value on its own fails with probability at most ``1 - level``.
 
     Returns
     -------
     ndarray of float
-        At least 0, of the shape of the arguments; 0 where guesses are no better than coins.
+        At least 0, of the broadcast shape; 0 if guesses are no better than coins.
 
     Raises
     ------
     InputError
-        If counts do not fit each other.
+        If counts are out of range or are not integers.
 
     Notes
     -----
     If a mechanism is (epsilon, delta)-private, at least v of r guesses are right with
     probability at most ``f(v) + 2 m delta max_i (f(v - i) - f(v)) / i``, where
     ``f(v) = P[Binomial(r, e^eps / (1 + e^eps)) >= v]`` (Steinke, Nasr & Jagielski 2023, theorem
-    5.2): for all canaries together, however their scores depend on each other. An epsilon is
-    ruled out where that is at most ``1 - level``. At delta = 0 this is Clopper-Pearson's lower
-    limit of the share of right guesses, as a logit.
+    5.2). It holds for all canaries together, however their scores depend on each other. An epsilon
+    is ruled out if that probability is at most ``1 - level``. At delta = 0 this is the logit of
+    Clopper-Pearson's lower limit for the share of right guesses.
 
     Each term of the maximum is ``(1 - c) f(v) + c f(v - i)`` with ``c = 2 m delta / i``. As a
     function of epsilon it rises, or first rises and then falls towards 1, since the ratio of
     the two binomial densities in its derivative is monotone. So it crosses any value below 1
     once, and halving an interval finds the largest epsilon that is ruled out.
 
-    With delta > 0, the better of this and of `trade_off.refuted_by` is taken. Both bound the
-    same tail probability, so nothing has to be corrected for that.
+    With delta > 0, the result is the better of this and `trade_off.refuted_by`. Both bound the
+    same tail probability, so no correction is needed.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def one_run_epsilon(
     pure = _logit_limit(r, v, beta)
     if delta == 0.0:
         return pure
-    # By bisection: the bounds lie between 0 and those at delta = 0.
+    # Bisection between 0 and the bound at delta = 0: a positive delta only weakens it.
     low = np.zeros(r.shape)
     high = pure.copy()
     for _ in range(_HALVINGS):
@@ -99,7 +99,7 @@ def largest_one_run_epsilon(
 ) -> Floats:
     """Return the bound of `one_run_epsilon` if every guess is right.
 
-    A claim above it cannot be refuted, whatever the attack. At delta = 0 it is
+    No attack can refute a claim above it. At delta = 0 it is
     ``ln(q / (1 - q))`` with ``q = (1 - level)^(1 / n_guesses)``.
 
     Examples
@@ -111,11 +111,11 @@ def largest_one_run_epsilon(
 
 
 def right_guesses(score: Floats, secret: Bools, n_guesses: Ints, rng: np.random.Generator) -> Ints:
-    """Return the number of right guesses, for each number of guesses.
+    """Return the number of right guesses for each number of guesses.
 
-    Of r guesses, half (rounded up) say that the canaries with the highest scores are members, the
-    others that those with the lowest are not; the rest are not guessed. Equal scores are put in
-    random order, so that the order of the rows gives nothing away.
+    Of r guesses, half (rounded up) are "member" for the highest scores, the others "non-member" for
+    the lowest scores; canaries in between are not guessed. Ties are broken at random, so that the
+    order of the rows gives nothing away.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def right_guesses(score: Floats, secret: Bools, n_guesses: Ints, rng: np.random.
     n_guesses : ndarray of int, shape (g,)
         In 0..m.
     rng : numpy.random.Generator
-        Orders equal scores.
+        Breaks ties between scores.
 
     Returns
     -------
@@ -135,20 +135,22 @@ def right_guesses(score: Floats, secret: Bools, n_guesses: Ints, rng: np.random.
     # A random order first: the stable sort then breaks ties at random.
     shuffled = rng.permutation(len(score))
     member = secret[shuffled[np.argsort(score[shuffled], kind="stable")]]
+    # Right guesses by their number: members from the top, non-members from the bottom.
     found = np.concatenate([[0], np.cumsum(member[::-1])])
     rejected = np.concatenate([[0], np.cumsum(~member)])
     return np.asarray(found[(n_guesses + 1) // 2] + rejected[n_guesses // 2], np.int64)
 
 
 def _tail(m: int, r: Ints, v: Ints, delta: float, epsilon: Floats) -> Floats:
-    """Return the bound on the probability of at least v right guesses, which may exceed 1."""
+    """Return the bound of theorem 5.2 on P[at least v right guesses]; it may exceed 1."""
     q = expit(epsilon)
     tail = _binomial_upper_tail(r, v, q)
 
     def mean(i: Ints) -> Floats:
         return (_binomial_upper_tail(r, v - i, q) - tail) / i
 
-    # The mean of the i densities below v rises with i while the next one exceeds it, then falls.
+    # The mean of the i densities below v rises with i until the next one no longer exceeds it, then
+    # falls (the binomial is unimodal), so bisection finds the maximum.
     low = np.ones_like(v)
     high = np.maximum(v, 1)
     while np.any(low < high):
@@ -156,12 +158,13 @@ def _tail(m: int, r: Ints, v: Ints, delta: float, epsilon: Floats) -> Floats:
         rises = mean(middle + 1) > mean(middle)
         low = np.where(rises, middle + 1, low)
         high = np.where(rises, high, middle)
-    # The neighbour too: with equal densities, rounding may move the bisection by one.
+    # Also the neighbour: with equal densities, rounding may move the bisection by one.
     return tail + 2 * m * delta * np.maximum(mean(low), mean(np.maximum(low - 1, 1)))
 
 
 def _binomial_upper_tail(r: Ints, v: Ints, q: Floats) -> Floats:
     inside = np.clip(v, 1, np.maximum(r, 1))
+    # P[Binomial(r, q) >= v] as an incomplete beta function, for 1 <= v <= r.
     tail = betainc(inside, np.maximum(r, 1) - inside + 1.0, q)
     return np.where(v <= 0, 1.0, np.where(v > r, 0.0, tail))
 
@@ -169,7 +172,7 @@ def _binomial_upper_tail(r: Ints, v: Ints, q: Floats) -> Floats:
 def _logit_limit(r: Ints, v: Ints, beta: float) -> Floats:
     a = np.maximum(v, 1)
     b = np.maximum(r - v + 1, 1)
-    # Both tails apart: one minus a share near 1 would round.
+    # Share of right and of wrong guesses separately: 1 - right would lose its digits near 1.
     right = betaincinv(a, b, beta)
     wrong = betaincinv(b, a, 1.0 - beta)
     bound = np.clip(np.log(right) - np.log(wrong), 0.0, _LARGEST)
@@ -179,22 +182,22 @@ def _logit_limit(r: Ints, v: Ints, beta: float) -> Floats:
 def _by_trade_off(
     counts: tuple[int, int, int], delta: float, beta: float, low: float, pure: float
 ) -> float:
-    """Return the largest epsilon from `low` on that the curve of (epsilon, delta) rules out.
+    """Return the largest epsilon, at least `low`, that is ruled out by its trade-off curve.
 
-    At delta = 0 the binomial tail is the largest that there is, so nothing lies above `pure`.
+    At delta = 0 the binomial tail is the largest possible one, so nothing lies above `pure`.
     """
 
     def refuted(epsilon: Floats) -> Bools:
         factor = np.exp(epsilon)
 
         def least(x: Floats) -> Floats:
-            # The least false-positive rate for a true-positive rate of x: both of its lines.
+            # Smallest FPR at TPR x on the (epsilon, delta) curve, the maximum of two lines.
             lines = (x - delta) / factor, (1.0 - delta) - (1.0 - x) * factor
             return np.maximum(np.maximum(*lines), 0.0)
 
         return refuted_by(least, *counts, beta, len(epsilon))
 
-    # Mostly there is nothing to gain, which a single look tells.
+    # In most cases there is no gain: a single evaluation just above `low` shows it.
     if low >= pure or not refuted(np.array([low + _STEP]))[0]:
         return low
     return largest_refuted(refuted, low, pure)

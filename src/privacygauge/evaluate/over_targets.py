@@ -1,4 +1,4 @@
-"""Mean results of an attack over several target models, and a stopping rule for their number."""
+"""Mean results of an attack over several target models, and when to stop training more."""
 
 from __future__ import annotations
 
@@ -22,27 +22,28 @@ LOOKS = (8, 16, 32, 64)
 
 
 def mean_auc_of_models(targets: Sequence[Transcript], level: float = 0.95) -> Estimate:
-    """Return the mean AUC over target models trained alike, on records that they share.
+    """Return the mean AUC over identically trained target models, on shared records.
 
     Parameters
     ----------
     targets : sequence of Transcript
-        One a target model, at least 2; the targets are drawn independently of each other, their
-        members by coins, and rows of one `unit` are about the same person in all of them.
+        One per target model, at least 2. Targets are drawn independently, their members by coins;
+        a `unit` is the same person in all of them.
     level : float
         In (0, 1).
 
     Returns
     -------
     Estimate
-        In [0, 1]: of the mean AUC on further targets and records. `n` is the number of units.
+        In [0, 1], with an interval for the mean AUC on new targets and records. `n` is the number
+        of units.
 
     Notes
     -----
-    The variance is two-way clustered (Cameron, Gelbach & Miller 2011): the contributions of a
-    unit's rows in all targets, by DeLong's method, and the variance between the targets' AUCs
-    beyond that of their rows, with one degree of freedom fewer than targets. Scores are compared
-    within a target only.
+    The variance is two-way clustered (Cameron, Gelbach & Miller 2011): between units, from DeLong's
+    influences summed over a unit's rows in all targets; and between targets, the variance of their
+    AUCs beyond that within targets, with one degree of freedom fewer than targets. Scores are
+    compared only within a target.
     """
     if len(targets) < 2:
         raise InputError(f"at least 2 targets are needed, got {len(targets)}")
@@ -55,6 +56,8 @@ def mean_auc_of_models(targets: Sequence[Transcript], level: float = 0.95) -> Es
     n = checks.n_distinct(unit)
     value = float(areas.mean())
     by_unit = rates.standard_error_of_units(np.concatenate(parts), unit)
+    # Variance of each target's AUC from its rows alone; already part of `by_unit`, so only the
+    # excess of the variance between targets is added.
     within = sum(
         rates.standard_error_of_units(part, target.unit) ** 2
         for part, target in zip(parts, targets, strict=True)
@@ -64,6 +67,7 @@ def mean_auc_of_models(targets: Sequence[Transcript], level: float = 0.95) -> Es
         np.hypot(stdtrit(max(n - 1, 1), end) * by_unit, stdtrit(t - 1, end) * np.sqrt(between))
     )
     if half == 0.0:
+        # Nothing varies: exact limits for the number of pairs of the smallest target.
         pairs = min(min(curve.n_in, curve.n_out) for curve in curves)
         return rates.on_pairs(value, pairs, level, n)
     method = f"DeLong by unit and by target, over {t} targets"
@@ -79,7 +83,7 @@ def mean_auc_of_models(targets: Sequence[Transcript], level: float = 0.95) -> Es
 
 @dataclass(frozen=True, eq=False)
 class OverTargets:
-    """One attack on several target models."""
+    """Results of one attack on several target models."""
 
     title: str
     """Title of the attack."""
@@ -90,14 +94,14 @@ class OverTargets:
 
     @cached_property
     def auc(self) -> Estimate:
-        """The mean AUC, for targets and records like these."""
+        """Mean AUC, with an interval for new targets and records."""
         return mean_auc_of_models(self.targets, self.level)
 
     @cached_property
     def tpr_at_fpr(self) -> dict[float, float]:
         """Mean true-positive rate at each false-positive rate that the records resolve.
 
-        Those at which a target's non-members give at least one false positive.
+        These are the rates at which every target's non-members allow at least one false positive.
         """
         curves = [roc(target) for target in self.targets]
         least = 1 / min(curve.n_out for curve in curves)
@@ -110,28 +114,28 @@ class OverTargets:
 
 @dataclass(frozen=True, eq=False)
 class SeveralTargets:
-    """Attack results averaged over as many target models as the requested width needs."""
+    """Attack results averaged over as many target models as the requested width requires."""
 
     attacks: tuple[OverTargets, ...]
     """One entry per attack, all on the same targets."""
     asked: float
-    """Requested half-width of the interval of every attack's AUC."""
+    """Largest requested half-width of the attacks' AUC intervals."""
     n_targets: int
-    """Target models, including the one of the rest of the report."""
+    """Number of target models, including the one in the rest of the report."""
     n_shadows: int
     """Shadow models per target."""
 
     @property
     def half_width(self) -> float:
-        """The largest half-width of the attacks' intervals."""
+        """Largest half-width of the attacks' AUC intervals."""
         return half_width(self.attacks)
 
     @property
     def reached(self) -> bool:
-        """Whether all intervals reach the requested width."""
+        """Whether all intervals are as narrow as requested."""
         return self.half_width <= self.asked
 
 
 def half_width(attacks: Sequence[OverTargets]) -> float:
-    """Return half the length of the longest interval of the attacks' AUC."""
+    """Return the largest half-width of the attacks' AUC intervals."""
     return max((found.auc.high - found.auc.low) / 2 for found in attacks)

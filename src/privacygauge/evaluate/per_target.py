@@ -1,4 +1,4 @@
-"""Accuracy of an attack on each single record."""
+"""Accuracy of an attack per record."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from privacygauge.evaluate.rates import wilson
 
 @dataclass(frozen=True, eq=False)
 class PerTarget:
-    """Right guesses of one attack, record by record."""
+    """Right guesses of one attack per record."""
 
     target: Ints
-    """(t,) The records, ascending."""
+    """(t,) Indices of the records, ascending."""
     right: Ints
-    """(t,) Right guesses."""
+    """(t,) Right guesses about each record."""
     n: Ints
-    """(t,) Guesses."""
+    """(t,) All guesses about each record."""
 
     @property
     def accuracy(self) -> Floats:
-        """(t,) Share of right guesses; 1/2 is chance where each record is as often in as out."""
+        """(t,) Share of right guesses; 1/2 is chance if each record is in as often as out."""
         return self.right / self.n
 
     def estimates(self, level: float = 0.95) -> tuple[Estimate, ...]:
@@ -38,7 +38,7 @@ class PerTarget:
         )
 
     def correlation_with(self, values: Floats, level: float = 0.95) -> Correlation | Skipped:
-        """Return Pearson's correlation of the accuracies with a value for each record.
+        """Return Pearson's correlation of the accuracies with a value per record.
 
         Parameters
         ----------
@@ -67,7 +67,7 @@ class Correlation:
 def per_target(decisions: Decisions) -> PerTarget:
     """Count the right guesses about each record.
 
-    Long et al. (2017), section 5.4: the share of correct guesses on a record in all attacks.
+    Long et al. (2017), section 5.4: the share of correct guesses about a record over all attacks.
     """
     target, index = np.unique(decisions.target, return_inverse=True)
     right = np.bincount(index, weights=decisions.guess == decisions.secret)

@@ -1,4 +1,4 @@
-"""Results of played attacks: the game, its records and their evaluations."""
+"""Results of played attacks: the game, its records and the evaluations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from privacygauge.evaluate.vulnerability import Vulnerability
 
 @dataclass(frozen=True)
 class GameDescription:
-    """The game that was played, in words for the reader."""
+    """The game that was played, as reports describe it."""
 
     name: str
     """Short name, as in docs/attacks.md."""
@@ -28,7 +28,7 @@ class GameDescription:
     adversary: str
     """The adversary's access and resources, as reports print them."""
     secret: str
-    """Origin of the secret bits: drawn by coins, or given with the data."""
+    """Origin of the secret bits: drawn by fair coins, or given with the data."""
     thresholds: str
     """Rows on which thresholds were learnt, as reports print them."""
     n_in: int
@@ -39,31 +39,31 @@ class GameDescription:
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """One row for every target."""
+    """Scores and guesses per target, one row each."""
 
     ids: NDArray[Any]
-    """(n,) The user's ids, or row numbers in the user's file."""
+    """(n,) Ids given by the user, or row numbers in the user's file."""
     member: Bools
     """(n,) True for a member."""
     scores: Mapping[str, Floats]
-    """Attack title to (n,) scores; higher means more likely a member."""
+    """(n,) scores by attack title; higher means more likely a member."""
     guesses: Mapping[str, Bools]
-    """Attack title to (n,) guesses."""
+    """(n,) guesses by attack title; True for "member"."""
     risk: Floats | None = None
-    """(n,) Privacy risk score at even odds, in [0, 1]."""
+    """(n,) Privacy risk score at even odds, in [0, 1]; None if none was estimated."""
     contents: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    """Columns of the user's data; filled only when the user asked for them."""
+    """Columns of the user's data; empty unless the user asked for them."""
     unit: Ints | None = None
-    """(n,) Person behind each record; None where all are different people."""
+    """(n,) Person behind each record; None if all are different people."""
     vulnerability: Vulnerability | None = None
-    """Vulnerability from models with and without each record; None where none were compared."""
+    """Vulnerability from models with and without each record; None if none were compared."""
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Membership, ``score:TITLE`` and ``guess:TITLE`` of every attack, and the risk.
+        """Columns ``member``, ``score:TITLE`` and ``guess:TITLE`` of every attack, and ``risk``.
 
-        The risk is missing throughout where none was estimated. Where models with and without the
-        records were compared, `Vulnerability.columns` follow.
+        The risk is NaN throughout if none was estimated. If models with and without the records
+        were compared, `Vulnerability.columns` follow.
         """
         return {
             "member": self.member,
@@ -83,13 +83,13 @@ class Attacks:
     evaluations: tuple[Evaluation, ...]
     """One per attack, in the order of the suite."""
     headline: Headline
-    """Results that the verdict is based on."""
+    """The result that the verdict is based on."""
     level: float
     """Level of every interval, in (0, 1)."""
     groups: tuple[Slice, ...] = ()
-    """Groups of records that are significantly more exposed than the others."""
+    """Groups of records that are significantly more exposed than the rest."""
     questions: Questions | None = None
-    """Results for few records and for groups; None where only the average is in question."""
+    """Results for few records and for groups; None if only the average is in question."""
 
     @property
     def best(self) -> Evaluation:

@@ -1,4 +1,4 @@
-"""Play attacks on dealt rounds, and choose the headline result."""
+"""Play attacks on dealt rounds and choose the headline result."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from privacygauge.evaluate.roc import auc
 from privacygauge.evaluate.simultaneous import simultaneous_level
 
 Result = tuple[Play, Evaluation] | Skipped
-"""An attack's scores with their evaluation, or the reason why it was skipped."""
+"""Scores of an attack with their evaluation, or the reason why it was skipped."""
 
 
 def audit(
@@ -39,7 +39,7 @@ def audit(
     seed: int = 0,
     level: float = 0.95,
 ) -> list[Result]:
-    """Play and evaluate attacks in rounds that were already dealt.
+    """Play and evaluate attacks on rounds that were already dealt.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ def audit(
         From a game's `deal`; dealing is the only step that trains anything.
     attacks : sequence of Attack
     compared : ndarray of bool, shape (n,), optional
-        True for the targets on which members and non-members are compared; default: all.
+        True for the targets to evaluate on; default: all.
     seed : int
-        Every attack draws from its own generator, so that adding one changes no other's numbers.
+        Each attack draws from a generator of its own, so that adding one changes no other result.
     level : float
         Level of every interval, in (0, 1).
 
@@ -63,7 +63,7 @@ def audit(
     InputError
         If two attacks share a title, or there are fewer than two members or non-members.
     """
-    # One target on a side would say nothing of others.
+    # A single target on a side would show no variance.
     secret = np.concatenate([dealt.secret for dealt in rounds])
     unit = np.concatenate([dealt.unit for dealt in rounds])
     n_in, n_out = (_count_up_to_two(unit[side]) for side in (secret, ~secret))
@@ -75,7 +75,8 @@ def audit(
     twice = next((name for name in titles if titles.count(name) > 1), None)
     if twice is not None:
         raise InputError(f"two attacks are called {twice!r}: give one of them a variant")
-    # Threads: scores are numpy's work, which lets go of the interpreter, on shared arrays.
+    # Threads: scores are computed by numpy, which releases the interpreter lock, on shared arrays.
+    # Small games are faster without them.
     n_jobs = min(cpu_count(), len(attacks)) if rounds and len(rounds[0].secret) > 20_000 else 1
     return list(
         Parallel(n_jobs, backend="threading")(
@@ -85,7 +86,7 @@ def audit(
 
 
 def _count_up_to_two(unit: Ints) -> int:
-    """Return the number of different units: 0, 1, or 2 for more."""
+    """Return the number of distinct units, with 2 for "2 or more", without sorting."""
     return min(len(unit), 1) + int(len(unit) > 1 and bool((unit != unit[0]).any()))
 
 
@@ -98,7 +99,7 @@ def _audit_one(
         return played
     if compared is not None:
         played = played.on(compared)
-    # Equal scores or equal guesses are evaluated, with a warning.
+    # Equal scores or equal guesses are evaluated all the same, with a note.
     notes = played.notes
     guess = played.decisions.guess
     if tied(played.transcript.score):
@@ -121,7 +122,7 @@ def _audit_one(
 def telling(results: Sequence[Result]) -> list[Result]:
     """Replace results whose scores are all equal by `Skipped`.
 
-    Audits of a defence keep them, with a note: equal scores may be the effect of the defence.
+    Audits of a defence keep such results, with a note: the defence may be what makes scores equal.
     """
     return [
         Skipped(result[1].title, TIED)
@@ -134,12 +135,12 @@ def telling(results: Sequence[Result]) -> list[Result]:
 def played_of(
     results: Sequence[Result], way_out: str = "give at least one that fits predictions"
 ) -> list[tuple[Play, Evaluation]]:
-    """Return the attacks that were played.
+    """Return the results of the attacks that were not skipped.
 
     Raises
     ------
     InputError
-        If there are none, with the first reason.
+        If there are none; the message gives the first reason.
     """
     found = [result for result in results if not isinstance(result, Skipped)]
     if not found:
@@ -157,9 +158,9 @@ def risk_of(
     *,
     compared: Bools | None = None,
 ) -> tuple[Risk, Floats]:
-    """Return the assessed privacy risk score of the targets, and the score of each target.
+    """Return the assessment of the privacy risk score, and the score of each target, (n,).
 
-    It is assessed on the targets that are compared, as in `audit`.
+    The assessment is on the `compared` targets, as in `audit`.
     """
     attack = RiskScore(estimator=estimator)
     rngs = [seeds.stream(seed, "risk", number) for number in range(len(rounds))]
@@ -182,7 +183,7 @@ def risk_of(
 
 
 def in_file_order(values: NDArray[Any], order: Ints) -> NDArray[Any]:
-    """Return values of targets that stand in an order as they stand in the file."""
+    """Return values in the order of the file, from values of targets in the order `order`."""
     result = np.empty_like(values)
     result[order] = values
     return checks.frozen(result)
@@ -191,17 +192,18 @@ def in_file_order(values: NDArray[Any], order: Ints) -> NDArray[Any]:
 def furthest_attack(
     played: Sequence[tuple[Play, Evaluation]], level: float, each: float
 ) -> tuple[Evaluation, Estimate, Estimate]:
-    """Return the attack that goes furthest, its accuracy and AUC corrected for the choice.
+    """Return the strongest attack, with its accuracy and AUC corrected for the choice.
 
-    By its guesses, unless its ranking supports a higher accuracy (`best_supported`). Intervals at
-    the level `each` are jointly valid at `level`.
+    By its guesses, unless a ranking supports a higher accuracy (`best_supported`). Intervals at the
+    level `each` are jointly valid at `level`.
     """
     together = [balanced_accuracy(p.decisions, each) for p, _ in played]
     best = int(np.argmax([accuracy.low for accuracy in together]))
     areas = {best: _area(played[best], each)}
     furthest = together[best].low
     for i, pair in enumerate(played):
-        # A corrected interval is the wider one: most areas cannot go further and are not needed.
+        # The uncorrected interval is narrower: where even its ranking is not better supported, the
+        # costly corrected AUC is not needed.
         if best_supported(together[best], pair[1].auc).by_ranking:
             areas[i] = _area(pair, each)
             found = best_supported(together[i], areas[i])
@@ -235,20 +237,19 @@ def headline(
     played : sequence of (Play, Evaluation)
         All attacks that were played, on the same rounds.
     seed : int
-        Fixes on which records the attack behind epsilon is chosen.
+        Draws the records on which the attack behind epsilon is chosen.
     level : float
         In (0, 1).
     share : float
-        Share of the error ``1 - level`` that these intervals may use, in (0, 1].
+        Share of the error ``1 - level`` spent on these intervals, in (0, 1].
     among : sequence of (Play, Evaluation), optional
-        All attacks, where `played` were chosen from them.
+        All attacks, if `played` were chosen from them.
 
     Returns
     -------
     Headline
-        The attack that goes furthest, its intervals corrected for the choice
-        (`simultaneous_level`); epsilon from attack and threshold that were chosen on other
-        records; the attacks that tell the sides apart the wrong way round.
+        The strongest attack, its intervals corrected for the choice (`simultaneous_level`); epsilon
+        from an attack and threshold chosen on other records; the inverted attacks.
     """
     everything = played if among is None else among
     each = simultaneous_level([(p, e.roc) for p, e in everything], 1 - (1 - level) * share)
@@ -256,6 +257,7 @@ def headline(
     bound, chosen = audit_epsilon([p.transcript for p, _ in played], level=level, seed=seed)
     decisions = played[0][0].decisions
     n_in, n_out = decisions.independent
+    # Only half of the units are judged.
     limit = largest_certifiable_epsilon(n_in // 2, n_out // 2, level)
     scored = [(e.title, p.transcript) for p, e in played]
     turned = inverted_attacks(
@@ -263,6 +265,7 @@ def headline(
         level,
         looks=math.ceil(len(everything) / share),
     )
+    # Looked for only if nothing else shows a leak: a leak needs no further evidence.
     if not turned and max(accuracy.low, area.low) <= 0.5 and bound.low <= 0:
         turned = inverted_at_one_end(scored, level, seed=seed)
     return Headline(

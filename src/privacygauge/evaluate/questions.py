@@ -1,10 +1,10 @@
 """The questions that one verdict answers: the average, few records and groups, with their power.
 
-An audit that looks at the average alone calls a release safe even if its model has memorised ten
-records. Few records and groups have a quarter of the verdict's error each, the average two fifths,
-as one side of its two-sided intervals. All are jointly valid at the level of the audit, whatever
-their dependence; the last tenth is for the reasons that raise a grade although the average shows
-nothing.
+An audit of the average alone calls a release safe even if its model has memorised ten records. The
+tests of few records and of groups spend a quarter of the verdict's error each, the average two
+fifths (one side of its two-sided intervals). All are jointly valid at the level of the audit,
+whatever their dependence; the last tenth is for reasons that raise a grade although the average
+shows nothing.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from privacygauge.evaluate.tail import Tail, smallest_tail, tail
 
 @dataclass(frozen=True)
 class Detectable:
-    """The smallest leak that the same audit detects with its power, for each question."""
+    """Smallest leaks that the same audit would detect with its power, one per question."""
 
     average: float | None
-    """Balanced accuracy of the best threshold, in (1/2, 1]; None where none is detectable."""
+    """Balanced accuracy of the best threshold, in (1/2, 1]; None if none is detectable."""
     records: int | None
-    """Fully exposed members, above all other scores; None where not even all are detectable."""
+    """Fully exposed members, with scores above all others; None if not even all are detectable."""
     group: int | None
-    """Records in a fully exposed group, half of them members; None where no group was tested, or
-    none is detectable."""
+    """Records in a fully exposed group, half of them members; None if no group was tested or none
+    is detectable."""
     n_in: int
-    """Independent members."""
+    """Number of independent members."""
     n_out: int
-    """Independent non-members."""
+    """Number of independent non-members."""
     power: float = POWER
-    """Share of audits that detect it, in (0, 1)."""
+    """Share of audits that would detect such a leak, in (0, 1)."""
 
 
 @dataclass(frozen=True)
 class Questions:
-    """Findings about few records and groups, and the smallest leaks that could have been shown."""
+    """Results for few records and for groups, and the smallest detectable leaks."""
 
     tail: Tail | None
-    """Test of few records; None where there are too few to show anything."""
+    """Test of few records; None if there are too few records to show anything."""
     groups: tuple[Slice, ...]
-    """Groups shown to be more exposed than the rest, the worst first."""
+    """Groups shown to be more exposed than the rest, by descending exposure."""
     detectable: Detectable
-    """The smallest leaks that could have been shown."""
+    """Smallest leaks that this audit would have detected."""
 
     @property
     def exposed(self) -> int:
@@ -66,25 +66,26 @@ def answer_questions(
     *,
     handicaps: Mapping[str, float] | None = None,
 ) -> Questions:
-    """Test few records and groups, and find the smallest leaks that could have been shown.
+    """Test few records and groups, and compute the smallest detectable leaks.
 
     Parameters
     ----------
     played : sequence of (str, Transcript)
         Titles and scores of all attacks, on the same rows.
     slices : SliceTable or None
-        Groups of the records, at the same level; None where none are given.
+        Groups of the records, at the same level; None if there are none.
     rng : numpy.random.Generator
         Permutes the secret for the test of few records.
     each : float
-        Level of each attack's interval (`Headline.each`).
+        Level of each single attack's interval (`Headline.each`).
     level : float
         Level of the whole verdict, in (0, 1).
     handicaps : mapping of str to float, optional
-        Handicaps by attack title, as in `tail`.
+        Factors on p-values by attack title, as in `tail`.
     """
     checks.level(level)
     rows = played[0][1]
+    # A quarter of the verdict's error.
     found = tail(played, rng, 1 - SHARE * (1 - level), handicaps=handicaps)
     shown = () if slices is None else slices.shown
     n_in, n_out = rows.independent

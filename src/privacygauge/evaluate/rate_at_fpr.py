@@ -1,4 +1,4 @@
-"""The true-positive rate at a false-positive rate, with an interval that can be believed."""
+"""True-positive rates at a false-positive rate, with exact intervals."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from privacygauge.evaluate.roc import Roc
 _RANKS = 128
 
 FPRS = (0.1, 0.01, 0.001, 0.0001)
-"""The false-positive rates that are reported."""
+"""Default false-positive rates of reports."""
 
 FEW = (0.01, 0.001)
 """False-positive rates at which a few badly exposed records show."""
 
 TIMES = 10.0
-"""Ratio of TPR to FPR from which a few records count as exposed."""
+"""Smallest ratio of TPR to FPR at which a few records count as exposed."""
 
 
 @dataclass(frozen=True)
@@ -33,16 +33,17 @@ class RateAtFpr:
     """The true-positive rate at a false-positive rate."""
 
     fpr: float
-    """The false-positive rate asked for."""
+    """Requested false-positive rate, in (0, 1)."""
     estimate: Estimate
-    """TPR of the best threshold with at most that FPR on these rows. Its interval holds
-    the TPR at the TRUE false-positive rate: it allows for the threshold's own doubt."""
+    """TPR of the best threshold with at most that FPR on these rows. The interval is for the TPR at
+    the true FPR `fpr`: it allows for the sampling error of the threshold."""
     at_threshold: Estimate
-    """The same TPR with Clopper-Pearson's interval, as if the threshold had been given."""
+    """The same TPR with Clopper-Pearson's interval, as if the threshold were given."""
     realised_fpr: Estimate
-    """The false-positive rate at that threshold, with Clopper-Pearson's interval."""
+    """FPR of that threshold on these rows, with Clopper-Pearson's interval."""
     resolved: bool
-    """Whether at least 10 false positives are expected; below, n_out is too small to tell."""
+    """Whether at least 10 false positives are expected; with fewer, n_out is too small for
+    `fpr`."""
 
 
 def tpr_at_fpr(
@@ -63,25 +64,25 @@ def tpr_at_fpr(
         In (0, 1).
     independent : tuple of int, optional
         Numbers of independent member and non-member rows (`Transcript.independent`); default: all
-        rows. The intervals are those of this many rows, which is conservative where rows of one
-        target are not all alike.
+        rows. The intervals are for this many rows, which is conservative if the rows of a target
+        differ.
 
     Returns
     -------
     RateAtFpr
-        The value is that of a threshold, with ties on one side of it; nothing is interpolated.
-        Where a tie straddles the rate, the interval also covers the tie broken at random.
+        The value belongs to a threshold, with all ties on one side; nothing is interpolated. If a
+        tie straddles the rate, the interval also covers the tie broken at random.
 
     Notes
     -----
-    The number of non-members above the threshold with the true rate `fpr` is Binomial(n_out, fpr)
-    for any scores: Clopper-Pearson's limits are mixed over that distribution. An interval for the
-    members alone ignores that the threshold was chosen on these non-members, and on pure noise
+    For any scores, the number of non-members above the threshold with true FPR `fpr` is
+    Binomial(n_out, fpr); Clopper-Pearson's limits are mixed over that distribution. An interval for
+    the members alone ignores that the threshold was chosen on these non-members: on pure noise it
     excludes chance two to three times too often.
     """
     checks.level(fpr, "fpr")
     n_in, n_out = independent or (curve.n_in, curve.n_out)
-    # fpr * n_out may lie just below the whole number that is meant.
+    # 1e-9, because fpr * n_out may be rounded to just below an integer.
     hits, false = _hits_with_at_most(curve, int(np.floor(fpr * curve.n_out + 1e-9)))
     low, high = _mixed_limits(curve, fpr, level=level, n_in=n_in, n_out=n_out)
     value = hits / curve.n_in
@@ -114,10 +115,10 @@ def tprs_at_fprs(
 
 
 def exposed_rate(found: Sequence[RateAtFpr]) -> RateAtFpr | None:
-    """Return the rate with at least ten times as many members as by guessing; None without one.
+    """Return the rate with at least ten times as many members as by guessing, or None.
 
-    Only resolved rates of `FEW` count, by the lower limit of their interval; of several, the one
-    that exceeds guessing most.
+    Only resolved rates of `FEW` count, by their lower limit; of several, the one with the largest
+    ratio to guessing.
     """
     some = [
         rate
@@ -130,7 +131,7 @@ def exposed_rate(found: Sequence[RateAtFpr]) -> RateAtFpr | None:
 def may_expose(curve: Roc, fpr: float) -> bool:
     """Return whether the TPR at an FPR is high enough for `exposed_rate` to count it.
 
-    Needs no interval: the lower limit is never above the rate itself.
+    A cheap check without an interval: the lower limit is never above the rate itself.
     """
     hits, _ = _hits_with_at_most(curve, int(np.floor(fpr * curve.n_out + 1e-9)))
     return hits >= TIMES * fpr * curve.n_in
@@ -140,7 +141,7 @@ def _hits_with_at_most(curve: Roc, count: int) -> tuple[int, int]:
     """Return (true, false) positives of the lowest threshold with at most `count` false ones."""
     if count >= curve.n_out:
         return curve.n_in, curve.n_out
-    # Everything above the (count+1)-th largest non-member: a tie with it would take it along.
+    # Strictly above the (count + 1)-th largest non-member: a score tied with it would include it.
     barrier = curve.nonmembers[curve.n_out - 1 - count]
     hits = curve.n_in - int(np.searchsorted(curve.members, barrier, side="right"))
     false = curve.n_out - int(np.searchsorted(curve.nonmembers, barrier, side="right"))
@@ -150,15 +151,15 @@ def _hits_with_at_most(curve: Roc, count: int) -> tuple[int, int]:
 def _mixed_limits(
     curve: Roc, fpr: float, level: float, n_in: int, n_out: int
 ) -> tuple[float, float]:
-    """Return Clopper-Pearson's limits mixed over the rank that the true threshold may have.
+    """Return Clopper-Pearson's limits mixed over the possible ranks of the true threshold.
 
-    The number C of non-members at or above the threshold with the true false-positive rate
-    `fpr` is Binomial(n_out, fpr), so that threshold lies between the C-th and the (C+1)-th
-    largest non-member; members above the former are in at least, those above the latter at
-    most.
+    The number C of non-members at or above the threshold with true FPR `fpr` is
+    Binomial(n_out, fpr), so this threshold lies between the C-th and the (C+1)-th largest
+    non-member. Its hits are at least the members above the former, and at most those above the
+    latter.
     """
     tail = (1.0 - checks.level(level)) / 2.0
-    # Ranks outside these quantiles have a negligible weight.
+    # Ranks outside these quantiles have negligible weight.
     ends = bdtrik(np.array([1e-9, 1 - 1e-9]), n_out, fpr)
     ranks = np.arange(max(int(ends[0]) - 1, 0), min(int(ends[1]) + 2, n_out) + 1)
     weights = np.exp(
@@ -169,36 +170,38 @@ def _mixed_limits(
         + xlogy(ranks, fpr)
         + xlog1py(n_out - ranks, -fpr)
     )
-    # Neighbouring ranks share a term, each limit taking the one that makes it wider.
+    # At most _RANKS terms: neighbouring ranks share one, each limit by the rank that widens it.
     first = np.arange(0, len(ranks), -(-len(ranks) // _RANKS))
     last = np.concatenate([first[1:], [len(ranks)]]) - 1
     weights = np.add.reduceat(weights / weights.sum(), first)
-    # Ranks among independent non-members, as places among all rows; hits likewise.
+    # Ranks among independent non-members are scaled to places among all rows, hits back again.
     places = curve.n_out / n_out
     least = _hits_upto(curve, np.floor(ranks[first] * places)) * (n_in / curve.n_in)
     most = _hits_upto(curve, np.ceil((ranks[last] + 1) * places)) * (n_in / curve.n_in)
 
     low = _low_end(*_distinct(least, weights), n_in, tail)
-    # The upper limit of the hits is the lower one of the misses.
+    # The upper limit for hits is one minus the lower limit for misses.
     hits, weights = _distinct(most, weights)
     return low, 1.0 - _low_end(n_in - hits[::-1], weights[::-1], n_in, tail)
 
 
 def _distinct(hits: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Return the distinct counts and the total weight of each."""
+    """Return the distinct counts, ascending, and the total weight of each."""
     values, place = np.unique(hits, return_inverse=True)
     return values, np.asarray(np.bincount(place, weights), np.float64)
 
 
 def _low_end(hits: Floats, weights: Floats, n: int, tail: float) -> float:
-    """Return the rate at which at least `hits` of n have the probability `tail`, by weight."""
+    """Return the rate x at which the weighted mean of P[Binomial(n, x) >= hits] equals `tail`."""
+    # At least 0 hits are certain at any rate; 1e-9 keeps scaled counts inside the beta function.
     certain = float(weights[hits <= 0].sum())
     a = np.maximum(hits[hits > 0], 1e-9)
     w = weights[hits > 0]
     b = n - a + 1.0
     if certain >= tail or not len(a):
         return 0.0
-    # The root lies between those of the fewest and of the most hits: of none, 0.
+    # The root lies between the single roots of the fewest and of the most hits; from 0 if some
+    # weight is on no hits.
     ends = betaincinv(a[[0, -1]], b[[0, -1]], tail) * [not certain, 1]
     return float(
         brentq(
@@ -211,16 +214,18 @@ def _low_end(hits: Floats, weights: Floats, n: int, tail: float) -> float:
 
 
 def _hits_upto(curve: Roc, counts: Floats) -> Floats:
-    """Return the members above each count-th largest non-member.
+    """Return the number of members above each count-th largest non-member.
 
-    A tie of that non-member with members and others counts as far as it is used up, as if it
-    were broken by chance.
+    Members tied with that non-member count in proportion to the tied non-members that `counts`
+    includes, as if ties were broken at random.
     """
     barrier = curve.nonmembers[::-1][np.clip(counts, 1, curve.n_out).astype(np.int64) - 1]
 
     def above(scores: Floats, side: Literal["left", "right"]) -> Floats:
         return (len(scores) - np.searchsorted(scores, barrier, side=side)).astype(np.float64)
 
+    # Strictly above the barrier, and with its ties; `used` is the share of tied non-members that
+    # the count reaches into.
     hits = above(curve.members, "right")
     tied_hits = above(curve.members, "left")
     false = above(curve.nonmembers, "right")

@@ -1,4 +1,4 @@
-"""Proportions with exact intervals, and means with Student's."""
+"""Proportions with exact intervals, and means with Student's interval."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ def clopper_pearson(successes: float, n: float, level: float = 0.95) -> tuple[fl
     Parameters
     ----------
     successes : float
-        In [0, n]; need not be whole (an effective count).
+        In [0, n]; need not be an integer (an effective count).
     n : float
-        Trials, at least 0; with none, the interval is (0, 1).
+        Trials, at least 0; with 0, the interval is (0, 1).
     level : float
         In (0, 1).
 
     Returns
     -------
     tuple of float
-        Lower and upper end, in [0, 1].
+        Lower and upper limit, in [0, 1].
 
     Notes
     -----
-    Clopper & Pearson (1934): each tail is at most ``(1 - level) / 2``, for every true value.
+    Clopper & Pearson (1934): each limit errs with probability at most ``(1 - level) / 2``, for
+    every true value.
     """
     tail = (1.0 - checks.level(level)) / 2.0
     return lower_limit(successes, n, tail), upper_limit(successes, n, tail)
@@ -54,27 +55,27 @@ def wilson(successes: float, n: float, level: float = 0.95) -> tuple[float, floa
     Parameters
     ----------
     successes : float
-        In [0, n]; need not be whole.
+        In [0, n]; need not be an integer.
     n : float
-        Trials, more than 0.
+        Trials, above 0.
     level : float
         In (0, 1).
 
     Returns
     -------
     tuple of float
-        Lower and upper end, in [0, 1].
+        Lower and upper limit, in [0, 1].
 
     Notes
     -----
-    Wilson (1927). Covers `level` on average over the true values, not for every one.
+    Wilson (1927). The coverage is `level` on average over the true values, not for each of them.
     """
     _require_count(successes, n)
     z = float(ndtri(0.5 + checks.level(level) / 2.0))
     value = successes / n
     middle = (value + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(value * (1 - value) / n + z**2 / (4 * n**2))
-    # Rounding must not exclude the value itself.
+    # The value is inside in exact arithmetic; rounding must not exclude it.
     return max(0.0, min(value, middle - half)), min(1.0, max(value, middle + half))
 
 
@@ -83,7 +84,7 @@ def share(
 ) -> Estimate:
     """Return ``successes / n`` with Clopper-Pearson's interval, in [0, 1].
 
-    With `effective`, the interval is that of this many independent trials.
+    With `effective`, the interval is for that number of independent trials.
     """
     worth = float(n) if effective is None else effective
     value = successes / n
@@ -99,15 +100,15 @@ def share(
 
 
 def proportion(hit: Bools, unit: Ints | None = None, level: float = 0.95) -> Estimate:
-    """Return the share of true values with its exact interval.
+    """Return the share of True values with its exact interval, in [0, 1].
 
     Parameters
     ----------
     hit : ndarray of bool, shape (n,)
-        At least one.
+        At least one value.
     unit : ndarray of int, shape (n,), optional
-        The independent unit of each value (the target). Where units repeat, the interval is
-        widened by the design effect.
+        Independent unit of each value, such as the target; default: all different. If units
+        repeat, the interval is widened by the design effect.
     level : float
         In (0, 1).
 
@@ -118,8 +119,8 @@ def proportion(hit: Bools, unit: Ints | None = None, level: float = 0.95) -> Est
 
     Notes
     -----
-    Clopper & Pearson (1934); with repeated units Korn & Graubard (1998): the same interval at
-    the effective number of trials.
+    Clopper & Pearson (1934); with repeated units, the same interval at the effective number of
+    trials (Korn & Graubard 1998).
     """
     if len(hit) == 0:
         raise InputError("a proportion of nothing is undefined")
@@ -129,7 +130,8 @@ def proportion(hit: Bools, unit: Ints | None = None, level: float = 0.95) -> Est
     if n_units == n:
         return share(successes, n, level)
     assert unit is not None
-    # Few units tell little about the design effect: Student's quantile in place of the normal.
+    # Few units estimate the design effect poorly: Student's quantile in place of the normal one,
+    # squared, since a variance is scaled.
     end = 0.5 + checks.level(level) / 2
     student = stdtrit(n - 1, end) / stdtrit(max(n_units - 1, 1), end)
     effective = effective_size(hit, unit) * float(student) ** 2
@@ -156,11 +158,11 @@ def mean(
     level : float
         In (0, 1).
     unit : str
-        Name of a value's unit, for the name of the method.
+        Name of the independent unit, for the name of the method.
     owner : ndarray of int, shape (n,), optional
         Unit of each value; default: all different.
     least, most : float
-        Range of possible means, at which the interval is cut.
+        Range of possible means, to which the interval is clipped.
     """
     owner = np.arange(len(values)) if owner is None else owner
     n = checks.n_distinct(owner)
@@ -175,7 +177,7 @@ def mean(
 
 
 def standard_error(values: Floats, unit: Ints) -> float:
-    """Return the standard error of a mean, rows of one unit summed first; 1 for one unit."""
+    """Return the standard error of a mean, clustered by unit; 1 for a single unit."""
     n = len(values)
     n_units = checks.n_distinct(unit)
     if n_units < 2:
@@ -186,18 +188,19 @@ def standard_error(values: Floats, unit: Ints) -> float:
 
 
 def standard_error_of_units(influence: Floats, unit: Ints) -> float:
-    """Return the standard error of a number to which each row adds its influence.
+    """Return the standard error of a statistic from the influence of each row, shape (n,).
 
-    The rows of one unit are summed first; 0 where all add nothing.
+    Rows of one unit are summed first; 0 if all influences are 0.
     """
     of_units = units.sums(unit, influence)
     n = len(of_units)
+    # n / (n - 1) for the estimated mean, as in a sample variance.
     return float(np.sqrt(np.sum(of_units**2) * n / max(n - 1, 1)))
 
 
 def on_logit_scale(value: float, half: float, level: float, n: int, method: str) -> Estimate:
-    """Return a number in (0, 1) with the interval of half-width `half`, made for its log odds."""
-    # The delta method: the derivative of the logit.
+    """Return a number in (0, 1) with an interval of half-width `half`, made on the logit scale."""
+    # Delta method: the derivative of the logit is 1 / (value (1 - value)).
     half /= value * (1 - value)
     low = float(expit(logit(value) - half))
     high = float(expit(logit(value) + half))
@@ -206,7 +209,7 @@ def on_logit_scale(value: float, half: float, level: float, n: int, method: str)
 
 
 def on_pairs(value: float, pairs: int, level: float, n: int) -> Estimate:
-    """Return an AUC whose variance cannot be estimated, with the interval of `pairs` pairs."""
+    """Return an AUC of unknown variance with the exact interval of `pairs` independent pairs."""
     low, high = clopper_pearson(value * pairs, pairs, level)
     return Estimate(
         value=value, low=low, high=high, level=level, n=n, method="Clopper-Pearson on pairs"
@@ -214,10 +217,10 @@ def on_pairs(value: float, pairs: int, level: float, n: int) -> Estimate:
 
 
 def less(first: Estimate, second: Estimate, by: float = 0.0) -> Estimate:
-    """Return the difference of two independent estimates, less `by`.
+    """Return ``first - second - by`` for two independent estimates.
 
-    Their half-widths are combined on either side (Zou & Donner 2008). `n` is the smaller one: a
-    number without doubt limits nothing.
+    Half-widths are combined separately on each side (Zou & Donner 2008). `n` is the smaller one,
+    ignoring an estimate of width 0.
     """
     value = first.value - second.value - by
     low = value - float(np.hypot(first.value - first.low, second.high - second.value))
@@ -234,7 +237,7 @@ def difference(
     *,
     owners: tuple[Ints, Ints] | None = None,
 ) -> Estimate:
-    """Return the share of true values in `first` minus that in `second`, in [-1, 1].
+    """Return the share of True values in `first` minus that in `second`, in [-1, 1].
 
     Parameters
     ----------
@@ -247,12 +250,13 @@ def difference(
 
     Notes
     -----
-    Newcombe (1998), method 10: the Wilson limits of both shares combined.
+    Newcombe (1998), method 10: the Wilson limits of both shares, combined.
     """
     if not len(first) or not len(second):
         raise InputError("a difference needs values on both sides")
     a = float(np.mean(first))
     b = float(np.mean(second))
+    # With repeated units, the counts are scaled to the effective number of rows.
     n, m = (len(first), len(second)) if owners is None else map(units.worth, owners)
     a_low, a_high = wilson(int(np.count_nonzero(first)) * n / len(first), n, level)
     b_low, b_high = wilson(int(np.count_nonzero(second)) * m / len(second), m, level)
@@ -269,7 +273,7 @@ def difference(
 
 
 def effective_size(hit: Bools, unit: Ints) -> float:
-    """Return the number of independent trials with the same information as these.
+    """Return the number of independent trials that carry the same information.
 
     Parameters
     ----------
@@ -279,8 +283,8 @@ def effective_size(hit: Bools, unit: Ints) -> float:
     Returns
     -------
     float
-        ``n`` divided by the design effect, between 1 and ``n``; the number of units where all
-        values are equal and nothing can be learnt about the effect.
+        ``n`` divided by the design effect, between 1 and ``n``; the number of units if all values
+        are equal, since the effect cannot be estimated then.
     """
     n = len(hit)
     _, inverse = np.unique(unit, return_inverse=True)
@@ -289,7 +293,7 @@ def effective_size(hit: Bools, unit: Ints) -> float:
     if mean in (0.0, 1.0) or n_units < 2:
         return float(n_units)
     sums = np.bincount(inverse, weights=hit - mean)
-    # The variance of the sum over units; the binomial variance over it is the design effect.
+    # Clustered variance of the sum of hits; over the binomial variance it is the design effect.
     clustered = float(np.sum(sums**2)) * n_units / (n_units - 1)
     return float(np.clip(n * n * mean * (1 - mean) / max(clustered, 1e-300), 1, n))
 

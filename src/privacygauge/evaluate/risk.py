@@ -1,4 +1,4 @@
-"""The privacy risk score of an audit, with its calibration and its checks."""
+"""The privacy risk score of an audit, with its calibration and checks."""
 
 from __future__ import annotations
 
@@ -18,68 +18,68 @@ from privacygauge.evaluate.calibration import Reliability, reliability
 from privacygauge.evaluate.correlation import correlation
 
 CUTS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
-"""The risk scores above which precision and recall are reported (Song & Mittal, Table 6)."""
+"""Risk scores from which on precision and recall are reported (Song & Mittal, Table 6)."""
 
 PRIORS = (0.1, 0.3, 0.5, 0.7, 0.9)
-"""The priors for which the mean excess is reported (Song & Mittal, Figure 10)."""
+"""Priors at which the mean excess is reported (Song & Mittal, Figure 10)."""
 
 
 @dataclass(frozen=True)
 class CutRow:
-    """Precision and recall of guessing "member" from a risk score on."""
+    """Precision and recall of guessing "member" at or above a risk score."""
 
     cut: float
-    """Guess "member" where the score is at least this."""
+    """Smallest score that is guessed to be a member's, in [0, 1]."""
     precision: Estimate | Skipped
-    """Share of members among those guessed."""
+    """Precision at equal numbers of members and non-members, in [0, 1]."""
     recall: Estimate
-    """Share of the members that are guessed."""
+    """Share of the members at or above the cut, in [0, 1]."""
 
 
 @dataclass(frozen=True)
 class ClassRow:
-    """One class: its members' mean risk and its generalisation error."""
+    """Mean risk and generalisation error of one class."""
 
     label: int
-    """The class."""
+    """Index of the class."""
     n_in: int
-    """Members of the class."""
+    """Number of members of the class."""
     n_out: int
-    """Non-members of the class."""
+    """Number of non-members of the class."""
     mean_risk: float
-    """Mean score of the class's members."""
+    """Mean score of the members of the class, in [0, 1]."""
     generalisation_error: float
-    """Share of right predictions among the members minus that among the non-members."""
+    """Accuracy of the model on members of the class minus that on non-members, in [-1, 1]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Risk:
-    """A privacy risk score with its calibration and its checks."""
+    """A privacy risk score with its calibration and checks."""
 
     estimator: str
     """Name of the estimator, as reports print it."""
     member_scores: Floats
-    """(n_in,) The members' scores, ascending: the CDF of Song & Mittal, Figure 5."""
+    """(n_in,) Scores of the members, ascending: the CDF of Song & Mittal, Figure 5."""
     mean: Estimate
-    """Mean score of the members."""
+    """Mean score of the members, in [0, 1]."""
     reliability: Reliability
     """Calibration of the score."""
     cuts: tuple[CutRow, ...]
-    """Precision and recall from a score on (Table 6)."""
+    """Precision and recall at each of `CUTS` (Table 6)."""
     excess: tuple[tuple[float, Estimate], ...]
-    """Pairs of a prior and the members' mean score above it (Figure 10)."""
+    """Pairs of a prior and the members' mean score at that prior minus the prior (Figure 10)."""
     classes: tuple[ClassRow, ...]
     """Classes with members and non-members (Figure 8)."""
     correlation: Estimate | Skipped
-    """Pearson's correlation of mean risk and generalisation error over the classes."""
+    """Pearson's correlation of mean risk and generalisation error over classes."""
     notes: tuple[str, ...] = ()
     """Notes for the reader of the report."""
     independent: int | None = None
-    """Effective number of independent rows among the members; default: all."""
+    """Effective number of independent rows among the members; None: all."""
 
 
 def at_prior(score: Floats, prior: float) -> Floats:
-    """Return scores made for even odds as they are at another prior, by Bayes' theorem.
+    """Convert posterior scores at even odds to another prior, by Bayes' theorem.
 
     Song & Mittal (2021), equation 12: multiplies the odds by ``prior / (1 - prior)``.
     """
@@ -101,15 +101,15 @@ def assess_risk(
     Parameters
     ----------
     transcript : Transcript
-        Its scores are posterior probabilities at even odds, in [0, 1].
+        With scores that are posterior probabilities at even odds, in [0, 1].
     estimator : str
         Name of the estimator, as reports print it.
     stratum : ndarray of int, shape (m,)
-        The class of each row.
+        Class of each row.
     correct : ndarray of bool, shape (m,)
-        Whether the model predicts the row's class.
+        Whether the model predicts the class of the row.
     rng : numpy.random.Generator
-        For bootstrap intervals.
+        Draws the bootstrap samples and the halves of the members.
     level : float
         In (0, 1).
     notes : sequence of str
@@ -122,7 +122,9 @@ def assess_risk(
     sides = _Sides.of(transcript)
     everyone = np.ones(len(score), np.bool_)
     numbers = units.number_units(transcript.unit)
+    # A random half of the units, for the correlation on disjoint halves.
     first = (rng.random(int(numbers.max()) + 1) < 0.5)[numbers]
+    # Effective share of independent rows, one for both sides.
     worth = sum(transcript.independent) / len(score)
     classes = _classes(
         score, secret, stratum=stratum, correct=correct, for_risk=everyone, for_error=everyone
@@ -157,10 +159,11 @@ def _risk_and_error(
 ) -> Estimate | Skipped:
     """Return the correlation over the classes, with an interval that holds 0 on noise.
 
-    Computed on the same members, risk and error share their noise: where nothing leaks they
-    are still correlated. The interval is therefore widened to cover that of disjoint halves of
-    the members.
+    Computed on the same members, risk and error share their noise and are correlated even if
+    nothing leaks. The interval is therefore widened to cover that from disjoint halves of the
+    members.
     """
+    # "Published": as in the paper, on the same members. The halves share no noise.
     published, halved = (
         correlation(
             np.array([row.mean_risk for row in some]),
@@ -176,7 +179,7 @@ def _risk_and_error(
 
 @dataclass(frozen=True, eq=False)
 class _Sides:
-    """The scores of both sides, with their units."""
+    """Scores of both sides, with their units."""
 
     inside: Floats  # ascending
     outside: Floats
@@ -197,9 +200,9 @@ class _Sides:
 def _mean_risk(sides: _Sides, prior: float, level: float, *, above: float) -> Estimate:
     """Return the members' mean score minus `above`, with an interval that holds chance on noise.
 
-    A score that is off by a constant would leave chance out on pure noise. For a calibrated
-    score the mean also equals ``prior + (1 - prior) * (members' mean - non-members' mean)``,
-    which no constant moves: the interval is stretched to hold both.
+    A score that is off by a constant would exclude chance on pure noise. For a calibrated score the
+    mean also equals ``prior + (1 - prior) * (members' mean - non-members' mean)``, which does not
+    change with a constant: the interval is widened to hold both.
     """
     a = at_prior(sides.inside, prior)
     b = at_prior(sides.outside, prior)
@@ -234,7 +237,7 @@ def _widen(estimate: Estimate, other: Estimate, method: str) -> Estimate:
 def _classes(
     score: Floats, secret: Bools, stratum: Ints, correct: Bools, for_risk: Bools, for_error: Bools
 ) -> tuple[ClassRow, ...]:
-    """Return risk and error of every class, each from the members that it may use."""
+    """Return mean risk and error per class, from the members in `for_risk` and in `for_error`."""
     k = int(stratum.max()) + 1
 
     def sums(rows: Bools, weights: Floats | None = None) -> Floats:
@@ -244,7 +247,7 @@ def _classes(
     n_in = sums(secret)
     n_out = sums(~secret)
     right = correct.astype(np.float64)
-    # Classes that lack a side become NaN, and are left out below.
+    # Classes without members or non-members become NaN and are dropped below.
     with np.errstate(invalid="ignore", divide="ignore"):
         risk = sums(secret & for_risk, score) / sums(secret & for_risk)
         error = sums(secret & for_error, right) / sums(secret & for_error)
@@ -262,7 +265,7 @@ def _classes(
 
 
 _POINTS = 500
-"""Points of a drawn curve, at most."""
+"""Largest number of points of a drawn curve."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,14 +273,15 @@ class RiskCdf:
     """Distribution function of the members' risk (Song & Mittal 2021, Figure 5)."""
 
     risk: Floats
-    """(p,) Risk scores, ascending."""
+    """(p,) Distinct risk scores, ascending."""
     share: Floats
     """(p,) Share of the members with at most that score."""
 
 
 def risk_cdf(risk: Risk) -> RiskCdf:
-    """Return the distribution of the members' risk scores, with at most 500 points."""
+    """Return the distribution function of the members' risk scores, with at most 500 points."""
     score = risk.member_scores
+    # Scores are ascending, so reversed the first place of a value is its last one.
     value, last = np.unique(score[::-1], return_index=True)
     share = (len(score) - last) / len(score)
     if len(value) > _POINTS:
@@ -288,7 +292,8 @@ def risk_cdf(risk: Risk) -> RiskCdf:
 
 
 def spaced_classes(classes: Sequence[ClassRow]) -> list[ClassRow]:
-    """Return the classes by descending risk, without those too close to an earlier one to label."""
+    """Return classes by descending risk, except those too close in the plot to label separately."""
+    # Room for one label: a twelfth of the plot's width and a twentieth of its height.
     wide = np.ptp([row.generalisation_error for row in classes]) / 12
     high = np.ptp([row.mean_risk for row in classes]) / 20
     kept: list[ClassRow] = []

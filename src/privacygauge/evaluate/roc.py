@@ -1,4 +1,4 @@
-"""The ROC curve, its area and single points, with ties moving together."""
+"""The ROC curve and the area under it; tied scores are on the same side of every threshold."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from privacygauge.evaluate import rates
 
 @dataclass(frozen=True, eq=False)
 class Roc:
-    """The ROC curve as its sufficient statistics: the sorted scores of both sides."""
+    """The ROC curve, kept as the sorted scores of both sides."""
 
     members: Floats
-    """(n_in,) Members' scores, ascending."""
+    """(n_in,) Scores of members, ascending."""
     nonmembers: Floats
-    """(n_out,) Non-members' scores, ascending."""
+    """(n_out,) Scores of non-members, ascending."""
 
     @property
     def n_in(self) -> int:
-        """The number of members' rows."""
+        """Number of rows of members."""
         return len(self.members)
 
     @property
     def n_out(self) -> int:
-        """The number of non-members' rows."""
+        """Number of rows of non-members."""
         return len(self.nonmembers)
 
     @cached_property
     def nonmembers_below(self) -> Ints:
-        """(n_in,) Number of non-members that score less than each member."""
+        """(n_in,) Number of non-members with a lower score than each member."""
         return np.searchsorted(self.nonmembers, self.members, side="left")
 
     @cached_property
     def thresholds(self) -> Floats:
-        """(d,) Infinity, then the distinct scores in falling order: "member if score >= t"."""
+        """(d,) Infinity, then the distinct scores, descending; "member" if the score is >= it."""
         # Two sorted runs: the stable sort merges them in linear time.
         merged = np.sort(np.concatenate([self.members, self.nonmembers]), kind="stable")
         distinct = merged[np.concatenate([[True], merged[1:] > merged[:-1]])]
@@ -104,27 +104,26 @@ def auc(transcript: Transcript, level: float = 0.95, *, curve: Roc | None = None
     level : float
         In (0, 1).
     curve : Roc, optional
-        ``roc(transcript)``, where it is available.
+        ``roc(transcript)``, if already computed.
 
     Returns
     -------
     Estimate
-        In [0, 1]; 1/2 for scores that tell nothing; `n` is the number of units.
+        In [0, 1]; 1/2 for scores independent of membership. `n` is the number of units.
 
     Notes
     -----
-    DeLong, DeLong & Clarke-Pearson (1988), the interval made on the logit scale with Student's
-    quantile; rows of one unit are summed before the variance is taken (Obuchowski 1997), with
-    fewer degrees of freedom where a few large units carry most of it. With
-    no variance to be seen (an area of 0 or 1, or all scores equal) the interval is that of
-    min(n_in, n_out) independent pairs.
+    DeLong, DeLong & Clarke-Pearson (1988), with the interval on the logit scale by Student's
+    quantile. Rows of one unit are summed before the variance is taken (Obuchowski 1997), with fewer
+    degrees of freedom if a few large units carry most of it. Without visible variance (an area of 0
+    or 1, or all scores equal) the interval is that of min(n_in, n_out) independent pairs.
     """
     curve = curve or roc(transcript)
     return _area(curve, level, transcript if transcript.repeated else None)
 
 
 def area_of_rows(curve: Roc, level: float = 0.95) -> Estimate:
-    """Return `auc` of a curve whose rows are all independent."""
+    """Return the AUC, as `auc` does, of a curve with independent rows."""
     return _area(curve, level, None)
 
 
@@ -135,6 +134,7 @@ def _area(curve: Roc, level: float, repeated: Transcript | None) -> Estimate:
         variance, n, df = _clustered_variance(repeated, curve)
     else:
         variance, n, df = _delong_variance(inside, outside)
+    # Without visible variance, as sure as this many independent pairs: never more than units.
     pairs = min(curve.n_in, curve.n_out, n)
     if variance <= 0.0 or value in (0.0, 1.0):
         return rates.on_pairs(value, pairs, level, n)
@@ -143,7 +143,7 @@ def _area(curve: Roc, level: float, repeated: Transcript | None) -> Estimate:
 
 
 def supported_accuracy(auc: Estimate) -> Estimate:
-    """Return a lower bound on the balanced accuracy of a ranking's best threshold.
+    """Return a lower bound on the balanced accuracy of the best threshold, from the AUC.
 
     Parameters
     ----------
@@ -153,14 +153,14 @@ def supported_accuracy(auc: Estimate) -> Estimate:
     Returns
     -------
     Estimate
-        In [1/2, 1], with the interval that of the area becomes.
+        In [1/2, 1]; value and limits are those of the AUC, transformed.
 
     Notes
     -----
-    If no threshold has an advantage above J, the curve lies below ``FPR + J`` and below 1, so that
-    ``AUC <= 1 - (1 - J)^2 / 2``. The best balanced accuracy ``(1 + J) / 2`` is therefore at least
-    ``1 - sqrt((1 - AUC) / 2)``, for every curve; no threshold is chosen, so none is chosen on the
-    judged rows.
+    If no threshold has an advantage above J, the curve lies below ``FPR + J`` and below 1, so
+    ``AUC <= 1 - (1 - J)^2 / 2``. For every curve the best balanced accuracy ``(1 + J) / 2`` is
+    therefore at least ``1 - sqrt((1 - AUC) / 2)``. No threshold is chosen, so no correction for its
+    choice is needed.
 
     Examples
     --------
@@ -176,15 +176,15 @@ def supported_accuracy(auc: Estimate) -> Estimate:
 
 
 def placements(curve: Roc) -> tuple[Floats, Floats]:
-    """Return the placement values of DeLong et al.: shares of the other side, ties as halves.
+    """Return the placement values of DeLong et al., (n_in,) and (n_out,), in order of score.
 
-    Members' shares of non-members below them, and non-members' shares of members above them,
-    both in the order of the sorted scores.
+    For each member the share of non-members below it, and for each non-member the share of members
+    above it; ties count half.
     """
     below = curve.nonmembers_below
     upto = np.searchsorted(curve.nonmembers, curve.members, side="right")
-    # The same counts seen from the other side: the j-th non-member is below a member exactly
-    # if more than j non-members are.
+    # The same counts from the other side, without a second search: the j-th non-member (from 0) is
+    # below a member exactly if more than j non-members are.
     first = np.cumsum(np.bincount(below, minlength=curve.n_out + 1)[::-1])[::-1][1:]
     last = np.cumsum(np.bincount(upto, minlength=curve.n_out + 1)[::-1])[::-1][1:]
     return (below + upto) / (2.0 * curve.n_out), (first + last) / (2.0 * curve.n_in)
@@ -193,14 +193,14 @@ def placements(curve: Roc) -> tuple[Floats, Floats]:
 def _delong_variance(inside: Floats, outside: Floats) -> tuple[float, int, float]:
     parts = [_variance(x) / len(x) if len(x) > 1 else 0.0 for x in (inside, outside)]
     variance = sum(parts)
-    # Welch's degrees of freedom: the smaller side carries most of the doubt.
+    # Welch's degrees of freedom: the smaller side carries most of the uncertainty.
     spread = sum(p**2 / max(len(x) - 1, 1) for p, x in zip(parts, (inside, outside), strict=True))
     df = variance**2 / spread if spread > 0 else 1.0
     return variance, len(inside) + len(outside), max(df, 1.0)
 
 
 def _variance(values: Floats) -> float:
-    # As np.var with ddof=1, to the last bit, in half of its time for a few values.
+    # Bitwise equal to np.var with ddof=1, in half of the time for few values.
     apart = values - values.mean()
     return float((apart * apart).sum()) / (len(values) - 1)
 
@@ -208,7 +208,8 @@ def _variance(values: Floats) -> float:
 def influences(transcript: Transcript, curve: Roc) -> Floats:
     """Return the influence of each row on the AUC, (m,).
 
-    Influences sum to 0; for independent rows, the sum of their squares is the variance of the AUC.
+    Influences sum to 0; for independent rows, the sum of their squares estimates the variance of
+    the AUC.
     """
     result = np.empty(len(transcript))
     inside, outside = placements(curve)
@@ -221,12 +222,12 @@ def influences(transcript: Transcript, curve: Roc) -> Floats:
 
 
 def _clustered_variance(transcript: Transcript, curve: Roc) -> tuple[float, int, float]:
-    """Return the variance of the area, the number of units and the degrees of freedom.
+    """Return the variance of the AUC, the number of units and the degrees of freedom.
 
-    A unit that holds much of a side pulls the side's mean towards itself: its contribution is too
-    small by the root of one minus its share (MacKinnon and White 1985, HC2). Where a few units
-    carry most of the variance, it has few degrees of freedom, estimated from the kurtosis of the
-    contributions, which is 3 for normal errors of equal units.
+    A unit with a large share of a side pulls the side's mean towards itself: its contribution is
+    too small by the square root of one minus its share (HC2, MacKinnon and White 1985). If a few
+    units carry most of the variance, it has few degrees of freedom; they are estimated from the
+    kurtosis of the contributions, which is 3 for normal errors of equal units.
     """
     part = influences(transcript, curve)
     _, index = np.unique(transcript.unit, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Noisy steps on sampled records, such as DP-SGD: lower bounds from the ranks of scores."""
+"""Noisy steps on sampled records, such as DP-SGD: bounds from the ranks of scores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from privacygauge.evaluate.roc import auc
 _LEAST_NOISE = 0.3
 """Smallest noise multiplier of the search."""
 
-# The noise is searched between these two values of mu in the normal limit of many steps.
+# The search for the noise covers these values of mu, in the normal limit of many steps.
 _MOST_MU = 6.0
 _LEAST_MU = 0.02
 
@@ -28,20 +28,20 @@ _RATIO = 1.005
 """Ratio of successive noise multipliers of the search."""
 
 _FAR = 12.0
-"""Standard deviations at which the distribution of a sum of losses is cut."""
+"""Standard deviations from the mean at which the distribution of the summed loss is cut."""
 
 _FINE = 500
 """Grid points per standard deviation of the summed privacy loss."""
 _FINEST = 20
-"""Grid points per standard deviation of one step's privacy loss, at least."""
+"""Fewest grid points per standard deviation of one step's privacy loss."""
 
 
 @dataclass(frozen=True)
 class SampledSteps:
     """Steps of normal noise in which each record takes part by an independent coin.
 
-    The noise is unknown: an audit bounds it. It is in multiples of the largest norm of a record's
-    contribution.
+    The noise is unknown, and an audit bounds it. A noise multiplier is its standard deviation in
+    units of the largest norm of a record's contribution.
 
     Examples
     --------
@@ -50,7 +50,8 @@ class SampledSteps:
     """
 
     sampling_rate: float
-    """Probability that a record takes part in a step, in (0, 1]; independent of all others."""
+    """Probability that a record takes part in a step, in (0, 1]; independent over records and
+    steps."""
     steps: int
     """Number of steps, at least 1."""
 
@@ -61,14 +62,14 @@ class SampledSteps:
 
     @property
     def assumption(self) -> str:
-        """The assumption of a bound, as reports print it."""
+        """Assumption of bounds for this mechanism, as reports print it."""
         return (
             f"the mechanism is DP-SGD: normal noise in {self.steps:,} steps, each record in a step "
             f"with probability {self.sampling_rate:g}"
         )
 
     def noise_ruled_out(self, transcript: Transcript, level: float = 0.95) -> float:
-        """Return the smallest noise that the ranks of scores rule out, with all larger ones.
+        """Return the smallest noise such that the ranks of scores rule out it and all larger ones.
 
         Parameters
         ----------
@@ -80,17 +81,17 @@ class SampledSteps:
         Returns
         -------
         float
-            A noise multiplier, at least 0.3; infinite where none is ruled out. Below the truth
-            with probability ``1 - level`` at most.
+            A noise multiplier, at least 0.3; infinity if none is ruled out. Below the truth with
+            probability at most ``1 - level``.
 
         Notes
         -----
-        No attack's ROC curve lies above that of the likelihood ratio of all steps, so that the
-        empirical area is stochastically largest for the attack with this very curve: then its
-        mean and variance are known (Hanley & McNeil 1982, with the integrals of that curve), and
-        it is close to normal. A noise is ruled out where the observed area lies beyond its
-        quantile. Nothing has to be chosen on other rows, and every rank counts. To take the
-        curve of sampled steps rather than a normal one is from Nasr et al. (2023), section 5.3.
+        No attack's ROC curve lies above that of the likelihood ratio of all steps, so the
+        empirical AUC is stochastically largest for the attack with exactly this curve. Its mean and
+        variance are then known (Hanley & McNeil 1982, with the integrals of that curve), and it is
+        close to normal. A noise is ruled out if the observed AUC lies beyond its quantile. No
+        threshold is chosen, so no rows are held out, and every rank counts. Using the curve of
+        sampled steps rather than a normal one is from Nasr et al. (2023), section 5.3.
         """
         area = auc(transcript).value
         sizes = (transcript.n_in, transcript.n_out)
@@ -102,7 +103,7 @@ class SampledSteps:
 
         if not ruled_out(float(noises[0])):
             return math.inf
-        # The curve falls as noise grows: what rules out one noise rules out all that are larger.
+        # The curve falls as noise grows: ranks that rule out one noise rule out all larger ones.
         first = 0
         last = len(noises) - 1
         while last > first:
@@ -120,18 +121,20 @@ class SampledSteps:
         transcript : Transcript
             Independent rows, such as one training run each.
         level : float
-            In (0, 1): how rarely scores of such steps seem to contradict them.
+            In (0, 1); scores of such steps contradict them with probability at most ``1 - level``.
 
         Notes
         -----
-        A record that took part in no step leaves no trace: with p the probability of any, the area
-        is at most ``p + (1 - p) / 2``.
+        A record that took part in no step leaves no trace: if p is the probability of taking part
+        in any step, the AUC is at most ``p + (1 - p) / 2``.
         """
         p = (
             -math.expm1(self.steps * math.log1p(-self.sampling_rate))
             if self.sampling_rate < 1
             else 1
         )
+        # A member takes part with probability p and is then above all non-members, else it is like
+        # one of them; of three alike, each is the highest (or the lowest) with probability 1/3.
         both_above = p**2 + p * (1 - p) + (1 - p) ** 2 / 3
         most = _Area((1 + p) / 2, both_above, p + (1 - p) / 3)
         limit = float(ndtri(checks.level(level)))
@@ -144,19 +147,19 @@ class SampledSteps:
         Parameters
         ----------
         noise : float
-            The noise multiplier, above 0; infinite for steps that show nothing.
+            Noise multiplier, above 0; infinity gives epsilon 0.
         delta : float
-            In (0, 1), and not much below 1e-10: there rounding is no longer small beside it.
+            In (0, 1); not much below 1e-10, where rounding errors are no longer negligible.
 
         Returns
         -------
         float
-            At least 0; of adding or removing one record.
+            At least 0, for adding or removing one record.
 
         Notes
         -----
-        From the distribution of the privacy loss of one step, convolved with itself (Koskela,
-        Jälkö & Honkela 2020).
+        The distribution of the privacy loss of one step is convolved with itself (Koskela, Jälkö &
+        Honkela 2020).
         """
         checks.level(delta, "delta")
         if math.isinf(noise):
@@ -166,12 +169,14 @@ class SampledSteps:
         def excess(epsilon: float) -> float:
             return found.delta(epsilon) - delta
 
+        # delta falls as epsilon grows, so the root is unique.
         if excess(0.0) <= 0:
             return 0.0
         return float(brentq(excess, 0.0, float(found.loss[-1]), xtol=1e-9))
 
     def _noises(self) -> Floats:
         """Return the noise multipliers of the search, descending."""
+        # In the limit of many steps mu is q sqrt(steps) / noise.
         scale = self.sampling_rate * math.sqrt(self.steps)
         low = max(_LEAST_NOISE, scale / _MOST_MU)
         high = max(1.0, scale / _LEAST_MU)
@@ -184,7 +189,7 @@ class _Losses:
     """Distribution of the privacy loss (log likelihood ratio, with to without) of all steps."""
 
     loss: Floats
-    """(j,) Privacy losses, ascending at even steps."""
+    """(j,) Privacy losses, ascending and evenly spaced."""
     inside: Floats
     """(j,) Probability mass with the record."""
     outside: Floats
@@ -192,10 +197,11 @@ class _Losses:
 
     @classmethod
     def of(cls, steps: SampledSteps, noise: float) -> _Losses:
-        """Return the losses of all steps, by a Fourier transform of one step's losses."""
+        """Return the losses of all steps: the n-fold convolution of one step's, by FFT."""
         q = steps.sampling_rate
         n = steps.steps
-        # Both distributions of a step, first on a grid of what is seen: mean and deviation.
+        # First pass, on a grid of the step's output: mean and standard deviation of its loss under
+        # both distributions, which set the width and the range of the grid of losses.
         seen = np.linspace(-_FAR * noise, 1 + _FAR * noise, 20_001)
         with np.errstate(divide="ignore"):
             ratio = np.logaddexp(np.log1p(-q), np.log(q) + (2 * seen - 1) / (2 * noise**2))
@@ -213,6 +219,8 @@ class _Losses:
             n * mean + side * (_FAR * math.sqrt(n) * d + abs(end))
             for (mean, d), side, end in zip(moments, (-1, 1), ratio[[0, -1]], strict=True)
         )
+        # Second pass: cells of one step's loss, centred on multiples of `width`; `cut` is the
+        # output with the loss at each edge, -inf for losses below log(1 - q), which no output has.
         first = math.floor(ratio[0] / width)
         last = math.ceil(ratio[-1] / width)
         edges = np.arange(first, last + 2) * width - width / 2
@@ -224,7 +232,8 @@ class _Losses:
         start = math.floor(low / width)
         size = math.ceil((high - low) / width) + 2
         size = next_fast_len(max(size, len(outside)), real=True)
-        # Sums go round in a circle: what does not fit between low and high is next to nothing.
+        # Cyclic convolution: mass beyond low and high wraps around, but is negligible there. The
+        # roll moves the loss n * first to its place; the maximum removes rounding below 0.
         folded = [
             np.roll(np.maximum(irfft(rfft(mass, size) ** n, size), 0.0), n * first - start)
             for mass in (inside, outside)
@@ -233,6 +242,7 @@ class _Losses:
 
     def delta(self, epsilon: float) -> float:
         """Return the smallest delta at which the steps are (epsilon, delta)-private."""
+        # Hockey-stick divergences of both directions; the mechanism must be private in both.
         removed = self.inside @ np.maximum(-np.expm1(epsilon - self.loss), 0.0)
         added = self.outside @ np.maximum(-np.expm1(epsilon + self.loss), 0.0)
         return float(max(removed, added))
@@ -240,16 +250,17 @@ class _Losses:
 
 @dataclass(frozen=True)
 class _Area:
-    """AUC of the likelihood ratio, with the pair probabilities that give its variance."""
+    """AUC of the likelihood ratio, with the probabilities that give its variance."""
 
     mean: float
     of_two_in: float
-    """The probability that two members both rank above one non-member."""
+    """Probability that two members both rank above one non-member."""
     of_two_out: float
-    """The probability that one member ranks above two non-members."""
+    """Probability that one member ranks above two non-members."""
 
     def quantile(self, n_in: int, n_out: int, deviations: float) -> float:
-        """Return the AUC of `n_in` and `n_out` rows that lies `deviations` above its mean."""
+        """Return the AUC on `n_in` and `n_out` rows `deviations` standard errors above its mean."""
+        # Variance of an AUC after Hanley & McNeil (1982).
         square = self.mean**2
         variance = self.mean * (1 - self.mean)
         variance += (n_in - 1) * (self.of_two_in - square)
@@ -257,10 +268,11 @@ class _Area:
         return self.mean + deviations * math.sqrt(max(variance, 0.0) / (n_in * n_out))
 
 
-# One audit looks at a dozen, and the next one at many of the same.
+# Cached: an audit tries about a dozen noises, and the next audit many of the same.
 @lru_cache(maxsize=4096)
 def _area(steps: SampledSteps, noise: float) -> _Area:
     found = _Losses.of(steps, noise)
+    # Half of the mass at a loss counts, as ties do.
     above = found.inside[::-1].cumsum()[::-1] - found.inside / 2
     below = found.outside.cumsum() - found.outside / 2
     return _Area(

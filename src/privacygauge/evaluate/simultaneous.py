@@ -1,4 +1,4 @@
-"""Jointly valid intervals of several attacks: guesses and rankings on the same records."""
+"""Jointly valid intervals for the guesses and rankings of several attacks on the same records."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from privacygauge.core.game import Play
 from privacygauge.evaluate.roc import Roc
 
 DRAWS = 50_000
-"""Draws of the largest deviation; its 95% quantile has an error of 0.006 standard errors."""
+"""Draws of the largest deviation; its 95% quantile is then accurate to 0.006 standard errors."""
 
 _MOST_UNITS = 20_000
-"""Most units from which correlations are estimated, a random sample where there are more; the error
-is at most 0.007."""
+"""Most units from which correlations are estimated, a random sample if there are more; their error
+is then at most 0.007."""
 
 _FEWEST_UNITS = 20
-"""With fewer units on a side, correlations cannot be estimated, and each interval gets its own
-share of the error."""
+"""Fewest units per side from which correlations are estimated; with fewer, Bonferroni is used."""
 
 
 def simultaneous_level(played: Sequence[tuple[Play, Roc]], level: float = 0.95) -> float:
@@ -30,7 +29,7 @@ def simultaneous_level(played: Sequence[tuple[Play, Roc]], level: float = 0.95) 
     Parameters
     ----------
     played : sequence of (Play, Roc)
-        Attacks on the same rows, each with its curve.
+        Attacks on the same rows, each with its ROC curve.
     level : float
         Joint level of the ``2 * len(played)`` intervals, in (0, 1).
 
@@ -41,12 +40,11 @@ def simultaneous_level(played: Sequence[tuple[Play, Roc]], level: float = 0.95) 
 
     Notes
     -----
-    Attacks on one model ask nearly the same question, so that Bonferroni's inequality pays many
-    times for one chance to err. An accuracy is a mean over units, and so is the area in the limit
-    of many (DeLong et al. 1988, whose placements are the terms): together they are normal, with the
-    correlations of these terms between units. The quantile of the largest deviation, in standard
-    errors, takes the place of the single one (the sup-t band of Montiel Olea & Plagborg-Moller
-    2019). Rows of one unit are summed first.
+    Attacks on one model are strongly correlated, so Bonferroni's inequality is far too cautious. An
+    accuracy is a mean over units, and so is an AUC in the limit of many units (with the placements
+    of DeLong et al. 1988 as terms): together they are normal, with the correlations of these terms.
+    The quantile of the largest deviation, in standard errors, replaces the quantile of a single one
+    (the sup-t band of Montiel Olea & Plagborg-Moller 2019). Rows of one unit are summed first.
     """
     checks.level(level)
     n_results = 2 * len(played)
@@ -68,14 +66,17 @@ def simultaneous_level(played: Sequence[tuple[Play, Roc]], level: float = 0.95) 
     own = np.unique(unit[rows], return_inverse=True)[1]
     summed = np.column_stack([units.sums(own, term) for term in terms])
     scale = np.sqrt((summed**2).sum(axis=0))
-    # What does not differ between records, such as a perfect ranking, has no spread to share.
+    # A result without variance between units, such as a perfect ranking, has no correlations.
     varied = scale > 1e-9 * max(float(scale.max()), 1e-300)
     if not varied.any():
         return apart
     standard = summed[:, varied] / scale[varied]
+    # Draws from the normal with this correlation matrix by its eigenvectors: unlike Cholesky's,
+    # they exist for a singular matrix, as that of identical attacks.
     values, vectors = np.linalg.eigh(standard.T @ standard)
     draws = rng.standard_normal((DRAWS, len(values))) * np.sqrt(np.maximum(values, 0.0))
     largest = np.abs(draws @ vectors.T).max(axis=1)
+    # Two-sided level of a single interval that is as wide as the quantile of the largest.
     together = 2 * float(norm.cdf(np.quantile(largest, level))) - 1
     constant = int(np.count_nonzero(~varied))
     # Results without variance take their Bonferroni share of the error.
@@ -83,17 +84,20 @@ def simultaneous_level(played: Sequence[tuple[Play, Roc]], level: float = 0.95) 
 
 
 def _terms(play: Play, curve: Roc, rows: Ints) -> tuple[Floats, Floats]:
-    """Return each row's contribution to the errors of an attack's accuracy and AUC."""
+    """Return the influence of each row on an attack's accuracy and on its AUC, (r,) each."""
     guess = play.decisions.guess
     secret = play.decisions.secret
     score = play.transcript.score
     right = (guess == secret).astype(np.float64)[rows]
     score = score[rows]
     inside = secret[rows]
+    # DeLong's placements: the share of the other side below a member, or, negated, below a
+    # non-member, so that both raise the AUC.
     below = np.empty(len(rows))
     for side, others, sign in ((inside, curve.nonmembers, 1), (~inside, curve.members, -1)):
         places = [np.searchsorted(others, score[side], which) for which in ("left", "right")]
         below[side] = sign * (places[0] + places[1]) / (2 * len(others))
+    # Centred within sides and scaled, so that sums over rows are errors of the estimates.
     for term in (right, below):
         for side in (inside, ~inside):
             term[side] = (term[side] - term[side].mean()) / np.count_nonzero(side)

@@ -1,4 +1,4 @@
-"""Groups of records that leak more than the rest, corrected for the number of groups."""
+"""Groups of records that are more exposed than the rest, corrected for the number of groups."""
 
 from __future__ import annotations
 
@@ -38,17 +38,18 @@ class Slice:
     excess: float
     """Balanced accuracy inside minus that of all other records."""
     p_value: float
-    """P-value of "no more exposed than the other records", Holm-corrected for all slices."""
+    """One-sided p-value for the null hypothesis that the slice is no more exposed than the rest,
+    Holm-corrected for all slices."""
     announced: bool
-    """Whether the slice is significantly more exposed than the rest, at the level."""
+    """Whether the slice is significantly more exposed than the rest, at the table's level."""
     least: float = 0.0
-    """Lower limit of the accuracy at a quarter of the error, which the verdict grades."""
+    """Lower limit of the accuracy at a quarter of the error; the verdict grades it."""
     shown: bool = False
-    """Whether it counts in a verdict: with rankings, whether any attack ranks its members better
-    than chance and than all records together; without, whether it is more exposed than the rest
-    and better guessed than by chance. At a quarter of the error."""
+    """Whether the slice counts in a verdict, at a quarter of the error. With rankings: whether any
+    attack ranks its members better than chance and better than among all records. Without: whether
+    it is more exposed than the rest and guessed better than chance."""
     ranked: RankedGroup | None = None
-    """The ranking that shows it; None where none does."""
+    """The ranking that shows the slice; None if none does."""
 
     @property
     def reached(self) -> AttackReach:
@@ -66,24 +67,24 @@ class SliceTable:
     attack: str
     """Title of the attack whose guesses were evaluated, chosen before the test."""
     level: float
-    """Joint level of all intervals, and of all announcements, in (0, 1)."""
+    """Joint level of all intervals and of all announcements, in (0, 1)."""
     slices: tuple[Slice, ...]
-    """Slices in descending order of the lower limit of the accuracy."""
+    """Slices by descending lower limit of the accuracy."""
     skipped: tuple[Skipped, ...]
-    """Slices that are too small to evaluate, by column."""
+    """Columns with slices that could not be evaluated, with reasons."""
     smallest: int | None = None
     """Records in the smallest slice, half of them members, that would count in a verdict in four of
-    five audits if all its members were known for sure; None where no slice could be judged."""
+    five audits if all its members were guessed right; None if no slice could."""
 
     @property
     def shown(self) -> tuple[Slice, ...]:
-        """The slices that count in a verdict, the worst first."""
+        """Slices that count in a verdict, the most exposed first."""
         shown = (s for s in self.slices if s.shown)
         return tuple(sorted(shown, key=lambda s: -s.reached.accuracy.low))
 
     @property
     def announced(self) -> tuple[Slice, ...]:
-        """The slices that are more exposed than the rest."""
+        """Slices that are significantly more exposed than the rest."""
         return tuple(s for s in self.slices if s.announced)
 
 
@@ -102,10 +103,10 @@ def find_slices(
     columns : mapping of str to ndarray, shape (m,)
         Groups of the rows; at most a few hundred values each.
     attack : str
-        The name of the attack that guessed.
+        Title of the attack that made the guesses.
     level : float
-        In (0, 1). On guesses that are independent of membership, no slice at all is announced
-        with at least this probability.
+        In (0, 1). If guesses are independent of membership, no slice at all is announced with at
+        least this probability.
     ranked : RankedGroups, optional
         Rankings of the same groups by all attacks, which decide the slices that count in a verdict.
 
@@ -115,10 +116,10 @@ def find_slices(
 
     Notes
     -----
-    Intervals: MOVER at Bonferroni's level. Tests: one-sided exact comparison with all other
-    records, Fisher's for members and non-members together, with Holm's (1979) correction over
-    all slices of all columns. Where units repeat, counts are those of as many rows as they are
-    worth if all rows of a unit are alike (`units.worth`), rounded against the slice.
+    Intervals: MOVER at Bonferroni's level. Tests: one-sided exact comparison with all other records
+    (Fisher's, for members and non-members together), with Holm's (1979) correction over all slices
+    of all columns. If units repeat, counts are scaled to the effective number of rows
+    (`units.worth`, as if all rows of a unit were alike) and rounded against the slice.
     """
     checks.level(level)
     sides = decisions.secret, ~decisions.secret
@@ -142,12 +143,14 @@ def find_slices(
             skipped.append(Skipped(f"slices by {column}", "all records have the same value"))
     if not found:
         return SliceTable(attack, level, (), tuple(skipped))
+    # Bonferroni for intervals; Holm below for tests.
     each = 1 - (1 - level) / len(found)
-    # One side of an interval at half of the error has a quarter of it.
+    # `graded` shares twice the error of `strictly` among the slices: only the lower limits of its
+    # intervals are used.
     strictly = 1 - SHARE * (1 - level)
     graded = 1 - 2 * SHARE * (1 - level) / len(found)
-    # Given how many members and how many non-members were guessed rightly in all, the numbers
-    # inside a slice that is like the rest are hypergeometric, and independent of each other.
+    # Given the total numbers of members and of non-members guessed right, their numbers inside a
+    # slice that is like the rest are hypergeometric and independent of each other.
     right = decisions.guess == decisions.secret
     tests = [_exact(*(_side(decisions, right, rows, side) for side in sides)) for *_, rows in found]
     excess, raw = zip(*tests, strict=True)
@@ -245,7 +248,8 @@ def holm(p_values: Floats) -> Floats:
 def _exact(first: _Side, second: _Side) -> tuple[float, float]:
     """Return the excess of a slice's balanced accuracy over the rest, and its exact p-value."""
     excess = first.excess(first.hits) + second.excess(second.hits)
-    # For every number of hits on the first side: how many on the second reach the excess seen?
+    # For each number of hits on the first side, the fewest on the second side that together reach
+    # the observed excess; the p-value sums the probabilities of all such pairs.
     counts, weights = first.law()
     needed = second.hits_for(excess - first.excess(counts))
     others, their_weights = second.law()
@@ -257,7 +261,7 @@ def _exact(first: _Side, second: _Side) -> tuple[float, float]:
 def _smallest(decisions: Decisions, allowed: float, graded: float) -> int | None:
     """Return the size of the smallest detectable slice, half of it members.
 
-    All its members are guessed right, its non-members as often as all others.
+    All its members are guessed right, its non-members as often as all other non-members.
     """
     sides = decisions.secret, ~decisions.secret
     n_in, n_out = (_worth(decisions, side) for side in sides)
@@ -268,6 +272,7 @@ def _smallest(decisions: Decisions, allowed: float, graded: float) -> int | None
     )
 
     def is_shown(half: int) -> bool:
+        # Right guesses among its non-members in at least POWER of all audits.
         hits = int(binom.ppf(1 - POWER, half, hits_out / n_out))
         if decision.limits_of_accuracy((half, half), (hits, half), graded)[0] <= 0.5:
             return False
@@ -287,7 +292,7 @@ def _smallest(decisions: Decisions, allowed: float, graded: float) -> int | None
 
 
 def _worth(decisions: Decisions, rows: Bools) -> int:
-    """Return the effective number of independent rows among some rows."""
+    """Return the effective number of independent rows in a mask; 0 if it is empty."""
     return units.worth(decisions.unit[rows]) if rows.any() else 0
 
 
@@ -297,7 +302,7 @@ def _side(decisions: Decisions, right: Bools, rows: Bools, side: Bools) -> _Side
     rest = side & ~rows
     n = _worth(decisions, inside)
     n_rest = _worth(decisions, rest)
-    # Rounded against the slice; the observed counts, to the digit, where no unit repeats.
+    # Rounded against the slice: down inside, up outside. Exact if no unit repeats.
     hits = int(np.count_nonzero(inside & right)) * n // max(int(np.count_nonzero(inside)), 1)
     others = int(np.count_nonzero(rest & right)) * n_rest
     others = -(-others // max(int(np.count_nonzero(rest)), 1))
@@ -312,19 +317,19 @@ class _Side:
     hits: int  # rightly guessed in the slice
 
     def excess(self, hits: Any) -> Any:
-        """Return this side's part of the excess if `hits` were right in the slice."""
+        """Return this side's part of the excess with `hits` right guesses in the slice."""
         rest = max(self.n_all - self.n, 1)
         return (hits / self.n - (self.hits_all - hits) / rest) / 2
 
     def hits_for(self, excess: Floats) -> Ints:
-        """Return the fewest hits that give at least this part of the excess."""
+        """Return the smallest number of hits that gives at least this part of the excess."""
         rest = max(self.n_all - self.n, 1)
         hits = (2 * excess + self.hits_all / rest) / (1 / self.n + 1 / rest)
-        # Rounding must not add a hit to a whole number.
+        # An integer rounded slightly up must not become one more hit.
         return np.ceil(hits - 1e-9 * max(self.n, 1)).astype(np.int64)
 
     def law(self) -> tuple[Ints, Floats]:
-        """Return the hits that are possible in the slice and their probabilities."""
+        """Return the possible hits in the slice and their hypergeometric probabilities."""
         low = max(0, self.hits_all - (self.n_all - self.n))
         counts = np.arange(low, min(self.hits_all, self.n) + 1)
         logs = (

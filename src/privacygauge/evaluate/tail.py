@@ -1,9 +1,9 @@
 """Test for a few fully exposed records: more members among the highest scores than by chance.
 
-The average of an audit hides a few memorised records. If scores carry no information, the number of
-members among the k highest scores of an attack is hypergeometric. The smallest p-value over a grid
-of k and over all attacks is compared with its distribution under permutations of the secret, which
-costs no power where attacks agree.
+An average hides a few memorised records. If scores carry no information, the number of members
+among the k highest scores of an attack is hypergeometric. The smallest p-value over a grid of k and
+over all attacks is compared with its distribution under permutations of the secret, which costs no
+power if attacks agree.
 """
 
 from __future__ import annotations
@@ -26,26 +26,27 @@ DEALS = 999
 """Permutations of the secret; p-values are multiples of 1/1000."""
 
 DEEPEST = 0.1
-"""The grid ends at this share of the units: leaks deeper down show in the average."""
+"""Largest depth of the grid as a share of the units: deeper leaks show in the average."""
 
 MOST = 500
-"""Largest depth of the grid."""
+"""Largest depth of the grid, in units."""
 
 _FIRST = 5
-"""First depth of the grid."""
+"""Smallest depth of the grid, before it is moved to a gap between scores."""
 _FEWEST = 4
-"""Smallest depth: fewer records can show nothing."""
+"""Smallest depth that is tested: fewer records cannot be significant."""
 _STEPS = 16
-"""Depths of the grid, at equal ratios."""
+"""Number of depths of the grid, at equal ratios."""
 _SHALLOW = 8
-"""P-values of deeper tops are multiplied by depth / 8: a few exposed records show only in shallow
-tops, many show at any depth."""
+"""P-values of tops deeper than this are multiplied by depth / 8: a few exposed records show only in
+shallow tops, many show at any depth."""
 _OF_A_KIND = 1.4
-"""Factor on the error that ranks of records far beyond all others are allowed: with the tenth of a
-verdict's error that is for reasons to raise a grade, beside the quarter for few records. So six of
-equal sides are shown, which are all members once in 64 times if they are of a kind of their own."""
+"""Factor on the error allowed to the ranks of records far beyond all others: it adds the tenth of a
+verdict's error that is for reasons to raise a grade to the quarter for few records. Six such
+records, all members, on equal sides are then shown; if they are merely records of another kind,
+they are all members with probability 1/64."""
 _BLOCK = 1 << 22
-"""Bits in memory at a time."""
+"""Dealt bits in memory at a time."""
 
 
 @dataclass(frozen=True)
@@ -55,31 +56,32 @@ class Tail:
     attack: str
     """Title of the attack with the most significant top."""
     top: int
-    """Size of that top: units with the highest scores."""
+    """Size of that top, in units."""
     members: int
-    """Members among them."""
+    """Members in the top."""
     expected: float
-    """Expected members among them by chance."""
+    """Members expected in the top by chance."""
     p_value: float
-    """P-value of "scores carry no information", corrected for all tops and all attacks."""
+    """P-value of the null hypothesis that scores carry no information, corrected for all tops and
+    all attacks."""
     exposed: int
-    """Lower bound on the number of members that stand out, with confidence `level`; 0 where
-    nothing is significant."""
+    """Lower bound on the number of members that stand out, at confidence `level`; 0 if nothing is
+    significant."""
     n_in: int
-    """Member units."""
+    """Number of member units."""
     n_out: int
-    """Non-member units."""
+    """Number of non-member units."""
     level: float
     """One-sided level of the bound, in (0, 1)."""
     critical: float
-    """Critical value of a top's own weighted p-value; for `smallest_tail`."""
+    """Critical value of the weighted p-value of a single top; used by `smallest_tail`."""
     far_beyond: bool = False
-    """Whether the distance of the top above all others is significant although its ranks are not;
-    `p_value` is then that of the ranks of this one top."""
+    """Whether the distance of the top from all others is significant although its ranks are not;
+    `p_value` is then for the ranks of this top alone."""
 
     apart: int = 0
-    """Members far beyond all other records where ranks alone show nothing: fewer than ranks need,
-    and further away than chance explains; 0 where there are none."""
+    """Members farther beyond all other records than chance explains, but too few for a test of
+    ranks; 0 if there are none or ranks already show a leak."""
 
     @property
     def shown(self) -> bool:
@@ -106,26 +108,26 @@ def tail(
     played : sequence of (str, Transcript)
         Titles and scores of attacks on the same rows, at least one.
     rng : numpy.random.Generator
-        Deals other bits.
+        Permutes the secret bits, and draws rows of units with more rows than others.
     level : float
-        In (0, 1). Where scores tell nothing, something is shown with a probability of at most
+        In (0, 1). If no score depends on membership, something is shown with probability at most
         ``1 - level``.
     handicaps : mapping of str to float, optional
-        Factors, at least 1, on the p-values of attacks by title; 1 for the others. Attacks that are
-        less likely to detect few records then take less of the error from the best ones.
+        Factors, at least 1, on the p-values of attacks, by title; default: 1. Attacks that are less
+        likely to detect few records then take less of the error from the best ones.
 
     Returns
     -------
     Tail or None
-        None where there are too few units for any top to show something.
+        None if there are too few units for any top to be significant.
 
     Notes
     -----
-    A unit takes part in each round with its highest score; where members have more rows than
-    others, or fewer, with the highest of as many rows, drawn by chance, as the smallest unit has.
-    Bits are dealt within rounds. Units with rows on both sides of a round are left out. Where an
-    attack learnt on bits, dealing others leaves its scores as they are: those of a round do not
-    depend on the bits of that round.
+    In each round a unit counts with its highest score. If members and non-members differ in rows
+    per unit, it is the highest of equally many random rows, as many as the smallest unit has. Bits
+    are permuted within rounds, and units with rows on both sides of a round are left out.
+    Permutation leaves scores unchanged even if the attack learnt on bits, since the scores of a
+    round do not depend on the bits of that round.
     """
     checks.level(level)
     first = played[0][1]
@@ -134,6 +136,7 @@ def tail(
     n_in = int(np.count_nonzero(inside))
     item = equally_many(item, inside, rng)
     depths = _depths(n)
+    # Even a deepest top of members only would not be significant.
     if not len(depths) or hypergeom.sf(depths[-1] - 1, n, n_in, depths[-1]) > 1 - level:
         return None
     factors = [(handicaps or {}).get(title, 1.0) for title, _ in played]
@@ -141,11 +144,13 @@ def tail(
         _tops(transcript, item, depths=depths, n=n, n_in=n_in, handicap=factor)
         for (_, transcript), factor in zip(played, factors, strict=True)
     ]
+    # p-values of the observed bits, one array per attack: tops differ between attacks, by ties.
     own = [one.p_values(inside[one.order][None])[0] for one in tops]
     least = float(min((values.min(initial=1.0) for values in own), default=1.0))
     dealt = np.sort(_dealt(inside, stage, tops, rng))
+    # The observed bits count as one of the permutations, so that the p-value is valid.
     p_value = (1 + int(np.count_nonzero(dealt <= least))) / (1 + len(dealt))
-    # The largest value that so few deals reach, ties included, that it shows something.
+    # The largest p-value that is significant: at most `allowed` permutations reach it, with ties.
     allowed = int((1 - level) * (1 + len(dealt)))
     below = dealt[dealt < dealt[allowed - 1]] if allowed else dealt[:0]
     critical = float(below[-1]) if len(below) else 0.0
@@ -164,16 +169,20 @@ def tail(
                 critical=critical / factor,
             )
             for one, values, factor in zip(tops, own, factors, strict=True)
+            # Tops nearly as significant as the best; `critical` is joint for all, so the largest
+            # bound is valid.
             for depth in one.depths[values <= 4 * least]
         ]
         exposed = max([1, *bounds])
     n_apart = 0
     if not exposed:
+        # Only if ranks show nothing: distances rest on a fitted tail, ranks on no assumption.
         apart = _outstanding_attack(played, item, inside)
         if apart is not None:
             outstanding, n_apart, expected = apart
             by_rank = float(hypergeom.sf(n_apart - 1, n, n_in, n_apart))
-        # Rows of another kind lie far beyond all others, too, and a few may all be members.
+        # Records of another kind also lie far beyond all others, and a few of them may all be
+        # members by chance: their ranks must be significant too, at a weaker level.
         if apart is not None and by_rank <= _OF_A_KIND * (1 - level):
             return Tail(
                 attack=played[outstanding][0],
@@ -181,6 +190,7 @@ def tail(
                 members=n_apart,
                 expected=n_apart * n_in / n,
                 p_value=by_rank,
+                # As many as chance might give at `level` are subtracted.
                 exposed=max(1, n_apart - int(poisson.ppf(level, expected))),
                 n_in=n_in,
                 n_out=n - n_in,
@@ -206,9 +216,10 @@ def tail(
 def _outstanding_attack(
     played: Sequence[tuple[str, Transcript]], item: Ints, inside: Bools
 ) -> tuple[int, int, float] | None:
-    """Return the attack with the most highest scores that are members' and far above all others.
+    """Return (attack, number, expected) for the attack with the most members far above all others.
 
-    Also returns their number, and the number expected by chance.
+    `number` counts these members, `expected` is their expected number by chance; None if there are
+    none.
     """
     found = None
     for attack, (_, transcript) in enumerate(played):
@@ -227,16 +238,18 @@ def smallest_tail(found: Tail, power: float = 0.8) -> int | None:
     found : Tail
         Result of the audit.
     power : float
-        The share of audits in which they are shown, in (0, 1).
+        Share of audits in which they are shown, in (0, 1).
 
     Returns
     -------
     int or None
-        Members whose scores are above all others'; None where not even all members would do.
+        Members with scores above all others; None if not even all members would be detected.
     """
     n = found.n_in + found.n_out
     depths = _depths(n)
     for exposed in range(1, found.n_in + 1):
+        # The other places of each top hold members by chance, at least `more` with probability
+        # `power`.
         rest = np.maximum(depths - exposed, 0)
         more = hypergeom.ppf(1 - power, n - exposed, found.n_in - exposed, rest)
         counts = np.minimum(depths, exposed) + np.where(rest > 0, more, 0)
@@ -247,7 +260,7 @@ def smallest_tail(found: Tail, power: float = 0.8) -> int | None:
 
 
 def _depths(n: int) -> Ints:
-    """Return the grid of tops, ascending: 5 to a tenth of the units, 500 at most."""
+    """Return the grid of tops, ascending: from 5 to a tenth of the units, at most 500."""
     last = min(int(n * DEEPEST), MOST)
     if last < _FIRST:
         last = min(n // 2, _FIRST)
@@ -262,12 +275,12 @@ class _Tops:
     order: Ints
     """(k,) Items in descending order of score."""
     depths: Ints
-    """(d,) Sizes of the tops, ascending: each ends between different scores."""
+    """(d,) Sizes of the tops, ascending; each ends between distinct scores."""
     table: Floats
-    """(d, k + 1) The p-value of each number of members in each top."""
+    """(d, k + 1) P-value of each number of members in each top."""
 
     def p_values(self, bits: NDArray[np.bool_]) -> Floats:
-        """Return the p-values of the tops, (deals, d), where bits (deals, k) are the members'."""
+        """Return the p-values of the tops, (deals, d), from bits (deals, k); True for a member."""
         counts = np.cumsum(bits, axis=1, dtype=np.int64)[:, self.depths - 1]
         return self.table[np.arange(len(self.depths)), counts]
 
@@ -275,9 +288,9 @@ class _Tops:
 def _tops(
     transcript: Transcript, item: Ints, depths: Ints, n: int, n_in: int, handicap: float
 ) -> _Tops:
-    """Return the tops of one attack nearest to a grid that do not split equal scores.
+    """Return the tops of one attack that are nearest to a grid and do not split tied scores.
 
-    A top that ended among equal scores would match no threshold, and would depend on their order.
+    A top that ends among tied scores would match no threshold, and would depend on their order.
     """
     deepest = int(depths[-1])
     best = _highest_of_units(transcript, item, n)
@@ -286,6 +299,7 @@ def _tops(
     ends = 1 + np.flatnonzero(ranked[:-1] > ranked[1:])
     if len(order) <= deepest:
         ends = ends[ends <= deepest]
+    # The nearest gap between scores on either side of each depth of the grid.
     after = np.searchsorted(ends, depths)
     nearest = np.concatenate([ends[after[after < len(ends)]], ends[after[after > 0] - 1]])
     whole = np.unique(nearest[nearest >= min(_FEWEST, deepest)])
@@ -294,7 +308,7 @@ def _tops(
 
 
 def _highest_of_units(transcript: Transcript, item: Ints, n: int) -> Floats:
-    """Return the highest score of each unit in each round that takes part, (n,)."""
+    """Return the highest score of each item (a unit in a round), (n,)."""
     best = np.full(n, -np.inf)
     np.maximum.at(best, item[item >= 0], transcript.score[item >= 0])
     return best
@@ -302,7 +316,7 @@ def _highest_of_units(transcript: Transcript, item: Ints, n: int) -> Floats:
 
 @lru_cache(maxsize=256)
 def _p_values(n: int, n_in: int, depths: tuple[int, ...], deepest: int) -> NDArray[np.float64]:
-    """Return P(at least c members among the first k), weighted, (depths, deepest + 1)."""
+    """Return weighted P(at least c members among the first k), (depths, deepest + 1)."""
     count = np.arange(deepest + 1)
     found = np.ones((len(depths), deepest + 1))
     for row, k in zip(found, depths, strict=True):
@@ -311,7 +325,9 @@ def _p_values(n: int, n_in: int, depths: tuple[int, ...], deepest: int) -> NDArr
 
 
 def _dealt(inside: Bools, stage: Ints, tops: Sequence[_Tops], rng: np.random.Generator) -> Floats:
-    """Return the least p-value over tops and attacks of each deal of the bits, (DEALS,)."""
+    """Return the smallest p-value over tops and attacks per permutation of the bits, (DEALS,)."""
+    # Bits are drawn only for items in some attack's top, once for all attacks: so their joint
+    # distribution is that of the observed tops.
     shown, place = np.unique(np.concatenate([one.order for one in tops]), return_inverse=True)
     places = place.reshape(len(tops), -1)
     found = np.ones(DEALS)
@@ -328,7 +344,7 @@ def _dealt(inside: Bools, stage: Ints, tops: Sequence[_Tops], rng: np.random.Gen
 def _bits(
     inside: Bools, stage: Ints, shown: Ints, deals: int, rng: np.random.Generator
 ) -> NDArray[np.bool_]:
-    """Return bits of the shown items as they come where a round's bits are dealt by chance."""
+    """Return random bits of the shown items, (deals, shown), permuted within each round."""
     bits = np.zeros((deals, len(shown)), np.bool_)
     for number in range(int(stage.max()) + 1):
         columns = np.flatnonzero(stage[shown] == number)
@@ -336,7 +352,8 @@ def _bits(
         n = int(np.count_nonzero(everybody))
         n_in = int(np.count_nonzero(inside & everybody))
         members = rng.hypergeometric(n_in, n - n_in, len(columns), size=deals)
-        # The columns of the smallest keys are the members: each set of so many is as likely.
+        # The number of members among the shown items is hypergeometric; which ones, uniform: those
+        # with the smallest keys.
         order = rng.random((deals, len(columns)), np.float32).argsort(axis=1)
         among = np.arange(len(columns)) < members[:, None]
         dealt = np.empty_like(among)
@@ -346,8 +363,10 @@ def _bits(
 
 
 def _surely(members: int, top: int, n: int, n_in: int, critical: float) -> int:
-    """Return a lower bound on the members that stand out, given the members in a top."""
+    """Return a lower bound on the members that stand out, from the number of members in a top."""
     allowed = critical / max(1.0, top / _SHALLOW)
+    # With `exposed` members sure of a place, are the others compatible with chance? The smallest
+    # number that is not refuted is the bound.
     exposed = np.arange(min(members, top))
     p = hypergeom.sf(members - exposed - 1, n - exposed, n_in - exposed, top - exposed)
     above = np.flatnonzero(p > allowed)

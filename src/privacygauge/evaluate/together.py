@@ -8,18 +8,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Statement:
-    """A finding with the level at which it is stated."""
+    """A finding and the level at which it is stated."""
 
     name: str
     """Name of the audit or test that made the statement."""
     level: float | None
-    """Level of the statement, in (0, 1); None where it was computed and is certain."""
+    """Level of the statement, in (0, 1); None if it was computed exactly."""
     looks: int = 1
-    """Number of comparisons, each at that level, among which this one was chosen; at least 1."""
+    """Number of comparisons at that level from which this one was chosen, at least 1."""
 
     @property
     def risked(self) -> float:
-        """Upper bound on the probability that it is wrong; 0 where it was computed."""
+        """Upper bound on the probability that the statement is wrong; 0 if it was computed."""
         return 0.0 if self.level is None else min(1.0, self.looks * (1 - self.level))
 
 
@@ -28,18 +28,18 @@ class JointStatement:
     """Joint level of several statements, by Bonferroni's inequality."""
 
     level: float | None
-    """Lower bound on the probability that all statements at a level hold; None where the
-    inequality is vacuous, or where there is no such statement."""
+    """Lower bound on the probability that all statements at a level hold; None if the inequality is
+    vacuous or there is no such statement."""
     asked: float
     """Requested joint level, in (0, 1)."""
     needed: float | None
-    """Level that each statement needs for that; None without such statements."""
+    """Level that each statement needs to reach `asked`; None without such statements."""
     names: tuple[str, ...]
-    """Names of the statements at a level; the others were computed."""
+    """Names of the statements at a level, without those that were computed."""
 
 
 def joint_statement(found: Sequence[Statement], asked: float) -> JointStatement:
-    """Return the joint level of statements, and the level each needs for a joint level `asked`.
+    """Return the joint level of statements, and the level each needs for the joint level `asked`.
 
     Examples
     --------

@@ -13,21 +13,21 @@ from privacygauge.core.checks import Bools, Floats
 from privacygauge.errors import InputError
 
 _LANES = 64
-"""Candidates per refinement."""
+"""Candidate values per refinement; all are tested at once."""
 _ROUNDS = 4
-"""Refinements of the interval between two candidates."""
+"""Refinements of the interval between two candidates; each divides it by 63."""
 
 _LARGEST_MU = 20.0
 
 
 @lru_cache(maxsize=4096)
 def one_run_mu(n_canaries: int, n_guesses: int, n_right: int, level: float = 0.95) -> float:
-    """Return the largest mu that the right guesses of one run rule out, if it is Gaussian.
+    """Return the largest mu of a Gaussian mechanism that the right guesses of one run rule out.
 
     Parameters
     ----------
     n_canaries : int
-        Canaries that fair independent coins put into the training set or left out.
+        Canaries that independent fair coins put into the training set or left out.
     n_guesses : int
         Number of guesses, fixed in advance; in 0..n_canaries.
     n_right : int
@@ -72,19 +72,19 @@ def one_run_mu(n_canaries: int, n_guesses: int, n_right: int, level: float = 0.9
 def refuted_by(
     least: Callable[[Floats], Floats], m: int, r: int, v: int, beta: float, n_curves: int
 ) -> Bools:
-    """Return the curves under which at least v right guesses of r are less likely than `beta`.
+    """Return the curves under which P[at least v of r guesses are right] is below `beta`.
 
     Parameters
     ----------
     least : callable
-        ``least(x)`` is the least false-positive rate, in [0, 1], of a test whose true-positive
-        rate is x, for every curve at once: (c,) to (c,). Convex and rising in x.
+        ``least(x)`` is the smallest false-positive rate, in [0, 1], of a test with true-positive
+        rate x, for all curves at once: (c,) to (c,). Convex and increasing in x.
     m, r, v : int
-        Canaries, guesses and right ones, ``0 <= v <= r <= m``.
+        Numbers of canaries, of guesses and of right guesses, ``0 <= v <= r <= m``.
     beta : float
         In (0, 1).
     n_curves : int
-        c.
+        Number of curves c.
 
     Returns
     -------
@@ -92,31 +92,33 @@ def refuted_by(
 
     Notes
     -----
-    Let C be the number of right guesses. For a canary j and a number k, look at the event that j
-    is guessed rightly and C >= k. Had its coin fallen the other way, the same outputs would be a
-    wrong guess about j with C >= k - 1. The curve compares the probabilities of the two; averaged
-    over coins and canaries (the curve is convex),
+    Let C be the number of right guesses. For a canary j and a number k, take the event that j is
+    guessed correctly and C >= k. Had its coin fallen the other way, the same outputs would be a
+    wrong guess about j with C >= k - 1. The curve relates the two probabilities; averaged over
+    coins and canaries (the curve is convex),
 
         E[(r - C) 1{C >= k - 1}] / m  >=  least(E[C 1{C >= k}] / m)     for k = 1 .. r,
 
-    as in Mahloujifar, Melis & Chaudhuri (2024), here with abstention. If P[C >= v] is beta or
-    more, then it is at its least demanding where C = v exactly, since larger values of C make the
-    right-hand side larger and the left one smaller. From there on the smallest probability of
-    C = v - 1, v - 2, ... that the inequalities allow is taken, one after the other: each of them
-    bounds the later ones from below, as the right-hand sides only rise with it. If all together
-    exceed 1, there is no such distribution, and the curve is refuted.
+    as in Mahloujifar, Melis & Chaudhuri (2024), here with abstention. If P[C >= v] is at least
+    beta, the inequalities demand least if that mass is exactly at C = v: larger values of C raise
+    the right-hand side and lower the left one. Then the smallest probabilities of C = v - 1, v - 2,
+    ... that the inequalities allow follow one after the other; each raises the right-hand sides of
+    the later ones. If they sum to more than 1, no such distribution exists, and the curve is
+    refuted.
     """
-    # Both expectations over m, and the probability of what was placed so far.
+    # Per curve: x = E[C 1{C >= k}] / m, y = E[(r - C) 1{C >= k}] / m, and the probability placed so
+    # far, at first beta on C = v.
     x = np.full(n_curves, v * beta / m)
     y = np.full(n_curves, (r - v) * beta / m)
     mass = np.full(n_curves, beta)
     refuted = np.zeros(n_curves, np.bool_)
     for k in range(v, 0, -1):
         gain = np.maximum(least(np.minimum(x, 1.0)) - y, 0.0)
-        # Where nothing has to be added now, nothing ever has: x and y stay.
+        # With no gain for any curve, x and y stay as they are, and so there is never any again.
         gain[refuted] = 0.0
         if not gain.any():
             break
+        # Probability of C = k - 1 that closes the gap: it adds (r - k + 1) / m of itself to y.
         added = gain * (m / (r - k + 1))
         x = x + (k - 1) / m * added
         y = y + gain
@@ -126,14 +128,14 @@ def refuted_by(
 
 
 def largest_refuted(refuted: Callable[[Floats], Bools], low: float, high: float) -> float:
-    """Return the largest value from `low` to `high` that is refuted; `low` where none is.
+    """Return the largest refuted value between `low` and `high`; `low` if none is.
 
     Parameters
     ----------
     refuted : callable
-        From ascending values (c,) to booleans (c,): true up to some value, false from there on.
+        Maps ascending values (c,) to booleans (c,): True up to some value, False above it.
     low, high : float
-        Where the search begins and ends.
+        Ends of the search.
     """
     for _ in range(_ROUNDS):
         values = np.linspace(low, high, _LANES)

@@ -1,7 +1,7 @@
 """Lower bounds on privacy parameters from an exact joint test of two counts.
 
-Separate limits for the true- and the false-positive rate allow for both counts being unlucky at
-once. A joint test of the two is less conservative.
+Separate limits for the true- and the false-positive rate guard against bad luck in both counts at
+once; a joint test of the two is less conservative.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from privacygauge.core.transcript import Decisions
 from privacygauge.errors import InputError
 
 _POINTS = 65
-"""False-positive rates at which the curve is tested."""
+"""Number of false-positive rates at which a curve is tested."""
 
 _BLOCKS = 512
-"""Blocks into which counts of false positives are grouped, at most."""
+"""Largest number of blocks into which counts of false positives are grouped."""
 
 _TOO_LOW = -2.0
-"""Standard deviations from the line below which counts show nothing; above, their order is
-monotone."""
+"""Distance from the line, in standard deviations, at or below which the bound is 0; above it, the
+order of counts is monotone."""
 
 _SPENT = 0.02
-"""Share of the error that the interval for the false-positive rate uses."""
+"""Share of the error spent on the interval for the false-positive rate."""
 
 _STEP = 1e-6
 """Tolerance by which a bound is rounded down."""
@@ -45,13 +45,13 @@ class Counts:
     """True and false positives among independent rows."""
 
     hits: int
-    """Members called members."""
+    """Members guessed to be members."""
     n_in: int
-    """Members, at least 1."""
+    """Number of members, at least 1."""
     false: int
-    """Non-members called members."""
+    """Non-members guessed to be members."""
     n_out: int
-    """Non-members, at least 1."""
+    """Number of non-members, at least 1."""
 
     def __post_init__(self) -> None:
         if not (0 <= self.hits <= self.n_in and self.n_in >= 1):
@@ -68,20 +68,20 @@ class Counts:
 
     @property
     def turned(self) -> Counts:
-        """The counts of the reversed test, whose hits are the true negatives."""
+        """Counts of the reversed test, with true negatives as hits."""
         return Counts(self.n_out - self.false, self.n_out, self.n_in - self.hits, self.n_in)
 
 
 @dataclass(frozen=True)
 class Line:
-    """The line that orders counts, by the distance of the true-positive rate above it.
+    """A line in ROC space that orders counts by the distance of the true-positive rate above it.
 
-    It must be fixed before the counts are seen. Any line gives a valid bound; one near the curve
-    that the counts just refute gives a large bound.
+    It must be fixed before the counts are seen. Any line gives a valid bound; a line near the curve
+    that the counts just refute gives a large one.
     """
 
     slope: float
-    """Slope in the false-positive rate, above 0."""
+    """Slope against the false-positive rate, above 0 and finite."""
     offset: float
     """True-positive rate at a false-positive rate of 0."""
 
@@ -96,9 +96,9 @@ def exact_epsilon(counts: Counts, line: Line, delta: float = 0.0, level: float =
     Parameters
     ----------
     counts : Counts
-        Of a threshold that was chosen on other rows.
+        From a threshold that was chosen on other rows.
     line : Line
-        Fixed on other rows.
+        Chosen on other rows.
     delta : float
         In [0, 1).
     level : float
@@ -107,15 +107,15 @@ def exact_epsilon(counts: Counts, line: Line, delta: float = 0.0, level: float =
     Returns
     -------
     float
-        At least 0, at most 40; above the truth with probability ``1 - level`` at most.
+        In [0, 40]; above the truth with probability at most ``1 - level``.
 
     Notes
     -----
-    Every test on an (epsilon, delta)-private mechanism has TPR at most
-    ``min(e^eps FPR + delta, 1 - e^-eps (1 - delta - FPR))`` (Kairouz et al. 2015). The probability
-    under the curve of counts at least as far above `line` as the observed ones is summed exactly,
-    and maximised over the false-positive rates of a confidence interval (Berger & Boos 1994, with a
-    fiftieth of the error for the interval), at 65 rates and the curve's corner.
+    The TPR of every test on an (epsilon, delta)-private mechanism is at most ``min(e^eps FPR +
+    delta, 1 - e^-eps (1 - delta - FPR))`` (Kairouz et al. 2015). Under this curve, the probability
+    of counts at least as far above `line` as the observed ones is summed exactly, and maximised
+    over a confidence interval for the false-positive rate (Berger & Boos 1994, with a fiftieth of
+    the error for the interval), at 65 rates and the corner of the curve.
 
     Examples
     --------
@@ -129,6 +129,7 @@ def exact_epsilon(counts: Counts, line: Line, delta: float = 0.0, level: float =
         second = 1.0 - math.exp(-epsilon) * (1.0 - delta - fpr)
         return np.minimum(np.minimum(first, second), 1.0)
 
+    # The false-positive rate at which both lines meet.
     def corner(epsilon: float) -> float:
         return (1.0 - delta) / (1.0 + math.exp(epsilon))
 
@@ -138,8 +139,7 @@ def exact_epsilon(counts: Counts, line: Line, delta: float = 0.0, level: float =
 def exact_mu(counts: Counts, line: Line, level: float = 0.95) -> float:
     """Return the largest mu of Gaussian differential privacy that two counts rule out.
 
-    As `exact_epsilon`, with the curve ``Phi(Phi^-1(FPR) + mu)`` (Dong, Roth & Su 2022). At least
-    0, at most 20.
+    As `exact_epsilon`, with the curve ``Phi(Phi^-1(FPR) + mu)`` (Dong, Roth & Su 2022). In [0, 20].
 
     Examples
     --------
@@ -158,9 +158,9 @@ class _Curves:
     """An increasing family of trade-off curves."""
 
     most: Callable[[float, Floats], Floats]
-    """Maps the parameter and false-positive rates to the largest true-positive rates."""
+    """Maps the parameter and false-positive rates (f,) to the largest true-positive rates (f,)."""
     corner: Callable[[float], float] | None
-    """Maps the parameter to the false-positive rate of the curve's corner; None without one."""
+    """Maps the parameter to the false-positive rate of the curve's corner; None if it has none."""
     end: float
     """Upper end of the search for the parameter."""
 
@@ -175,31 +175,33 @@ def _largest(counts: Counts, line: Line, curves: _Curves, level: float) -> float
     starts = _starts(counts.n_out, fpr)
     weights = _weights(counts.n_out, starts, fpr)
     least = _least_hits(counts, line, distance, starts)
-    # The interval for the false-positive rate has used the rest of the error.
+    # The interval for the false-positive rate has spent the rest of the error.
     allowed = math.log(error * (1.0 - _SPENT))
 
     def excess(parameter: float) -> float:
         rates = fpr
         chances = weights
         corner = 0.0 if curves.corner is None else curves.corner(parameter)
-        # A corner between two of the rates would be a peak that the grid misses.
+        # The tail has a peak at the corner, which the grid of rates would miss.
         if fpr[0] < corner < fpr[-1]:
             rates = np.append(fpr, corner)
             chances = np.vstack([weights, _weights(counts.n_out, starts, rates[-1:])])
         tail = _tail_probability(least, counts.n_in, curves.most(parameter, rates))
         likely = float(np.einsum("ij,ij->i", chances, tail).max())
-        # Log scale for the root search; the floor keeps an underflow finite.
+        # On the log scale for the root search; the floor keeps the logarithm finite.
         return math.log(max(likely, 1e-300)) - allowed
 
+    # Even perfect privacy is compatible with the counts.
     if excess(0.0) >= 0:
         return 0.0
     low = 0.0
     high = 0.5
+    # Doubles until a parameter is compatible: the tail grows with the parameter.
     while excess(high) <= 0:
         if high == curves.end:
             return high
         low, high = high, min(2 * high, curves.end)
-    # Rounded down by more than the tolerance, so that the bound stays valid.
+    # Rounded down by more than the tolerance of the search, so that the bound stays valid.
     return max(0.0, float(brentq(excess, low, high, xtol=_STEP / 2)) - _STEP)
 
 
@@ -207,7 +209,7 @@ def _distance(counts: Counts, line: Line) -> float:
     """Return the distance of the counts above the line, in standard deviations."""
     tpr = counts.hits / counts.n_in
     fpr = counts.false / counts.n_out
-    # One false positive more, so that none at all is no certainty.
+    # One false positive added, so that a count of 0 still has a standard deviation.
     spread = line.slope**2 * (counts.false + 1) / counts.n_out**2
     return (tpr - line.offset - line.slope * fpr) / math.sqrt(
         tpr * (1 - tpr) / counts.n_in + spread
@@ -217,8 +219,9 @@ def _distance(counts: Counts, line: Line) -> float:
 def _least_hits(counts: Counts, line: Line, distance: float, false: Floats) -> Floats:
     """Return the fewest hits at this distance above the line, for each count of false positives.
 
-    The root of a quadratic equation for the true-positive rate, the larger one for counts above
-    the line. It rises with the number of false positives. Above n_in, no count is as far.
+    From a quadratic equation for the true-positive rate: its larger root for counts above the line,
+    its smaller one below. The result increases with the false positives; n_in + 1 means that no
+    count is that far.
     """
     base = line.offset + line.slope * false / counts.n_out
     spread = distance**2 * line.slope**2 * (false + 1) / counts.n_out**2
@@ -227,25 +230,25 @@ def _least_hits(counts: Counts, line: Line, distance: float, false: Floats) -> F
     none = (inner < 0) | (base >= 1 if distance > 0 else False)
     root = math.copysign(1.0, distance) * np.sqrt(np.maximum(inner, 0.0))
     tpr = np.where(none, 2.0, (2 * base + k + root) / (2 * (1 + k)))
-    # Rounding must not leave out the counts themselves.
+    # The observed hits solve the equation exactly; rounding must not exclude them.
     found = np.ceil(tpr * counts.n_in * (1 - 1e-12) - 1e-9)
     return np.clip(found, 0, counts.n_in + 1)
 
 
 def _interval(counts: Counts, error: float) -> Floats:
-    """Return false-positive rates from one end of Clopper-Pearson's interval to the other."""
+    """Return the grid of false-positive rates over Clopper-Pearson's interval, ascending."""
     y = counts.false
     n = counts.n_out
     low = float(betaincinv(y, n - y + 1.0, error / 2)) if y else 0.0
     high = float(betaincinv(y + 1.0, n - y, 1.0 - error / 2)) if y < n else 1.0
-    # Evenly by the root: there a binomial's spread is the same everywhere.
+    # Evenly on the square-root scale, where the spread of a small count is constant.
     return np.asarray(np.linspace(math.sqrt(low), math.sqrt(high), _POINTS) ** 2, np.float64)
 
 
 def _starts(n: int, fpr: Floats) -> Floats:
-    """Return the first counts of the blocks of false positives, ascending from 0."""
-    # Reach of the finest blocks: the bound is valid for any, a wider reach costs time, a narrower
-    # one tightness.
+    """Return the first count of each block of false positives, ascending from 0."""
+    # Range of the fine blocks. The bound is valid for any: a wider one costs time, a narrower one
+    # makes it less tight.
     reach = 7.5 * np.sqrt(n * fpr * (1 - fpr)) + 15.0
     low = max(0, math.floor(float((n * fpr - reach).min())))
     high = min(n, math.ceil(float((n * fpr + reach).max())))
@@ -254,13 +257,13 @@ def _starts(n: int, fpr: Floats) -> Floats:
 
 
 def _weights(n: int, starts: Floats, fpr: Floats) -> Floats:
-    """Return the probability of each block of false positives, (rates, blocks)."""
+    """Return the probability of each block of false positives at each rate, (rates, blocks)."""
     upto = bdtr(np.append(starts[1:] - 1, n), n, fpr[:, None])
     return np.diff(upto, axis=1, prepend=0.0)
 
 
 def _tail_probability(least: Floats, n: int, tpr: Floats) -> Floats:
-    """Return the probability of at least `least` hits, (rates, blocks)."""
+    """Return the probability of at least `least` hits of n at each TPR, (rates, blocks)."""
     inside = np.clip(least, 1, n)
     tail = betainc(inside, n - inside + 1.0, tpr[:, None])
     return np.where(least <= 0, 1.0, np.where(least > n, 0.0, tail))

@@ -1,7 +1,7 @@
 """Unlearning: whether a model that was made to forget records still shows that it knew them.
 
 Records that a model was made to forget are compared with fresh ones, which it never saw. A model
-that was retrained without the first cannot tell both apart; nor should one that forgot them.
+retrained without the forgotten records does not separate the two; nor should the model that forgot.
 """
 
 from __future__ import annotations
@@ -29,21 +29,23 @@ TOLERATED = 0.6
 
 @dataclass(frozen=True)
 class Unlearning:
-    """AUCs that tell forgotten records from fresh ones, by the scores of each model."""
+    """AUCs of forgotten against fresh records, by the scores of each model."""
 
     before: Estimate
-    """By the model before it was made to forget; above 1/2 where it knew the records."""
+    """AUC by the model before it was made to forget; above 1/2 if it knew the records."""
     after: Estimate
-    """By the model that was made to forget; 1/2 where it is like one that never knew them, below
-    where the records stand out because they were forgotten."""
+    """AUC by the model that was made to forget: 1/2 if it is like a model that never knew the
+    records, below if they stand out because they were forgotten."""
     placebo: Estimate | None
-    """By the model that never saw either: away from 1/2 where the records differ in more."""
+    """AUC by the model that saw neither; away from 1/2 if the records differ in more than
+    training."""
     detectable: float | None
-    """Smallest AUC that four of five such tests would find; None where none would."""
+    """Smallest AUC that four of five such tests would find; None if no AUC would be found."""
 
     @property
     def state(self) -> State:
-        """Outcome: "still known" and "known to be forgotten" are both told from fresh records."""
+        """Outcome; an AUC above 1/2 is "still known", below it "known to be forgotten"."""
+        # A placebo away from 1/2, or records that the model never knew, make the comparison void.
         unlike = self.placebo is not None and not self.placebo.low <= 0.5 <= self.placebo.high
         if unlike or self.before.low <= 0.5:
             return "cannot be told"
@@ -51,6 +53,7 @@ class Unlearning:
             return "still known"
         if self.after.high < 0.5:
             return "known to be forgotten"
+        # A test that would miss an AUC of 0.6 cannot report that nothing was found.
         few = self.detectable is None or self.detectable > TOLERATED
         return "cannot be told" if few else "nothing found"
 
@@ -58,8 +61,7 @@ class Unlearning:
     def remaining(self) -> float:
         """Share of the knowledge that is left, ``(after - 1/2) / (before - 1/2)``.
 
-        Below 0 where the model knows the records less than fresh ones; NaN where it never knew
-        them.
+        Below 0 if the model knows the records less than fresh ones; NaN if it never knew them.
         """
         known = self.before.value - 0.5
         return (self.after.value - 0.5) / known if known > 0 else float("nan")
@@ -87,7 +89,7 @@ class Unlearning:
         return f"Too few records: {after}. Give more of both."
 
     def summary(self) -> str:
-        """Return the outcome, and the AUC of each model with its interval, as text."""
+        """Return the outcome and the AUC of each model with its interval, as text."""
         models = {"before": self.before, "after": self.after, "placebo": self.placebo}
         lines = [
             f"{name}: AUC {x.value:.3f} ({x.low:.3f} to {x.high:.3f}), {x.n:,} units"
@@ -106,22 +108,22 @@ def measure_unlearning(
     unit: ArrayLike | None = None,
     level: float = 0.95,
 ) -> Unlearning:
-    """Return how well forgotten records are told from fresh ones before and after forgetting.
+    """Measure how well a model separates forgotten from fresh records, before and after forgetting.
 
     Parameters
     ----------
     before, after : array_like of float, shape (n,)
-        Log-probability of each record under the model before and after it was made to forget: of
-        a classifier that of the record's class, of a language model the mean over a text's tokens.
+        Log-probability of each record under the model before and after it was made to forget: for a
+        classifier that of the record's class, for a language model the mean over a text's tokens.
     forgotten : array_like of bool, shape (n,)
-        True for the records that the model was made to forget, false for fresh ones, which it never
+        True for records that the model was made to forget, False for fresh ones, which it never
         saw.
     retrained : array_like of float, shape (n,), optional
-        The same under a model that saw neither, best one trained like the first on all but the
-        forgotten records. Records are then compared with it, which finds far more, and it is the
-        placebo.
+        The same under a model that saw neither; preferably one trained like the first on all
+        but the forgotten records. Log-probabilities are then taken relative to it, which finds far
+        more, and it serves as the placebo.
     unit : array_like, shape (n,), optional
-        Person of each record; intervals count people.
+        Person behind each record; intervals count people.
     level : float
         Level of each interval, in (0, 1).
 
@@ -132,10 +134,10 @@ def measure_unlearning(
 
     Notes
     -----
-    The area under the ROC curve of `after` less `retrained`, tested on both sides of 1/2: gradient
-    ascent overshoots, and a record that a model avoids gives itself away too. MUSE (Shi et al.
-    2025) calls the deviation privacy leakage; U-LiRA (Hayes et al. 2024) compares with many
-    retrained models, where this takes one. Nothing here bounds what stronger attacks find.
+    The AUC of `after` minus `retrained`, tested on both sides of 1/2: gradient ascent overshoots,
+    and a record that a model avoids gives itself away too. MUSE (Shi et al. 2025) calls the
+    deviation privacy leakage; U-LiRA (Hayes et al. 2024) compares with many retrained models, this
+    test with one. It does not bound what stronger attacks find.
 
     Examples
     --------
@@ -159,6 +161,7 @@ def measure_unlearning(
                 )
             values[name] = found
     owner = np.arange(len(secret)) if unit is None else units.number_units(unit, length=len(secret))
+    # Relative to the retrained model, which knows how likely a record is without training on it.
     other = values.get("retrained", np.zeros(len(secret)))
 
     def area(score: Floats) -> Estimate:

@@ -1,4 +1,4 @@
-"""Attack results on canaries next to those on ordinary records: plain values."""
+"""Attack results on canaries and on ordinary records of the same models."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from privacygauge.evaluate.roc import Roc, auc, roc
 def tprs_of_repeated(
     transcript: Transcript, fprs: Sequence[float], level: float = 0.95, *, curve: Roc | None = None
 ) -> tuple[RateAtFpr, ...]:
-    """Return true-positive rates at false-positive rates, with intervals for repeated targets.
+    """Return TPRs at several FPRs, with intervals for repeated targets.
 
     Parameters
     ----------
     transcript : Transcript
-        Rows of one target in several rounds may be alike.
+        Rows of one target in several rounds may be dependent.
     fprs : sequence of float
         Each in (0, 1).
     level : float
         In (0, 1).
     curve : Roc, optional
-        ``roc(transcript)``, where it is available.
+        ``roc(transcript)``, if already computed.
 
     Returns
     -------
@@ -43,16 +43,17 @@ def tprs_of_repeated(
 
     Notes
     -----
-    `tpr_at_fpr` with as many independent rows as these rows are worth at that threshold, by
-    the design effect of the targets (Korn & Graubard 1998), with Student's quantile where targets
-    are few; members and non-members apart. `Transcript.independent` would count each target once,
-    as if all its rows were the same.
+    `tpr_at_fpr` with the effective number of independent rows at each threshold: by the design
+    effect of the targets (Korn & Graubard 1998), with Student's quantile for few targets, and for
+    members and non-members separately. `Transcript.independent` would count each target once, as if
+    all its rows were equal.
     """
     curve = curve or roc(transcript)
     found = []
     for fpr in fprs:
         checks.level(fpr, "fpr")
         count = int(np.floor(fpr * curve.n_out + 1e-9))
+        # The threshold of `tpr_at_fpr`: strictly above the (count + 1)-th largest non-member.
         guess = transcript.score > curve.nonmembers[curve.n_out - 1 - count]
         n_in, n_out = (
             _worth(guess[side], transcript.unit[side], level)
@@ -68,6 +69,7 @@ def _worth(hit: Bools, unit: Ints, level: float) -> int:
     n_units = checks.n_distinct(unit)
     if n_units == n:
         return n
+    # As in `rates.proportion`: Student's quantile in place of the normal one for few units.
     end = 0.5 + level / 2
     student = float(stdtrit(max(n - 1, 1), end) / stdtrit(max(n_units - 1, 1), end))
     return max(1, int(effective_size(hit, unit) * student**2))
@@ -75,23 +77,23 @@ def _worth(hit: Bools, unit: Ints, level: float) -> int:
 
 @dataclass(frozen=True, eq=False)
 class AttackedTargets:
-    """One attack on one group of targets, over all models that were targets."""
+    """Results of one attack on one group of targets, over all target models."""
 
     attack: str
     """The attack's name with its variant."""
     auc: Estimate
     """Area under the ROC curve; 1/2 is chance."""
     rates: tuple[RateAtFpr, ...]
-    """True-positive rates at false-positive rates."""
+    """True-positive rates at the requested false-positive rates."""
     corrected: tuple[RateAtFpr, ...]
     """The same rates with intervals corrected for all comparisons (Bonferroni)."""
     corrected_auc: Estimate
-    """The AUC with such an interval."""
+    """The AUC with an interval corrected in the same way."""
 
 
 @dataclass(frozen=True, eq=False)
 class TargetRisk:
-    """All attacks on one group of targets."""
+    """Results of all attacks on one group of targets."""
 
     name: str
     """``canaries`` or ``ordinary``."""
@@ -105,17 +107,17 @@ class TargetRisk:
     def highest(self, fpr: float) -> tuple[str, RateAtFpr]:
         """Return the attack with the highest lower limit at this FPR, corrected for the choice.
 
-        Ties go to the highest rate.
+        Ties go to the highest value.
 
         Parameters
         ----------
         fpr : float
-            One of those that were asked for.
+            One of the requested false-positive rates.
 
         Raises
         ------
         InputError
-            If it is not.
+            If `fpr` was not requested.
         """
         known = [rate.fpr for rate in self.attacks[0].rates]
         if fpr not in known:
@@ -131,18 +133,18 @@ class TargetRisk:
 
     @property
     def highest_auc(self) -> Estimate:
-        """The area with the highest lower end of all attacks, corrected for the choice."""
+        """The AUC with the highest lower limit over all attacks, corrected for the choice."""
         return max((attacked.corrected_auc for attacked in self.attacks), key=lambda a: a.low)
 
     @property
     def inverted(self) -> tuple[InvertedAttack, ...]:
-        """Attacks that take members for non-members, corrected like the areas."""
+        """Attacks that rank non-members above members, corrected like the AUCs."""
         return below_chance((attacked.attack, attacked.corrected_auc) for attacked in self.attacks)
 
 
 @dataclass(frozen=True, eq=False)
 class WorstCaseFindings:
-    """Risk of canaries with a wrong label and of ordinary records, in the same models."""
+    """Results on canaries with a wrong label and on ordinary records, in the same models."""
 
     model: str
     """Name of the model that was trained."""
@@ -153,7 +155,7 @@ class WorstCaseFindings:
     ordinary: TargetRisk
     """Results on ordinary records, the average case."""
     test_accuracy: Estimate
-    """Accuracy of the models on ordinary records that they were not trained on, in [0, 1]."""
+    """Accuracy of the models on ordinary records outside their training sets, in [0, 1]."""
     seed: int
     """Seed of all random draws."""
     level: float
@@ -169,7 +171,7 @@ class WorstCaseFindings:
         return self.canaries, self.ordinary
 
     def lines(self) -> list[dict[str, Any]]:
-        """Return one mapping for every group of targets, attack and false-positive rate."""
+        """Return one mapping per group of targets, attack and false-positive rate."""
         return [
             {
                 "model": self.model,
@@ -204,7 +206,7 @@ def attacked_targets(
     Parameters
     ----------
     attack : str
-        Name of the attack.
+        Title of the attack.
     transcript : Transcript
         All rounds, with their targets.
     fprs : sequence of float
@@ -212,7 +214,7 @@ def attacked_targets(
     level : float
         In (0, 1).
     n_together : int
-        Number of intervals that the corrected ones cover jointly.
+        Number of intervals for which the corrected ones are jointly valid.
     """
     curve = roc(transcript)
     each = 1.0 - (1.0 - level) / n_together
@@ -221,7 +223,8 @@ def attacked_targets(
         attack=attack,
         auc=auc(transcript, level, curve=curve),
         rates=rates,
-        # Whether the records resolve a rate does not depend on the level.
+        # The effective number of rows depends on the level, but a rate must not be resolved at one
+        # level and unresolved at another.
         corrected=tuple(replace(w, resolved=r.resolved) for w, r in zip(wider, rates, strict=True)),
         corrected_auc=auc(transcript, each, curve=curve),
     )
@@ -240,22 +243,22 @@ class AttackedTraining:
     found: WorstCaseFindings
     """Attack results; the corrected intervals cover all training methods jointly."""
     claim: PrivacyClaim | None = None
-    """The accountant's (epsilon, delta), where the training is differentially private."""
+    """The accountant's (epsilon, delta) if the training is differentially private, else None."""
 
     def canaries(self, fpr: float) -> RateAtFpr:
-        """Return the best attack's TPR at `fpr` on the canaries."""
+        """Return the TPR of the best attack at `fpr` on canaries."""
         return self.found.canaries.highest(fpr)[1]
 
     def ordinary(self, fpr: float) -> RateAtFpr:
-        """Return the best attack's TPR at `fpr` on the ordinary records."""
+        """Return the TPR of the best attack at `fpr` on ordinary records."""
         return self.found.ordinary.highest(fpr)[1]
 
     @property
     def accuracy(self) -> Estimate:
-        """The models' accuracy on ordinary records that they were not trained on."""
+        """Accuracy of the models on ordinary records outside their training sets."""
         return self.found.test_accuracy
 
 
 def is_resolved(trainings: Sequence[AttackedTraining], fpr: float) -> bool:
-    """Return whether enough records tell of the best attacks at a false-positive rate."""
+    """Return whether the best attack of every group resolves a false-positive rate."""
     return all(group.highest(fpr)[1].resolved for t in trainings for group in t.found.groups)

@@ -1,1 +1,1 @@
-"""Reports as values, and their forms: a page, a document for programs, tables, plots."""
+"""Reports as values, and their forms: HTML page, JSON document, tables, plots."""

@@ -1,4 +1,4 @@
-"""Shared parts of all plots: colours, axes, legends, names, and embedding in a page as SVG."""
+"""Shared parts of plots: colours, axes, legends, labels, and SVG for embedding in a page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 SERIES = ("#0067a5", "#c8500a", "#00795c", "#a3407a", "#8a6500", "#4b3fa7")
-"""Colours of curves, distinct for colour-blind readers; contrast to white of at least 4.5:1."""
+"""Colours of curves, distinct for colour-blind readers, with a contrast to white of at least
+4.5:1."""
 
 INK = "#1a1c1f"
 """Colour of text and axes."""
@@ -54,7 +55,7 @@ def axes(ax: Axes | None) -> Axes:
 
 
 def style_axes(ax: Axes) -> Axes:
-    """Return `ax` with the grid, the ticks and the frame that all plots have."""
+    """Give `ax` the grid, ticks and frame of all plots, and return it."""
     ax.grid(color=FAINT, lw=0.6)
     ax.set_axisbelow(True)
     ax.tick_params(which="both", color=FAINT, labelcolor=INK, labelsize=8.5)
@@ -66,7 +67,7 @@ def style_axes(ax: Axes) -> Axes:
 
 
 def legend(ax: Axes, **options: Any) -> None:
-    """Add a legend that stays legible on the page, in light and dark."""
+    """Add a legend that is legible on the page in light and dark mode."""
     legend = ax.legend(
         fontsize=7.5, labelcolor=INK, handlelength=2.0, handletextpad=0.5, labelspacing=0.3,
         borderaxespad=0.2, borderpad=0.2, columnspacing=1.2,
@@ -76,7 +77,10 @@ def legend(ax: Axes, **options: Any) -> None:
 
 
 def legend_above(ax: Axes, n: int, height: float) -> None:
-    """Put a legend of n names above the plot, to hide no point; height is in inches without it."""
+    """Put a legend of n names above the plot, so that it hides no point.
+
+    `height` is the height of the plot without the legend, in inches.
+    """
     names = ax.get_legend_handles_labels()[1]
     columns = 1 if max(map(len, names)) > 28 else 2
     legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns)
@@ -86,18 +90,18 @@ def legend_above(ax: Axes, n: int, height: float) -> None:
 
 
 def plot_label(title: str) -> str:
-    """Return a name of the user's for a plot: one line, not long, no formula."""
+    """Return a user-supplied name for a plot: one line, shortened, with no markup for formulas."""
     text = plain(title)
     return (text if len(text) <= 34 else text[:33] + "\N{HORIZONTAL ELLIPSIS}").replace("$", r"\$")
 
 
 def inline_plot(plot: Plot) -> Markup:
-    """Return a plot as SVG for a page; `name` keeps its ids apart from those of other plots."""
+    """Return a plot as SVG for a page; its `name` keeps its ids distinct from other plots'."""
     return _inline(svg_text(plot.draw, transparent=True), plot.name, plot.title, plot.words)
 
 
 def svg_text(draw: Callable[[], Axes | Figure], *, transparent: bool) -> str:
-    """Return a drawing as SVG, the same at every call; text stays text."""
+    """Return a drawing as reproducible SVG, with text as text."""
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
@@ -107,7 +111,7 @@ def svg_text(draw: Callable[[], Axes | Figure], *, transparent: bool) -> str:
         assert figure is not None
         FigureCanvasSVG(figure)
         layout = figure.get_layout_engine()
-        if layout is not None:  # saving would draw it all once more to lay it out
+        if layout is not None:  # laid out here: saving would draw everything once more for it
             layout.execute(figure)
             figure.set_layout_engine(None)
         figure.savefig(file, format="svg", transparent=transparent, metadata={"Date": None})
@@ -115,13 +119,15 @@ def svg_text(draw: Callable[[], Axes | Figure], *, transparent: bool) -> str:
 
 
 def _inline(svg: str, name: str, title: str, description: str) -> Markup:
-    """Prepare the SVG for a page with other plots."""
+    """Return the SVG with unique ids, the page's colours and fonts, a title and a description."""
     from markupsafe import Markup, escape
 
     body = svg[svg.index("<svg") :]
     box = re.search(r'viewBox="([^"]*)"', body)
     assert box is not None
     body = body[body.index(">") + 1 :]
+    # Without what a page does not need; then ids and references get the prefix of this plot, and
+    # colours and fonts those of the page.
     body = re.sub(r"\s*<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
     body = re.sub(r"<style[^>]*>.*?</style>", "", body, flags=re.DOTALL)
     body = re.sub(r"<!--.*?-->\n?", "", body, flags=re.DOTALL)
@@ -146,4 +152,4 @@ _VARIABLES = {colour: f"series-{i}" for i, colour in enumerate(SERIES)} | {
     OTHER: "plot-other",
     PAPER: "card",
 }
-"""Colours of the plots, with the page's custom properties that replace them."""
+"""CSS custom properties of the page that replace the colours of plots."""

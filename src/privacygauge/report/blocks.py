@@ -18,12 +18,12 @@ def text(*paragraphs: str) -> Text:
 
 
 def note(*paragraphs: str) -> Text:
-    """Return a remark on the block above."""
+    """Return a block with remarks on the block above."""
     return Text(paragraphs, Tone.NOTE)
 
 
 def caution(*paragraphs: str) -> Text:
-    """Return a warning in a box."""
+    """Return a boxed block of warnings."""
     return Text(paragraphs, Tone.CAUTION)
 
 
@@ -33,7 +33,7 @@ def pairs(rows: Mapping[str, str | Shown | Cell]) -> Pairs:
 
 
 def columns(*heads: str | Column) -> tuple[Column, ...]:
-    """Return the columns of a table; a title alone is a column of numbers."""
+    """Return the columns of a table; a plain title is a column of numbers."""
     return tuple(Column(head) if isinstance(head, str) else head for head in heads)
 
 
@@ -48,21 +48,21 @@ def table(
     best: Sequence[bool] = (),
     at_once: int | None = None,
 ) -> Table:
-    """Return a table of rows that map column heads to cells.
+    """Return a table from rows that map column heads to cells.
 
     Parameters
     ----------
     name, title, note, at_once
         As in `Table`.
     rows : sequence of mapping
-        Mappings from column heads to cells, all in the same order. Without rows the heads are
-        unknown, and the table has no columns.
+        Mappings from column heads to cells, all with the same heads in the same order. Without
+        rows, the table has no columns.
     prose : collection of str
-        Heads of columns that hold words, which wrap, and not numbers.
+        Heads of columns of words, which may wrap; other columns hold numbers.
     spare : collection of str
         Heads of columns that a narrow terminal leaves out.
     best : sequence of bool
-        Indices of the rows that matter most; default: none.
+        True for the rows that matter most; default: none.
     """
     tones = (Tone.BEST if which else Tone.PLAIN for which in best or [False] * len(rows))
     full = (Row(tuple(row.values()), tone) for row, tone in zip(rows, tones, strict=True))

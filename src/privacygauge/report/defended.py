@@ -1,4 +1,4 @@
-"""Shared parts of reports on defences: claims, numbers over several defences, trade-offs."""
+"""Shared parts of reports on defences: claims, measures over several defences, trade-off plots."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Point:
     cost: Estimate
     """Cost, on the x axis."""
     left: tuple[float, float, float]
-    """Remaining leak, on the y axis: the value, its lower and its upper limit."""
+    """Remaining leak, on the y axis: value, lower limit, upper limit."""
     beside: float | None = None
-    """Position of a hollow twin on the y axis; None for no twin."""
+    """Position of a second, hollow marker on the y axis; None for no second marker."""
 
 
 def highest_measure(
@@ -42,10 +42,10 @@ def highest_measure(
     guessing: str,
     reversed_by: Sequence[str] = (),
 ) -> Measure:
-    """Return the highest of several numbers as a measure for limits, without a card.
+    """Return the highest of several estimates as a measure for limits, without a card.
 
-    There is one per defence, or None where it was not computed. No limit can be checked where
-    the attacks on some defences, `reversed_by`, take members for non-members.
+    `found` has one estimate per defence. If attacks on some defences, `reversed_by`, are inverted,
+    no limit can be checked and the measure is skipped.
     """
     if reversed_by:
         titles = ", ".join(map(plain, reversed_by))
@@ -57,35 +57,35 @@ def highest_measure(
 
 
 def claim_shown(claim: PrivacyClaim) -> str:
-    """Return an accountant's claim as text, with epsilon rounded up."""
+    """Return a claim as text, with epsilon rounded up."""
     return f"epsilon {rounded_up(claim.epsilon)} at delta {claim.delta:.1e}"
 
 
 def promise_text(claim: PrivacyClaim) -> str:
-    """Return an accountant's claim as text, with the accountant's name and the neighbours."""
+    """Return a claim as text, with the accountant's name and the neighbouring relation."""
     by = f"the accountant {claim.accountant}" if claim.accountant else "an unnamed accountant"
     return f"{claim_shown(claim)}, by {by}, for one record added or removed"
 
 
 def claim_dict(claim: PrivacyClaim | None) -> Json:
-    """Return an accountant's claim as plain values."""
+    """Return a claim as plain values; None for no claim."""
     return None if claim is None else dict(claim_columns(claim))
 
 
 def claim_columns(claim: PrivacyClaim | None) -> dict[str, Json]:
-    """Return an accountant's claim as columns, with missing values where there is none."""
+    """Return a claim as columns, with missing values for no claim."""
     if claim is None:
         return {"epsilon": None, "delta": None, "accountant": None}
     return {"epsilon": claim.epsilon, "delta": claim.delta, "accountant": claim.accountant or None}
 
 
 def methods(named: Mapping[str, Estimate]) -> dict[str, str]:
-    """Return the interval method of each estimate, by its name."""
+    """Return the interval method, level and n of each estimate, by name."""
     return {name: f"{x.method}, {rate(x.level)}, n = {count(x.n)}" for name, x in named.items()}
 
 
 def one_by_one(level: float) -> Text:
-    """Return the note on reading tables of single attacks."""
+    """Return the note on how to read tables of single attacks."""
     told = (
         f"Attack by attack; each interval holds individually, at {rate(level)}. Among so many "
         "numbers some look good or bad by luck alone: the comparison above allows for that, these "
@@ -101,12 +101,15 @@ def and_list(titles: Iterable[str]) -> str:
 
 
 def plot_points(points: Sequence[Point], ax: Axes | None, guessing: float, more: int = 0) -> Axes:
-    """Draw the remaining leak against the cost, the undefended model first; new axes for None.
+    """Draw the remaining leak against the cost; the first point is the undefended model.
 
-    A dotted line marks `guessing`; `more` is the number of legend entries already on the axes.
+    A dotted line marks `guessing`; `more` is the number of legend entries already on the axes. `ax`
+    None makes new axes.
     """
     ax = axes(ax)
     for i, point in enumerate(points):
+        # The undefended model in the colour of text, so that defences have the series to
+        # themselves.
         colour = SERIES[(i - 1) % len(SERIES)] if i else INK
         marker = MARKERS[i % len(MARKERS)]
         cost = point.cost
@@ -124,7 +127,7 @@ def plot_points(points: Sequence[Point], ax: Axes | None, guessing: float, more:
 
 
 def over_accuracy(ax: Axes) -> Axes:
-    """Return axes with a model's accuracy on the x axis."""
+    """Label the x axis as a model's accuracy, in %, and return the axes."""
     ax.set(xlabel="Model's accuracy on new records, %")
     ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:.0f}")
     return ax

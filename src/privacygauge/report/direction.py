@@ -1,4 +1,4 @@
-"""Texts for attacks that tell the sides apart the wrong way round."""
+"""Texts on inverted attacks, which rank non-members above members."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from privacygauge.report.numbers import count, decimal_estimate, plain
 from privacygauge.report.values import Grade, Verdict
 
 HEADLINE = "Cannot be told: attacks tell members and non-members apart, but take one for the other"
-"""The verdict in one line."""
+"""Headline of the verdict."""
 
 LIKELY = (
     "Most likely the scores have the wrong sign, or members and non-members were swapped; or the "
     "two sides differ in more than membership."
 )
-"""The most likely cause."""
+"""Most likely cause."""
 
 OPEN = (
     "Until that is settled, the numbers of this audit say neither that something leaks nor that "
     "nothing does."
 )
-"""The limits of the result."""
+"""Limits of the result."""
 
 ADVICE = (
     "Check that members and non-members were not swapped: 1 or True means a member.",
@@ -36,9 +36,9 @@ ADVICE = (
 
 
 def verdict(sentences: tuple[str, ...], grade: Grade = UNTOLD) -> Verdict:
-    """Return the verdict where no leak was found but attacks are the wrong way round.
+    """Return the verdict if no leak was found but attacks are inverted.
 
-    Its sentences give the reason: `sentences`, or more. The grade has its own scale.
+    `sentences` give the reason. The scale holds only the grade itself.
     """
     return Verdict(
         grade=grade,
@@ -51,7 +51,7 @@ def verdict(sentences: tuple[str, ...], grade: Grade = UNTOLD) -> Verdict:
 
 
 def sentences(found: Sequence[InvertedAttack]) -> tuple[str, ...]:
-    """Return the reason why the grade is `UNTOLD`, and its most likely cause."""
+    """Return sentences with the reason why the grade is `UNTOLD`, and the most likely cause."""
     first = min(found, key=lambda attack: attack.auc.high)
     others = len(found) - 1
     more = f". So are those of {count(others)} further attacks" if others > 1 else ""
@@ -65,7 +65,7 @@ def sentences(found: Sequence[InvertedAttack]) -> tuple[str, ...]:
 
 
 def warnings(found: Sequence[InvertedAttack], where: str = "") -> tuple[str, ...]:
-    """Return one warning that names the attacks that are the wrong way round, if there are any.
+    """Return one warning that names the inverted attacks; empty if there are none.
 
     `where` is the name of the game if there are several, such as the name of a defence.
     """
@@ -85,7 +85,7 @@ def warnings(found: Sequence[InvertedAttack], where: str = "") -> tuple[str, ...
 
 
 _NAMED = 3
-"""Further attacks that a warning names."""
+"""Most further attacks that a warning names."""
 
 
 def _inverted_text(found: InvertedAttack) -> str:

@@ -1,4 +1,4 @@
-"""Estimates as plain values, and documents as JSON."""
+"""Values of reports as JSON and as data frames."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas
 
 DataFrame: TypeAlias = "pandas.DataFrame"
-"""Stand-in for pandas' type, so that pandas is not imported before a table is made."""
+"""Stand-in for pandas' type, so that pandas is imported only when a table is made."""
 
 
 def as_text(document: Mapping[str, Json]) -> str:
@@ -27,7 +27,7 @@ def as_text(document: Mapping[str, Json]) -> str:
 
 
 def estimate_dict(estimate: Estimate | Skipped) -> dict[str, Json]:
-    """Return an estimate as plain values, or the reason why there is none."""
+    """Return an estimate as JSON values, or ``{"skipped": reason}``."""
     if isinstance(estimate, Skipped):
         return {"skipped": estimate.reason}
     return {
@@ -41,10 +41,12 @@ def estimate_dict(estimate: Estimate | Skipped) -> dict[str, Json]:
 
 
 def values_of(found: object) -> Json:
-    """Return any value as JSON values; those without a JSON form become text.
+    """Return any value as JSON values; a value without a JSON form becomes text.
 
-    An `Estimate` or a `Skipped` is as in `estimate_dict`; another dataclass has its fields by name.
+    An `Estimate` or `Skipped` is converted by `estimate_dict`, another dataclass to its fields by
+    name.
     """
+    # JSON holds only finite floats; numpy values become Python ones.
     if found is None or isinstance(found, bool | int | str):
         return found
     if isinstance(found, float):
@@ -69,37 +71,37 @@ def pick_values(found: object, *names: str, **called: str) -> dict[str, Json]:
     ----------
     found : object
     *names : str
-        Names of attributes, which are also the keys of the result.
+        Names of attributes, and keys of the result.
     **called : str
-        Names of attributes by the keys of the result.
+        Names of attributes, by key of the result.
     """
     named = {**{name: name for name in names}, **called}
     return {key: values_of(getattr(found, name)) for key, name in named.items()}
 
 
 def frame(found: Mapping[str, object] | Sequence[Mapping[str, object]]) -> DataFrame:
-    """Return columns by name, or rows as mappings, as a data frame."""
+    """Return a data frame from columns by name, or from rows as mappings."""
     import pandas as pd
 
     return pd.DataFrame(found)
 
 
 def ends(name: str, found: Estimate | None, between: str = "_") -> dict[str, object]:
-    """Return a number and its limits as columns, missing where there is none."""
+    """Return an estimate and its limits as three columns; missing values for None."""
     three = (None,) * 3 if found is None else (found.value, found.low, found.high)
     heads = (name, f"{name}{between}low", f"{name}{between}high")
     return dict(zip(heads, three, strict=True))
 
 
 def finite(value: float | None) -> float | None:
-    """Return a number as a plain float; None if it is infinite or was not computed."""
+    """Return a number as a float; None if it is None, infinite or NaN, which JSON cannot hold."""
     return None if value is None or not math.isfinite(value) else float(value)
 
 
 def names_of(ids: NDArray[Any]) -> NDArray[Any]:
-    """Return ids as a column: numbers unchanged, anything else as UTF-8 text."""
+    """Return ids as a column: numbers unchanged, anything else as valid UTF-8 text."""
     if ids.dtype.kind in "biuf":
         return ids
-    # Surrogates from undecodable file names and the like have no place in UTF-8.
+    # UTF-8 cannot hold lone surrogates, such as those of undecodable file names.
     text = [str(x).encode("utf-8", "replace").decode() for x in ids.tolist()]
     return np.array(text, dtype=object)

@@ -1,4 +1,4 @@
-"""Report texts on whether members and non-members are comparable."""
+"""Texts and sections on whether members and non-members are comparable."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from privacygauge.report.numbers import (
 from privacygauge.report.values import Block, Json, Section, Verdict
 
 _NAMED = 3
-"""Columns that are named, at most, the most different first."""
+"""Most columns that a text names, the most different first."""
 
 _OPEN = (
     "It says neither that something leaks nor that nothing does: an attacker who knows in what the "
@@ -44,7 +44,7 @@ _TWINS_ADVICE = (
 
 
 def sides_differ(found: Comparison) -> str:
-    """Return the columns in which members and non-members differ, as part of a sentence."""
+    """Return the columns in which the sides differ, as part of a sentence."""
     names = [f"'{shorten(plain(one.column))}'" for one in found.differences[:_NAMED]]
     if not names:
         return "several columns together"
@@ -54,8 +54,9 @@ def sides_differ(found: Comparison) -> str:
 
 
 def verdict(found: Comparison) -> Verdict:
-    """Return the verdict where members and non-members cannot be compared."""
+    """Return the verdict if members and non-members cannot be compared."""
     area = None if found.blind is None else decimal_estimate(found.blind)
+    # Most of a side was left out as copies, before any blind attacker was trained.
     if found.state == TWINS and area is None:
         return Verdict(
             grade=UNTOLD,
@@ -68,6 +69,7 @@ def verdict(found: Comparison) -> Verdict:
             unsaid="It says neither that something leaks nor that nothing does.",
             advice=_TWINS_ADVICE,
         )
+    # No copies were seen, but the blind attacker is wrong too often.
     if found.state == TWINS:
         return Verdict(
             grade=UNTOLD,
@@ -82,6 +84,7 @@ def verdict(found: Comparison) -> Verdict:
             advice=_TWINS_ADVICE,
         )
     told = f"the area under its ROC curve is {area}, where 0.5 is chance"
+    # The sides share no value of the column, so there is nothing to rank.
     if area is None:
         told = "they have nothing in common in it"
     return Verdict(
@@ -110,7 +113,7 @@ def _whole_groups_advice(found: Comparison) -> Iterator[str]:
 
 
 def explained_by_column(found: Comparison, accuracy: Estimate) -> Verdict:
-    """Return the verdict where a leak vanishes once records are alike in a column of the file."""
+    """Return the verdict if a leak vanishes once records are matched on a column of the file."""
     names = ", ".join(f"'{shorten(plain(name))}'" for name in found.doubtful[:_NAMED])
     return Verdict(
         grade=UNTOLD,
@@ -135,8 +138,8 @@ def explained_by_column(found: Comparison, accuracy: Estimate) -> Verdict:
 
 
 def of_a_placebo(found: Comparison, area: Estimate) -> Verdict:
-    """Return the verdict where a placebo, not trained on the members, does as well as an attack."""
-    assert found.placebo is not None  # else there is nothing to go beyond
+    """Return the verdict if a placebo, not trained on the members, does as well as an attack."""
+    assert found.placebo is not None  # else `beyond_placebo` is true
     return Verdict(
         grade=UNTOLD,
         scale=(UNTOLD,),
@@ -154,7 +157,7 @@ def of_a_placebo(found: Comparison, area: Estimate) -> Verdict:
 
 
 def of_unnamed_people() -> Verdict:
-    """Return the verdict where attacks succeed on rows that seem to belong to few people."""
+    """Return the verdict if attacks succeed on rows that seem to share unnamed people."""
     return Verdict(
         grade=UNTOLD,
         scale=(UNTOLD,),
@@ -173,7 +176,7 @@ def of_unnamed_people() -> Verdict:
 
 
 def of_few_people(found: Comparison) -> Verdict:
-    """Return the verdict if attacks succeed on the rows of very few people."""
+    """Return the verdict if attacks succeed on the rows of too few people."""
     return Verdict(
         grade=UNTOLD,
         scale=(UNTOLD,),
@@ -203,7 +206,7 @@ _OPEN_PEOPLE = "It says neither that something leaks nor that nothing does."
 
 
 def warnings(found: Comparison) -> tuple[str, ...]:
-    """Return the warnings about a comparison that does not cover all records as given."""
+    """Return warnings about a comparison that is not on all records as given."""
     left_out = [CLUSTERED] if found.clustered else []
     left_out += [
         f"{several(number, 'record')} left out of the comparison: {why}"
@@ -225,7 +228,7 @@ def warnings(found: Comparison) -> tuple[str, ...]:
         return tuple(left_out)
     if not found.told and (found.state == TWINS or found.blind is None):
         return (*left_out, f"{verdict(found).headline}. {verdict(found).sentences[0]}")
-    if found.blind is None:  # records were left out, and too few people are left for a control
+    if found.blind is None:  # too few people were left for a blind attacker
         return tuple(left_out)
     begin = (
         f"members and non-members differ in {sides_differ(found)}: without the release they are "
@@ -243,14 +246,14 @@ def warnings(found: Comparison) -> tuple[str, ...]:
 
 
 def section(found: Comparison | None) -> Section | None:
-    """Return the section on the blind attacker; None where it had nothing to learn from."""
+    """Return the section on the blind attacker; None if it had nothing to learn from."""
     if found is None or found.blind is None:
         return None
     return Section("comparison", "Is the comparison fair?", tuple(_blocks(found)), "Comparison")
 
 
 def as_data(found: Comparison | None) -> Json:
-    """Return the key ``comparison`` of ``report.json``."""
+    """Return the value of the key ``comparison`` of ``report.json``."""
     if found is None:
         return None
     return {

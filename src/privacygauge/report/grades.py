@@ -1,4 +1,4 @@
-"""The scale of grades for leaks: none, small, moderate, large; or `UNTOLD`."""
+"""Grades of leaks: none, small, moderate, large; or `UNTOLD`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ SMALL = Grade("small", Severity.SMALL)
 MODERATE = Grade("moderate", Severity.MODERATE)
 LARGE = Grade("large", Severity.GRAVE)
 GRADES = (NONE, SMALL, MODERATE, LARGE)
-"""From mild to grave."""
+"""Grades from mild to grave."""
 
 UNTOLD = Grade("cannot be told", Severity.UNTOLD)
-"""The grade where the measurements say nothing about the release."""
+"""Grade if the measurements support no statement about the release."""
 
 
 def scale_of(grade: Grade) -> tuple[Grade, ...]:
-    """Return the scale of a grade; `UNTOLD` has its own."""
+    """Return the scale of a grade; `UNTOLD` has a scale of its own."""
     return (UNTOLD,) if grade == UNTOLD else GRADES
 
 
@@ -32,7 +32,7 @@ def gravest(grades: Iterable[Grade]) -> Grade:
 
 
 def grade_of(lowest: float, cuts: tuple[float, float] = (0.55, 0.65)) -> Grade:
-    """Return the grade for the lower limit of a balanced accuracy, or of an AUC with its `cuts`.
+    """Return the grade for the lower limit of a balanced accuracy, or of an AUC with other `cuts`.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def grade_of(lowest: float, cuts: tuple[float, float] = (0.55, 0.65)) -> Grade:
     """
     if lowest <= 0.5:
         return NONE
-    # Compared as accuracies: 2 * 0.55 - 1 is more than 0.1 in binary.
+    # Accuracies are compared, not advantages: in binary, 2 * 0.55 - 1 is above 0.1.
     if lowest < cuts[0]:
         return SMALL
     return MODERATE if lowest < cuts[1] else LARGE
@@ -55,9 +55,9 @@ RULE = (
     "The grade follows from the lower end of the interval; a few badly exposed records raise it by "
     f"one. {_LIMITS}"
 )
-"""The rule behind the grade, and the origin of its limits."""
+"""Rule behind the grade, and the origin of its limits."""
 BY_ONE_NUMBER = f"The grade follows from the lower end of the interval. {_LIMITS}"
-"""The same rule where nothing else raises the grade."""
+"""The same rule if nothing else raises the grade."""
 
 
 def gauge(
@@ -76,9 +76,10 @@ def gauge(
 
 
 def accuracy_gauge(of: str, found: AttackReach, rule: str = RULE) -> Gauge:
-    """Return a gauge of the balanced accuracy of guesses, or of a ranking's best threshold.
+    """Return a gauge of a balanced accuracy, of guesses or of the best threshold on a ranking.
 
-    `of` names the attack, such as ``the strongest attack``; `rule` is the origin of the limits.
+    `of` names the attack, such as ``the strongest attack``; `rule` explains the grade and its
+    limits.
     """
     limits = (0.4, 0.5, 0.55, 0.65, 1.0)
     ticks = ("50%", "55%", "65%")
@@ -87,13 +88,13 @@ def accuracy_gauge(of: str, found: AttackReach, rule: str = RULE) -> Gauge:
 
 
 def ranked_pairs(auc: Estimate) -> str:
-    """Return the meaning of an AUC, as part of a sentence."""
+    """Return an AUC in words, as part of a sentence."""
     area = percent(auc.value)
     return f"{area} of the pairs of a member and a non-member are ranked correctly"
 
 
 def right_of(found: AttackReach) -> str:
-    """Return the label of a balanced accuracy: of guesses, or of the best threshold."""
+    """Return the label of a balanced accuracy, of guesses or of the best threshold."""
     return "Right at the best threshold" if found.by_ranking else "Right guesses"
 
 
@@ -108,7 +109,7 @@ DECIDED = {
     True: "The ranking decided, not the guesses: it shows the graver leak. A ranking with this AUC "
     "has a threshold that is right at least as often as this.",
 }
-"""Sentence on the basis of a grade, by whether it was the ranking."""
+"""Sentence on the basis of a grade, by whether the ranking decided."""
 
 
 def next_graver(grade: Grade) -> Grade:

@@ -1,4 +1,4 @@
-"""Limits of `--fail-above` and `--policy` that a release must not exceed."""
+"""Limits on measures, set by `--fail-above` or `--policy`."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from privacygauge.report.values import CheckedLimit, Report, Severity
 
 @dataclass(frozen=True)
 class Limit:
-    """A number that a measure must not exceed."""
+    """Largest value that a measure may have."""
 
     metric: str
-    """A name of the measure, with ``.low`` for the lower end of its interval."""
+    """Name of the measure, with ``.low`` for the lower limit of its interval."""
     value: float
     """The largest value that passes."""
 
 
 def parsed_limits(texts: Collection[str] | None, metrics: Collection[str]) -> tuple[Limit, ...]:
-    """Return the limits in texts such as ``accuracy=0.6`` or ``accuracy=60%``.
+    """Parse limits such as ``accuracy=0.6`` or ``accuracy=60%``.
 
     Raises
     ------
     InputError
-        For a name that is not among the metrics, or a value that is not a number in the metric's
-        range: a limit outside it would never be exceeded, or always.
+        If a name is not among the metrics, or a value is not a number in the metric's range: a
+        limit outside it would be exceeded never, or always.
     """
     pairs = (text.partition("=") for text in texts or ())
     return tuple(_limit(x.strip(), y, metrics, "--fail-above") for x, _, y in pairs)
 
 
 def check_limits(report: Report, limits: Collection[Limit]) -> tuple[CheckedLimit, ...]:
-    """Return each limit with the number found, for the page and the JSON of a report."""
+    """Return each limit with the result of its check, for the page and the JSON of a report."""
     told = report.verdict.grade.severity is not Severity.UNTOLD
     return tuple(
         CheckedLimit(
@@ -46,22 +46,22 @@ def check_limits(report: Report, limits: Collection[Limit]) -> tuple[CheckedLimi
 
 
 def policy_limits(path: str | Path, command: str, metrics: Collection[str]) -> tuple[Limit, ...]:
-    """Return the limits that a policy sets for a command.
+    """Return the limits that a policy file sets for a command.
 
     Parameters
     ----------
     path : str or Path
-        A TOML file with a table for each command, such as ``[classifier]``, of lines such as
+        TOML file with a table per command, such as ``[classifier]``, and lines such as
         ``accuracy = 0.6``, ``accuracy = "60%"`` or ``"tpr@0.01" = 0.02``.
     command : str
-        The command's name, with hyphens for spaces.
+        Name of the command, with hyphens for spaces.
     metrics : collection of str
-        What a release can be held to.
+        Names of the measures that may have limits.
 
     Raises
     ------
     InputError
-        If the file cannot be read, has no table for the command, or a limit is not one.
+        If the file cannot be read, has no table for the command, or holds an invalid limit.
     """
     import tomllib
 
@@ -76,6 +76,7 @@ def policy_limits(path: str | Path, command: str, metrics: Collection[str]) -> t
     if not isinstance(table, dict) or not table:
         raise InputError(f"{file} sets no limit for {command}: add a table [{command}]")
     for name, value in table.items():
+        # TOML's `true` is a Python bool, which is an int, and would pass as 1.
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise InputError(f"{file}: {command}.{name} must be a number, got {value!r}")
     where = f"{file}: [{command}]"
@@ -83,9 +84,10 @@ def policy_limits(path: str | Path, command: str, metrics: Collection[str]) -> t
 
 
 def exceeded_limits(report: Report, limits: Collection[Limit]) -> list[str]:
-    """Return a line for every limit that the report exceeds or that could not be checked.
+    """Return a line for each limit that the report exceeds or that could not be checked.
 
-    One more line if the grade is `UNTOLD`: a number below its limit is not evidence then.
+    If the grade is `UNTOLD`, another line comes first: a number below its limit is then not
+    evidence.
     """
     lines = [line for limit in limits if (line := _exceeded_text(report, limit))]
     if limits and report.verdict.grade.severity is Severity.UNTOLD:
@@ -94,7 +96,7 @@ def exceeded_limits(report: Report, limits: Collection[Limit]) -> list[str]:
 
 
 def never_exceeded(limits: Collection[Limit]) -> list[str]:
-    """Return a line for every limit of 100%, which some users write for 1%."""
+    """Return a line for each limit of 1, which is 100%: some users mean 1%."""
     return [
         f"a limit of 1 on {limit.metric} is 100% and is never exceeded: 1% is {limit.metric}=1%"
         for limit in limits
@@ -112,7 +114,7 @@ def _exceeded_text(report: Report, limit: Limit) -> str:
 
 
 def _limit(name: str, number: str, metrics: Collection[str], where: str) -> Limit:
-    """Parse a limit; `where` it stands begins the error message."""
+    """Parse a limit; error messages begin with `where`, the place it was given."""
     if name not in metrics:
         known = [metric for metric in metrics if not metric.endswith(".low")]
         raise InputError(f"{where}: no metric {name!r}; there are {', '.join(known)}")
@@ -130,7 +132,7 @@ def _limit(name: str, number: str, metrics: Collection[str], where: str) -> Limi
             raise InputError(f"{where}: {name} is not a share, and {number} is one: give a number")
         value /= 100
     if not 0 <= value <= most or math.isinf(value):
-        # A limit above all values is never exceeded, and nothing is above not-a-number.
+        # A limit above all values is never exceeded, nor is NaN, which fails the comparison above.
         rule = f"in [0, {most:g}]" if math.isfinite(most) else "finite and at least 0"
         meant = f": did you mean {value / 100:g}?" if most == 1 < value <= 100 else ""
         raise InputError(f"{where}: a limit of {name} must be {rule}, got {number}{meant}")
@@ -138,6 +140,6 @@ def _limit(name: str, number: str, metrics: Collection[str], where: str) -> Limi
 
 
 def _largest_limit(metric: str) -> float:
-    """Return the largest valid limit; infinity for a metric that only register lines have."""
+    """Return the largest valid limit on a metric; infinity if the metric does not state one."""
     found: float = getattr(metric, "most", math.inf)
     return found

@@ -1,4 +1,4 @@
-"""Numbers as text for readers: rounded half up, with their interval."""
+"""Numbers as text: rounded half up, with their intervals."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ DASH = "-"
 """Placeholder for a number that was not computed."""
 
 THIN = "\N{NARROW NO-BREAK SPACE}"
-"""Separator of the thousands of a count."""
+"""Narrow no-break space, between a sign and its number."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A number as text, with its interval apart so that a table can set it smaller."""
+    """A number as text, with a separate interval that a table can set smaller."""
 
     value: str
-    """The number, such as ``78.1%``."""
+    """Number, such as ``78.1%``."""
     low: str = ""
-    """The lower limit, such as ``76.2``; empty where there is no interval."""
+    """Lower limit, such as ``76.2``; empty without an interval."""
     high: str = ""
-    """The upper limit, such as ``79.9``."""
+    """Upper limit, such as ``79.9``; empty without an interval."""
 
     @property
     def interval(self) -> str:
-        """Both limits, such as ``76.2 to 79.9``; empty where there is no interval."""
+        """Both limits, such as ``76.2 to 79.9``; empty without an interval."""
         return f"{self.low} to {self.high}" if self.high else ""
 
     def __str__(self) -> str:
@@ -38,9 +38,9 @@ class Shown:
 
 
 def decimal(value: float, decimals: int) -> str:
-    """Return `value` with `decimals` decimals, rounded half up on its shortest decimal form.
+    """Return `value` with `decimals` decimals, rounded half up from its shortest decimal form.
 
-    Binary rounding turns 0.6155 into 61.5%: the float below 0.6155 is nearest to it.
+    Binary rounding would turn 0.6155 into 61.5%, since the nearest float is below 0.6155.
 
     Examples
     --------
@@ -64,13 +64,14 @@ def percent(value: float, decimals: int = 1) -> str:
 
 
 def rate(value: float) -> str:
-    """Return a share as a percentage with all its digits, such as an FPR or a level.
+    """Return a share as a percentage with all its digits (at most 6), such as an FPR or a level.
 
     Examples
     --------
     >>> rate(0.0001), rate(0.1), rate(0.95), rate(1 - 0.05 / 9)
     ('0.01%', '10%', '95%', '99.4444%')
     """
+    # Six digits hide binary noise, as in 1 - 0.05 / 9.
     number = Decimal(f"{value:.6g}") * 100
     return f"{number.normalize():f}%"
 
@@ -81,9 +82,9 @@ def key(value: float) -> str:
 
 
 def percent_estimate(estimate: Estimate | Skipped, decimals: int | None = None) -> Shown:
-    """Return a share with its interval, all three with the same number of decimals.
+    """Return a share with its interval, in %, all three with the same number of decimals.
 
-    By default one decimal, and more as the upper limit gets small.
+    By default one decimal, and more if both limits are small.
 
     Examples
     --------
@@ -104,7 +105,7 @@ def percent_estimate(estimate: Estimate | Skipped, decimals: int | None = None) 
 
 
 def tpr_estimate(estimate: Estimate, fpr: float) -> Shown:
-    """Return a TPR at an FPR; the decimals depend on the FPR alone, so that columns line up."""
+    """Return a TPR at an FPR; decimals depend on the FPR alone, so that columns line up."""
     return percent_estimate(estimate, 1 if fpr >= 0.01 else 2)
 
 
@@ -124,10 +125,10 @@ def rounded_down(value: float, decimals: int = 2, *, beyond: float | None = None
     ----------
     value : float
     decimals : int
-        The fewest decimals.
+        Fewest decimals.
     beyond : float, optional
-        A number that the bound is compared with: a bound above it is not rounded down to it, nor
-        below it, but gets as many decimals as show the difference.
+        Number that the bound is compared with: a bound above it gets as many decimals as needed to
+        stay above it.
 
     Examples
     --------
@@ -141,7 +142,7 @@ def rounded_down(value: float, decimals: int = 2, *, beyond: float | None = None
 
 
 _MOST_DECIMALS = 15
-"""About as many as a float has."""
+"""Most decimals of a bound: about as many as a float has."""
 
 
 def rounded_up(value: float, decimals: int = 2) -> str:
@@ -156,16 +157,16 @@ def rounded_up(value: float, decimals: int = 2) -> str:
 
 
 def lower_bound_text(estimate: Estimate, decimals: int = 2, *, beyond: float | None = None) -> str:
-    """Return the lower limit of an estimate as a bound, such as ``≥ 0.85``; ``0`` is no bound.
+    """Return the lower limit of an estimate as a bound, such as ``≥ 0.85``; ``0`` if not above 0.
 
-    `beyond` is a number that it is compared with, as in `rounded_down`.
+    `beyond` as in `rounded_down`.
     """
     bound = rounded_down(estimate.low, decimals, beyond=beyond)
     return bound if estimate.low <= 0 else f"\N{GREATER-THAN OR EQUAL TO}{THIN}{bound}"
 
 
 def p_value(value: float) -> str:
-    """Return a p-value with three decimals, the smallest as a bound."""
+    """Return a p-value with three decimals; ``< 0.001`` for a smaller one."""
     return "< 0.001" if value < 0.001 else decimal(value, 3)
 
 
@@ -175,7 +176,7 @@ def count(value: int) -> str:
 
 
 def several(n: int, what: str) -> str:
-    """Return a number of things as text.
+    """Return a count with its noun in singular or plural.
 
     Examples
     --------
@@ -186,19 +187,19 @@ def several(n: int, what: str) -> str:
 
 
 def first_names(names: Sequence[str], most: int) -> str:
-    """Return the first names, and the number of further ones."""
+    """Return the first `most` names and the number of further ones."""
     shown = ", ".join(names[:most])
     more = len(names) - most
     return f"{shown} and {count(more)} more" if more > 0 else shown
 
 
 def plain(text: object) -> str:
-    """Return the user's text on one line, without characters that steer a terminal or a page."""
+    """Return user-supplied text on one line, without control characters for terminals or pages."""
     return "".join(c if c.isprintable() else _visible(c) for c in str(text))
 
 
 def shorten(text: str) -> str:
-    """Return a name without the middle where it is very long."""
+    """Return a name, without its middle if it is longer than 80 characters."""
     return text if len(text) <= 80 else f"{text[:55]} \N{HORIZONTAL ELLIPSIS} {text[-20:]}"
 
 
@@ -219,5 +220,6 @@ def _bound(value: float, decimals: int, way: str) -> str:
 
 
 def _round_decimal(number: Decimal, decimals: int, way: str = ROUND_HALF_UP) -> str:
+    # A negative number that rounds to zero loses its sign.
     rounded = number.quantize(Decimal(1).scaleb(-decimals), way)
     return f"{abs(rounded) if rounded == 0 else rounded}"

@@ -1,4 +1,4 @@
-"""Renderers of a report: page, terminal, plain text, JSON, files. None depends on the kind."""
+"""Renderers of a report, independent of its kind: page, terminal, plain text, JSON, files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from privacygauge.report.terminal import RenderableType
 
 SCHEMA = "privacygauge/2"
-"""Format of ``report.json``; the number changes when a key is removed or changed."""
+"""Version of ``report.json``; the number changes if a key is removed or changed."""
 
 COLOURS = {
     Severity.UNJUDGED: "default",
@@ -63,14 +63,14 @@ NO_FINDING = (
     "The verdict is that nothing can be told: none of these numbers is a finding about what is "
     "released."
 )
-"""Sentence before the numbers of an audit that supports no decision."""
+"""Sentence above the numbers of an audit that supports no decision."""
 
 
 def page(report: Report) -> str:
     """Return the report as one self-contained HTML page.
 
-    Everything from the user's data is escaped, and characters that steer a page are replaced. The
-    page asks for nothing from outside and runs no script.
+    Everything from the user's data is escaped, and control characters are replaced. The page loads
+    nothing from outside and runs no script.
     """
     template = _environment().get_template("page.html.j2")
     return template.render(
@@ -88,13 +88,13 @@ def page(report: Report) -> str:
 
 
 def _caution(report: Report) -> str:
-    """Return the sentence before the numbers; empty where they are findings."""
+    """Return the sentence above the numbers; empty if they are findings."""
     return NO_FINDING if report.verdict.grade.severity is Severity.UNTOLD else ""
 
 
 @cache
 def _environment() -> Environment:
-    """Return the Jinja environment: everything is escaped, a missing name is an error."""
+    """Return the Jinja environment; it escapes everything, and a missing name is an error."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     found = Environment(
@@ -111,14 +111,14 @@ def _environment() -> Environment:
 
 
 def _readable(value: object) -> object:
-    # Markup was escaped already; everything else that is text may come from the user's data.
+    # Markup is already escaped; any other text may come from the user's data.
     if isinstance(value, str) and not hasattr(value, "__html__"):
         return numbers.plain(value)
     return value
 
 
 def _limits(report: Report) -> Table:
-    """Return the table of limits, each with the number found."""
+    """Return the table of limits with the numbers found."""
     rows = tuple(
         (
             Cell(x.metric, tags=() if x.kept else ("not kept",)),
@@ -133,7 +133,7 @@ def _limits(report: Report) -> Table:
 
 
 def _further_numbers_table(report: Report) -> Table:
-    """Return the table of numbers without a card, so that the page has all numbers of the JSON."""
+    """Return the table of measures without a card, so that the page has all numbers of the JSON."""
     rows = tuple(
         (x.name, x.label, Cell(x.shown, doubtful=x.doubtful)) for x in report.measures if not x.card
     )
@@ -161,7 +161,7 @@ def _not_done(origin: Origin) -> Iterator[str]:
 
 
 def _row_lines(table: Table) -> Iterator[tuple[str, str]]:
-    """Return each row of a table as its name and a line: ``Right guesses 70.1% (68 to 72)``."""
+    """Yield each row of a table as its name and a line: ``Right guesses 70.1% (68 to 72)``."""
     drawn = table.drawn
     for row in table.full:
         if len(row.cells) == len(table.columns):
@@ -172,9 +172,9 @@ def _row_lines(table: Table) -> Iterator[tuple[str, str]]:
 
 
 def terminal(report: Report) -> RenderableType:
-    """Return the verdict and the numbers as a renderable of rich, made to fit 80 columns.
+    """Return the verdict and the numbers as a rich renderable that fits 80 columns.
 
-    Nothing in it is read as markup, so names from the user's data cannot style or forge lines.
+    Nothing in it is read as markup, so that names from the user's data cannot style or forge lines.
     """
     colour = COLOURS[report.verdict.grade.severity]
     return stack_renderables(
@@ -189,9 +189,10 @@ def terminal(report: Report) -> RenderableType:
 def _overview(table: Table) -> list[RenderableType]:
     """Return a table that fits the terminal, with its note below.
 
-    With all columns, or only the needed ones with intervals below their numbers, or those without
-    intervals.
+    The first form that fits: all columns; the needed columns, with intervals below their numbers;
+    the needed columns without intervals.
     """
+    # Drawn cells have no form in a terminal.
     shown = [i for i in range(len(table.columns)) if i not in table.drawn]
     needed = [i for i in shown if table.columns[i].needed]
     narrow = Fitting(_rows(table, needed, "\n"), _rows(table, needed, None))
@@ -210,7 +211,7 @@ def _rows(table: Table, columns: list[int], between: str | None) -> RenderableTy
 
 
 def flat(cell: Content, between: str | None = " ") -> str:
-    """Return a cell as text, with `between` a number and its interval; None leaves that out."""
+    """Return a cell as text, with `between` before an interval; None leaves the interval out."""
     if isinstance(cell, Whisker):
         return ""
     if isinstance(cell, Cell):
@@ -218,7 +219,7 @@ def flat(cell: Content, between: str | None = " ") -> str:
         below = f" ({'; '.join(cell.below)})" if cell.below else ""
         return flat(cell.shown, between) + mark + below
     if isinstance(cell, Shown) and cell.interval and between is not None:
-        # On a line of its own an interval needs no brackets.
+        # An interval on a line of its own needs no brackets.
         inside = cell.interval if between == "\n" else f"({cell.interval})"
         return f"{cell.value}{between}{inside}"
     if isinstance(cell, Shown):
@@ -236,10 +237,10 @@ def _lines(report: Report) -> list[tuple[str, str]]:
 
 
 def document(report: Report) -> dict[str, Json]:
-    """Return the report as plain values: the schema ``privacygauge/2``, then keys of its kind.
+    """Return the report as JSON values: keys of schema ``privacygauge/2``, then of its kind.
 
     An estimate is a dict of value, low, high, level, n and method; a skipped number is
-    ``{"skipped": reason}``; infinity is None. Scores of single records are left out.
+    ``{"skipped": reason}``; infinity is None. Scores of single records are not included.
     """
     origin = report.origin
     verdict = report.verdict
@@ -276,16 +277,17 @@ def _number(measure: Measure, level: float) -> Json:
 
 
 def as_json(report: Report) -> str:
-    """Return `document` as strict JSON in ASCII: equal reports give equal text."""
+    """Return `document` as strict JSON in ASCII; equal reports give equal text."""
     return as_text(document(report))
 
 
 def files(report: Report, stem: str = "report") -> Mapping[str, bytes]:
-    """Return the content of every file by its name; `stem` names the page and the JSON."""
+    """Return the content of each file by name; `stem` names the page and the JSON."""
     found = {
         f"{stem}.html": page(report).encode("utf-8", "replace"),
         f"{stem}.json": as_json(report).encode("ascii"),
     }
+    # Frames are made only now, since pandas takes long to import.
     for name, make in report.frames.items():
         frame = make()
         if name.endswith(".parquet"):
@@ -303,13 +305,13 @@ def parquet(frame: DataFrame) -> bytes:
 
 
 def write(report: Report, directory: str | Path, stem: str = "report") -> list[Path]:
-    """Write all files, whole or not at all, and return their paths.
+    """Write all files, each completely or not at all, and return their paths.
 
     Raises
     ------
     OutputError
-        Before anything is rendered, if no file can be made there, or one that PrivacyGauge did not
-        write would be replaced; later, if the disk is full.
+        Before anything is rendered, if no file can be created there, or a file that PrivacyGauge
+        did not write would be replaced; later, if the disk is full.
     """
     place = Path(directory)
     require_free(place, (f"{stem}.html", f"{stem}.json", *report.frames))

@@ -1,4 +1,4 @@
-"""Base class of every audit's result: findings that report on themselves."""
+"""Base class of the results of audits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Reported:
-    """Findings with all their forms, derived from one `Report`."""
+    """Findings of an audit in all their forms, derived from one `Report`."""
 
     __slots__ = ()
 
@@ -28,7 +28,7 @@ class Reported:
 
     @property
     def level(self) -> float:
-        """The level of every interval."""
+        """Level of every interval, in (0, 1)."""
         return self.origin.level
 
     @property
@@ -52,13 +52,13 @@ class Reported:
         return render.summary(self.report())
 
     def terminal_summary(self) -> RenderableType:
-        """Return the same summary for a terminal, as a renderable of rich."""
+        """Return the summary for a terminal, as a rich renderable."""
         from privacygauge.report import render
 
         return render.terminal(self.report())
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row for every record, with its id and its numbers."""
+        """Return one row per record, with its id and its numbers."""
         return self.report().frames["records.parquet"]()
 
     def to_json(self) -> str:
@@ -74,7 +74,7 @@ class Reported:
         return render.page(self.report())
 
     def write(self, directory: str | Path) -> list[Path]:
-        """Write the report, its numbers and a row for every record; return the files' paths."""
+        """Write the report, its JSON and its tables, with a row per record; return the paths."""
         from privacygauge.report import render
 
         return render.write(self.report(), directory)

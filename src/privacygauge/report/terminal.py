@@ -1,4 +1,4 @@
-"""Findings for a terminal: the verdict first."""
+"""Rich renderables for findings in a terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType as RenderableType
 
 _LEGIBLE = 12
-"""Characters of width for words before a table counts as too wide."""
+"""Smallest width of a column of words, in characters; a table that cannot give it is too wide."""
 
 
 def opening(found: Verdict, colour: str, warnings: Sequence[str]) -> list[RenderableType]:
@@ -29,7 +29,7 @@ def opening(found: Verdict, colour: str, warnings: Sequence[str]) -> list[Render
 
 
 def stack_renderables(*parts: RenderableType) -> RenderableType:
-    """Return renderables one below the other."""
+    """Stack renderables vertically."""
     from rich.console import Group
 
     return Group(*parts)
@@ -43,7 +43,7 @@ def unmarked_text(line: str, style: str = "") -> RenderableType:
 
 
 def figures(rows: Sequence[tuple[str, str]]) -> RenderableType:
-    """Return a list of numbers, each after its name."""
+    """Return a grid of names and numbers."""
     from rich.table import Table
     from rich.text import Text
 
@@ -57,7 +57,7 @@ def figures(rows: Sequence[tuple[str, str]]) -> RenderableType:
 
 @dataclass(frozen=True)
 class Fitting:
-    """A renderable with a narrow form for terminals on which its wide form does not fit."""
+    """A renderable with a narrow form for terminals that are too narrow for its wide form."""
 
     wide: RenderableType
     """Form for wide terminals."""
@@ -67,6 +67,7 @@ class Fitting:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.measure import Measurement
 
+        # Measured with unlimited width, or rich would shrink the table to the terminal first.
         least = Measurement.get(console, options.update(width=10_000), self.wide).minimum
         yield self.wide if least <= options.max_width else self.narrow
 
@@ -78,7 +79,7 @@ def terminal_table(
     prose: Collection[int],
     best: Collection[int] = (),
 ) -> RenderableType:
-    """Return a table; `prose` are the columns that may wrap, `best` the rows that stand out."""
+    """Return a table; `prose` are indices of columns that may wrap, `best` of rows in bold."""
     from rich import box
     from rich.cells import cell_len
     from rich.table import Table
@@ -88,6 +89,7 @@ def terminal_table(
     for place, title in enumerate(titles):
         cells = (title, *(row[place] for row in rows))
         width = max(cell_len(line) for cell in cells for line in _lines(cell))
+        # Words may wrap; numbers keep their width, so that columns stay aligned.
         if place in prose:
             table.add_column(title, overflow="fold", min_width=min(width, _LEGIBLE))
         else:

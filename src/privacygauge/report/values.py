@@ -1,7 +1,7 @@
-"""A report as a value, before it is rendered as a page, a table, a file or a limit.
+"""A report as a value, before it is rendered.
 
-Every kind of audit returns a `Report`. One renderer for each form (page, terminal, summary, JSON,
-files, gate, line of a register) reads it, independent of the kind.
+Every kind of audit returns a `Report`. One renderer per form (page, terminal, summary, JSON, files,
+gate, register line) reads it, whatever the kind.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Json: TypeAlias = "str | bool | int | float | list[Json] | Mapping[str, Json] | 
 
 
 class Severity(StrEnum):
-    """Severity of a grade, on one scale for all kinds of audit, from mild to grave.
+    """Severity of a grade, on one scale for all kinds of audits, from mild to grave.
 
-    An audit that cannot tell ranks above a leak known to be moderate.
+    An inconclusive audit ranks above a leak known to be moderate.
     """
 
     UNJUDGED = "not judged"
@@ -41,46 +41,46 @@ class Severity(StrEnum):
 
 
 Axes: TypeAlias = "matplotlib.axes.Axes"
-"""Stand-in for matplotlib's type, so that matplotlib is not imported before something is drawn."""
+"""Stand-in for matplotlib's type, so that matplotlib is imported only when something is drawn."""
 
 
 @dataclass(frozen=True)
 class Grade:
-    """A grade on the scale of a kind of audit."""
+    """A grade on the scale of one kind of audit."""
 
     word: str
     """The grade as reports print it."""
     severity: Severity
-    """Severity, which decides colour, place in a register and gate."""
+    """Severity, which determines the colour, the place in a register and the gate."""
 
 
 @dataclass(frozen=True)
 class Gauge:
-    """The number behind a verdict on the scale of its grades: the picture of the first screen."""
+    """The number behind a verdict, drawn on the scale of grades at the top of the page."""
 
     label: str
     """Name of the number, as the gauge prints it."""
     shown: Shown
-    """The number."""
+    """The number as text."""
     low: float
-    """Lower end of its interval; the number itself without one."""
+    """Lower limit of its interval; the number itself without an interval."""
     value: float
     """The number as a float."""
     high: float
-    """Upper end of its interval."""
+    """Upper limit of its interval; the number itself without an interval."""
     limits: tuple[float, ...]
-    """Start of the scale, starts of the further grades, and end of the scale; ascending."""
+    """Start of the scale, limits between grades, end of the scale; ascending."""
     ticks: tuple[str, ...]
-    """The limits between grades in words."""
+    """Labels of the limits between grades."""
     rule: str
-    """The rule behind the grade, and the origin of its limits."""
+    """Rule behind the grade, and the origin of its limits."""
     zones: tuple[str, ...] = ()
-    """Names of the zones between the limits, where they are not the grades."""
+    """Names of the zones between the limits; default: the grades."""
     marks: tuple[float, ...] = ()
-    """Single records on the scale, a hundred at most."""
+    """Values of single records on the scale, at most a hundred."""
 
     def at(self, value: float) -> float:
-        """Return the position of a number, in [0, 100]; all grades are equally wide.
+        """Return the position of a number on the gauge, in [0, 100]; all zones are equally wide.
 
         Examples
         --------
@@ -91,6 +91,7 @@ class Gauge:
         last = len(self.limits) - 1
         if value >= self.limits[last]:
             return 100.0
+        # By the number of limits passed, then linearly within the zone.
         place = sum(limit <= value for limit in self.limits[1:])
         start = self.limits[place]
         end = self.limits[place + 1]
@@ -99,42 +100,43 @@ class Gauge:
 
 
 def gauge_limits(limit: float, *found: float) -> tuple[float, float, float]:
-    """Return the limits of a two-zone gauge that covers finite numbers, none at its end.
+    """Return the limits of a two-zone gauge with room beyond all finite numbers.
 
     Parameters
     ----------
     limit : float
-        Between the zones, at least 0.
+        Limit between the zones, at least 0.
     *found : float
-        What is to be seen; infinite ones stand at the end.
+        Numbers to show; infinite ones are drawn at the end.
 
     Examples
     --------
     >>> gauge_limits(1.0, math.inf), gauge_limits(1.0, 8.0, math.inf), gauge_limits(0.0, 0.5)
     ((0.0, 1.0, 2.0), (0.0, 1.0, 10.0), (-1.0, 0.0, 1.0))
     """
+    # A quarter more than the largest, so that it is not drawn at the very end.
     seen = (1.25 * x for x in found if math.isfinite(x))
     return (0.0 if limit else -1.0, limit, max((2 * limit or 1.0, *seen)))
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The meaning of an audit for somebody who decides about a release."""
+    """Meaning of an audit for readers who decide about a release."""
 
     grade: Grade
-    """The grade of the release."""
+    """Grade of the release."""
     scale: tuple[Grade, ...]
     """All grades that this audit could have given, from mild to grave."""
     headline: str
-    """The verdict in one line."""
+    """Verdict in one line."""
     sentences: tuple[str, ...]
     """Further sentences, the most important first."""
     unsaid: str
-    """The limits of the result; shown after the sentences."""
+    """Limits of the result, shown after the sentences."""
     advice: tuple[str, ...]
     """Advice, the most urgent first."""
     gauge: Gauge | None = None
-    """The number behind the grade on the scale; None where the audit cannot tell."""
+    """Number behind the grade on the scale; None if the audit is inconclusive."""
 
     def __post_init__(self) -> None:
         if self.grade not in self.scale:
@@ -154,33 +156,33 @@ class Measure:
     label: str
     """Label in plain words."""
     found: Estimate | float | Skipped
-    """The number. A one-sided bound has its value at the bound."""
+    """The number; the value of a one-sided bound is the bound."""
     shown: Shown
     """The number as text."""
     note: str = ""
-    """A few words printed beside the number everywhere."""
+    """Remark in a few words, printed beside the number everywhere."""
     text: str = ""
     """Meaning of the number, in a sentence or two."""
     guessing: str = ""
-    """Value under guessing, or without a release."""
+    """Value under guessing, or without a release, as text."""
     gate: bool = True
-    """Whether limits apply to it."""
+    """Whether limits apply to the number."""
     looks: int = 1
-    """Number of comparisons, each at its level, among which this one was chosen."""
+    """Number of comparisons, each at its level, from which this one was chosen; at least 1."""
     level: float | None = None
     """Confidence level of a number without an interval, in (0, 1)."""
     doubtful: bool = False
-    """Whether there are too few records to tell."""
+    """Whether there are too few records for this number."""
     card: bool = True
-    """Whether it is shown by itself, and not only within a table."""
+    """Whether the number has a card of its own, not only a line of a table."""
 
     @cached_property
     def numbers(self) -> Mapping[str, float | None]:
-        """The numbers that limits apply to, by name; None if not computed."""
+        """Numbers to which limits may apply, by name; None if not computed."""
         if isinstance(self.found, Skipped):
             return {self.name: None}
         if isinstance(self.found, Estimate):
-            # No limit can be checked by a lower end that is not known.
+            # An infinite lower limit is unknown: no limit can be checked with it.
             low = None if self.found.low == -math.inf else self.found.low
             return {self.name: self.found.value, f"{self.name}.low": low}
         return {self.name: self.found}
@@ -202,7 +204,7 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True)
 class Heading:
-    """A smaller head within a section."""
+    """A heading within a section."""
 
     title: str
     """Text of the heading."""
@@ -215,7 +217,7 @@ class Text:
     paragraphs: tuple[str, ...]
     """Paragraphs, one text each."""
     tone: Tone = Tone.PLAIN
-    """Plain, a note or a caution."""
+    """``PLAIN``, ``NOTE`` or ``CAUTION``."""
 
 
 @dataclass(frozen=True)
@@ -223,7 +225,7 @@ class Items:
     """A block with a list."""
 
     lines: tuple[str, ...]
-    """Items, one text each."""
+    """Items of the list, one text each."""
     numbered: bool = False
     """Whether their order matters."""
 
@@ -233,7 +235,7 @@ class Pairs:
     """A block of names and their values."""
 
     rows: tuple[tuple[str, str | Shown | Cell], ...]
-    """Name, and value or words."""
+    """Pairs of a name and its value."""
 
 
 @dataclass(frozen=True)
@@ -241,27 +243,27 @@ class Whisker:
     """An interval drawn on a line: positions from 0 to 100."""
 
     low: float
-    """Left end."""
+    """Position of the lower limit."""
     value: float
-    """The mark."""
+    """Position of the value."""
     high: float
-    """Right end."""
+    """Position of the upper limit."""
     chance: float
     """Position of guessing."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table with more than a number or a word in it."""
+    """A cell of a table with additions to its content."""
 
     shown: str | Shown
     """Content of the cell."""
     below: tuple[str, ...] = ()
-    """Small lines below."""
+    """Small lines below the content."""
     tags: tuple[str, ...] = ()
-    """Short labels beside."""
+    """Short labels beside the content."""
     doubtful: bool = False
-    """Whether there are too few records to tell: marked by a dagger."""
+    """Whether there are too few records for this number, marked by a dagger."""
 
 
 Content: TypeAlias = str | Shown | Cell | Whisker
@@ -273,11 +275,11 @@ class Column:
     """A column of a table."""
 
     title: str
-    """Its head."""
+    """Head of the column."""
     prose: bool = False
-    """Whether it holds words, which wrap, and not numbers."""
+    """Whether the column holds words, which may wrap, rather than numbers."""
     group: str = ""
-    """A head above its own; neighbours with the same group share one."""
+    """Second head above; neighbours with the same group share it."""
     aside: bool = False
     """Whether the column is for comparison only."""
     needed: bool = True
@@ -286,30 +288,30 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """A row with emphasis."""
+    """A row of a table with its emphasis."""
 
     cells: tuple[Content, ...]
     """Cells, one per column."""
     tone: Tone = Tone.PLAIN
-    """Best or faint."""
+    """``PLAIN``, ``BEST`` or ``FAINT``."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows below heads; the first column names the row."""
+    """A table; its first column names the rows."""
 
     name: str
     """Part of the id on the page."""
     title: str
     """Title of the table."""
     columns: tuple[Column, ...]
-    """The heads."""
+    """Columns with their heads."""
     rows: tuple[tuple[Content, ...] | Row, ...]
-    """One cell per column. A row of a single cell is a heading for the rows that follow."""
+    """Rows of one cell per column; a row of a single cell is a heading for the rows that follow."""
     note: str = ""
-    """How to read it."""
+    """Note on how to read the table."""
     at_once: int | None = None
-    """Number of rows that are shown, the others behind a fold; default: all."""
+    """Number of rows shown at first, the others being folded; default: all."""
 
     def __post_init__(self) -> None:
         for row in self.full:
@@ -323,13 +325,13 @@ class Table:
 
     @property
     def drawn(self) -> frozenset[int]:
-        """The columns whose cells are drawn."""
+        """Indices of columns with drawn cells."""
         found = (enumerate(row.cells) for row in self.full)
         return frozenset(i for row in found for i, cell in row if isinstance(cell, Whisker))
 
     @property
     def groups(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """Neighbouring columns by the head that they share; empty where no column has one."""
+        """Second heads with the indices of their columns; empty if no column has one."""
         if not any(column.group for column in self.columns):
             return ()
         runs = groupby(range(len(self.columns)), lambda i: self.columns[i].group)
@@ -338,32 +340,32 @@ class Table:
 
 @dataclass(frozen=True)
 class Plot:
-    """A plot, drawn when a page is rendered, with a description in words."""
+    """A plot that is drawn when a page is rendered, with a text description."""
 
     name: str
     """Part of the ids on the page."""
     title: str
     """Title of the plot."""
     caption: str
-    """How to read it."""
+    """Note on how to read the plot."""
     words: str
-    """Description of the plot, for readers who cannot see it."""
+    """Description of the plot for readers who cannot see it."""
     draw: Callable[[], Axes]
-    """Returns the axes."""
+    """Draws the plot and returns its axes."""
     wide: bool = True
-    """Whether it takes the page's whole width; narrower neighbours stand side by side."""
+    """Whether the plot takes the whole width of the page; narrower neighbours are side by side."""
 
 
 @dataclass(frozen=True)
 class FoldedBlocks:
-    """Blocks behind a line that opens them."""
+    """Blocks that are folded behind a line."""
 
     title: str
-    """The line."""
+    """Line that opens the blocks."""
     blocks: tuple[Block, ...]
     """The folded blocks."""
     open: bool = False
-    """Whether they are shown at first."""
+    """Whether the blocks are open at first."""
 
 
 Block: TypeAlias = "Heading | Text | Items | Pairs | Table | Plot | FoldedBlocks"
@@ -372,12 +374,12 @@ Block: TypeAlias = "Heading | Text | Items | Pairs | Table | Plot | FoldedBlocks
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page under a head of its own."""
+    """A part of the page with its own heading."""
 
     name: str
     """Anchor of the section."""
     title: str
-    """Its head."""
+    """Heading of the section."""
     blocks: tuple[Block, ...]
     """Blocks from top to bottom."""
     short: str = ""
@@ -386,16 +388,16 @@ class Section:
 
 @dataclass(frozen=True)
 class About:
-    """The audit's subject, in the words of a register."""
+    """Subject of an audit, as a register describes it."""
 
     audited: str
-    """The audited release."""
+    """Audited release."""
     game: str
-    """The game, in a sentence for readers who are not specialists."""
+    """Game, in a sentence for non-specialists."""
     knowledge: str
-    """The attacker's access and knowledge."""
+    """Access and knowledge of the attacker."""
     task: str
-    """The attacker's task, as a model card names it."""
+    """Task of the attacker, as a model card names it."""
 
 
 @dataclass(frozen=True)
@@ -405,25 +407,25 @@ class Worst:
     what: str = "records"
     """Kind of the ids, as a plural noun."""
     ids: tuple[str, ...] = ()
-    """The worst first."""
+    """Ids, the most exposed first."""
     reason: str = ""
-    """Reason if there are none."""
+    """Reason if there are no ids."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Origin of a report, the same for all kinds."""
+    """Origin of a report, with the same fields for all kinds."""
 
     command: str
-    """The command or call that made it."""
+    """Command or call that made the report."""
     version: str
-    """PrivacyGauge's version."""
+    """Version of PrivacyGauge."""
     seed: int
     """Seed of all random draws."""
     level: float
     """Level of every interval, in (0, 1)."""
     made: str
-    """The date, as ``2026-01-31``."""
+    """Date of the report, such as ``2026-01-31``."""
     skipped: tuple[Skipped, ...] = ()
     """Parts of the audit that were skipped, with reasons."""
     warnings: tuple[str, ...] = ()
@@ -437,13 +439,13 @@ class CheckedLimit:
     """A limit with the result of its check."""
 
     metric: str
-    """Name of the measure, with ``.low`` for the lower end of its interval."""
+    """Name of the measure, with ``.low`` for the lower limit of its interval."""
     limit: float
-    """The largest value that passes."""
+    """Largest value that passes."""
     found: float | None
-    """The number found; None if it was not computed."""
+    """Number found; None if it was not computed."""
     kept: bool
-    """Whether the release passes; False where the audit cannot tell."""
+    """Whether the release passes; False if the audit is inconclusive."""
 
 
 @dataclass(frozen=True)
@@ -455,15 +457,15 @@ class Report:
     title: str
     """Name of the kind, as the page prints it."""
     about: About
-    """The audit's subject."""
+    """Subject of the audit."""
     intro: str
     """Sentences above the numbers."""
     origin: Origin
-    """Where it comes from."""
+    """Origin of the report."""
     verdict: Verdict
     """The verdict."""
     measures: tuple[Measure, ...]
-    """Its numbers. The first that limits apply to represents the audit in a register."""
+    """Numbers; the first one to which limits apply represents the audit in a register."""
     sections: tuple[Section, ...]
     """Sections of the page, below the numbers."""
     terms: Mapping[str, str]
@@ -475,17 +477,17 @@ class Report:
     frames: Mapping[str, Callable[[], pd.DataFrame]]
     """Tables written beside the page, by file name: ``.parquet`` or ``.csv``."""
     nothing_left_out: str = "Nothing: everything was done."
-    """Text of the page where nothing was skipped."""
+    """Text of the page if nothing was skipped."""
     overview: tuple[Table, ...] = ()
-    """The few tables that a terminal and a summary print below the numbers."""
+    """Tables that a terminal and a summary print below the numbers."""
     sources: str = ""
-    """The papers behind the audit, printed last on the page."""
+    """Papers behind the audit, printed last on the page."""
     name: str = ""
-    """The owner's name of the release."""
+    """Name of the release, given by its owner."""
     note: str = ""
-    """The owner's remark."""
+    """Remark by the owner."""
     held: tuple[CheckedLimit, ...] = ()
-    """The checked limits."""
+    """Limits with the results of their checks."""
 
     @cached_property
     def numbers(self) -> dict[str, float | None]:
@@ -494,10 +496,10 @@ class Report:
 
     @property
     def cards(self) -> tuple[Measure, ...]:
-        """The measures with a card."""
+        """Measures with a card."""
         return tuple(measure for measure in self.measures if measure.card)
 
     @property
     def main(self) -> Measure:
-        """The measure that represents the audit in a register."""
+        """Measure that represents the audit in a register."""
         return next(measure for measure in self.measures if measure.gate)

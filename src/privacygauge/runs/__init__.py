@@ -1,1 +1,1 @@
-"""A run on disk, with every file written completely or not at all."""
+"""Runs on disk, with every file written completely or not at all."""

@@ -1,4 +1,4 @@
-"""Write files completely or not at all, so that an interruption or a full disk leaves no part."""
+"""Writing of files completely or not at all, so that interruptions leave no partial files."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ PROBE = ".privacygauge-probe"
 
 
 def check_writable(directory: Path) -> None:
-    """Create `directory` if it is missing, and test that it is writable.
+    """Create `directory` if it is missing, and check that it is writable.
 
-    To be called before any work, so that an hour of training does not end in "no permission".
+    Call it before any work, so that an hour of training does not end in "no permission".
 
     Parameters
     ----------
     directory : pathlib.Path
-        Where results will be written; parents are created too. It may stand for a URL. A new one
-        is `PRIVATE`; the mode of one that exists is left as it is.
+        Folder for results, created with its parents; it may stand for a URL. A new folder has mode
+        `PRIVATE`; the mode of an existing one is not changed.
 
     Raises
     ------
     OutputError
-        If the path is a file, the directory cannot be created, or no file can be made in it.
+        If the path is a file, the directory cannot be created, or no file can be created in it.
     InputError
-        If it stands for a URL that nothing installed can write to.
+        If it stands for a URL that no installed package can write to.
     """
     directory = Path(directory)
     if (remote := _remote(directory)) is not None:
@@ -39,7 +39,7 @@ def check_writable(directory: Path) -> None:
         remote.remove(PROBE)
         return
     try:
-        # What is written there names people and says who was in the data.
+        # Private, since results name people and say who was in the data.
         directory.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
     except FileExistsError as error:
         raise OutputError(
@@ -57,14 +57,15 @@ def check_writable(directory: Path) -> None:
 
 
 def write_all(directory: Path, files: Mapping[str, bytes]) -> list[Path]:
-    """Write every file under a hidden name first, then give all of them their final names.
+    """Write all files under hidden names first, then rename them to their final names.
 
     Parameters
     ----------
     directory : pathlib.Path
-        Must exist. It may stand for a URL; each file is then written whole, one after the other.
+        An existing folder. It may stand for a URL; each file is then written as a whole, one after
+        the other.
     files : mapping of str to bytes
-        File name to content; the files are renamed in this order.
+        Content by file name; files are renamed in this order.
 
     Returns
     -------
@@ -74,15 +75,15 @@ def write_all(directory: Path, files: Mapping[str, bytes]) -> list[Path]:
     Raises
     ------
     OutputError
-        If a file cannot be written. As after an interruption, every final name then holds its
-        earlier content or the whole of its new one, and nothing else is left behind.
+        If a file cannot be written. Then, as after an interruption, each final name holds its
+        earlier or its new content in full, and no hidden files are left.
     """
     final = [Path(directory) / name for name in files]
     if (remote := _remote(Path(directory))) is not None:
         for key, content in files.items():
             remote.set(key, content)
         return final
-    # Named before any of them exists, so that none can escape the cleaning.
+    # All names are chosen before any file exists, so that the clean-up misses none.
     hidden = [_sibling(path) for path in final]
     at = Path(directory)
     try:
@@ -100,7 +101,7 @@ def write_all(directory: Path, files: Mapping[str, bytes]) -> list[Path]:
 
 
 def _remote(directory: Path) -> Folder | None:
-    """Return the folder of a path that stands for a URL; None for a local path."""
+    """Return the remote folder of a path that stands for a URL; None for a local path."""
     url = url_of(directory)
     return None if url is None else Folder(url)
 
@@ -113,10 +114,11 @@ def _write(path: Path, content: bytes) -> None:
     with path.open("xb") as file:
         file.write(content)
         file.flush()
+        # On disk before the rename, or a power cut could leave an empty file under the final name.
         os.fsync(file.fileno())
 
 
 def _remove(path: Path) -> None:
-    # Most often it is gone already; where it cannot be removed, the first error says why.
+    # It is mostly gone already; if it cannot be removed, the first error says why.
     with contextlib.suppress(OSError):
         path.unlink()

@@ -1,4 +1,4 @@
-"""Backends for training models: local processes, or a cluster that joblib supports."""
+"""Backends for training: local processes, or a cluster through joblib."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ LOCAL = ("loky", "threading")
 
 @contextmanager
 def backend(text: str) -> Iterator[None]:
-    """Train on the backend that `text` names: loky, threading, dask[=ADDRESS] or ray[=ADDRESS]."""
+    """Use the backend named by `text`: loky, threading, dask[=ADDRESS] or ray[=ADDRESS]."""
     name, _, address = text.partition("=")
+    # A local backend has no address: "loky=..." falls through to the error.
     if name in LOCAL and not address:
         with joblib.parallel_config(name):
             yield
@@ -39,12 +40,13 @@ def _dask(address: str | None) -> Iterator[None]:
         from distributed import Client
     except ImportError as error:
         raise InputError(_missing("dask")) from error
-    make: Any = Client  # without types of its own
+    make: Any = Client  # untyped
     try:
         client = make(address, set_as_default=True)
     except (OSError, ValueError) as error:
         raise InputError(f"no Dask scheduler answers at {address}: {error}") from error
-    # A lost scheduler is said by the run, in one line, and workers that end late by nobody.
+    # Silenced: the run itself reports a lost scheduler in one line, and workers that end late do
+    # not matter.
     logs = [logging.getLogger(f"distributed.{part}") for part in ("client", "nanny")]
     levels = [log.level for log in logs]
     for log in logs:
@@ -68,7 +70,7 @@ def _ray(address: str | None) -> Iterator[None]:
         ray.init(address=address, include_dashboard=False, log_to_driver=False)
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise InputError(f"no Ray cluster answers at {address}: {error}") from error
-    register: Any = register_ray  # without types of its own
+    register: Any = register_ray  # untyped
     register()
     try:
         with joblib.parallel_config("ray"):

@@ -1,4 +1,4 @@
-"""The user's code behind a run, as its plan records it: a digest of each piece, by name."""
+"""The user's code behind a run, as its plan records it: a digest per piece, by name."""
 
 from __future__ import annotations
 
@@ -10,36 +10,37 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Code:
-    """The pieces of the user's code that a run depends on."""
+    """Pieces of the user's code that a run depends on."""
 
     digests: Mapping[str, str] = field(default_factory=dict)
-    """Digest of every piece by name: functions, methods, classes, constants and closure values; and
-    versions, by ``package NAME``."""
+    """Digest of each function, method, class, constant and closure value, by name; also versions,
+    by ``package NAME``."""
     unchecked: tuple[str, ...] = ()
     """Pieces that cannot be compared, each with the reason, sorted."""
 
     def to_mapping(self) -> dict[str, Any]:
-        """Return the code as JSON values; empty where there is none of the user's."""
+        """Return the code as JSON values; empty if there is no user code."""
         found = {"digests": dict(self.digests), "unchecked": list(self.unchecked)}
         return {name: value for name, value in found.items() if value}
 
     @classmethod
     def of_mapping(cls, stored: Mapping[str, Any]) -> Code:
-        """Return the code of a mapping made by `to_mapping`."""
+        """Return the code from a mapping made by `to_mapping`."""
         return cls(dict(stored.get("digests", {})), tuple(stored.get("unchecked", ())))
 
 
 class RecordedCode:
-    """Stand-in for absent code, known only from the record of a run."""
+    """Stand-in for code that is known only from the record of a run."""
 
     code: Code
-    """The code."""
+    """Recorded code."""
     description: Mapping[str, Any]
-    """The code's own description, as JSON values."""
+    """The code's description of itself, as JSON values."""
 
 
 def changed_pieces(there: Mapping[str, str], here: Mapping[str, str]) -> str | None:
-    """Name the pieces that differ between two runs, in a few words; None if none does."""
+    """Return a clause on the pieces that differ between two runs; None if none differs."""
+    # Pieces on one side only are reported by `on_one_side`.
     differing = [name for name in there if name in here and there[name] != here[name]]
     names = sorted(differing, key=lambda name: (" " in name, name))  # definitions first
     return (
@@ -48,7 +49,7 @@ def changed_pieces(there: Mapping[str, str], here: Mapping[str, str]) -> str | N
 
 
 def on_one_side(there: Mapping[str, str], here: Mapping[str, str]) -> str | None:
-    """Name a piece of code that only one of two runs has, in a few words; None if there is none."""
+    """Return a clause on a piece that only one of two runs has; None if there is none."""
     if here and not there:
         return f"it does not say what code made it, and here it is {_first_three(list(here))}"
     name = next(
@@ -64,14 +65,14 @@ def _first_three(names: list[str]) -> str:
 
 
 NOT_CHECKED = "code not checked: "
-"""Prefix of pieces that name unchecked code."""
+"""Prefix of the names of unchecked pieces."""
 
 PROGRAM = "command:"
-"""Prefix of code that is a program."""
+"""Prefix of an option that names a program."""
 
 
 def absolute(name: str) -> str:
-    """Return a name of code, with an absolute path if it names a file.
+    """Return a name of code with an absolute path, if it names a file.
 
     Examples
     --------

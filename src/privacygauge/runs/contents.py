@@ -1,4 +1,4 @@
-"""The contents of a run: its record, its arrays as zarr files, and checks of results."""
+"""Contents of a run: its record, its arrays as zarr files, and checks of results."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ class Layout:
     """Layout of one array in the store."""
 
     dims: tuple[str, ...]
-    """A name for every dimension."""
+    """Name of each dimension."""
     shape: tuple[int, ...]
-    """The length of every dimension."""
+    """Length of each dimension."""
     chunks: tuple[int, ...]
-    """The length of a chunk along every dimension."""
+    """Length of a chunk along each dimension."""
     dtype: str
-    """Numpy's name of the type."""
+    """Name of the numpy type."""
     compressed: bool = True
-    """Whether chunks are compressed; they have a checksum in any case."""
+    """Whether chunks are compressed; they always have a checksum."""
 
     @property
     def fill(self) -> float | bool:
-        """The fill value of unwritten chunks: NaN for floats, otherwise 0."""
+        """Fill value of unwritten chunks: NaN for floats, otherwise 0."""
         return np.nan if np.dtype(self.dtype).kind == "f" else False
 
 
 def group_metadata(
     layouts: Mapping[str, Layout], attributes: Mapping[str, Any]
 ) -> dict[str, bytes]:
-    """Return the metadata files of a group: one for the group, one for every array."""
+    """Return the metadata files of a group by key: one for the group, one per array."""
     group = {"attributes": dict(attributes), "zarr_format": 3, "node_type": "group"}
     described = {f"{name}/zarr.json": _array_metadata(layout) for name, layout in layouts.items()}
     return {
@@ -65,6 +65,7 @@ def group_metadata(
 def _array_metadata(layout: Layout) -> dict[str, Any]:
     """Return the metadata of an array in zarr's format 3."""
     kind = np.dtype(layout.dtype)
+    # Bytewise what zarr writes: items of one byte have no endianness, and the checksum comes last.
     order = {"configuration": {"endian": "little"}} if kind.itemsize > 1 else {}
     zstd = {"name": "zstd", "configuration": {"level": _LEVEL, "checksum": False}}
     return {
@@ -85,20 +86,20 @@ def _array_metadata(layout: Layout) -> dict[str, Any]:
 def chunk_files(
     layouts: Mapping[str, Layout], values: Mapping[str, NDArray[Any]], start: int = 0
 ) -> dict[str, bytes]:
-    """Return the chunks that hold `values` from row `start` on, which begins a chunk.
+    """Return the files of the chunks that hold `values`, from row `start` on, by key.
 
     Parameters
     ----------
     layouts : mapping of str to Layout
     values : mapping of str to array
-        For every layout the rows ``start:start + len(values)``: whole chunks, or the last ones.
+        Rows ``start:start + len(values)`` of each array: whole chunks, or up to the end.
     start : int
-        Default 0.
+        First row, at the start of a chunk; default 0.
 
     Returns
     -------
     dict of str to bytes
-        Every chunk is there, one that holds nothing but the fill value too: an absent file is
+        With every chunk, even one that holds only the fill value, so that an absent file is
         always a loss.
     """
     return {
@@ -111,7 +112,7 @@ def chunk_files(
 def _chunks(
     layout: Layout, rows: NDArray[Any], start: int
 ) -> Iterator[tuple[tuple[int, ...], bytes]]:
-    """Yield the place and the bytes of each chunk, the same as zarr's but much faster."""
+    """Yield the place and the bytes of each chunk; bytes equal zarr's, but are made much faster."""
     from google_crc32c import value
     from numcodecs.zstd import Zstd
 
@@ -121,6 +122,7 @@ def _chunks(
     for place in product(*numbers):
         corner = (slice(i * c, (i + 1) * c) for i, c in zip(place, layout.chunks, strict=True))
         part = rows[tuple(corner)]
+        # The last chunk of a dimension is padded to full length, as zarr does.
         chunk = np.full(layout.chunks, layout.fill, kind)
         chunk[tuple(map(slice, part.shape))] = part
         content = encode(chunk)
@@ -129,7 +131,7 @@ def _chunks(
 
 
 def chunk_keys(name: str, layout: Layout, number: int) -> list[str]:
-    """Return the keys of the chunks number `number` along the first dimension of an array."""
+    """Return the keys of all chunks with index `number` along the first dimension."""
     sizes = zip(layout.shape[1:], layout.chunks[1:], strict=True)
     later = product(*(range(-(-length // chunk)) for length, chunk in sizes))
     return ["/".join([name, "c", str(number), *map(str, place)]) for place in later]
@@ -138,13 +140,13 @@ def chunk_keys(name: str, layout: Layout, number: int) -> list[str]:
 def layout_of(content: bytes) -> Layout:
     """Parse the layout of an array from its metadata file.
 
-    A foreign store may name a codec that runs code, such as one that unpickles: only layouts that
-    this module writes are accepted.
+    A foreign store may name a codec that runs code, such as one that unpickles, so only layouts
+    that this module writes are accepted.
 
     Raises
     ------
     ValueError, KeyError, TypeError
-        If it is not JSON, of another format, or names other codecs or types.
+        If it is not JSON, has another format, or names other codecs or types.
     """
     told = json.loads(content)
     lengths = told["shape"], told["chunk_grid"]["configuration"]["chunk_shape"]
@@ -158,7 +160,7 @@ def layout_of(content: bytes) -> Layout:
         compressed=compressed,
     )
     fits = len(shape) == len(chunks) == len(layout.dims) and min(*shape, *chunks, 1) == 1
-    # As JSON gives it back, with lists for tuples.
+    # Through JSON, which turns tuples into lists.
     written = json.loads(json.dumps(_array_metadata(layout)))
     if np.dtype(layout.dtype).kind not in "biuf" or not fits or told != written:
         raise ValueError("an array that was not written as runs are")
@@ -166,29 +168,29 @@ def layout_of(content: bytes) -> Layout:
 
 
 Selection = NDArray[np.intp]
-"""Indices along a dimension, in the order in which they are read."""
+"""Indices along one dimension, in the order of the result."""
 
 
 def read_chunks(
     layout: Layout, name: str, places: Sequence[Selection], get: Callable[[str], bytes | None]
 ) -> NDArray[Any]:
-    """Return the values at some indices along each dimension, reading only their chunks.
+    """Return the values at the given indices along each dimension, reading only their chunks.
 
     Parameters
     ----------
     layout : Layout
     name : str
-        The array's.
+        Name of the array.
     places : sequence of ndarray of int
-        For each dimension.
+        Indices along each dimension.
     get : callable
-        Returns the bytes under a key, or None where there are none.
+        Maps a key to its bytes, or to None if there are none.
 
     Raises
     ------
     AbsentError
-        If a chunk is missing. Zarr would read the fill value, which for booleans and integers looks
-        like any other value: no members, or all records of class 0.
+        If a chunk is missing. Zarr would return the fill value, which for booleans and integers
+        looks like any other value: no members, or all records of class 0.
     ValueError, RuntimeError
         If a chunk is damaged.
     """
@@ -204,7 +206,7 @@ def read_chunks(
 
 
 def _by_chunk(places: Selection, length: int) -> Iterator[tuple[int, Selection, Selection]]:
-    """Yield each chunk's number, the target indices of its values, and their indices in it."""
+    """Yield per chunk its number, the indices of its values in the result, and in the chunk."""
     numbers = places // length
     for number in np.unique(numbers).tolist():
         there = np.flatnonzero(numbers == number)
@@ -212,7 +214,7 @@ def _by_chunk(places: Selection, length: int) -> Iterator[tuple[int, Selection, 
 
 
 def _index(places: Sequence[Selection]) -> tuple[Any, ...]:
-    """Return an index for positions along each dimension; slices, where possible, copy fast."""
+    """Return an index for positions along each dimension; slices if possible, to copy fast."""
     steps = [slice(some[0], some[-1] + 1) for some in places]
     runs = (len(some) == s.stop - s.start and (np.diff(some) == 1).all()
             for some, s in zip(places, steps, strict=True))  # fmt: skip
@@ -228,7 +230,7 @@ def _decode_chunk(layout: Layout, content: bytes) -> NDArray[Any]:
     if len(checksum) < 4 or value(packed) != int.from_bytes(checksum, "little"):
         raise ValueError("a chunk differs from its checksum")
     chunk = np.zeros(layout.chunks, np.dtype(layout.dtype).newbyteorder("<"))
-    # Into memory of the planned size: a chunk that unpacks to more is refused.
+    # Decoded into memory of the planned size, so that a chunk that unpacks to more is refused.
     if layout.compressed:
         Zstd().decode(packed, chunk)
         return chunk
@@ -237,21 +239,21 @@ def _decode_chunk(layout: Layout, content: bytes) -> NDArray[Any]:
 
 DIGEST = "digest"
 _BLOCK = 1 << 24
-"""Bytes of an array that are hashed at a time."""
+"""Bytes of an array hashed at a time."""
 
 
 @dataclass(frozen=True, eq=False)
 class Static:
-    """An array that is known before the run starts, such as the membership in each model."""
+    """An array known before the run starts, such as the membership in each model."""
 
     dims: tuple[str, ...]
-    """A name for every dimension."""
+    """Name of each dimension."""
     values: NDArray[Any]
-    """Booleans, integers or floats, at least one value; `Coins` are drawn in parts."""
+    """Booleans, integers or floats, at least one value; `Coins` are drawn block by block."""
 
     def __post_init__(self) -> None:
         values = self.values if isinstance(self.values, Coins) else np.asarray(self.values)
-        # The spec's own rules: one name a dimension, a type that every machine knows.
+        # Checked by the rules of a spec: one name per dimension, a portable type.
         ArraySpec(self.dims, values.shape, values.dtype.name)
         object.__setattr__(self, "dims", tuple(self.dims))
         if not isinstance(values, Coins):
@@ -259,7 +261,7 @@ class Static:
 
     @property
     def sha256(self) -> str:
-        """The checksum of names, type, shape and values."""
+        """Checksum of names, type, shape and values, in hexadecimal."""
         values = self.values
         kind = self.values.dtype
         digest = hashlib.sha256(f"{self.dims} {kind.name} {values.shape} ".encode())
@@ -271,7 +273,7 @@ class Static:
 
 
 def layouts(plan: Plan) -> dict[str, Layout]:
-    """Return the layouts of the plan's arrays: a task is a chunk along the first dimension."""
+    """Return the layouts of the plan's arrays; a task is one chunk along the first dimension."""
     return {
         name: Layout(spec.dims, spec.shape, (plan.units_a_task, *spec.chunks), spec.dtype)
         for name, spec in plan.arrays.items()
@@ -286,13 +288,13 @@ def static_layout(plan: Plan, array: Static) -> Layout:
 
 
 def digest_layout(plan: Plan) -> dict[str, Layout]:
-    """Return the layout of the digests: 32 bytes in one chunk per task."""
+    """Return the layout of the digests: one chunk of 32 bytes per task."""
     shape = (plan.n_tasks, 32)
     return {DIGEST: Layout(("task", "byte"), shape, (1, 32), "uint8", compressed=False)}
 
 
 def task_digest(plan: Plan, task: Task, files: Iterable[tuple[str, bytes]]) -> bytes:
-    """Return the sha256 over a task's inputs and its chunks, sorted by key."""
+    """Return the sha256 of a task's inputs and its chunks; `files` must be sorted by key."""
     digest = hashlib.sha256(plan.of_task(task).encode())
     for key, content in files:
         digest.update(f"\n{key} {len(content)}\n".encode())
@@ -303,7 +305,7 @@ def task_digest(plan: Plan, task: Task, files: Iterable[tuple[str, bytes]]) -> b
 def check_task_arrays(
     plan: Plan, task: Task, values: Mapping[str, ArrayLike]
 ) -> dict[str, NDArray[Any]]:
-    """Return a task's results as arrays of the planned types; refuse any that do not fit."""
+    """Convert a task's results to the planned types, and refuse any that do not fit."""
     if set(values) != set(plan.arrays):
         raise InputError(
             f"a task must give the arrays {short_list(plan.arrays)}, got "
@@ -319,6 +321,7 @@ def _fitting(spec: ArraySpec, task: Task, name: str, given: ArrayLike) -> NDArra
         raise InputError(f"{name} must have the shape {shape} in this task, got {array.shape}")
     if not np.can_cast(array.dtype, spec.dtype, "same_kind"):
         raise InputError(f"{name} must be of type {spec.dtype}, got {array.dtype}")
+    # A value beyond a narrower float becomes infinite, which is refused below.
     with np.errstate(over="ignore"):
         fitting = array.astype(spec.dtype, copy=False)
     if fitting.dtype.kind == "f" and fitting.dtype.itemsize < array.dtype.itemsize:
@@ -336,20 +339,20 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class Record:
-    """Record of a run, stored twice with a checksum, so that either copy may be lost or damaged."""
+    """Record of a run; stored twice with a checksum, so that one copy may be lost or damaged."""
 
     plan: Plan
-    """The plan of the run."""
+    """Plan of the run."""
     static: Mapping[str, str]
-    """The sha256 of every array that was given, by name."""
+    """The sha256 of each static array, by name."""
     invocation: Mapping[str, Any] | None
-    """The arguments of the command that started the run, if a command did."""
+    """Arguments of the command that started the run; None if it was started from Python."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "static", MappingProxyType(dict(sorted(self.static.items()))))
 
     def to_mapping(self) -> dict[str, Any]:
-        """Return the record as JSON values, its checksum among them."""
+        """Return the record as JSON values, including its checksum."""
         content = {
             "format": _FORMAT,
             "plan": json.loads(self.plan.to_json()),
@@ -360,29 +363,30 @@ class Record:
         return {**plain, "fingerprint": self.plan.fingerprint, "sha256": _checksum(plain)}
 
     def to_bytes(self) -> bytes:
-        """Return the record as a text file, for people and programs."""
+        """Return the record as an indented JSON file."""
         return (json.dumps(self.to_mapping(), indent=2) + "\n").encode()
 
 
 def record_in(content: bytes | None, *, inside: tuple[str, ...] = ()) -> Record | None:
-    """Return the record in a JSON file; None where there is none or it is damaged.
+    """Return the record in a JSON file; None if it is absent or damaged.
 
     Parameters
     ----------
     content : bytes or None
-        The file.
+        Content of the file.
     inside : tuple of str
-        The keys that lead to the record in it; by default it is the whole file.
+        Keys that lead to the record; default: the file itself is the record.
 
     Raises
     ------
     InputError
-        If a later version of PrivacyGauge wrote it.
+        If another version of PrivacyGauge wrote it, with a different format.
     """
     try:
         stored = json.loads(content or b"")
         for key in inside:
             stored = stored[key]
+        # The checksum covers these four; a damaged or foreign file fails on the way, if not here.
         named = ("format", "plan", "static", "invocation")
         plain = {name: stored[name] for name in named}
         sound = stored["sha256"] == _checksum(plain)
@@ -422,18 +426,18 @@ class Rows(Protocol):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The length of every dimension."""
+        """Length of each dimension."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of its values."""
+        """Type of the values."""
 
     @property
     def chunks(self) -> tuple[int, ...]:
-        """The length of a chunk along every dimension."""
+        """Length of a chunk along each dimension."""
 
     def __getitem__(self, rows: Any, /) -> Any:
-        """Return the rows as a numpy array."""
+        """Return the selected rows as a numpy array."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -443,42 +447,43 @@ class StoredRows:
     layout: Layout
     """Layout of the array."""
     folder: Folder
-    """The run's folder."""
+    """Folder of the run."""
     group: str
     """Prefix of the keys of the run's arrays."""
     name: str
-    """The array's name."""
+    """Name of the array."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The length of every dimension."""
+        """Length of each dimension."""
         return self.layout.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of its values."""
+        """Type of the values."""
         return np.dtype(self.layout.dtype)
 
     @property
     def chunks(self) -> tuple[int, ...]:
-        """The length of a chunk along every dimension."""
+        """Length of a chunk along each dimension."""
         return self.layout.chunks
 
     def __getitem__(self, rows: Any, /) -> Any:
-        """Return the rows as a numpy array.
+        """Return the selected rows as a numpy array.
 
         Parameters
         ----------
         rows : int, slice, array of int or bool, or a tuple of them
-            For the first dimensions; of several arrays every combination is read.
+            Selection along the first dimensions; several index arrays select all combinations.
 
         Raises
         ------
         InputError
-            If some of them are not there or cannot be read, or all of them are asked for and do
-            not fit into memory.
+            If some rows are missing or unreadable, or the whole array is requested and does not fit
+            into memory.
         """
         path = self.folder.path
+        # Slices are small; only a request for the whole array may not fit into memory.
         whole = isinstance(rows, slice) and rows == slice(None)
         n_bytes = prod(self.shape) * self.dtype.itemsize if whole else 0
         if n_bytes > free_memory():
@@ -489,6 +494,7 @@ class StoredRows:
         asked = (rows if isinstance(rows, tuple) else (rows,)) + (slice(None),) * len(self.shape)
         pairs = list(zip(asked[: len(self.shape)], self.shape, strict=True))
         places = [np.atleast_1d(np.arange(length)[some]) for some, length in pairs]
+        # A single number drops its dimension, as in numpy.
         kept = tuple(0 if np.ndim(np.arange(length)[some]) == 0 else slice(None)
                      for some, length in pairs)  # fmt: skip
         try:

@@ -1,4 +1,4 @@
-"""Compute the missing tasks of a run through joblib, on any backend."""
+"""Computation of the missing tasks of a run through joblib, on any backend."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MAIN = "__main__"
 _PACKAGE = "__init__.py"
 
 PACKAGES = ("privacygauge", "numpy", "scipy", "scikit-learn", "torch")
-"""Packages of which every worker must have the version of the process that began."""
+"""Packages that every worker must have in the version of the main process."""
 
 _IMPORTING = threading.Lock()
 
@@ -51,24 +51,24 @@ class _File(NamedTuple):
 
 @dataclass(frozen=True)
 class Shipped:
-    """A function of one argument that unpacks itself in a worker, once."""
+    """A function of one argument that is unpacked in a worker on first use."""
 
     files: Mapping[str, _File]
-    """Files of the user's code by module."""
+    """Files of the user's code, by module."""
     versions: Mapping[str, str]
-    """Versions of `PACKAGES` in the process that began, by name."""
+    """Versions of `PACKAGES` in the main process, by name."""
     content: bytes
-    """The function, pickled without its arrays."""
+    """Function, pickled without its arrays."""
     buffers: Sequence[NDArray[np.uint8]]
-    """The bytes of its arrays."""
+    """Bytes of its arrays."""
 
     def __call__(self, asked: Any) -> Any:
-        """Return the result of the function.
+        """Call the function.
 
         Raises
         ------
         InputError
-            If the worker has another version of a package, or of a file of the user's code.
+            If the worker has another version of a package or of a file of the user's code.
         """
         return self._function(asked)
 
@@ -76,7 +76,7 @@ class Shipped:
     def _function(self) -> Any:
         require_versions(self.versions, versions_here())
         _make_importable(self.files)
-        # Pickled in `ship` by the process that sent it, as all that engines send is.
+        # Safe to unpickle: `ship` pickled it in the main process, as engines do with all they send.
         return pickle.loads(self.content, buffers=self.buffers)  # noqa: S301
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -84,19 +84,19 @@ class Shipped:
 
 
 def ship(function: Any) -> Shipped:
-    """Return a function that workers in any folder can call, with the user's code behind it.
+    """Pack a function with the user's code behind it, so that workers in any folder can call it.
 
     Raises
     ------
     InputError
-        If it cannot be pickled: one line that says why.
+        If it cannot be pickled; one line with the reason.
     """
     import cloudpickle
 
     buffers: list[pickle.PickleBuffer] = []
     stream = io.BytesIO()
     try:
-        # Without the arrays, which are then neither copied here nor searched for names.
+        # Arrays are kept out of the stream, so they are neither copied nor searched for names.
         cloudpickle.Pickler(stream, protocol=5, buffer_callback=buffers.append).dump(function)
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         raise InputError(
@@ -113,7 +113,7 @@ def ship(function: Any) -> Shipped:
 
 
 def versions_here() -> dict[str, str]:
-    """Return the versions of `PACKAGES` in this process, without those that are not installed."""
+    """Return the versions of those `PACKAGES` that are installed in this process."""
     found: dict[str, str] = {}
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
@@ -122,7 +122,7 @@ def versions_here() -> dict[str, str]:
 
 
 def require_versions(here: Mapping[str, str], there: Mapping[str, str]) -> None:
-    """Refuse a worker with other versions: its results would be other bytes, or none.
+    """Refuse a worker with other versions: its results would differ in bytes, or fail.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def require_versions(here: Mapping[str, str], there: Mapping[str, str]) -> None:
 
 
 def _files_behind(content: bytes) -> dict[str, _File]:
-    """Return the files of the user's code that a pickled object names, and that they import."""
+    """Return the files of the user's code that a pickled object names, and those they import."""
     texts = {text for _, text, _ in pickletools.genops(content) if isinstance(text, str)}
     found: dict[str, Path] = {}
     for name in sorted(texts & {*sys.modules}):
@@ -147,11 +147,12 @@ def _files_behind(content: bytes) -> dict[str, _File]:
         if path.suffix != ".py" or not is_theirs(name) or is_installed(str(path)):
             continue
         if name == _MAIN:
-            # Its own functions are pickled whole; what they import is not.
+            # Functions of the main module are pickled by value, but what they import is not.
             beside = files_beside(path)
             found |= {other: beside[other] for other in beside if beside[other] != path}
         else:
             found |= files_of_module(name) or {name: path}
+    # Parent packages too, with or without an __init__.py, or submodules could not be imported.
     for module, path in [*found.items()]:
         folder = path.parent.parent if path.name == _PACKAGE else path.parent
         parents = module.split(".")[:-1]
@@ -166,7 +167,7 @@ def _files_behind(content: bytes) -> dict[str, _File]:
 
 
 def _make_importable(files: Mapping[str, _File]) -> None:
-    """Let this process import modules from the source that came with the work.
+    """Make modules importable in this process from the source that came with the work.
 
     Raises
     ------
@@ -175,7 +176,8 @@ def _make_importable(files: Mapping[str, _File]) -> None:
     """
     with _IMPORTING:
         if any(_CARRIED.files.get(name, files[name]) != files[name] for name in files):
-            # A worker that goes on has modules of an earlier run: each may hold what has changed.
+            # A reused worker has modules of an earlier run, and any of them may have imported what
+            # has changed: import all of them again.
             for name in _CARRIED.files:
                 if getattr(sys.modules.get(name), "__loader__", None) is _CARRIED:
                     del sys.modules[name]
@@ -221,7 +223,7 @@ _CARRIED = _Carried()
 Work = Callable[[Task], Mapping[str, ArrayLike]]
 Progress = Callable[[int, int], None]
 
-# Further attempts after workers died without finishing a single task.
+# Attempts in a row in which workers died without finishing a single task.
 _ROUNDS = 3
 _DEATHS = {
     "distributed": ("KilledWorker",),
@@ -234,26 +236,27 @@ def complete(
 ) -> None:
     """Compute and write every task of `run` that is missing or damaged.
 
-    The folder is the same, byte for byte, for any number of workers, any backend and any
-    interruptions, as long as `work` depends only on its task and on the plan.
+    The folder is identical, byte for byte, for any number of workers, any backend and any
+    interruptions, as long as `work` depends only on its task and the plan.
 
     Parameters
     ----------
     run : Run
         From `open_run`.
     work : callable
-        Takes a Task, returns its rows of every array of the plan. It is pickled and runs in the
-        workers, on one thread; arrays it carries may be read-only there.
+        Maps a Task to its rows of every array of the plan. It is pickled and runs in the workers
+        on one thread; its arrays may be read-only there.
     n_jobs : int, optional
-        Number of workers, -1 for one per core. Default: that of the surrounding
-        ``joblib.parallel_config``, or else a single worker, this process.
+        Number of workers; -1 for one per core. Default: that of the surrounding
+        ``joblib.parallel_config``, or else 1, which is this process.
     progress : callable, optional
-        Called with the units done and their total: at the start and whenever tasks finish.
+        Called with the number of units done and their total, at the start and whenever tasks
+        finish.
 
     Raises
     ------
     InputError
-        If `n_jobs` is 0, or `work` gives other arrays than planned.
+        If `n_jobs` is 0, or `work` returns other arrays than planned.
     OutputError
         If a result cannot be written, or another process works on the run.
     PrivacyGaugeError
@@ -261,7 +264,7 @@ def complete(
 
     Notes
     -----
-    What `work` raises comes through. After any exception the tasks done so far stay.
+    Exceptions of `work` propagate. After any exception, the tasks done so far are kept.
     """
     if n_jobs == 0:
         raise InputError("n_jobs must be at least 1, or -1 for one a core, got 0")
@@ -275,7 +278,7 @@ def complete(
         run.folder.remove_unfinished()
         run.folder.remove(CLAIMS)
         _until_done(run, work, n_jobs, progress)
-        # A worker that was killed leaves litter even when the others finished its work.
+        # A killed worker leaves partial files even if others finished its tasks.
         run.folder.remove_unfinished()
 
 
@@ -288,7 +291,7 @@ def _until_done(run: Run, work: Work, n_jobs: int | None, progress: Progress | N
         if not left:
             return
         if _attempt(tally, work, n_jobs):
-            # Workers on other machines may have written to a folder of their own.
+            # Workers on other machines may have written to a different folder of the same path.
             lost = run.missing(verify=False)
             if lost:
                 raise PrivacyGaugeError(
@@ -305,12 +308,12 @@ def _until_done(run: Run, work: Work, n_jobs: int | None, progress: Progress | N
 def _until_all_are_done(
     run: Run, work: Work, n_jobs: int | None, progress: Progress | None
 ) -> None:
-    """Compute the tasks that no other process has claimed, and wait for the others."""
+    """Compute the tasks that no other process has claimed, and wait for the rest."""
     undone = {task.number for task in run.missing(verify=False)}
     left = run.missing()
     for task in left:
         if task.number not in undone:
-            run.forget(task)  # it is damaged
+            run.forget(task)  # it has a digest, but is damaged
     watch = Watch(run)
     in_vain = 0
     while in_vain < _ROUNDS:
@@ -342,22 +345,22 @@ class _Tally:
     left: Sequence[Task]
     progress: Progress | None
     claims: Claims | None = None
-    """Claims of this process, where several share the run."""
+    """Claims of this process; None if it computes the run alone."""
     n_elsewhere: int = 0
-    """Units that other processes compute."""
+    """Number of units that other processes compute."""
 
     @property
     def do(self) -> Callable[[Work, Task], int]:
-        """The function that a worker runs for a task."""
+        """Function that a worker runs for a task."""
         return functools.partial(_do, self.run, self.claims)
 
     @functools.cached_property
     def n_units(self) -> int:
-        """Units of the tasks that are left."""
+        """Number of units of the tasks that are left."""
         return sum(task.n_units for task in self.left)
 
     def tell(self, n_tasks: int) -> None:
-        # Only the last task may be shorter, and it is counted once all are done.
+        # Only the last task may be shorter, so the count is exact once all are done.
         if self.progress is not None:
             plan = self.run.plan
             here = self.n_units
@@ -366,15 +369,15 @@ class _Tally:
 
 
 def _attempt(tally: _Tally, work: Work, n_jobs: int | None) -> bool:
-    """Run the remaining tasks; return whether all are done, which is False if a worker died."""
+    """Run the remaining tasks; return True if all are done, False if a worker died."""
     try:
         with (
             warnings.catch_warnings(),
             contextlib.closing(_finish_tasks(tally, work, n_jobs)) as done,
         ):
-            # After an interruption joblib warns that results go unused. They are on disk.
+            # After an interruption joblib warns about unused results, but they are on disk.
             warnings.filterwarnings("ignore", "[0-9]+ tasks ", UserWarning)
-            # loky starts another worker where one grew too large: nothing that users should do.
+            # loky replaces a worker that grew too large; users need not act.
             warnings.filterwarnings("ignore", "A worker stopped while ", UserWarning)
             for n_tasks, _ in enumerate(done, start=1):
                 tally.tell(n_tasks)
@@ -386,7 +389,7 @@ def _attempt(tally: _Tally, work: Work, n_jobs: int | None) -> bool:
 
 
 def _deaths() -> tuple[type[BaseException], ...]:
-    # A backend that was not imported has no workers that could have died.
+    # A backend that was never imported has no workers that could have died.
     return tuple(
         getattr(sys.modules[module], name)
         for module, names in _DEATHS.items()
@@ -396,9 +399,10 @@ def _deaths() -> tuple[type[BaseException], ...]:
 
 
 def _finish_tasks(tally: _Tally, work: Work, n_jobs: int | None) -> Generator[int, None, None]:
-    """Yield the number of every task as soon as it is done, in any order."""
+    """Yield the number of each task as soon as it is done, in any order."""
     from joblib import Parallel, delayed, parallel
 
+    # Dask runs without joblib, Ray with work that is stored once, all others through joblib.
     backend = parallel.get_active_backend()[0]
     client = getattr(backend, "client", None)
     if client is not None:
@@ -411,6 +415,7 @@ def _finish_tasks(tally: _Tally, work: Work, n_jobs: int | None) -> Generator[in
     try:
         results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     except ValueError:
+        # This backend cannot return results one by one.
         return _finished_in_one(tally, jobs, n_jobs)
     done: Generator[int, None, None] = results(jobs)
     return done
@@ -419,7 +424,7 @@ def _finish_tasks(tally: _Tally, work: Work, n_jobs: int | None) -> Generator[in
 def _finished_in_one(
     tally: _Tally, jobs: Iterable[Any], n_jobs: int | None
 ) -> Generator[int, None, None]:
-    """Run `jobs` on a backend that gives all results at the end, such as Ray's."""
+    """Run `jobs` on a backend that returns all results at the end, such as Ray's."""
     from joblib import Parallel
 
     class Told(Parallel):  # type: ignore[misc]  # joblib has no types
@@ -431,15 +436,16 @@ def _finished_in_one(
 
 
 def _finished_on_dask(tally: _Tally, work: Work, client: Any) -> Generator[int, None, None]:
-    """Run the tasks on Dask itself: joblib waits forever where Dask gives up on a task.
+    """Run the tasks on Dask directly, since joblib waits forever if Dask gives up on a task.
 
-    joblib (1.6 too) passes on a task's result or exception, but not the death of its workers.
+    joblib, also 1.6, passes on a task's result or exception, but not the death of its workers.
     """
     distributed = sys.modules["distributed"]
     futures: list[Any] = []
     try:
         _require_versions_on_dask(client)
-        # A result of a task, unlike data that was sent, is made again where its worker dies.
+        # The work is the result of a task: unlike scattered data, Dask computes it again if the
+        # worker that holds it dies.
         shared = client.submit(functools.partial(_same_work, ship(work)), pure=False)
         futures += [client.submit(tally.do, shared, task, pure=False) for task in tally.left]
         for future in distributed.as_completed(futures):
@@ -456,18 +462,18 @@ def _finished_on_dask(tally: _Tally, work: Work, client: Any) -> Generator[int, 
 
 
 def _require_versions_on_dask(client: Any) -> None:
-    """Refuse workers that are there with other versions, before they cannot read the work."""
-    # A function of Python's own, which every worker can run.
+    """Refuse workers with other versions, which might fail to unpickle the work."""
+    # A function of the standard library, which every worker can run.
     for package, here in versions_here().items():
         for there in client.run(metadata.version, package, on_error="return").values():
             require_versions({package: here}, {package: there if isinstance(there, str) else ""})
 
 
 def _require_versions_on_ray(ray: Any) -> None:
-    """Refuse nodes that are there with other versions, before they cannot read the work."""
+    """Refuse nodes with other versions, which might fail to unpickle the work."""
     nodes = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
     if len(nodes) < 2:
-        return  # its workers are made from this process's environment
+        return  # a single node's workers have the environment of this process
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     remote = ray.remote(num_cpus=0)(metadata.version)
@@ -482,7 +488,7 @@ def _require_versions_on_ray(ray: Any) -> None:
 
 @dataclass(frozen=True)
 class _InRay:
-    """Work that was put into Ray's store once; the tasks carry a reference, not its data."""
+    """Work that is put into Ray's store once, so that tasks carry only a reference to it."""
 
     place: Any
 

@@ -1,4 +1,4 @@
-"""The bytes of a run by key: the only place that knows whether a folder is local or remote."""
+"""Storage of bytes by key in a local or remote folder; the only module that knows which it is."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from privacygauge.errors import InputError, OutputError, failure_sentence
 from privacygauge.runs.sharing import Way, computing
 
 PRIVATE = 0o700
-"""Mode of a new folder of results: its owner alone can enter it."""
+"""Mode of a new folder for results: only its owner can enter it."""
 
 _FREE_SOME = "make room or allow writing there, then start again; what is done is kept"
 REACH_IT = "check the name, the credentials and AWS_ENDPOINT_URL, then start again"
-# What an interrupted write leaves behind, as that of zarr's local store does.
+# Suffix of files that an interrupted write leaves behind, as in zarr's local store.
 _PARTIAL = ".partial"
-# A small object is sent in one request; what cannot be reached is given up.
+# URL options by kind: small objects are sent in one request, and retries end after 15 seconds.
 _ASKED = {"s3": "?allow_delayed_open=true"} | dict.fromkeys(
     ("gs", "gcs"), "?retry_limit_seconds=15"
 )
-# Seconds that a killed process's workers may need to die on a loaded machine.
+# Seconds that the workers of a killed process may take to end on a loaded machine.
 _PATIENCE = 3.0
 
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(?=[^/])")
-"""Matches the start of a URL, also after `Path` has replaced two slashes by one."""
+"""Start of a URL, even after `Path` has replaced two slashes by one."""
 
 
 def url_of(path: str | Path) -> str | None:
-    """Return the URL that a text or a path stands for; None for a local place.
+    """Return the URL that a text or path stands for; None for a local path.
 
     Examples
     --------
@@ -54,12 +54,14 @@ def url_of(path: str | Path) -> str | None:
 
 
 _STORES = ("s3", "gs", "gcs")
-"""Kinds of URL whose bucket names contain neither a colon nor an at sign."""
+"""Kinds of URLs in which bucket names contain neither a colon nor an at sign."""
 
 
 def _require_no_secret(kind: str, place: str) -> None:
-    """Refuse a key or password in a URL: every record of the URL, as in a run, would leak it."""
+    """Refuse a key or password in a URL, which every record of the URL would leak."""
     host = place.partition("/")[0]
+    # In object stores any colon or @ in the bucket's place is a secret; elsewhere a colon may also
+    # begin a port, and only one before an @ is a password.
     known = (
         ":" in host or "@" in host if kind.lower() in _STORES else ":" in host.rpartition("@")[0]
     )
@@ -72,17 +74,17 @@ def _require_no_secret(kind: str, place: str) -> None:
 
 
 def absolute_place(path: str | Path) -> str:
-    """Return an absolute path, or a URL, which is the same for every process."""
+    """Return an absolute path or a URL, valid in every process."""
     return url_of(path) or os.path.abspath(path)
 
 
 def place_text(path: str | Path) -> str:
-    """Return a place as the user wrote it, for messages."""
+    """Return a path or URL as the user wrote it, for messages."""
     return url_of(path) or str(path)
 
 
 def require_local(path: str | Path, what: str) -> None:
-    """Refuse a URL where only a file or folder of this machine can be read.
+    """Refuse a URL for something that must be on this machine.
 
     Raises
     ------
@@ -95,7 +97,7 @@ def require_local(path: str | Path, what: str) -> None:
 
 @contextlib.contextmanager
 def kept_or_scratch(path: str | Path | None) -> Iterator[str]:
-    """Yield the folder for a run to keep, or a scratch folder that is removed afterwards.
+    """Yield the given folder for a run, or without one a scratch folder that is removed afterwards.
 
     A run in a scratch folder is never shared.
     """
@@ -109,14 +111,14 @@ def kept_or_scratch(path: str | Path | None) -> Iterator[str]:
 _SCRATCH = "privacygauge-"
 """Prefix of scratch folders."""
 _HELD = ".held"
-"""File in a scratch folder that its process keeps locked."""
+"""File in a scratch folder that its process keeps locked while it lives."""
 _YOUNG = 60.0
-"""Seconds within which a new folder may not be locked yet."""
+"""Seconds for which a new scratch folder may be unlocked."""
 
 
 @contextlib.contextmanager
 def scratch() -> Iterator[str]:
-    """Yield a folder that is removed afterwards; remove those of killed processes first."""
+    """Yield a folder that is removed afterwards; first remove folders of killed processes."""
     import tempfile
 
     if os.name != "posix":
@@ -129,7 +131,7 @@ def scratch() -> Iterator[str]:
     for place in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*/{_HELD}"):
         with contextlib.suppress(OSError), open(place, "rb+") as file:
             if time.time() - place.stat().st_mtime > _YOUNG:
-                # Succeeds only if the process that made the folder has ended.
+                # Succeeds only if the process that created the folder has ended.
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(place.parent, ignore_errors=True)
     with (
@@ -145,14 +147,14 @@ def scratch() -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Folder:
-    """A store of bytes by key; every key is written completely or not at all."""
+    """A store of bytes by key; each value is written completely or not at all."""
 
     path: str
     """A local folder, or a URL that fsspec knows, such as ``s3://bucket/run``."""
 
     @property
     def is_local(self) -> bool:
-        """Whether it lies on a file system of this machine."""
+        """Whether the folder is on a file system of this machine."""
         return "://" not in self.path
 
     @contextlib.contextmanager
@@ -169,12 +171,12 @@ class Folder:
         return InputError(failure_sentence(f"{self.path}{key} cannot be read", error, way_out))
 
     def get(self, key: str) -> bytes | None:
-        """Return the bytes under `key`; None where there are none or the disk cannot read them.
+        """Return the bytes under `key`; None if there are none or the disk cannot read them.
 
         Raises
         ------
         InputError
-            If they may not be read.
+            If permission is denied, or the store cannot be reached.
         """
         gone = (errno.ENOTDIR, errno.EISDIR, errno.EIO)
         try:
@@ -185,8 +187,8 @@ class Folder:
         except FileNotFoundError:
             return None
         except OSError as error:
-            # Whatever is gone or damaged is computed again; only what is forbidden or cannot be
-            # reached needs the user.
+            # Missing or damaged content is computed again; only denied permissions and unreachable
+            # stores need the user.
             if error.errno in gone or (self.is_local and error.errno is None):
                 return None
             raise self._unread(f"/{key}", error) from error
@@ -203,7 +205,7 @@ class Folder:
         return content
 
     def _send(self, key: str, content: bytes) -> None:
-        # An object store has the object once all of it is there; folders are but its name.
+        # An object appears only once it is complete; folders are part of its name, not created.
         with (
             reaching(self.path) as (system, path),
             system.open_output_stream(f"{path}/{key}") as stream,
@@ -225,10 +227,10 @@ class Folder:
                 self._send(key, content)
 
     def create(self, key: str, content: bytes) -> bool:
-        """Create `key` of a local folder with `content`; return False if it exists.
+        """Create `key` in a local folder with `content`; return False if it exists.
 
-        If several processes try, exactly one succeeds, on network file systems too. An interrupted
-        write may leave only a part of `content`.
+        If several processes try, exactly one succeeds, also on network file systems. An interrupted
+        write may leave part of `content`.
 
         Raises
         ------
@@ -244,7 +246,7 @@ class Folder:
         return True
 
     def remove(self, key: str) -> None:
-        """Remove everything below `key`, if there is anything.
+        """Remove `key` and everything below it, if it exists.
 
         Raises
         ------
@@ -262,9 +264,9 @@ class Folder:
                 os.unlink(self._at(key))
 
     def names(self, key: str = "") -> list[str]:
-        """Return the names directly below `key`, sorted, without those of unfinished writes.
+        """Return the names directly below `key`, sorted, without unfinished writes.
 
-        A folder that holds nothing else is left out, as an object store has none.
+        Folders that hold nothing else are left out, since object stores have no empty folders.
         """
         try:
             found = [*_nonempty_entries(self._at(key))] if self.is_local else self._listed(key)
@@ -291,7 +293,7 @@ class Folder:
         return [info.base_name for info in found if info.base_name]
 
     def remove_unfinished(self) -> None:
-        """Remove the partial files of an interrupted write."""
+        """Remove the partial files of interrupted writes."""
         if self.is_local:
             for path in Path(self.path).rglob(f"*{_PARTIAL}"):
                 with contextlib.suppress(OSError):
@@ -299,18 +301,18 @@ class Folder:
 
     @contextlib.contextmanager
     def held(self, *, shared: bool = False) -> Iterator[None]:
-        """Keep other processes from working on the folder, as far as its system can.
+        """Lock the folder against other processes for a ``with`` block, if the file system can.
 
         Parameters
         ----------
         shared : bool
-            Whether others may that share it as well; by default none may.
+            Whether other processes that also share the folder may work on it; default: none may.
 
         Raises
         ------
         OutputError
-            If another process works on it, some seconds on. A process that died holds nothing once
-        its workers have died with it, which a loaded machine takes a moment to see to.
+            If another process still works on it after some seconds. The lock of a killed process
+            ends with its workers, which may take a moment on a loaded machine.
         """
         if not self.is_local or os.name != "posix":
             yield
@@ -331,7 +333,7 @@ def folders_below(path: str) -> Iterator[Folder]:
     if not Path(path).is_dir():
         raise InputError(f"{path} is not a folder: name a folder that exists")
     for at, inner, _ in os.walk(path):
-        # The inside of a store holds thousands of folders and no run.
+        # A zarr store holds thousands of folders and no runs.
         inner[:] = sorted(name for name in inner if not name.endswith(".zarr"))
         yield Folder(at)
 
@@ -352,13 +354,13 @@ def _lock(descriptor: int, path: str, shared: bool) -> None:
                 f"another process is working on {path}: wait for it, or choose another folder"
             ) from error
         except OSError:
-            # A network file system without locks; the writes are atomic and equal all the same.
+            # A network file system without locks; writes are atomic, and equal in every process.
             pass
         return
 
 
 def _nonempty_entries(path: str) -> Iterator[str]:
-    """Yield the entries of a folder, without folders that an interrupted write left empty."""
+    """Yield the entries of a folder, except folders that an interrupted write left empty."""
     with os.scandir(path) as entries:
         for entry in entries:
             if not entry.is_dir() or _holds(entry.path):
@@ -368,7 +370,7 @@ def _nonempty_entries(path: str) -> Iterator[str]:
 def _holds(path: str) -> bool:
     try:
         return any(map(_is_kept, os.listdir(path)))
-    except OSError:  # nobody may look, so it is somebody's
+    except OSError:  # unreadable, so it is not ours to ignore
         return True
 
 
@@ -377,7 +379,10 @@ def _is_kept(name: str) -> bool:
 
 
 def _write(file: str, content: bytes) -> None:
-    """Write a file completely or not at all; a digest detects the loss from a power cut."""
+    """Write a file completely or not at all.
+
+    It is not forced to disk: digests detect what a power cut loses.
+    """
     unfinished = f"{file}.{secrets.token_hex(6)}{_PARTIAL}"
     try:
         with _create_file(unfinished) as written:
@@ -399,12 +404,13 @@ def _create_file(file: str) -> BinaryIO:
 
 @contextlib.contextmanager
 def reaching(url: str) -> Iterator[tuple[Any, str]]:
-    """Yield the file system of a URL and the path in it; turn every failure into an OSError."""
+    """Yield the file system of a URL and the path in it; turn any exception into an OSError."""
     found = _system(url)
     try:
         yield found
     except OSError:
         raise
+    # Drivers of file systems raise exceptions of their own.
     except Exception as error:
         raise OSError(str(error)) from error
 
@@ -425,6 +431,7 @@ def _system(url: str) -> tuple[Any, str]:
         if "Unrecognized filesystem" not in str(error):
             raise InputError(f"{url} cannot be used ({error}): check how it is written") from error
     try:
+        # pyarrow does not know this kind of URL, but fsspec may.
         from fsspec.core import url_to_fs
 
         system, path = url_to_fs(url)
@@ -437,14 +444,14 @@ def _system(url: str) -> tuple[Any, str]:
 
 
 def copy_object(url: str, to: Path) -> Path:
-    """Return a local file with the content of an object.
+    """Copy an object to a local file.
 
     Parameters
     ----------
     url : str
         URL of an object store, or another that fsspec supports.
     to : Path
-        The file, in a folder that is made where it is missing.
+        Local file; missing folders are created.
 
     Raises
     ------
@@ -457,14 +464,14 @@ def copy_object(url: str, to: Path) -> Path:
 
 
 def copied_folder(url: str, to: Path) -> Path:
-    """Return a local folder with the content of all objects below a URL.
+    """Copy all objects below a URL to a local folder.
 
     Parameters
     ----------
     url : str
         URL of an object store, or another that fsspec supports.
     to : Path
-        The folder, which is made.
+        Local folder; it is created.
 
     Raises
     ------
@@ -479,6 +486,7 @@ def copied_folder(url: str, to: Path) -> Path:
         names = [x.path.removeprefix(f"{root}/") for x in found if x.type == FileType.File]
         if not names:
             raise InputError(f"{url} holds no files: name the folder of a model")
+        # Or an object could be written outside the folder.
         if any(".." in name.split("/") for name in names):
             raise InputError(f"{url} holds names with '..': rename them")
         for name in names:

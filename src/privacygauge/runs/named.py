@@ -1,4 +1,4 @@
-"""Runs that people name by their folder, or by the folder of the report that they belong to."""
+"""Runs named by the user: by their own folder, or by that of their report."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from privacygauge.runs.results import file_hashes
 from privacygauge.runs.store import plan_in, read_run
 
 RUN = "run"
-"""Folder of the run, inside the report's folder."""
+"""Folder of the run, inside the folder of the report."""
 
 FILES = "files"
-"""Key of a run's record for the digests of its input files, by the name of the option."""
+"""Key in a run's record for the digests of its input files, by name of the option."""
 
 SCORES = "scores"
-"""Folder for the scores of attacks, inside a run of synthetic tables."""
+"""Folder for the scores of attacks, inside a run on synthetic tables."""
 
 
 def run_in(given: Path) -> Path:
-    """Return the run's own folder, given it or the folder of its report.
+    """Return the folder of a run, given that folder or the folder of its report.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def run_in(given: Path) -> Path:
         if plan_in(place) is not None:
             return place
     if url_of(given):
-        read_run(given)  # says what is wrong where a URL cannot be reached
+        read_run(given)  # raises the reason if the URL cannot be reached
     raise InputError(
         f"{place_text(given)} holds no run; privacygauge runs lists those below a folder"
     )
@@ -60,23 +60,23 @@ def invocation_of(run: Path) -> Mapping[str, Any]:
 def with_moved_files(
     asked: Mapping[str, Any], files: Collection[str], given: Sequence[str], run: Path
 ) -> dict[str, Any]:
-    """Return the options of a run, with the files that were moved since it began.
+    """Return the options of a run, with the new places of files that were moved since it began.
 
     Parameters
     ----------
     asked : mapping of str to object
-        The options that the run keeps.
+        Recorded options of the run.
     files : collection of str
-        The names of those that are files, the first of them the data.
+        Names of the options that are files, the data first.
     given : sequence of str
-        Where files are now: ``FILE`` for the first that the run has, ``OPTION=FILE`` for another.
+        New places: ``FILE`` for the first file of the run, ``OPTION=FILE`` for another one.
     run : Path
 
     Raises
     ------
     InputError
-        If a file is not the run's, or another one than it began with; or if one is not there any
-        more and nothing says where it is.
+        If a file is not one of the run's, or differs from the one it began with; or if a file is
+        missing and no new place is given.
     """
     found = dict(asked)
     known = [name for name in files if isinstance(asked.get(name), str)]
@@ -84,12 +84,14 @@ def with_moved_files(
     there = digests if isinstance(digests, Mapping) else {}
     for text in given:
         option, equals, file = text.partition("=")
+        # Options have dashes on the command line and underscores in the record.
         name = option.strip("-").replace("-", "_") if equals else next(iter(known), "")
         path = file if equals else text
         if name not in known:
             raise InputError(
                 f"--data {text}: the run has no file {name!r}; it has {short_list(known) or 'none'}"
             )
+        # Only local files can be hashed here.
         if url_of(path) is None:
             here = file_hashes({name: Path(path).absolute()})[name].rpartition(" ")[2]
             if not Path(path).exists():
@@ -110,12 +112,12 @@ def with_moved_files(
 
 
 def require_finished(run: Path) -> None:
-    """Refuse a run that has tasks left, its own or those of a run inside of it.
+    """Refuse a run with missing tasks, its own or those of runs inside it.
 
     Raises
     ------
     InputError
-        One line: how many tasks are missing, and the way out.
+        One line: the number of missing tasks, and the way out.
     """
     place = run_in(run)
     inner = [name for name in Folder(absolute_place(place)).names() if name.startswith(SCORES)]

@@ -20,21 +20,21 @@ from privacygauge.runs.code import Code, on_one_side
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 _ABSENT = object()
-"""Stands for a setting that a plan lacks."""
+"""Placeholder for a setting that a plan does not have."""
 MOST_CHUNKS = 10_000_000
-"""Most files of a run: larger plans, as a foreign run may hold, are refused."""
+"""Most files of a run; larger plans, as a foreign run may hold, are refused."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """The units ``start:stop`` of a plan, which are computed, written and repeated as a whole."""
+    """Units ``start:stop`` of a plan, computed, written and repeated together."""
 
     number: int
-    """Its place among the tasks of the plan, from 0."""
+    """Index among the tasks of the plan, from 0."""
     start: int
-    """The first unit."""
+    """First unit."""
     stop: int
-    """One more than the last unit."""
+    """End of the units, exclusive."""
 
     @property
     def n_units(self) -> int:
@@ -44,16 +44,16 @@ class Task:
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """One array of a run: a row for every unit."""
+    """An array of a run, with one row per unit."""
 
     dims: tuple[str, ...]
-    """A name for every dimension; the first is the plan's unit."""
+    """Name of each dimension; the first is the plan's unit."""
     shape: tuple[int, ...]
-    """The length of every dimension, each at least 1; the first is the plan's number of units."""
+    """Length of each dimension, at least 1; the first is the plan's number of units."""
     dtype: str
-    """Numpy's name of a boolean, integer or float type, such as ``"float32"``."""
+    """Numpy name of a boolean, integer or float type of at most 8 bytes, such as ``"float32"``."""
     chunks: tuple[int, ...] = ()
-    """Chunk lengths of the dimensions after the first; by default one chunk holds them whole."""
+    """Chunk lengths of the dimensions after the first; default: whole dimensions."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dims", tuple(self.dims))
@@ -73,33 +73,33 @@ class ArraySpec:
 
     @property
     def n_chunks(self) -> int:
-        """Number of chunks that a task writes."""
+        """Number of chunks of the array that a task writes."""
         return prod(-(-n // c) for n, c in zip(self.shape[1:], self.chunks, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The definition of a run. Two runs with equal plans have equal results."""
+    """Everything that the result of a run depends on: equal plans have equal results."""
 
     name: str
     """Kind of the run, such as ``"classifier"``."""
     seed: int
-    """Non-negative; every random number of the run derives from it."""
+    """Seed of all random numbers of the run, at least 0."""
     n_units: int
     """Number of units, at least 1."""
     unit: str
     """Name of a unit, such as ``"model"``: the first dimension of every array."""
     units_a_task: int
-    """Number of units that are computed and written together, at least 1."""
+    """Number of units per task, computed and written together, at least 1."""
     arrays: Mapping[str, ArraySpec]
-    """The results by name, at least one."""
+    """Arrays of results by name, at least one."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """All other inputs of the result, as JSON values: options, the data's checksum."""
+    """All other inputs, as JSON values: options, the checksum of the data."""
     code: Code = field(default_factory=Code)
-    """The user's code that computes it."""
+    """User code that computes the results."""
     units: tuple[str, ...] = ()
-    """A digest per unit of the inputs of that unit alone. With them, a run can grow at its end;
-    without them, the number of units is fixed."""
+    """Digest per unit of the inputs of that unit alone. With digests, a run can grow at its end;
+    without, the number of units is fixed."""
 
     def __post_init__(self) -> None:
         _check_name(self.name, "name")
@@ -107,6 +107,7 @@ class Plan:
         object.__setattr__(self, "seed", non_negative(self.seed))
         object.__setattr__(self, "n_units", _lengths((self.n_units,), "n_units")[0])
         object.__setattr__(self, "units_a_task", _lengths((self.units_a_task,), "units_a_task")[0])
+        # Sorted, so that plans with the same arrays have the same text.
         object.__setattr__(self, "arrays", MappingProxyType(dict(sorted(self.arrays.items()))))
         if not self.arrays:
             raise InputError("arrays must hold at least one array, got none")
@@ -149,12 +150,12 @@ class Plan:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The sha256 of the canonical JSON, in hexadecimal: equal for equal plans only."""
+        """The sha256 of the canonical JSON, in hexadecimal; equal only for equal plans."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     @cached_property
     def constant(self) -> str:
-        """The sha256 of the part that stays as the run grows: all but the units."""
+        """The sha256 of everything that stays the same as the run grows: all but the units."""
         parts = self._parts()
         for spec in parts["arrays"].values():
             del spec["shape"][0]
@@ -162,13 +163,13 @@ class Plan:
         return hashlib.sha256(canonical(parts).encode()).hexdigest()
 
     def of_task(self, task: Task) -> str:
-        """Return the inputs of a task as text: in a run that can grow, those of its units alone."""
+        """Return the inputs of a task as text; in a run that can grow, only those of its units."""
         if not self.units:
             return self.fingerprint
         return canonical([self.constant, task.start, *self.units[task.start : task.stop]])
 
     def grown_from(self, smaller: Plan) -> bool:
-        """Return whether this is the plan `smaller` with further units at the end."""
+        """Return whether this plan is `smaller` with further units at its end."""
         n = len(smaller.units)
         return (
             0 < n < len(self.units)
@@ -178,12 +179,12 @@ class Plan:
 
     @property
     def n_tasks(self) -> int:
-        """The number of tasks, without making them."""
+        """Number of tasks."""
         return -(-self.n_units // self.units_a_task)
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
-        """The tasks in the order of their units; the last one may have fewer."""
+        """Tasks in the order of their units; the last one may be shorter."""
         starts = [*range(0, self.n_units, self.units_a_task), self.n_units]
         return tuple(Task(i, a, b) for i, (a, b) in enumerate(pairwise(starts)))
 
@@ -194,7 +195,7 @@ class Plan:
     def _parts(self) -> dict[str, Any]:
         parts = {part.name: getattr(self, part.name) for part in fields(self)}
         parts["code"] = self.code.to_mapping()
-        # What a plan has none of is not written.
+        # Left out if empty, so that plans without them keep their fingerprints.
         absent = [name for name in ("code", "units") if not parts[name]]
         plain: dict[str, Any] = json.loads(
             canonical({name: part for name, part in parts.items() if name not in absent})
@@ -203,7 +204,7 @@ class Plan:
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
-        """Return the plan that `text`, from `to_json`, describes.
+        """Return the plan from a text made by `to_json`.
 
         Raises
         ------
@@ -220,7 +221,7 @@ class Plan:
 
 
 def first_difference(there: Plan, here: Plan) -> str | None:
-    """Return the first setting that differs between two plans, in one line; None for equal ones.
+    """Return the first difference between two plans in one line; None for equal plans.
 
     Parameters
     ----------
@@ -232,6 +233,7 @@ def first_difference(there: Plan, here: Plan) -> str | None:
         Such as ``"epochs is 50 there and 40 here"``.
     """
     a, b = (dict(_leaves(plan)) for plan in (there, here))
+    # In the order of the earlier plan, then what only the later one has.
     for name in [*a, *(name for name in b if name not in a)]:
         left = a.get(name, _ABSENT)
         right = b.get(name, _ABSENT)
@@ -246,7 +248,7 @@ def canonical(value: object) -> str:
     Raises
     ------
     InputError
-        If it holds anything but null, booleans, finite numbers, texts, lists and mappings.
+        If it holds anything but None, booleans, finite numbers, texts, lists and mappings.
     """
     try:
         return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -280,7 +282,7 @@ def _freeze(value: Any) -> Any:
 
 
 def _leaves(plan: Plan) -> Iterator[tuple[str, Json]]:
-    # What a user sets comes first: it most often explains the rest.
+    # Settings first: a difference in them usually explains all others.
     parts = json.loads(plan.to_json())
     parts.get("code", {}).pop("digests", None)
     units = parts.pop("units", [])
@@ -302,7 +304,7 @@ def _parts(value: Json, path: tuple[str, ...]) -> Iterator[tuple[str, Json]]:
 
 
 def _telling(value: object) -> object:
-    """Return a key that differs for different settings: 1, true and 1.0; absent and null."""
+    """Return a key that differs for settings equal in Python: 1, true, 1.0; absent, null."""
     return value if value is _ABSENT else canonical(value)
 
 

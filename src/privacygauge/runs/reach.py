@@ -1,4 +1,4 @@
-"""The user's code behind a run: a digest for each function, class and constant it reaches."""
+"""Search for the user's code behind a run: a digest of each function, class and constant."""
 
 from __future__ import annotations
 
@@ -42,24 +42,24 @@ _SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 
 
 MOST_PIECES = 10_000
-"""Functions and classes that are visited, at most; this takes some seconds."""
+"""Most functions and classes that are visited, which takes some seconds."""
 
 
 def code_of(*things: object) -> Code:
-    """Return the user's code that some objects reach, with the values that it uses.
+    """Return the user's code that the given objects reach, with the values that it uses.
 
     Parameters
     ----------
     *things : object
-        Functions, classes, methods, partials, or objects that hold them. PrivacyGauge's own objects
-        name further code by a method `reached`.
+        Functions, classes, methods, partials, or objects that hold them. Objects of PrivacyGauge
+        name further code with a method `reached`.
 
     Returns
     -------
     Code
-        A function counts with its closure, its defaults and the globals that it names; a class
-        with its methods and bases; a constant by its value. Comments, docstrings and line breaks
-        do not count.
+        A function counts with its closure, its defaults and the globals it names; a class with its
+        methods and bases; a constant with its value. Comments, docstrings and line breaks do not
+        count.
     """
     reach = _Reach()
     for thing in things:
@@ -76,7 +76,7 @@ def code_of(*things: object) -> Code:
 
 @dataclass(frozen=True, eq=False)
 class _Reach:
-    """The search for reachable code: pieces found so far, and values still to visit."""
+    """State of the search: pieces found so far, and code still to visit."""
 
     pieces: dict[str, set[str]] = field(default_factory=dict)
     packages: dict[str, str] = field(default_factory=dict)
@@ -85,22 +85,24 @@ class _Reach:
     waiting: deque[Callable[[], None]] = field(default_factory=deque)
 
     def of(self, value: Any, owner: str) -> str:
-        """Return a text that is equal for equal values of an owner; code in them is queued."""
+        """Return a text that is equal for equal values; code in them is queued for a visit."""
         if type(value) in _PLAIN:
             return f"{type(value).__name__} {value!r}"
         if id(value) in self.known:
             return self.known[id(value)][1]
-        # Until its text is known, a value inside itself shows as its type. Kept: ids are reused.
+        # A value that contains itself appears there by its type. The value is kept alive, since its
+        # id could be reused otherwise.
         self.known[id(value)] = value, f"again {type(value).__name__}"
         text = digest(self._text(value, owner))
         self.known[id(value)] = value, text
         return text
 
     def add(self, name: str, text: str) -> None:
-        """Add a piece; several of one name count together."""
+        """Add a piece; pieces of one name are hashed together."""
         self.pieces.setdefault(name, set()).add(text)
 
     def _text(self, value: Any, owner: str) -> str:
+        # Code that exists only as a record counts with its recorded digests.
         if isinstance(value, RecordedCode):
             self._recorded(value.code)
             return "recorded"
@@ -136,6 +138,8 @@ class _Reach:
             return f"array {value.shape} {self._sequence(value.ravel().tolist(), owner)}"
         if torch is not None and isinstance(value, torch.Tensor):
             return f"tensor {value.dtype} {_array(value.detach().cpu().double().numpy())}"
+        # Exact types: a subclass may hold more than its items. Sets and dicts are sorted, since
+        # their order does not count.
         if type(value) in (list, tuple):
             return f"{type(value).__name__} {self._sequence(value, owner)}"
         if type(value) in (set, frozenset):
@@ -155,12 +159,12 @@ class _Reach:
             return named
         own = package_of(module_of(kind)) == OWN
         if own or (hasattr(value, "describe") and is_theirs(module_of(kind))):
-            # Its settings are in the plan, as it describes them: only what is not ours counts.
+            # The plan records its settings by its description: only foreign parts count.
             further = value.reached() if own and hasattr(value, "reached") else ()
             for part in (*_state(value).values(), *further):
                 self.held(part, owner)
             return named
-        # What runs here is the user's, and may raise anything.
+        # User code runs here and may raise anything.
         try:
             return f"{named} {self._sequence(_object_parts(value), owner)}"
         except Exception:  # noqa: BLE001
@@ -197,7 +201,7 @@ class _Reach:
         self.add(name, digest(_bytecode(code)))
         bound = inspect.signature(function, follow_wrapped=False).parameters.values()
         carried |= {p.name: p.default for p in bound if p.default is not p.empty}
-        carried.pop("__class__", None)  # what super() reads: the class, which counts itself
+        carried.pop("__class__", None)  # for super(): the class, which is visited by itself
         for variable, value in carried.items():
             if isinstance(value, types.ModuleType):
                 self._global(name, variable, value, _names(code, _ATTRIBUTE))
@@ -217,7 +221,7 @@ class _Reach:
             self._import(str(known.get("__package__") or ""), name)
 
     def _import(self, package: str, name: str) -> None:
-        """Add the module that a function imports when called, whether or not it was called yet."""
+        """Add the module that a function imports when called, whether or not it has been called."""
         files = files_of_module(name)
         if not files and package:
             files = files_of_module(f"{package}.{name}")
@@ -230,6 +234,7 @@ class _Reach:
 
     def _global(self, module: str, name: str, value: Any, attributes: set[str]) -> None:
         if isinstance(value, types.ModuleType):
+            # Visited once per importing module: modules may import each other.
             if (module, id(value)) in self._modules:
                 return
             self._modules.add((module, id(value)))
@@ -256,6 +261,8 @@ class _Reach:
             self._package(module_of(kind))
             return
         self.add(_qualified_name(kind), f"{[_qualified_name(base) for base in kind.__mro__]}")
+        # Attributes of the class: code is visited, constants count by value, and what Python itself
+        # adds (slots, caches, dunder names) does not count.
         for key, value in vars(kind).items():
             owner = f"{_qualified_name(kind)}.{key}"
             if _is_code(value):
@@ -268,7 +275,7 @@ class _Reach:
                 self.add(owner, self.of(value, owner))
 
     def _hunt(self, values: Iterable[Any], owner: str) -> None:
-        """Search for code in values that are not compared themselves."""
+        """Visit the code among values that are not compared themselves."""
         for value in values:
             if _is_code(value):
                 self.of(value, owner)
@@ -282,7 +289,8 @@ class _Reach:
 
 
 def _parts(value: Any) -> list[Any] | None:
-    """Return the values inside a wrapper of code; None for anything else."""
+    """Return the values inside a wrapper of code, such as a partial; None for anything else."""
+    # Wrappers by type, then any decorator that sets `__wrapped__`.
     if isinstance(value, functools.partial | functools.partialmethod):
         return [value.func, value.args, dict(value.keywords)]
     if isinstance(value, types.MethodType):
@@ -312,7 +320,7 @@ def _state(value: Any) -> dict[str, Any]:
 
 def _object_parts(value: Any) -> list[Any]:
     """Return the parts of an object: its parameters, its fields, or its pickled state."""
-    if hasattr(value, "get_params"):  # a trained estimator is the same when it is trained again
+    if hasattr(value, "get_params"):  # an estimator's fitted state is replaced by training
         return sorted(value.get_params(deep=False).items())
     if is_dataclass(value):
         return sorted(_state(value).items())
@@ -330,12 +338,12 @@ def _array(values: np.ndarray) -> str:
 def _content(cell: Any) -> Any:
     try:
         return cell.cell_contents
-    except ValueError:  # a function that refers to itself, while it is being made
+    except ValueError:  # an empty cell: the function refers to itself and is not complete yet
         return None
 
 
 def _names(code: types.CodeType, operations: tuple[str, ...]) -> set[str]:
-    """Return the names that some instructions use, in a function and its inner functions."""
+    """Return the names used by the given instructions, in a function and its inner functions."""
     own = {i.argval for i in dis.get_instructions(code) if i.opname in operations}
     inside = [_names(c, operations) for c in code.co_consts if isinstance(c, types.CodeType)]
     return {name for names in (own, *inside) for name in names if isinstance(name, str)}
@@ -343,7 +351,7 @@ def _names(code: types.CodeType, operations: tuple[str, ...]) -> set[str]:
 
 def _bytecode(code: types.CodeType) -> str:
     """Return the behaviour of a function as text, without docstring, lines and addresses."""
-    # By value: a docstring among the constants moves the places of the others.
+    # Constants by value, not by place: a docstring among them shifts the others.
     steps = [
         (i.opname, _constant(i.argval) if i.opcode in dis.hasconst else i.arg)
         for i in dis.get_instructions(code)
@@ -357,7 +365,7 @@ def _constant(value: object) -> str:
         return _bytecode(value)
     if isinstance(value, tuple):
         return f"({[_constant(part) for part in value]})"
-    # A set of texts shows in an order that changes with every start of Python.
+    # Sorted, since the order of a set of texts changes with every start of Python.
     return repr(sorted(map(repr, value))) if isinstance(value, frozenset) else repr(value)
 
 

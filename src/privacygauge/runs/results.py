@@ -1,4 +1,4 @@
-"""Result files that replace no file of others, and the hashes of input files."""
+"""Result files that never replace files of others, and hashes of input files."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from privacygauge.runs.atomic import write_all
 from privacygauge.runs.folder import Folder, place_text, url_of
 
 LIST = ".privacygauge-files"
-"""File in a result folder that lists the files written there."""
+"""File in a result folder that lists the files written there, with their digests."""
 
 ELSEWHERE = "choose another folder with --out, or move the file away"
-"""Way out for files whose names the user cannot choose."""
+"""Way out for files with names that the user cannot choose."""
 
 _PATIENCE = 3.0
-"""Seconds to wait for another process that adds to the same list."""
+"""Seconds to wait for another process that writes to the same list."""
 
 
 def require_free(
@@ -32,16 +32,16 @@ def require_free(
     inputs: Collection[str | Path] = (),
     way_out: str = ELSEWHERE,
 ) -> None:
-    """Refuse to replace files that PrivacyGauge did not write; to be called before any work.
+    """Refuse to replace files that PrivacyGauge did not write; call it before any work.
 
-    A file may be replaced if PrivacyGauge wrote it and nobody changed it since, or if it is empty.
+    A file may be replaced if PrivacyGauge wrote it and it has not changed since, or if it is empty.
 
     Parameters
     ----------
     directory : pathlib.Path
-        Where results will be written. It may stand for a URL, or not exist yet.
+        Folder for results. It may stand for a URL, or not exist yet.
     names : collection of str
-        Names of the files that will be written there.
+        Names of the files to write there.
     inputs : collection of str or pathlib.Path
         Input files, which are never replaced.
     way_out : str
@@ -50,11 +50,12 @@ def require_free(
     Raises
     ------
     OutputError
-        One line: the first such file, why it stays, and the way out.
+        One line: the first file that must stay, the reason, and the way out.
     """
     written = _written_digests(directory)
     for name in names:
         path = Path(directory) / name
+        # Inputs first: PrivacyGauge may have written the input itself, in an earlier run.
         if any(_is_same(path, given) for given in inputs):
             raise OutputError(
                 f"{place_text(path)} is an input, and a result of the same name would replace it: "
@@ -74,20 +75,20 @@ def require_free(
 def write_results(
     directory: Path, files: Mapping[str, bytes], *, way_out: str = ELSEWHERE
 ) -> list[Path]:
-    """Write files as `write_all` does, but replace only files that PrivacyGauge wrote.
+    """Write files as by `write_all`, but replace only files that PrivacyGauge wrote.
 
     Raises
     ------
     OutputError
-        If a file is the user's (see `require_free`), or cannot be written. In the first case
-        nothing is written.
+        If a file must not be replaced (see `require_free`), before anything is written; or if a
+        file cannot be written.
     """
     directory = Path(directory)
     with _exclusive_list(directory):
         require_free(directory, files, way_out=way_out)
         known = dict(_written_digests(directory))
         for name, content in files.items():
-            # An interruption leaves the earlier content or this one: both are ours.
+            # An interruption leaves the earlier content or the new one; both are listed as ours.
             earlier = _digest(directory, name)
             now = hashlib.sha256(content).hexdigest()
             known[name] = sorted({now} if earlier is None else {earlier, now})
@@ -97,19 +98,19 @@ def write_results(
 
 
 def _written_digests(directory: Path) -> Mapping[str, list[str]]:
-    """Return the digests of the files that PrivacyGauge wrote into a folder, by name."""
+    """Return the digests of files that PrivacyGauge wrote to a folder, by name."""
     content = _read_bytes(directory, LIST)
     try:
         found = json.loads(content or b"{}")
     except ValueError:
-        return {}  # damaged: nothing is known to be ours, and nothing is replaced
+        return {}  # damaged: no file is known to be ours, so none is replaced
     if not isinstance(found, dict):
         return {}
     return {name: known for name, known in found.items() if isinstance(known, list)}
 
 
 def _digest(directory: Path, name: str) -> str | None:
-    """Return the digest of a file; None where there is none, or an empty one."""
+    """Return the digest of a file; None if it does not exist or is empty."""
     path = Path(directory) / name
     if url_of(path) is None:
         try:
@@ -117,7 +118,7 @@ def _digest(directory: Path, name: str) -> str | None:
         except OSError:
             return None
         if not stat.S_ISREG(kind):
-            return "not a file of its own"  # a link, a folder, a device: no digest is that
+            return "not a file of its own"  # a link, folder or device; equal to no digest
     content = _read_bytes(directory, name)
     return hashlib.sha256(content).hexdigest() if content else None
 
@@ -135,7 +136,7 @@ def _read_bytes(directory: Path, name: str) -> bytes | None:
 
 
 def _is_same(path: Path, given: str | Path) -> bool:
-    """Return whether two names refer to one file, which may not exist yet."""
+    """Return whether two paths refer to the same file, which may not exist yet."""
     here = url_of(path)
     there = url_of(given)
     if here is not None or there is not None:
@@ -148,7 +149,7 @@ def _is_same(path: Path, given: str | Path) -> bool:
 
 @contextlib.contextmanager
 def _exclusive_list(directory: Path) -> Iterator[None]:
-    """Lock the list against other processes for the ``with`` block, as far as the system can."""
+    """Lock the list against other processes for the ``with`` block, if the file system can."""
     if url_of(directory) is not None or os.name != "posix":
         yield
         return
@@ -175,12 +176,12 @@ def _exclusive_list(directory: Path) -> Iterator[None]:
 
 
 def file_hashes(files: Mapping[str, Path | None]) -> dict[str, str]:
-    """Return name and SHA-256 of every file that was given."""
+    """Return name and SHA-256 of each given file, by role."""
     return {role: _describe(path) for role, path in files.items() if path is not None}
 
 
 def _describe(path: Path) -> str:
-    # Files that cannot be read get their message where they are loaded.
+    # A missing file gets its error message when it is loaded.
     if path.is_dir():
         files = sorted(inner for inner in path.rglob("*") if inner.is_file())
         listed = "".join(f"{inner.relative_to(path)} {_file_digest(inner)}\n" for inner in files)

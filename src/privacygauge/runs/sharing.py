@@ -1,7 +1,7 @@
-"""Runs that several processes compute together, connected only by the run's folder.
+"""Runs computed by several processes together, connected only by the run's folder.
 
-A command needs no code for this: inside `sharing`, the tasks of its runs are divided by `Claims`,
-and the command ends when no tasks are left to divide.
+A command needs no code for this: inside `sharing`, `Claims` divide the tasks of its runs, and the
+command ends when there are no more tasks to divide.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from enum import Enum
 
 
 class Way(Enum):
-    """Way in which this process computes kept runs."""
+    """Way in which a process computes the tasks of kept runs."""
 
     ALONE = "alone"
-    """All of their tasks, and no other process may."""
+    """All tasks, with other processes locked out."""
     BESIDE_OTHERS = "beside others"
-    """Those tasks that no other process has claimed."""
+    """Tasks that no other process has claimed."""
     PLAN_ONLY = "plan only"
-    """None: it stops at the first that is planned."""
+    """No tasks: the process stops once the first run is planned."""
 
 
 class Enough(BaseException):
-    """Nothing is left to do for a process that shares a run."""
+    """Signal that a process that shares a run has nothing left to do."""
 
 
 _WAY: ContextVar[Way] = ContextVar("way", default=Way.ALONE)
 
 
 def way() -> Way:
-    """Return this process's current way of computing runs."""
+    """Return the current way of computing runs."""
     return _WAY.get()
 
 
@@ -47,12 +47,12 @@ def computing(how: Way) -> Iterator[None]:
 
 @contextlib.contextmanager
 def sharing(*, plan_only: bool = False) -> Iterator[None]:
-    """Compute runs together with other processes in a ``with`` block, which `Enough` ends.
+    """Share runs with other processes in a ``with`` block, which ends at `Enough`.
 
     Parameters
     ----------
     plan_only : bool
-        Whether to stop once the first run is planned, before its first task.
+        Whether to stop after planning the first run, before its first task.
     """
     with (
         contextlib.suppress(Enough),
@@ -62,9 +62,9 @@ def sharing(*, plan_only: bool = False) -> Iterator[None]:
 
 
 def end_of_sharing() -> None:
-    """Declare that no tasks follow: the rest is done once, by a process that computes alone.
+    """Declare that no tasks follow: the rest is left to a process that computes alone.
 
-    Without this call, a process that shares a run would finish its command in vain.
+    Without this call, each process that shares a run would also do the rest, in vain.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Definitions and imports of Python files, which are read but never imported, and code ownership.
+"""Definitions and imports of Python files, read without importing them; and whose code it is.
 
 Comments, docstrings and line breaks do not count.
 """
@@ -25,31 +25,31 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 MOST_FILES = 400
-"""Files that are parsed for one file or module of the user's, at most."""
+"""Most files that are parsed for one file or module of the user."""
 
 MOST_BYTES = 4_000_000
-"""Bytes that are parsed for it, at most; 4 MB take about five seconds."""
+"""Most bytes that are parsed for one file or module; 4 MB take about five seconds."""
 
 
 class Files(dict[str, Path]):
     """Files by module, in the order of their imports."""
 
     cut: str = ""
-    """Text about files that were left out; empty where none was."""
+    """Text on files that were left out; empty if none was."""
 
 
 def files_beside(path: Path) -> Files:
-    """Return the files that a file imports from its own folder, by module; itself first.
+    """Return a file and those that it imports from its own folder, by module.
 
-    They are read, and nothing is imported.
+    Files are read, not imported.
     """
     return _reachable_files(path.stem, path, path.parent)
 
 
 def files_of_module(name: str) -> Files:
-    """Return a module's file and those that it imports beside it; nothing is imported.
+    """Return the file of a module and those that it imports beside it, without importing them.
 
-    Empty where the module is installed, built in or cannot be found.
+    Empty if the module is installed, built in or not found.
     """
     spec = None
     place = None
@@ -70,7 +70,7 @@ def files_of_module(name: str) -> Files:
 
 
 def pieces_of(files: Mapping[str, Path]) -> dict[str, str]:
-    """Return a digest of every definition and constant of some files, by its name."""
+    """Return a digest of each definition and constant of the given files, by name."""
     found: dict[str, str] = {}
     for module, path in files.items():
         found |= _parse_source(path.read_bytes(), module, path.name == "__init__.py").pieces
@@ -78,7 +78,7 @@ def pieces_of(files: Mapping[str, Path]) -> dict[str, str]:
 
 
 def digest(content: str | bytes) -> str:
-    """Return the first 16 digits of the sha256 of a text or of bytes."""
+    """Return the first 16 hexadecimal digits of the sha256 of a text or of bytes."""
     plain = content.encode() if isinstance(content, str) else content
     return hashlib.sha256(plain).hexdigest()[:16]
 
@@ -86,6 +86,7 @@ def digest(content: str | bytes) -> str:
 def _reachable_files(module: str, path: Path, folder: Path) -> Files:
     found = Files()
     size = 0
+    # Breadth first, so that a limit cuts off the most distant files. The first file is always read.
     waiting = deque([(module, path)])
     while waiting:
         name, place = waiting.popleft()
@@ -106,16 +107,16 @@ class _Source(NamedTuple):
     """Imports and definitions of a file."""
 
     imports: tuple[str, ...]
-    """Names of imported modules, sorted. Of ``from x import y``, both ``x`` and ``x.y``."""
+    """Names of imported modules, sorted; ``from x import y`` gives both ``x`` and ``x.y``."""
     pieces: Mapping[str, str]
-    """Digest of every top-level definition by name, and of all other statements together."""
+    """Digest of each top-level definition by name, and one of all other statements together."""
 
 
 @functools.lru_cache(maxsize=4 * MOST_FILES)  # several functions import the same files
 def _parse_source(content: bytes, module: str, is_package: bool) -> _Source:
     """Return the imports of a file and digests of its definitions.
 
-    A file that is not valid Python has no imports, and one digest of its content.
+    A file that is not valid Python has no imports and a single digest of its content.
     """
     try:
         tree = ast.parse(content)
@@ -132,7 +133,7 @@ def _parse_source(content: bytes, module: str, is_package: bool) -> _Source:
             parents = package.split(".")[: len(package.split(".")) - node.level + 1]
             base = ".".join([*(parents if node.level else ()), *([node.module or ""])]).strip(".")
             imports.add(base)
-            # A name that is imported from a package may be a module of it.
+            # A name imported from a package may be a submodule.
             imports.update(f"{base}.{alias.name}".strip(".") for alias in node.names)
     pieces: dict[str, str] = {}
     for statement in tree.body:
@@ -143,7 +144,7 @@ def _parse_source(content: bytes, module: str, is_package: bool) -> _Source:
 
 
 def _files(name: str, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Return the files of a module and of the packages that it lies in, as far as they exist."""
+    """Yield the files of a module and of its parent packages, if they exist."""
     parts = name.split(".")
     for number in range(1, len(parts) + 1):
         place = folder.joinpath(*parts[:number])
@@ -154,7 +155,7 @@ def _files(name: str, folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _bound(node: ast.stmt) -> str | None:
-    """Return the name that a definition, or an assignment to one name, gives."""
+    """Return the name bound by a definition or by an assignment to a single name."""
     if isinstance(node, _DEFINITIONS):
         return node.name
     targets = node.targets if isinstance(node, ast.Assign) else []
@@ -164,14 +165,14 @@ def _bound(node: ast.stmt) -> str | None:
 
 
 OWN = "privacygauge"
-"""PrivacyGauge's own package."""
+"""Name of PrivacyGauge's package."""
 
 PYTHON = frozenset((OWN, *sys.builtin_module_names, *sys.stdlib_module_names))
-"""Packages whose versions a run names in any case."""
+"""Packages with versions that a run records in any case."""
 
 
 def is_theirs(module: str) -> bool:
-    """Return whether a module is the user's: not Python's, not installed and not PrivacyGauge's."""
+    """Return whether a module is the user's: not Python's, not installed, not PrivacyGauge's."""
     if module == "__main__":
         return True
     if not module or package_of(module) in PYTHON:
@@ -185,7 +186,8 @@ def is_theirs(module: str) -> bool:
 
 def is_their_function(function: types.FunctionType) -> bool:
     """Return whether a function was written by the user."""
-    # A wrapper of an installed decorator has the name of what it wraps; its file tells.
+    # A wrapper made by an installed decorator has the module name of the wrapped function, so its
+    # file decides.
     file = function.__code__.co_filename
     return is_theirs(module_of(function)) if file.startswith("<") else not is_installed(file)
 
@@ -194,8 +196,8 @@ def is_their_function(function: types.FunctionType) -> bool:
 def is_installed(file: str) -> bool:
     """Return whether a file belongs to Python, to an installed package or to PrivacyGauge.
 
-    A package is installed wherever it lies (``pip --target``, a cluster's modules, an environment
-    below another) if an installer recorded the file as one of its distribution.
+    A package may be installed anywhere (``pip --target``, modules of a cluster, an environment
+    below another): it counts if an installer recorded the file in its distribution.
     """
     places = {Path(file).absolute(), Path(file).resolve()}
     if any(place.is_relative_to(root) for place in places for root in _install_roots()):
@@ -204,9 +206,9 @@ def is_installed(file: str) -> bool:
 
 
 def _of_distribution(file: Path) -> bool:
-    """Return whether a file is in the record of a distribution above it, or below an installer's.
+    """Return whether a file is recorded by a distribution above it, or in an installer's folder.
 
-    Metadata without a record is no proof: a project that is developed has such beside its code.
+    Metadata without a record is not evidence: a project under development has it beside its code.
     """
     for folder in file.parents:
         if folder.name in _OF_INSTALLERS or (folder.suffix == ".egg" and file != folder):
@@ -222,11 +224,11 @@ _OF_INSTALLERS = ("site-packages", "dist-packages")
 
 @functools.cache
 def _recorded_files(folder: Path) -> frozenset[str]:
-    """Return the files that installers recorded in a folder, relative to it."""
+    """Return the files that installers recorded for a folder, relative to it."""
     found: set[str] = set()
     for known in distributions(path=[str(folder)]):
         lines = (known.read_text("RECORD") or "").splitlines()
-        # A name with a comma is in quotation marks.
+        # Quoted only if a name contains a comma; the csv reader is slow for all other lines.
         found.update(
             next(csv.reader([line]))[0] if line[:1] == '"' else line.partition(",")[0]
             for line in lines
@@ -235,7 +237,7 @@ def _recorded_files(folder: Path) -> frozenset[str]:
 
 
 def version_of(module: str) -> str:
-    """Return the name and version of the package that has a module; empty where none does."""
+    """Return name and version of the package that provides a module; empty if none does."""
     top = module.partition(".")[0]
     try:
         return f"{top} {version(top)}"
@@ -245,21 +247,21 @@ def version_of(module: str) -> str:
 
 
 def package_of(module: str) -> str:
-    """Return the name of the package that a module lies in."""
+    """Return the top-level package of a module."""
     return module.partition(".")[0]
 
 
 def module_of(thing: Any) -> str:
-    """Return the name of the module of a function or class; empty where it has none."""
+    """Return the name of the module of a function or class; empty if it has none."""
     module = getattr(thing, "__module__", None)
     return module if isinstance(module, str) else ""  # some classes have a descriptor there
 
 
 def _has(found: Distribution, top: str) -> bool:
-    """Return whether a distribution has a module or package."""
+    """Return whether a distribution provides a top-level module or package."""
     if named := (found.read_text("top_level.txt") or "").split():
         return top in named
-    # Searched as text: packages_distributions makes a path of each file, which takes a second.
+    # Searched as text: packages_distributions builds a path per file, which takes a second.
     file = rf"^{re.escape(top)}(/|\.py,|\.[^/,]*(so|pyd),)"
     return bool(re.search(file, found.read_text("RECORD") or "", re.MULTILINE))
 

@@ -1,8 +1,9 @@
-"""A run on disk: arrays that grow task by task, and a digest of every task that is done.
+"""A run on disk: arrays that are filled task by task, and a digest per finished task.
 
-A task is done when its digest says so, and the digest is written last. It is the sha256 of the
-plan's fingerprint and of the task's chunks as they are stored, so a chunk that is gone, cut off,
-changed, or of another plan is found without being decoded, and its task is computed again.
+A task is done if its digest exists and agrees; the digest is written last. It is the sha256 of the
+task's inputs (by default the plan's fingerprint) and of its chunks as stored, so a chunk that is
+missing, truncated, changed, or of another plan is detected without decoding, and its task is
+computed again.
 """
 
 from __future__ import annotations
@@ -51,26 +52,26 @@ from privacygauge.runs.sharing import Way, way
 _GROUP = "observations.zarr"
 _RECORD = "run.json"
 _MOST_NAMED = 12
-"""Pieces of code that a report names one by one."""
+"""Most pieces of code that a report names one by one."""
 _INSIDE = ("attributes", "privacygauge")
 OTHER_CODE = (
     "{} was made with other code: {}; restore the code, or choose another folder for a new run"
 )
-"""Message for a run made with other code, with the run and the changed pieces."""
+"""Message for a run made with other code; placeholders for the run and the changed pieces."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A handle on a run: cheap to make, to pickle and to send to another process."""
+    """A handle on a run, cheap to create, to pickle and to send to another process."""
 
     path: str
-    """The folder, or a URL that fsspec knows."""
+    """Folder of the run, or a URL that fsspec knows."""
     plan: Plan
-    """The plan of the run."""
+    """Plan of the run."""
     invocation: Mapping[str, Any] | None = None
-    """The arguments of the command that started it, if a command did."""
+    """Arguments of the command that started the run; None if it was started from Python."""
     static: tuple[str, ...] = ()
-    """Names of the arrays that were given, sorted."""
+    """Names of the static arrays, sorted."""
 
     @property
     def folder(self) -> Folder:
@@ -78,9 +79,9 @@ class Run:
         return Folder(self.path)
 
     def array(self, name: str) -> Rows:
-        """Return an array of the run; nothing is read before it is sliced.
+        """Return an array of the run; values are read only when it is sliced.
 
-        Slicing refuses rows of a task that is not done.
+        Slicing refuses rows with missing chunks.
 
         Raises
         ------
@@ -98,22 +99,24 @@ class Run:
         return rows
 
     def missing(self, *, verify: bool = True) -> list[Task]:
-        """Return the tasks that are still to be computed, in order.
+        """Return the tasks that remain to be computed, in order.
 
         Parameters
         ----------
         verify : bool
-            Whether to read everything and compare it with the digests, one task in memory at a
-            time (the default), or to believe that a task with a digest is done.
+            Whether to read all chunks and compare them with the digests, one task in memory at a
+            time (the default), or to trust that a task with a digest is done.
 
         Returns
         -------
         list of Task
-            Those without a digest and, when verifying, those that differ from theirs.
+            Tasks without a digest and, with `verify`, tasks that disagree with theirs.
         """
         names = set(self.folder.names(f"{_GROUP}/{DIGEST}/c"))
         if not verify:
             return [task for task in self.plan.tasks if str(task.number) not in names]
+        # Digests of all stored tasks as chunk files, to be compared byte by byte with those on
+        # disk.
         digests = np.zeros((self.plan.n_tasks, 32), np.uint8)
         for task in self.plan.tasks:
             if str(task.number) in names:
@@ -126,15 +129,15 @@ class Run:
         ]
 
     def n_done(self) -> int:
-        """Return the number of units with a digest; their contents are not verified."""
+        """Return the number of units in tasks with a digest, without verifying contents."""
         return self.plan.n_units - sum(task.n_units for task in self.missing(verify=False))
 
     def is_done(self, task: Task) -> bool:
-        """Return whether a task has a digest; its contents are not verified."""
+        """Return whether a task has a digest, without verifying its contents."""
         return self.folder.get(f"{_GROUP}/{DIGEST}/c/{task.number}/0") is not None
 
     def forget(self, task: Task) -> None:
-        """Remove the digest of a task, which is then to be computed again.
+        """Remove the digest of a task, so that it is computed again.
 
         Raises
         ------
@@ -149,14 +152,14 @@ class Run:
         Parameters
         ----------
         task : Task
-            One of the plan's.
+            A task of the plan.
         values : mapping of str to array_like
-            For every array of the plan the rows ``task.start:task.stop``.
+            Rows ``task.start:task.stop`` of each array of the plan, by name.
 
         Raises
         ------
         InputError
-            If an array is missing, unknown, or of another shape or type than planned.
+            If an array is missing, unknown, or not of the planned shape or type.
         OutputError
             If a file cannot be written; the task is then not done.
         """
@@ -189,26 +192,26 @@ def open_run(
     *,
     invocation: Mapping[str, Any] | None = None,
 ) -> Run:
-    """Return the run of `plan` in `path`, created, continued or repaired.
+    """Create, continue or repair the run of `plan` in `path`, and return it.
 
     Parameters
     ----------
     path : str or pathlib.Path
-        A folder that is empty, does not exist, or holds a run of this plan, or of a smaller one
+        A folder that is empty, does not exist, or holds a run of this plan or of a smaller one
         that it has grown from (`Plan.grown_from`); or a URL that fsspec knows. A void run
         (`is_void`) of another plan is replaced.
     plan : Plan
     static : mapping of str to Static, optional
-        Arrays to keep with the run, the same whenever it is opened.
+        Arrays to store with the run; they must be the same each time it is opened.
     invocation : mapping of str to JSON values, optional
-        The arguments of a command; by default those stored before are kept.
+        Arguments of a command; default: those stored before are kept.
 
     Raises
     ------
     InputError
         If the folder holds a run of another plan, or something else.
     OutputError
-        If nothing can be written there, or another process works on a run that is to grow.
+        If files cannot be written there, or another process works on a run that is to grow.
     """
     static = static or {}
     for name in static:
@@ -219,6 +222,7 @@ def open_run(
     folder = Folder(absolute_place(path))
     stored = _stored_record(folder)
     checksums = {name: array.sha256 for name, array in static.items()}
+    # Only a failed run gives way to another plan.
     replaces = stored is not None and is_void(path) and not _is_same(stored, plan, checksums)
     if replaces:
         with folder.held():
@@ -227,13 +231,14 @@ def open_run(
     if stored is not None:
         if plan.grown_from(stored.plan) and way() is Way.ALONE:
             with folder.held():
-                pass  # nobody computes the smaller run, whose arrays are about to grow
+                pass  # checks that no process computes the smaller run, whose arrays are to grow
         growing = {name for name, array in static.items() if array.dims[0] == plan.unit}
         _check_same(stored, Record(plan, checksums, None), folder.path, growing)
-        # A last task that had fewer units is computed again.
+        # The last task of the smaller run has more units now and is computed again.
         last = stored.plan.tasks[-1]
         if plan.tasks[last.number] != last:
             Run(folder.path, stored.plan).forget(last)
+    # Either of both files marks a run, perhaps a damaged one, which is then repaired.
     elif not replaces and (names := folder.names()) and not {_GROUP, _RECORD} & set(names):
         raise InputError(
             f"{place_text(path)} holds something else than a run ({short_list(names, 3)}): choose "
@@ -253,20 +258,21 @@ CLAIMS = "claims"
 """Folder for claims, inside a run's folder."""
 
 FAILED = "failed"
-"""File in a run's folder that marks that its last computation raised an exception."""
+"""Marker file in a run's folder: its last computation raised an exception."""
 
 
 @contextlib.contextmanager
 def failing(path: str | Path) -> Iterator[None]:
-    """Mark the run of a local folder as failed if the ``with`` block raises, and unmark it if not.
+    """Mark the run in a local folder as failed if the ``with`` block raises; otherwise unmark it.
 
-    Failed writes do not count: they are the disk's fault.
+    Failed writes do not count, since they do not depend on the run.
     """
     folder = Folder(absolute_place(path))
     try:
         yield
     except OutputError:
         raise
+    # An interruption is a BaseException and does not count as a failure.
     except Exception:
         if folder.is_local and _stored_record(folder) is not None:
             with contextlib.suppress(OutputError):
@@ -285,14 +291,14 @@ def forget_failure(path: str | Path) -> None:
 def is_void(path: str | Path) -> bool:
     """Return whether a local folder holds a failed run.
 
-    Another plan may take its place, so that a failed first try does not block its folder.
+    Another plan may replace it, so that a failed first attempt does not block the folder.
     """
     folder = Folder(absolute_place(path))
     return folder.is_local and folder.get(FAILED) is not None
 
 
 def _is_same(stored: Record, plan: Plan, checksums: Mapping[str, str]) -> bool:
-    """Return whether a run has this plan, or a smaller one that this plan has grown from."""
+    """Return whether a run has this plan and arrays, or a plan that this one has grown from."""
     if plan.grown_from(stored.plan):
         return True
     try:
@@ -310,12 +316,12 @@ def _clear(folder: Folder) -> None:
 
 
 def read_run(path: str | Path) -> Run:
-    """Return the run in `path` without changing it.
+    """Return the run in `path`, without changing it.
 
     Raises
     ------
     InputError
-        If there is none, or both copies of its plan are damaged.
+        If there is no run, or both copies of its plan are damaged.
     """
     stored = _stored_record(Folder(absolute_place(path)))
     if stored is None:
@@ -327,7 +333,7 @@ def read_run(path: str | Path) -> Run:
 
 
 def plan_in(run: str | Path) -> Plan | None:
-    """Return the plan of the run in a folder; None if there is no readable one."""
+    """Return the plan of the run in a folder; None if there is no readable run."""
     try:
         return read_run(run).plan
     except InputError:
@@ -360,10 +366,10 @@ def _stored_record(folder: Folder) -> Record | None:
 
 
 def _initial_files(record: Record, static: Mapping[str, Static]) -> Iterator[tuple[str, bytes]]:
-    """Yield the first files of a run, one chunk of a static array at a time."""
+    """Yield the initial files of a run by key, with one chunk of a static array at a time."""
     given = {name: static_layout(record.plan, array) for name, array in static.items()}
     described = {**layouts(record.plan), **given, **digest_layout(record.plan)}
-    # The record comes first: a folder is known as a run's from its first file on.
+    # The record comes first, so that the folder counts as a run's from its first file on.
     yield _RECORD, record.to_bytes()
     told = group_metadata(described, {_INSIDE[1]: record.to_mapping()})
     yield from ((f"{_GROUP}/{key}", content) for key, content in sorted(told.items()))
@@ -389,9 +395,9 @@ def require_same_code(there: Mapping[str, str], here: Mapping[str, str], path: s
 
 
 def unchecked_code(run: str | Path | None) -> list[str]:
-    """Return warnings that name the code behind a run that cannot be compared.
+    """Return warnings that name code behind a run that cannot be compared.
 
-    Empty without a run: nothing is kept that could be resumed with other code.
+    Empty without a run, since there is nothing to resume with other code.
     """
     known = None if run is None else plan_in(run)
     if run is None or known is None:
@@ -406,8 +412,9 @@ def unchecked_code(run: str | Path | None) -> list[str]:
 
 
 def _check_same(there: Record, here: Record, path: str, growing: Container[str]) -> None:
-    """Refuse another run's plan and arrays; one that has grown may have more rows of `growing`."""
+    """Refuse a run with another plan or arrays; a grown one may have more rows in `growing`."""
     require_same_code(there.plan.code.digests, here.plan.code.digests, path)
+    # A request for fewer units has its own message, before a mere difference is reported.
     if there.plan.grown_from(here.plan):
         unit = here.plan.unit
         n = there.plan.n_units

@@ -1,4 +1,4 @@
-"""A worker's share of the machine: one thread for any number of workers, and its own GPU."""
+"""A worker's share of the machine: one thread, and its own GPU."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
-# Read by the libraries when they are loaded, so they also reach what a task imports later, and
-# the processes that joblib starts.
+# Libraries read these when they are loaded, so the limit also reaches what a task imports later
+# and the processes that joblib starts.
 _VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -29,9 +29,9 @@ _VARIABLES = (
 
 
 def limited_to(n_threads: int | None) -> AbstractContextManager[Any]:
-    """Limit the threads of the libraries loaded by now; None sets no limit.
+    """Limit the threads of the libraries that are loaded; None sets no limit.
 
-    The limit holds from the call on, and until the end of a ``with`` block if used in one.
+    The limit holds from the call on, or in a ``with`` statement until the end of the block.
     """
     limit: AbstractContextManager[Any] = _libraries(len(sys.modules)).limit(limits=n_threads)
     return limit
@@ -39,9 +39,9 @@ def limited_to(n_threads: int | None) -> AbstractContextManager[Any]:
 
 @functools.lru_cache(maxsize=1)
 def _libraries(n_modules: int) -> ThreadpoolController:
-    """Return the libraries with threads; the cache is renewed when further modules are loaded.
+    """Return the loaded libraries with thread pools; cached until more modules are loaded.
 
-    Searching the loaded libraries takes as long as training a small model.
+    A search of the loaded libraries takes as long as training a small model.
     """
     from threadpoolctl import ThreadpoolController
 
@@ -49,9 +49,10 @@ def _libraries(n_modules: int) -> ThreadpoolController:
 
 
 def keep_one_thread() -> None:
-    """Limit this process to one thread permanently: for workers, whose tasks may overlap.
+    """Limit this process to one thread permanently, for workers with tasks that may overlap.
 
-    Restoring a limit after each of two overlapping tasks would lift it during the longer one.
+    Restoring the limit after the shorter of two overlapping tasks would lift it during the longer
+    one.
     """
     os.environ.update(dict.fromkeys(_VARIABLES, "1"))
     limited_to(1)
@@ -62,8 +63,9 @@ def keep_one_thread() -> None:
 def one_thread() -> Iterator[None]:
     """Limit this process to one thread for the ``with`` block, and restore the limits afterwards.
 
-    A library that is loaded inside keeps its one thread.
+    A library that is loaded inside the block keeps its limit of one thread.
     """
+    # `limited_to` restores the libraries' limits; variables and torch's pool are restored here.
     variables = {name: os.environ.get(name) for name in _VARIABLES}
     n_torch = sys.modules["torch"].get_num_threads() if "torch" in sys.modules else None
     with limited_to(1):
@@ -81,7 +83,7 @@ def one_thread() -> Iterator[None]:
 
 
 def _limit_torch(n_threads: int) -> None:
-    # threadpoolctl does not know torch's own pool. Nothing imports torch for this alone.
+    # threadpoolctl does not know torch's own pool. Torch is not imported just for this.
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(n_threads)
 
@@ -90,9 +92,9 @@ _WORKER = re.compile(r"LokyProcess-(\d+)")
 
 
 def number_of_worker() -> int | None:
-    """Return the number of this process among the workers of joblib or Dask, from 0.
+    """Return the index of this process among the workers of joblib or Dask, from 0.
 
-    None in any other process, and where workers have no numbers.
+    None in any other process, or if workers have no numbers.
     """
     found = _WORKER.match(multiprocessing.current_process().name)
     if found:
@@ -107,14 +109,14 @@ def number_of_worker() -> int | None:
 
 
 def device_of(worker: int | None, n_devices: int) -> int | None:
-    """Return the number of a worker's GPU; None if there is no choice.
+    """Return the index of a worker's GPU; None if there is no choice.
 
     Parameters
     ----------
     worker : int or None
-        From `number_of_worker`.
+        Index of the worker, from `number_of_worker`.
     n_devices : int
-        The GPUs that the process sees.
+        Number of GPUs that the process sees.
 
     Examples
     --------

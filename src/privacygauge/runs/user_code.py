@@ -1,7 +1,7 @@
-"""Code named by options, which is compared with the code of a run before any of it executes.
+"""Code named by options, compared with the code of a run before any of it is executed.
 
-A run folder records its code but never executes it: to resume the run, the user names the code
-again.
+A run folder records its code, but the record is never executed: to resume the run, the user names
+the code again.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ def names_code(value: object) -> bool:
 
 
 def code_in(options: Mapping[str, object]) -> dict[str, str]:
-    """Return the options that name the user's code."""
+    """Return those options that name the user's code."""
     return {name: str(text) for name, text in options.items() if names_code(text)}
 
 
 def compared_code(given: Mapping[str, object], run: Path | None) -> dict[str, dict[str, str]]:
-    """Return digests of the code that options name, after checking them against those of a run.
+    """Return digests of the code that options name, after comparing them with those of a run.
 
-    `given` are the options of a command that may name code, by name; the run's folder need not
-    exist.
+    `given` are options of a command, by name, some of which may name code. The run's folder need
+    not exist.
 
     Raises
     ------
     InputError
-        If the run was made with other code: one line that names the changes.
+        If the run was made with other code; one line that names the changes.
     """
     here = {name: _pieces(text) for name, text in code_in(given).items()}
     there = {} if run is None or is_void(run) else _recorded_code(run)
@@ -61,15 +61,15 @@ def compared_code(given: Mapping[str, object], run: Path | None) -> dict[str, di
 def named_again(
     asked: Mapping[str, Any], given: Mapping[str, str | None], run: Path
 ) -> dict[str, Any]:
-    """Return the options of a run, with its code named again on the command line.
+    """Return the options of a run, with its code as named again on the command line.
 
     `asked` are the recorded options of the run; `given` are those of the command line, by name,
-    with None for options that are not given.
+    with None for options that were not given.
 
     Raises
     ------
     InputError
-        If code is not named again, is not the run's, or is named where the run has none.
+        If code is not named again, is not that of the run, or is named for an option without code.
     """
     found = dict(asked)
     there = _recorded_code(run)
@@ -103,7 +103,7 @@ def _require_same(there: Mapping[str, str], here: Mapping[str, str], run: Path |
 
 
 def _pieces(name: str) -> dict[str, str]:
-    """Return digests of the code behind a name; nothing is imported or started."""
+    """Return digests of the code behind a name, without importing or starting anything."""
     if name.startswith(PROGRAM):
         return {"the command": digest(name.removeprefix(PROGRAM).strip())}
     place, attribute = _parts(name)
@@ -115,7 +115,7 @@ def _pieces(name: str) -> dict[str, str]:
 
 
 def import_object(name: str) -> Any:
-    """Return the object that FILE.py:NAME or MODULE:NAME names, running that code."""
+    """Import and return the object named by FILE.py:NAME or MODULE:NAME, which runs that code."""
     place, attribute = _parts(name)
     if place.endswith(".py"):
         # Workers import the module by its name, from the same folder.
@@ -132,7 +132,8 @@ def import_object(name: str) -> Any:
 
 
 def _parts(name: str) -> tuple[str, str]:
-    """Split a name into an existing file, or a module, and the attribute."""
+    """Split a name into an existing file or a module, and an attribute."""
+    # From the right, since a path may contain a colon.
     place, _, attribute = name.rpartition(":")
     if not place or not attribute:
         raise InputError(f"give FILE.py:NAME or MODULE:NAME, got {name!r}")

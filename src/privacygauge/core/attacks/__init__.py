@@ -1,1 +1,1 @@
-"""Attacks on signals, written once for every domain that supplies them."""
+"""Attacks on signals, independent of the domain that the signals come from."""

@@ -25,63 +25,62 @@ from privacygauge.core.game import Observation, Scores
 from privacygauge.core.release import Worlds
 
 LARGEST_SHAPE = 1000.0
-"""Largest shape of the variances' prior: beyond it, records differ by less than 1 / sqrt(1000)."""
+"""Largest shape of the variances' prior: at 1000 variances differ by a relative 1 / sqrt(1000)."""
 LEAST_SPREAD = 1e-6
-"""Smallest prior variance of the means as a share of the noise, so that the weight is finite."""
+"""Smallest prior variance of the means, as a share of the noise, so that kappa0 is finite."""
 LEAST_ERRORS = 3.0
-"""Standard errors by which means or variances of the groups must differ for separate priors."""
+"""Standard errors by which the groups' means or variances must differ for separate priors."""
 LEAST_RECORDS = 3
-"""Fewest records with worlds on both sides for a covariance between the sides."""
+"""Fewest records with worlds on both sides from which a covariance is estimated."""
 
 
 @dataclass(frozen=True)
 class Bavaria:
     """The log ratio of Student-t predictive densities, with priors learnt over all records.
 
-    A group's signals are normal with a mean and a variance of the record's own; both have a
-    normal-inverse-gamma prior, whose parameters are estimated from all records. The predictive
-    density of the target's signal is then Student's t, wide where a record has few worlds.
-    Averaged over queries, each with its own priors.
+    Signals of a group (worlds with or without a record) are normal, with mean and variance per
+    record under a normal-inverse-gamma prior that is estimated from all records. The predictive
+    density of the target's signal is then Student's t, wide for a record with few worlds. The log
+    ratio is averaged over queries, each with its own priors.
 
     Notes
     -----
     Brännvall (2026), "Exponential-family membership inference: from LiRA and RMIA to BaVarIA",
-    arXiv:2603.11799, gives the model and the Student-t predictive (BaVarIA-t). The priors here
-    are empirical Bayes by the method of moments, as follows; g is a group (in or out) with n
-    worlds of a record, mean m and sum of squared residuals S, and h the record's other group.
+    arXiv:2603.11799, gives the model and the Student-t predictive (BaVarIA-t). The priors here are
+    empirical Bayes by the method of moments. Below, g is a group (in or out) with n worlds of a
+    record, mean m and sum of squared residuals S; h is the record's other group.
 
     Variance: ``sigma^2 ~ InverseGamma(alpha, beta)`` with the pooled variance
-    ``v = sum S / sum (n - 1)`` for its mean. As ``E[S^2] = E[sigma^4] (n - 1)(n + 1)``, the ratio
+    ``v = sum S / sum (n - 1)`` as its mean. As ``E[S^2] = E[sigma^4] (n - 1)(n + 1)``, the ratio
     ``c = sum S^2 / sum (n - 1)(n + 1) / v^2`` estimates ``E[sigma^4] / E[sigma^2]^2``, which is
     ``(alpha - 1) / (alpha - 2)``. So ``alpha = 2 + 1 / (c - 1)``, at most 1000 (also where
     ``c <= 1``), and ``beta = (alpha - 1) v``.
 
     Mean: over records, the two means are assumed jointly normal, with centres M and covariance
-    V; V_gg is the variance of m less the noise in it, V_gh the covariance of the two groups' m,
-    all over the records that have both groups. Given the other group, the mean's prior is
+    V; V_gg is the variance of m minus the noise in it, V_gh the covariance of the two groups' m,
+    both over the records that have both groups. Given the other group, the prior of the mean is
 
         ``p = M_g + b (m_h - M_h)``, ``w = V_gg - b V_gh``, ``b = V_gh / (V_hh + u_h / n_h)``
 
-    with u the posterior mean of the variance. Where records differ much and the gap g - h is the
-    same for all, that is the other group's mean and the gap, with the other mean's error; where
-    they do not differ, or the other group is empty, it is the average over all records.
+    with u the posterior mean of the variance. If records differ much and the gap g - h is the same
+    for all, this is the other group's mean plus the gap, with the error of the other mean; if
+    records do not differ, or the other group is empty, it is the average over all records.
 
-    Scores must not depend on noise that all records share. Where every model is the target of the
-    others in turn, each score would depend on the rest of that noise without its own model, which
-    points the other way: AUCs fall below 1/2, with an error that is not that of the records, over
-    which intervals are made. So both groups have one prior, with
-    the averages of M and of V and with the moments of all S together, unless M or v differ
-    between them by three standard errors over records. And then the variance of the gap between
-    the two means, ``V_gg + V_hh - 2 V_gh``, is three of its standard errors at least: both V are
-    raised by half of the shortfall.
+    Scores must not depend on noise that all records share. If every model is the target of the
+    others in turn, each score would depend on that noise without its own model's part, which points
+    the other way: AUCs fall below 1/2, with an error that intervals over records do not cover. So
+    both groups share one prior, with the averages of M and of V and the moments of all S together,
+    unless M or v differ between them by three standard errors over records. In the shared prior,
+    the variance of the gap between the two means, ``V_gg + V_hh - 2 V_gh``, is at least three of
+    its standard errors: both V are raised by half of the shortfall.
 
     Posterior: ``kappa0 = v / w``, ``kappa = kappa0 + n``, ``mu = (kappa0 p + n m) / kappa``,
     ``a = alpha + n / 2``, ``B = beta + S / 2 + kappa0 n (m - p)^2 / (2 kappa)``; the predictive
     density is Student's t with 2a degrees of freedom, centre mu and squared scale
     ``B (1 + 1 / kappa) / a``.
 
-    A query on which all worlds of each group agree for every record has no noise to learn a
-    prior from, and is scored by `LiraOnline` with its pooled variance.
+    A query on which all worlds of each group agree, for every record, has no noise to learn a prior
+    from, and is scored as by `LiraOnline` with `PooledVariance`.
     """
 
     name = "bavaria"
@@ -91,7 +90,7 @@ class Bavaria:
     thresholds = "global"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return the log of every target's ratio of predictive densities."""
+        """Return the log ratio of predictive densities of every target."""
         return score_by_ranking(self.name, observation, self._ranking)
 
     def _ranking(self, worlds: Worlds) -> Floats | Skipped:
@@ -105,6 +104,7 @@ class Bavaria:
         if np.sum((inside.count > 0) & (outside.count > 0)) < LEAST_RECORDS:
             return Skipped(self.name, "needs at least 3 targets with worlds with and without them")
         ratio = _log_ratio(signal, inside, outside)
+        # Per query: no noise in either group.
         quiet = (inside.variance == 0) & (outside.variance == 0)
         normal = log_density_ratio(signal, inside, outside, PooledVariance())
         return mean_over_queries(np.where(quiet, normal, ratio))
@@ -112,34 +112,36 @@ class Bavaria:
 
 @dataclass(frozen=True, eq=False)
 class InverseGamma:
-    """The prior of a group's variances."""
+    """Prior of the variances of a group."""
 
     shape: Floats
-    """(q,) Above 2, so that the variance has a variance."""
+    """(q,) Shape alpha, above 2, so that the variance has a finite variance."""
     mean: Floats
-    """(q,) The pooled variance."""
+    """(q,) Mean of the prior: the pooled variance v."""
 
     @property
     def scale(self) -> Floats:
-        """(q,) Beta."""
+        """(q,) Scale beta."""
         return (self.shape - 1) * self.mean
 
     def posterior_mean(self, group: WorldGroup) -> Floats:
-        """Return each record's variance, (n, q), given its residuals."""
+        """Return the posterior mean of each record's variance, (n, q)."""
         return (self.scale + group.squares / 2) / (self.shape + group.freedom / 2 - 1)
 
 
 def variance_priors(
     inside: WorldGroup, outside: WorldGroup, shared: Bools
 ) -> tuple[InverseGamma, InverseGamma]:
-    """Return both groups' priors by the method of moments, (q,): one prior where it is `shared`.
+    """Return the priors of both groups by the method of moments; one prior where `shared`, (q,).
 
-    A group without noise has the other group's.
+    A group without noise takes the other group's prior.
     """
     both = _moments(inside, outside)
     own = (_moments(inside), _moments(outside))
 
     def prior(group: int) -> InverseGamma:
+        # Per query: the shared prior, else the other group's if this one has no noise, else its
+        # own.
         quiet = own[group].mean == 0
         mean, shape = (
             np.where(shared, x, np.where(quiet, other, mine))
@@ -148,6 +150,7 @@ def variance_priors(
                 (both.shape, own[group].shape, own[1 - group].shape),
             )
         )
+        # Any positive mean where neither group has noise: `_ranking` replaces the result there.
         return InverseGamma(shape, np.where(mean > 0, mean, 1.0))
 
     return prior(0), prior(1)
@@ -158,7 +161,8 @@ def _moments(*groups: WorldGroup) -> InverseGamma:
         np.concatenate([getattr(group, name) for group in groups])
         for name in ("squares", "freedom")
     )
-    # v and c of the class's notes; the limit on the shape also covers c <= 1.
+    # v and c of the notes of `Bavaria`; freedom * (freedom + 2) is (n - 1)(n + 1). The limit on the
+    # shape also covers c <= 1.
     mean = total(squares) / np.maximum(total(freedom), 1)
     fourth = total(squares**2) / np.maximum(total(freedom * (freedom + 2)), 1)
     excess = fourth / np.where(mean > 0, mean, 1.0) ** 2 - 1
@@ -168,18 +172,18 @@ def _moments(*groups: WorldGroup) -> InverseGamma:
 
 @dataclass(frozen=True, eq=False)
 class MeansPrior:
-    """The joint normal law of a record's two group means: first of one group, then the other."""
+    """Joint normal law of the two group means of a record, over records."""
 
     centre: tuple[Floats, Floats]
-    """(q,) each: averages over records."""
+    """(q,) each: averages over records, of one group and the other."""
     spread: tuple[Floats, Floats]
-    """(q,) each: variances between records, without the noise in the means."""
+    """(q,) each: variances between records, minus the noise in the means."""
     together: Floats
-    """(q,) Covariance of the two."""
+    """(q,) Covariance of the two means."""
 
     @property
     def swapped(self) -> MeansPrior:
-        """The same law, with the groups the other way round."""
+        """The same law with the groups swapped."""
         return MeansPrior(self.centre[::-1], self.spread[::-1], self.together)
 
     def given(self, other: WorldGroup, noise: Floats) -> tuple[Floats, Floats]:
@@ -187,7 +191,7 @@ class MeansPrior:
 
         `noise` is the variance of one of the other group's worlds, (n, q).
         """
-        # n / (n V + u) in place of 1 / (V + u / n): an empty group says nothing.
+        # n / (n V + u) instead of 1 / (V + u / n), so that an empty group (n = 0) has weight 0.
         weight = other.count / (other.count * self.spread[1] + noise)
         slope = self.together * weight
         expected = self.centre[0] + slope * (other.mean - self.centre[1])
@@ -197,10 +201,10 @@ class MeansPrior:
 def means_prior(
     group: WorldGroup, other: WorldGroup, noise: tuple[Floats, Floats], shared: Bools
 ) -> MeansPrior:
-    """Return the joint law of both groups' means over the records that have both.
+    """Return the joint law of both groups' means over the records that have both groups.
 
-    Where it is `shared`, (q,), both groups have the average of their centres and spreads, and the
-    gaps between their means differ by as much as could be noise at least.
+    Where `shared`, (q,), both groups have the average of their centres and spreads, and the
+    variance of the gap between their means is at least what noise could explain.
     """
     both = _have_both(group, other)
     n = int(both.sum())
@@ -208,15 +212,15 @@ def means_prior(
     centre = (average(means[0]), average(means[1]))
     off = [m - c for m, c in zip(means, centre, strict=True)]
     error = [u[both] / g.count[both] for u, g in zip(noise, (group, other), strict=True)]
-    # V_gg: the variance of the means between records, without the noise in them.
+    # V_gg: variance of the means between records, minus the noise in them, at least 0.
     own, others = (
         np.maximum(total(o * o) / (n - 1) - average(e), 0.0)
         for o, e in zip(off, error, strict=True)
     )
-    # V_gh, within the Cauchy-Schwarz limit.
+    # V_gh, clipped to the Cauchy-Schwarz limit.
     limit = np.sqrt(own * others)
     together = np.clip(total(off[0] * off[1]) / (n - 1), -limit, limit)
-    # The variance of the gap must be at least three of its standard errors.
+    # In a shared prior the variance of the gap is at least three of its standard errors.
     beyond = (off[0] - off[1]) ** 2 - error[0] - error[1]
     least = LEAST_ERRORS * np.sqrt(total((beyond - average(beyond)) ** 2)) / n
     lacking = np.where(shared, np.maximum(least - (own + others - 2 * together), 0.0) / 2, 0.0)
@@ -227,14 +231,15 @@ def means_prior(
 
 
 def _pool_where_shared(pair: tuple[Floats, Floats], shared: Bools) -> tuple[Floats, Floats]:
-    """Return two values, their average twice where `shared`."""
+    """Return two values, replaced by their average where `shared`."""
     middle = (pair[0] + pair[1]) / 2
     return np.where(shared, middle, pair[0]), np.where(shared, middle, pair[1])
 
 
 def are_alike(inside: WorldGroup, outside: WorldGroup) -> Bools:
-    """Return for which queries, (q,), the groups differ by no more than noise explains."""
+    """Return the queries, (q,), on which the groups differ by no more than noise explains."""
     gap = (inside.mean - outside.mean)[_have_both(inside, outside)]
+    # Pairs of a squared difference and its squared standard error: of means, and of variances.
     moved = average(gap) ** 2, total((gap - average(gap)) ** 2) / (len(gap) * (len(gap) - 1))
     wider = (
         (inside.variance - outside.variance) ** 2,
@@ -245,12 +250,12 @@ def are_alike(inside: WorldGroup, outside: WorldGroup) -> Bools:
 
 
 def _error(group: WorldGroup) -> Floats:
-    """Return each record's contribution to the error of the group's pooled variance, (n, q)."""
+    """Return the influence of each record on the group's pooled variance, (n, q)."""
     return (group.squares - group.variance * group.freedom) / np.maximum(total(group.freedom), 1)
 
 
 def _have_both(inside: WorldGroup, outside: WorldGroup) -> Bools:
-    """Return the records, (n,), that have worlds in both groups."""
+    """Return a mask of the records that have worlds in both groups, (n,)."""
     return np.asarray(((inside.count > 0) & (outside.count > 0))[:, 0])
 
 
@@ -271,7 +276,7 @@ def _log_predictive(
     signal: Floats, group: WorldGroup, prior: InverseGamma, expected: Floats, spread: Floats
 ) -> Floats:
     """Return the log of the Student-t predictive density, (n, q), of the target's signal."""
-    # kappa0: the prior's weight in worlds.
+    # kappa0, the weight of the prior in worlds, and the posterior, as in the notes of `Bavaria`.
     worth = prior.mean / np.maximum(spread, LEAST_SPREAD * prior.mean)
     n = group.count
     weight = worth + n
@@ -283,7 +288,7 @@ def _log_predictive(
 
 
 def _log_student(distance: Floats, freedom: Floats, squared_scale: Floats) -> Floats:
-    """Return the log density of Student's t at a distance from its centre."""
+    """Return the log density of Student's t at a distance from its centre, (n, q)."""
     half = freedom / 2
     ratio = distance * distance / (freedom * squared_scale)
     constant: Floats = gammaln(half + 0.5) - gammaln(half)

@@ -22,15 +22,15 @@ from privacygauge.core.release import Worlds
 
 @dataclass(frozen=True)
 class CalibratedOnline:
-    """The signal minus the midpoint of the medians of the worlds with and without the record.
+    """The signal minus the midpoint of its medians in worlds with and without the record.
 
     ``phi0 - (median_in + median_out) / 2``, averaged over queries. One world is enough.
 
     Notes
     -----
     Watson et al. (2022), "On the importance of difficulty calibration in membership inference
-    attacks", subtract the worlds without the record alone (`CalibratedOffline`); the middle is
-    the best threshold of a record whose two groups have equal spreads.
+    attacks", subtract only worlds without the record (`CalibratedOffline`). The midpoint is the
+    best threshold for a record with equal spreads in both groups.
     """
 
     name = "calibrated"
@@ -40,7 +40,7 @@ class CalibratedOnline:
     thresholds = "global"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return the distance of each target's signal above the midpoint of its medians."""
+        """Return each target's signal minus the midpoint of its two medians."""
         return score_by_ranking(self.name, observation, self._ranking)
 
     def _ranking(self, worlds: Worlds) -> Floats | Skipped:
@@ -54,12 +54,12 @@ class CalibratedOnline:
 
 @dataclass(frozen=True)
 class CalibratedOffline:
-    """The signal minus the median of the worlds without the record, averaged over queries.
+    """The signal minus its median in worlds without the record, averaged over queries.
 
     Notes
     -----
-    Watson et al. (2022), with the median in place of the mean. A record that is in all worlds
-    takes their median less the average gap between members and non-members.
+    Watson et al. (2022), with the median instead of the mean. For a record that is in all worlds,
+    their median minus the average gap between members and non-members is used.
     """
 
     name = "calibrated"
@@ -69,7 +69,7 @@ class CalibratedOffline:
     thresholds = "global"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return the distance of each target's signal above the median of worlds without it."""
+        """Return each target's signal minus its median in worlds without it."""
         return score_by_ranking(self.name, observation, self._ranking)
 
     def _ranking(self, worlds: Worlds) -> Floats | Skipped:
@@ -82,7 +82,7 @@ class CalibratedOffline:
 
 
 def group_median(values: Floats, side: Bools) -> Floats:
-    """Return the median of a group, (n, q); for an even number, the mean of the middle two.
+    """Return the median of a group; for an even number, the mean of the middle two.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def group_median(values: Floats, side: Bools) -> Floats:
     ndarray of float, shape (n, q)
         0 for an empty group.
     """
-    # The others go behind the group's largest value, where no middle is.
+    # Values outside the group are replaced by its largest, so they sort behind its middle.
     ascending = np.where(side, values, group_max(values, side))
     ascending.sort(axis=0)
     count = side.sum(axis=0)[None]
@@ -103,4 +103,5 @@ def group_median(values: Floats, side: Bools) -> Floats:
         np.take_along_axis(ascending, np.maximum(middle, 0), axis=0)[0]
         for middle in ((count - 1) // 2, count // 2)
     )
+    # low + (high - low) / 2 returns equal values exactly and cannot overflow.
     return np.where(count[0] > 0, low + (high - low) / 2, 0.0)

@@ -1,4 +1,4 @@
-"""The attack that ignores the signal and flips a coin: chance in the same game."""
+"""The attack that ignores the signal and flips a coin: the chance baseline of a game."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Coin:
     name: str = "coin"
     """Name in tables."""
     variant: str = ""
-    """There is one form only."""
+    """Empty: there is only one form."""
     thresholds: str = "none"
-    """Nothing is learnt."""
+    """``none``: no threshold is learnt."""
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores:
-        """Return uniform scores and a fair guess from them."""
+        """Return uniform scores, and the threshold 1/2 for a fair guess."""
         return Scores(rng.random(len(observation)), Cut(0.5, "of a fair coin"))

@@ -1,8 +1,8 @@
-"""The worlds with and without each record, shared by all attacks on the adversary's own worlds.
+"""Worlds with and without each record, for all attacks on the adversary's own worlds.
 
-Fair coins decide for every record which worlds are trained with it and which without. With few
-worlds, one of the groups may be empty; its centre is then that of the other group, shifted by the
-average gap between the two over all records.
+Fair coins decide for every record which worlds are trained with it. With few worlds one of the two
+groups may be empty; its centre is then that of the other group, shifted by the average gap between
+the groups over all records.
 """
 
 from __future__ import annotations
@@ -23,41 +23,42 @@ from privacygauge.core.transcript import Decisions, Transcript
 from privacygauge.errors import InputError
 
 MOST_PLAYED = 8
-"""Worlds that are played as targets to learn a threshold, at most; each costs one more scoring."""
+"""Most worlds that are played as targets to learn a threshold; each costs one more scoring."""
 
 BLOCK = 1 << 18
-"""Values of the worlds that are processed at a time; they fit into a core's cache."""
+"""Values of the worlds per block; a block (2 MiB) fits into the cache of a core."""
 
 Ranking = Callable[[Worlds], "Floats | Skipped"]
-"""Maps worlds to a score for every target, (n,)."""
+"""Maps worlds to scores of the targets, (n,), or to the reason why there are none."""
 Centre = Callable[[Floats, Bools], Floats]
 """Maps values (k, n, q) and a mask (k, n, 1) to the centre of the masked values, (n, q), or 0."""
 
 
 @dataclass(frozen=True, eq=False)
 class WorldGroup:
-    """The worlds that were trained with each record, or those that were trained without it."""
+    """The worlds that were trained with each record, or those trained without it."""
 
     count: Floats
     """(n, 1) Number of worlds in the group; may be 0."""
     mean: Floats
-    """(n, q) Their mean signal; for an empty group, the other group's plus the average gap."""
+    """(n, q) Mean signal; for an empty group, that of the other group shifted by the average
+    gap."""
     squares: Floats
-    """(n, q) The sum of their squared residuals about the mean; 0 for an empty group."""
+    """(n, q) Sum of squared residuals about the mean; 0 for an empty group."""
 
     @property
     def freedom(self) -> Floats:
-        """(n, 1) Degrees of freedom of the squares: one less than the count, at least 0."""
+        """(n, 1) Degrees of freedom of `squares`: ``count - 1``, at least 0."""
         return np.maximum(self.count - 1, 0)
 
     @property
     def variance(self) -> Floats:
-        """(q,) The variance about the records' own means, pooled; 0 without any freedom."""
+        """(q,) Pooled variance about the records' own means; 0 without degrees of freedom."""
         return total(self.squares) / np.maximum(total(self.freedom), 1)
 
 
 def world_groups(worlds: Worlds) -> tuple[WorldGroup, WorldGroup]:
-    """Return the worlds that hold each record and those that do not."""
+    """Return the group of worlds with each record, and the group without it."""
     mean_in, mean_out, squares_in, squares_out = over_records(worlds, _moments)
     n_in = worlds.counts[:, None].astype(np.float64)
     means = _fill_missing_sides(worlds, mean_in, mean_out)
@@ -83,14 +84,16 @@ def over_records(
     ----------
     worlds : Worlds
     function : callable
-        Takes values (k, b, q) and membership (k, b, 1) of b records; returns arrays (b, q). Its
-        result for a record must not depend on the others.
+        Maps values (k, b, q) and membership (k, b, 1) of b records to arrays (b, q). The result for
+        a record must not depend on the other records.
     """
     k = len(worlds)
     n = len(worlds.signal)
     width = max(BLOCK // (k * signal_of(worlds).shape[1]), 2)
+    # Rounded up to whole stored chunks, so that none is read twice.
     width = -(-width // worlds.step) * worlds.step
-    # No block of a single record: numpy adds such a column in another order.
+    # No block of a single record: numpy sums a single column in a different order, which would
+    # change the last bit.
     ends = [*range(width, n - 1, width), n]
     parts = []
     for rows in map(slice, [0, *ends[:-1]], ends):
@@ -101,12 +104,12 @@ def over_records(
 
 
 def signal_of(worlds: Worlds) -> Floats:
-    """Return the target's signal, (n, q), with q = 1 for one query."""
+    """Return the target's signal, (n, q), with q = 1 for a single query."""
     return worlds.signal if worlds.signal.ndim == 2 else worlds.signal[:, None]
 
 
 def mean_over_queries(values: Floats) -> Floats:
-    """Return each record's mean over the queries, (n,), of values (n, q)."""
+    """Return the mean over queries, (n,), of values (n, q)."""
     mean: Floats = values.mean(axis=1)
     return mean
 
@@ -114,18 +117,18 @@ def mean_over_queries(values: Floats) -> Floats:
 def centres(
     worlds: Worlds, centre: Centre, of: Callable[[Floats], Floats] = lambda values: values
 ) -> tuple[Floats, Floats]:
-    """Return the centres of both groups of every record, those of empty groups filled in.
+    """Return the centres of both groups of every record, with those of empty groups filled in.
 
-    The gap between the groups is averaged over the records that have both. Where no record has
-    both (a single world), it is the difference between the averages over the records that have
-    either: coins decide which those are, so that it means the same.
+    The gap between the groups is averaged over the records that have both. If no record has both (a
+    single world), it is the difference between the averages over the records that have either;
+    coins decide which those are, so its expectation is the same.
 
     Parameters
     ----------
     worlds : Worlds
     centre : callable
     of : callable, optional
-        What to take the centres of: a function of the worlds' signals, value by value.
+        Elementwise transform of the worlds' signals before the centres are taken; default: none.
 
     Returns
     -------
@@ -145,6 +148,7 @@ def _fill_missing_sides(worlds: Worlds, inside: Floats, outside: Floats) -> tupl
     has_in = worlds.counts > 0
     has_out = worlds.counts < len(worlds)
     both = has_in & has_out
+    # 0 if a group is empty for all records: nothing is known about the gap.
     gap = np.zeros(inside.shape[1])
     if both.any():
         gap = average((inside - outside)[both])
@@ -157,10 +161,10 @@ def _fill_missing_sides(worlds: Worlds, inside: Floats, outside: Floats) -> tupl
 
 
 def group_mean(values: Floats, side: Bools) -> Floats:
-    """Return the mean of a group, (n, q); equal values give exactly that value."""
+    """Return the mean of a group, (n, q); exact for equal values."""
     count = side.sum(axis=0)
-    # About the group's own largest value, so that equal values leave no rounding behind: a
-    # constant signal must not get a variance, whatever the counts.
+    # Summed as differences from the group's largest value, so that equal values give no rounding
+    # error: a constant signal must not get a variance, whatever the counts.
     largest = group_max(values, side)
     below = np.sum(values - largest, axis=0, where=side)
     mean: Floats = largest + below / np.maximum(count, 1)
@@ -174,30 +178,30 @@ def group_max(values: Floats, side: Bools) -> Floats:
 
 
 def total(values: Floats) -> Floats:
-    """Return the sum over records, (q,), which no order of the records changes in any bit."""
-    # Sorted, so that the order of the records does not change the rounding.
+    """Return the sum over records, (q,), bitwise independent of their order."""
+    # Sorted, so that rounding does not depend on the order of the records.
     result: Floats = np.sort(values, axis=0).sum(axis=0)
     return result
 
 
 def average(values: Floats) -> Floats:
-    """Return the mean over records, (q,), exact for equal values and in any order of them."""
+    """Return the mean over records, (q,), exact for equal values and independent of their order."""
     ascending = np.sort(values, axis=0)
-    # About the largest, so that the mean of equal values is that value without rounding.
+    # As differences from the largest, so that the mean of equal values has no rounding error.
     result: Floats = ascending[-1] + (ascending - ascending[-1]).mean(axis=0)
     return result
 
 
 def needs(name: str, worlds: Worlds, *, members: bool = True) -> Skipped | None:
-    """Return the reason to skip an attack that needs worlds without, and maybe with, the targets.
+    """Return why to skip an attack that needs worlds without (and with) the targets, or None.
 
     Parameters
     ----------
     name : str
-        The attack's.
+        Name of the attack.
     worlds : Worlds
     members : bool
-        Whether worlds trained with the targets are needed too.
+        Whether worlds trained with the targets are needed as well.
     """
     if (worlds.counts == len(worlds)).all():
         return Skipped(name, "no target has a world that was trained without it")
@@ -213,18 +217,18 @@ def score_by_ranking(
     natural: Callable[[Worlds], float] = lambda worlds: 0.0,
     notes: tuple[str, ...] = (),
 ) -> Scores | Skipped:
-    """Return the scores of a ranking, and guesses by a threshold learnt on the worlds.
+    """Return the scores of a ranking, with guesses by a threshold learnt on the worlds.
 
     Parameters
     ----------
     name : str
-        The attack's.
+        Name of the attack.
     observation : Observation
     ranking : callable
-        The score of every target, or why there is none.
+        Maps worlds to the score of every target, or to the reason why there is none.
     natural : callable
-        The threshold for worlds from which none can be learnt; 0, which is where a difference
-        and the logarithm of a ratio turn, unless another is given.
+        Threshold for worlds from which none can be learnt; default: 0, the natural threshold of
+        a difference and of a log ratio.
     notes : tuple of str
     """
     worlds = observation.worlds
@@ -242,7 +246,7 @@ def score_by_ranking(
 
 @dataclass(frozen=True, eq=False)
 class LearntCut:
-    """The best threshold on the worlds, learnt on first use, since it costs eight scorings."""
+    """The best threshold on the worlds, learnt on first use: it costs up to eight scorings."""
 
     worlds: Worlds
     """The adversary's own models."""
@@ -253,12 +257,12 @@ class LearntCut:
 
     @cached_property
     def cut(self) -> Cut:
-        """The threshold and its origin."""
+        """Threshold with its origin."""
         return learnt_cut(self.worlds, self.ranking, self.natural)
 
     @property
     def threshold(self) -> float:
-        """A number that does not depend on the judged rows."""
+        """Threshold, which does not depend on the judged rows."""
         return self.cut.threshold
 
     @property
@@ -267,7 +271,7 @@ class LearntCut:
         return self.cut.origin
 
     def __eq__(self, other: object) -> bool:
-        """Return whether the other threshold and its origin are the same."""
+        """Return whether threshold and origin are equal."""
         return isinstance(other, LearntCut) and self.cut == other.cut
 
     __hash__ = None  # type: ignore[assignment]
@@ -280,8 +284,9 @@ class LearntCut:
 def learnt_cut(worlds: Worlds, ranking: Ranking, natural: Callable[[Worlds], float]) -> Cut:
     """Return the best threshold on up to eight worlds, each played as the target of the others.
 
-    The adversary knows who was inside its worlds, so no judged row is used.
+    The adversary knows the members of its own worlds, so no judged row is used.
     """
+    # A single world has no others to be scored against.
     plays = range(min(len(worlds), MOST_PLAYED) if len(worlds) > 1 else 0)
     found = [(ranking(worlds.without(j)), worlds.inside[j]) for j in plays]
     kept = [(value, bits) for value, bits in found if not isinstance(value, Skipped)]

@@ -29,7 +29,7 @@ NO_NOISE = "needs a target with two worlds on the same side, to see how much mod
 
 
 class Variance(Protocol):
-    """An estimator of the variance of a record's group."""
+    """Estimator of the variance of a record's group."""
 
     @property
     def name(self) -> str:
@@ -39,16 +39,16 @@ class Variance(Protocol):
         """Return the estimator for a given number of worlds."""
 
     def of(self, group: WorldGroup, other: WorldGroup) -> Floats:
-        """Return the variance, (n, q) or (q,), above 0; `other` helps where `group` has none."""
+        """Return the variance, (n, q) or (q,), above 0; from `other` where `group` has none."""
 
 
 @dataclass(frozen=True)
 class PooledVariance:
     """One variance for all records, from residuals about each record's own group mean.
 
-    The sum of squared residuals over its degrees of freedom, ``sum (count - 1)``, for the worlds
-    with and without the record separately. (The authors' code takes the deviation of the raw
-    scores, which holds the differences between records too, and the members' for both groups.)
+    The sum of squared residuals over its degrees of freedom, ``sum (count - 1)``, for worlds with
+    and without the record separately. (The authors' code uses the deviation of the raw scores,
+    which includes the differences between records, and the members' deviation for both groups.)
     """
 
     name = "pooled variance"
@@ -60,8 +60,8 @@ class PooledVariance:
     def of(self, group: WorldGroup, other: WorldGroup) -> Floats:
         """Return the variance of each query, (q,).
 
-        The other group's where all worlds of this one agree, and 1, which ranks by distances
-        alone, where all worlds of both do.
+        The other group's variance if all worlds of this one agree; 1, so that distances alone rank,
+        if all worlds of both agree.
         """
         own = group.variance
         variance = np.where(own > 0, own, other.variance)
@@ -72,7 +72,7 @@ class PooledVariance:
 class PerRecordVariance:
     """Each record's own variance, from count - 1 degrees of freedom.
 
-    Pooled for a record with fewer than two worlds in the group, or whose worlds all agree.
+    Pooled for a record with fewer than two worlds in the group, or with worlds that all agree.
     """
 
     name = "per-record variance"
@@ -85,13 +85,13 @@ class PerRecordVariance:
         """Return the variance of each record and query, (n, q)."""
         pooled = PooledVariance().of(group, other)
         own = group.squares / np.maximum(group.freedom, 1)
-        # A smaller variance is rounding error, which would then decide the ratio.
+        # A variance below 1e-9 of the pooled one is rounding error, which would decide the ratio.
         return np.where(own > 1e-9 * pooled, own, pooled)
 
 
 @dataclass(frozen=True)
 class AutoVariance:
-    """Per-record variances with enough worlds, a pooled variance with fewer."""
+    """Per-record variances if there are enough worlds, else a pooled variance."""
 
     least: int = 64
     """Fewest worlds for per-record variances; the default is the paper's."""
@@ -109,13 +109,13 @@ class AutoVariance:
         return PerRecordVariance() if n_worlds >= self.least else PooledVariance()
 
     def of(self, group: WorldGroup, other: WorldGroup) -> Floats:
-        """Return the variance by the number of worlds of the records."""
+        """Return the variance by the estimator for the number of worlds in both groups."""
         n_worlds = int((group.count + other.count).max(initial=0))
         return self.among(n_worlds).of(group, other)
 
 
 class Tail(Protocol):
-    """The part of the non-members' distribution that the offline attack uses as its score."""
+    """Score of the offline attack: a tail of the non-members' distribution."""
 
     @property
     def name(self) -> str:
@@ -123,7 +123,7 @@ class Tail(Protocol):
 
     @property
     def usual(self) -> float:
-        """Default cut: a non-member's distance from its mean, in standard deviations."""
+        """Default cut: a typical non-member's distance from the mean, in standard deviations."""
 
     def of(self, distance: Floats, variance: Floats) -> Floats:
         """Return the score, (n, q), of signals at a `distance` above the mean of non-members."""
@@ -131,21 +131,21 @@ class Tail(Protocol):
 
 @dataclass(frozen=True)
 class OneSided:
-    """``log Phi((phi0 - mu_out) / s_out)``: only a signal that is too high speaks for a member."""
+    """``log Phi((phi0 - mu_out) / s_out)``: only a high signal is evidence of membership."""
 
     name = "one-sided"
 
     usual = 0.0
 
     def of(self, distance: Floats, variance: Floats) -> Floats:
-        """Return the log of the probability that a non-member's signal is lower."""
+        """Return the log probability that a non-member's signal is lower."""
         score: Floats = log_ndtr(distance / np.sqrt(variance))
         return score
 
 
 @dataclass(frozen=True)
 class TwoSided:
-    """``-log N(phi0; mu_out, s_out)``, as in the authors' code: unlikely either way."""
+    """``-log N(phi0; mu_out, s_out)``, as in the authors' code: a low signal is evidence too."""
 
     name = "two-sided"
 
@@ -158,15 +158,15 @@ class TwoSided:
 
 @dataclass(frozen=True)
 class LiraOnline:
-    """The log ratio of a signal's densities among worlds with and without the record.
+    """The log ratio of the signal's normal densities among worlds with and without the record.
 
     ``log N(phi0; mu_in, s_in) - log N(phi0; mu_out, s_out)``, averaged over queries.
 
     Notes
     -----
     Carlini et al. (2022), "Membership inference attacks from first principles", algorithm 1.
-    The signal is the scaled logit ``log p - log(1 - p)``,
-    which is nearly normal; the formula takes it for normal and the worlds for independent.
+    The signal is the scaled logit ``log p - log(1 - p)``, which is nearly normal. Assumes normal
+    signals and independent worlds.
     """
 
     variance: Variance = AutoVariance()
@@ -182,7 +182,7 @@ class LiraOnline:
     thresholds = "global"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return the log of every target's likelihood ratio."""
+        """Return the log likelihood ratio of every target."""
         chosen, notes = _choose_variance(self.variance, observation)
         return score_by_ranking(
             self.name, observation, partial(self._ranking, variance=chosen), notes=notes
@@ -194,6 +194,7 @@ class LiraOnline:
             return skipped
         signal = signal_of(worlds)
         inside, outside = world_groups(worlds)
+        # Two worlds on one side of one record are the least that shows noise.
         if not (inside.freedom.any() or outside.freedom.any()):
             return Skipped(self.name, NO_NOISE)
         return mean_over_queries(log_density_ratio(signal, inside, outside, variance))
@@ -201,19 +202,19 @@ class LiraOnline:
 
 @dataclass(frozen=True)
 class LiraOffline:
-    """Tail probability of the signal among the worlds without the record, averaged over queries.
+    """Tail probability of the signal among worlds without the record, averaged over queries.
 
-    Only worlds without the record are used; a record that is in all of them takes their mean
-    less the average gap between members and non-members.
+    Uses only worlds without the record; for a record that is in all worlds, their mean minus the
+    average gap between members and non-members is used.
 
     Notes
     -----
-    Carlini et al. (2022), the offline attack: a one-sided test. The authors' code takes
-    the density instead, under which a signal that is too LOW speaks for a member too.
+    Carlini et al. (2022), the offline attack: a one-sided test. The authors' code uses the density
+    instead, under which a LOW signal is evidence of membership too.
     """
 
     tail: Tail = OneSided()
-    """`OneSided`, the paper's, or `TwoSided`, the authors' code's."""
+    """`OneSided`, as in the paper, or `TwoSided`, as in the authors' code."""
     variance: Variance = AutoVariance()
     """`AutoVariance`, `PooledVariance` or `PerRecordVariance`."""
 
@@ -227,7 +228,7 @@ class LiraOffline:
     thresholds = "global"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return the log probability, or the negated log density, of every target's signal."""
+        """Return the log tail probability, or the negated log density, of every target's signal."""
         chosen, notes = _choose_variance(self.variance, observation)
         natural = partial(self._natural, variance=chosen)
         ranking = partial(self._ranking, variance=chosen)
@@ -247,9 +248,10 @@ class LiraOffline:
         return mean_over_queries(self.tail.of(distance, variance.of(outside, outside)))
 
     def _natural(self, worlds: Worlds, variance: Variance) -> float:
-        """Return the score of a non-member at its usual distance."""
+        """Return the mean score of a non-member at the tail's usual distance."""
         _, outside = world_groups(worlds)
         spread = np.atleast_2d(variance.of(outside, outside))
+        # Per record or per query, as the variances are; one threshold must serve all.
         usual = self.tail.of(self.tail.usual * np.sqrt(spread), spread)
         return float(average(usual).mean())
 
@@ -261,6 +263,7 @@ def log_density_ratio(
     with_it = variance.of(inside, outside)
     without_it = variance.of(outside, inside)
     near = signal - inside.mean
+    # The constants log(2 pi) of the two densities cancel.
     far = signal - outside.mean
     return (
         far * far / without_it - near * near / with_it + np.log(without_it) - np.log(with_it)
@@ -270,10 +273,10 @@ def log_density_ratio(
 def _choose_variance(
     variance: Variance, observation: Observation
 ) -> tuple[Variance, tuple[str, ...]]:
-    """Return the estimator for the available worlds, and a note where their number decided."""
+    """Return the estimator for the available worlds, with a note if their number decided."""
     if observation.worlds is None:
         return variance, ()
-    # Once and for all worlds that are played as targets, which leave one fewer.
+    # Chosen once: worlds played as targets leave one fewer, which must not change the estimator.
     chosen = variance.among(len(observation.worlds))
     if chosen == variance:
         return variance, ()

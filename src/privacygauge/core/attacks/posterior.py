@@ -1,8 +1,8 @@
 """The privacy risk score: the posterior probability of membership given a signal.
 
-Song & Mittal (2021), section 4. Two estimators learn it, class by class, on shadow records:
-`Histogram`, as in the paper, and `Isotonic`, which uses that a higher signal never means less
-likely a member, and lends small classes the strength of all others.
+Song & Mittal (2021), section 4. Two estimators learn it per class on shadow records: `Histogram`,
+as in the paper, and `Isotonic`, which is monotone in the signal and shrinks small classes towards
+the fit of all classes.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from privacygauge.errors import InputError
 
 
 class Posterior(Protocol):
-    """A fitted estimator of the posterior probability of membership."""
+    """A fitted posterior probability of membership."""
 
     def of(self, signal: Floats, stratum: Ints) -> Floats:
-        """Return P(member | signal, class) at even odds, (n,) in [0, 1]."""
+        """Return P(member | signal, class) at even odds, (n,), in [0, 1]."""
 
 
 class Estimator(Protocol):
@@ -45,18 +45,18 @@ class Estimator(Protocol):
 
 @dataclass(frozen=True)
 class RiskScore:
-    """The privacy risk score as an attack: its score is the probability of being a member."""
+    """The privacy risk score as an attack; its score is the posterior probability of membership."""
 
     signal: str = "modified-entropy"
-    """The signal that it is computed from; the paper's is the modified entropy."""
+    """Name of the signal; the paper uses the modified entropy."""
     estimator: Estimator | None = None
-    """`Isotonic()` unless another is given."""
+    """Estimator of the posterior; default: `Isotonic()`."""
 
     name = "privacy-risk-score"
 
     @property
     def variant(self) -> str:
-        """The estimator's name, and the signal's where it is not the paper's."""
+        """Name of the estimator, and of the signal if it is not the paper's."""
         usual = self.signal == RiskScore.signal
         return self.chosen.name if usual else f"{self.chosen.name}, {self.signal}"
 
@@ -81,12 +81,12 @@ class RiskScore:
 
 @dataclass(frozen=True)
 class Histogram:
-    """Densities of members and non-members in common bins of the logarithm, class by class."""
+    """Densities of members and non-members in common bins of the log signal, per class."""
 
     bins: int = 5
     """Bins between the smallest and the largest value of a class."""
     floor: float = 1e-10
-    """Smaller values count as this one."""
+    """Smallest value of the negated signal; smaller ones are raised to it before the logarithm."""
 
     def __post_init__(self) -> None:
         checks.at_least(1, bins=self.bins)
@@ -99,10 +99,10 @@ class Histogram:
         return "histogram" if self == Histogram() else f"histogram, {self.bins} bins"
 
     def learn(self, signal: Floats, member: Bools, stratum: Ints, n_classes: int) -> Posterior:
-        """Return the share of members' density in each bin.
+        """Return the posterior at even odds in each bin: members' density over the sum of both.
 
-        A class without shadow members or non-members takes the bins of all classes together. In
-        an empty bin the nearest filled one counts, the lower of two.
+        A class without shadow members or non-members takes the bins of all classes together. An
+        empty bin takes the value of the nearest filled one, the lower of two.
         """
         scale = self.scale(signal)
         everything = self._fit(scale, member)
@@ -113,7 +113,7 @@ class Histogram:
         return HistogramPosterior(edges, score, self)
 
     def scale(self, signal: Floats) -> Floats:
-        """Return the logarithm of the negated signal, which must not be positive."""
+        """Return the logarithm of the negated signal; the signal must be at most 0."""
         if signal.size and signal.max() > 0:
             raise InputError("the histogram needs a signal of at most 0, such as an entropy")
         return np.log(np.maximum(-signal, self.floor))
@@ -125,6 +125,7 @@ class Histogram:
         index = np.clip(np.searchsorted(edges, scale, side="right") - 1, 0, self.bins - 1)
         inside = np.bincount(index[member], minlength=self.bins) / max(member.sum(), 1)
         outside = np.bincount(index[~member], minlength=self.bins) / max((~member).sum(), 1)
+        # argmin takes the first of two equally near bins, which is the lower one.
         filled = np.flatnonzero(inside + outside)
         nearest = filled[np.abs(np.arange(self.bins)[:, None] - filled).argmin(axis=1)]
         return edges, inside[nearest] / (inside + outside)[nearest]
@@ -139,10 +140,10 @@ class HistogramPosterior:
     score: Floats
     """(k, bins) Posterior at even odds."""
     source: Histogram
-    """The estimator, which knows the scale."""
+    """Estimator, for the scale of signals."""
 
     def of(self, signal: Floats, stratum: Ints) -> Floats:
-        """Return the score of each row's bin; rows beyond the edges take the last bin."""
+        """Return the posterior of each row's bin; rows beyond the edges take the outer bins."""
         scale = self.source.scale(signal)
         above = (scale[:, None] >= self.edges[stratum, 1:-1]).sum(axis=1)
         posterior: Floats = self.score[stratum, above]
@@ -151,11 +152,11 @@ class HistogramPosterior:
 
 @dataclass(frozen=True)
 class Isotonic:
-    """Isotonic regression of membership on the signal, shrunk towards the fit of all classes."""
+    """Isotonic regression of membership on the signal per class, shrunk towards all classes'."""
 
     shrinkage: float | None = None
-    """Weight of the global fit beside each class's fit, in records; chosen by five-fold
-    cross-validation on the shadow records (least squares) by default."""
+    """Weight of the global fit relative to each class's fit, in records, at least 0. Default:
+    chosen by five-fold cross-validation on the shadow records (least squares)."""
 
     def __post_init__(self) -> None:
         if self.shrinkage is not None and self.shrinkage < 0:
@@ -177,7 +178,7 @@ class Isotonic:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """A rising function between knots, constant beyond them."""
+    """An increasing function, linear between knots and constant beyond them."""
 
     knots: Floats
     """(d,) Signals, ascending."""
@@ -187,7 +188,7 @@ class Step:
     def at(self, signal: Floats) -> Floats:
         """Return the value at each signal, linear between knots."""
         found = np.interp(signal, self.knots, self.values)
-        # Between knots as near as the smallest numbers the slope overflows.
+        # The slope between extremely close knots overflows; take the lower knot's value.
         lost = ~np.isfinite(found)
         found[lost] = self.values[np.searchsorted(self.knots, signal[lost], "right") - 1]
         return found
@@ -195,17 +196,17 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class IsotonicPosterior:
-    """A global fit, and for each class its own fit and weight."""
+    """A global fit, with a fit and a weight per class."""
 
     overall: Step
-    """The fit of all classes together."""
+    """Fit of all classes together."""
     by_class: tuple[Step | None, ...]
-    """The fit of each class; None where the class lacks members or non-members."""
+    """Fit of each class; None if the class lacks members or non-members."""
     weight: Floats
-    """(k,) Share of the class's own fit in its posterior, in [0, 1]."""
+    """(k,) Weight of the class's own fit in its posterior, in [0, 1]."""
 
     def of(self, signal: Floats, stratum: Ints) -> Floats:
-        """Return the weighted mean of the class's and the global fit."""
+        """Return the weighted mean of the class's fit and the global fit."""
         result = self.overall.at(signal)
         for c, rows in _rows_by_class(stratum, len(self.by_class)):
             step = self.by_class[c]
@@ -218,7 +219,7 @@ class IsotonicPosterior:
 ESTIMATORS: Mapping[str, Estimator] = MappingProxyType(
     {"isotonic": Isotonic(), "histogram": Histogram()}
 )
-"""The estimators that can be asked for by name."""
+"""Estimators by name."""
 
 _SHRINKAGES = (0.0, 5.0, 20.0, 80.0, 320.0, np.inf)
 
@@ -236,9 +237,9 @@ def _fit(
 
 
 def _even_weights(member: Bools, stratum: Ints, n_classes: int) -> Floats:
-    """Return weights that give the members and the non-members of every class equal totals.
+    """Return weights that give members and non-members of every class equal totals, (n,).
 
-    Otherwise a fit that takes the class's share of members for a signal would seem to predict.
+    Otherwise a fit that only learns the share of members in each class would seem to predict.
     """
     n_all = np.bincount(stratum, minlength=n_classes)
     n_in = np.bincount(stratum[member], minlength=n_classes)
@@ -255,26 +256,27 @@ def _isotonic(signal: Floats, member: Bools) -> Step:
     outside = np.bincount(index[~member], minlength=len(values))
     a = inside / inside.sum()
     b = outside / outside.sum()
-    # The share of members at even odds, each side with a total weight of 1.
+    # Share of members at even odds: each side has a total weight of 1.
     fit = isotonic_regression(a / (a + b), weights=a + b)
     ends = fit.blocks
     block = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
-    # Half a record more of either kind: a pure block is no certainty. The same weight for both,
-    # whatever their numbers, so that a block which holds everything gives even odds.
+    # Half a record of either kind is added, since a pure block is not certain. Both have the weight
+    # of the smaller side's records, so that a block with all records gives even odds.
     weight_in = np.bincount(block, a)
     weight_out = np.bincount(block, b)
     extra = 0.5 / min(inside.sum(), outside.sum())
     smooth = np.maximum.accumulate((weight_in + extra) / (weight_in + weight_out + 2 * extra))
     first = values[ends[:-1]]
     last = values[ends[1:] - 1]
+    # Two knots per block, its first and last signal: constant inside, linear between blocks.
     knots = np.column_stack([first, last]).ravel()
     return Step(knots, np.repeat(smooth, 2))
 
 
 def _cross_validated(signal: Floats, member: Bools, stratum: Ints, n_classes: int) -> float:
-    """Return the strongest shrinkage that predicts left-out rows as well as the best one does.
+    """Return the strongest shrinkage that predicts held-out rows as well as the best one.
 
-    As well: within one standard error of the least squared error (Breiman et al. 1984).
+    That is, within one standard error of the smallest squared error (Breiman et al. 1984).
     """
     fold = _folds(signal, member, stratum)
     balance = _even_weights(member, stratum, n_classes)
@@ -284,9 +286,11 @@ def _cross_validated(signal: Floats, member: Bools, stratum: Ints, n_classes: in
         judged = fold == f
         if member[kept].all() or not member[kept].any() or not judged.any():
             continue
+        # Fitted once without shrinkage: shrinking only mixes the class's fit with the global one.
         fit = _fit(
             signal[kept], member[kept], stratum=stratum[kept], n_classes=n_classes, shrinkage=0.0
         )
+        # Records of each row's class in the training folds: weights as in `_fit`.
         counts = np.bincount(stratum[kept], minlength=n_classes)[stratum[judged]]
         overall = fit.overall.at(signal[judged])
         own = fit.of(signal[judged], stratum[judged])
@@ -296,15 +300,15 @@ def _cross_validated(signal: Floats, member: Bools, stratum: Ints, n_classes: in
             errors[i, judged] = balance[judged] * (guess - member[judged]) ** 2
     mean = errors.mean(axis=1)
     best = int(np.argmin(mean))
-    # Paired differences: the same rows are hard for every shrinkage.
+    # Paired differences, since the same rows are hard for every shrinkage.
     worse = errors - errors[best]
     allowed = worse.std(axis=1) / np.sqrt(len(signal))
     return float(_SHRINKAGES[int(np.flatnonzero(mean - mean[best] <= allowed)[-1])])
 
 
 def _folds(signal: Floats, member: Bools, stratum: Ints) -> Ints:
-    # Drawn by rank inside each class and side: every fold holds all of them, and neither the
-    # order of the rows nor the numbers of the classes matter.
+    # Drawn by rank inside each class and side: every fold has rows of all of them, and neither
+    # the order of the rows nor the labels of the classes matter.
     rank = _rank_in_group(signal, member, stratum)
     luck = stream(0, "folds").random(len(signal))[rank]
     return _rank_in_group(luck, member, stratum) % 5
@@ -322,6 +326,6 @@ def _rank_in_group(values: Floats, member: Bools, stratum: Ints) -> Ints:
 
 
 def _rows_by_class(stratum: Ints, n_classes: int) -> list[tuple[int, NDArray[np.intp]]]:
-    """Return every class that has rows, with its rows."""
+    """Return the non-empty classes with the indices of their rows."""
     order, ends = order_by_class(stratum, n_classes)
     return [(c, rows) for c, rows in enumerate(np.split(order, ends[1:-1])) if len(rows)]

@@ -1,9 +1,9 @@
 """RMIA: likelihood of a record under the target model relative to reference models.
 
-Zarifzadeh et al. (2024), "Low-cost high-power membership inference attacks". RMIA counts the
-share of population records z whose ratio p0(z) / P(z) lies below that of the record by a factor
-gamma. For one target model that share is a step function of the record's own ratio, so the ratio
-itself (BASE, Lassila et al. 2025) ranks the records alike, without ties and without a population.
+Zarifzadeh et al. (2024), "Low-cost high-power membership inference attacks". RMIA computes the
+share of population records z with a ratio p0(z) / P(z) below that of the record by a factor gamma.
+For one target model that share is a step function of the record's own ratio, so the ratio itself
+(BASE, Lassila et al. 2025) ranks records in the same order, without ties and without a population.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ from privacygauge.core.release import Worlds
 from privacygauge.errors import InputError
 
 PUBLISHED = 0.3
-"""The slope of the offline attack that its authors chose for CIFAR-10."""
+"""Slope of the offline attack that its authors chose for CIFAR-10."""
 
 SLOPES = tuple(i / 10 for i in range(11))
 """Candidate slopes, in [0, 1]."""
 
 MOST_PLAYED = 4
-"""Worlds that are played as targets to choose a slope, at most."""
+"""Most worlds that are played as targets to choose a slope."""
 
 
 @dataclass(frozen=True)
 class RmiaOnline:
-    """The log of p0 over the even mixture of the worlds with and without the record.
+    """The log of p0 over the even mixture of worlds with and without the record.
 
     ``log p0 - log((P_in + P_out) / 2)`` with p = expit(signal) and P the mean of p over the
     worlds of a group; averaged over queries.
 
     Notes
     -----
-    Zarifzadeh et al. (2024) take P(x) as the mean over all reference models, half of
-    which hold x. With coin flips it is seldom exactly half: the plain mean would lean towards the
-    larger group, by an amount unrelated to the target, and add noise between records. The mean of
-    both groups' means equals the plain mean for exact halves.
+    Zarifzadeh et al. (2024) take P(x) as the mean over all reference models, half of which hold x.
+    Coin flips seldom give exact halves: the plain mean would lean towards the larger group, by an
+    amount unrelated to the target, and add noise between records. The mean of both groups' means
+    equals the plain mean for exact halves.
     """
 
     name = "rmia"
@@ -61,7 +61,7 @@ class RmiaOnline:
     thresholds = "global"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return the log of every target's ratio."""
+        """Return the log ratio of every target."""
         return score_by_ranking(self.name, observation, self._ranking)
 
     def _ranking(self, worlds: Worlds) -> Floats | Skipped:
@@ -74,23 +74,23 @@ class RmiaOnline:
 
 @dataclass(frozen=True)
 class RmiaOffline:
-    """The log of p0 over P, where the worlds with the record are guessed from those without it.
+    """The log of p0 over P, with P_in predicted from worlds without the record.
 
-    ``log p0 - log(((1 + a) P_out + (1 - a)) / 2)``, averaged over queries: P_in is taken for
-    ``a P_out + 1 - a``, on the line between P_out and 1.
+    ``log p0 - log(((1 + a) P_out + (1 - a)) / 2)``, averaged over queries: P_in is taken to be
+    ``a P_out + 1 - a``, a mixture of P_out and 1.
 
     Notes
     -----
-    Zarifzadeh et al. (2024), appendix on the offline attack, where a in [0, 1] is chosen on
-    models of a similar task; 0.3 is their value for CIFAR-10, and the default. Where a is None it
-    is chosen from 0, 0.1, ..., 1 as they choose it, on the worlds: four of them are played
-    as targets of the others, and the slope with the largest sum of their areas under the ROC curve
-    is taken. The judged target has no part in it. Where no world can be played it is 0.3.
+    Zarifzadeh et al. (2024), appendix on the offline attack, choose a in [0, 1] on models of a
+    similar task; 0.3, the default, is their value for CIFAR-10. If a is None, it is chosen from 0,
+    0.1, ..., 1 in the same way on the worlds: four of them are played as targets of the others, and
+    the slope with the largest sum of AUCs is taken. The judged target takes no part. If no world
+    can be played, a is 0.3.
     """
 
     a: float | None = PUBLISHED
-    """Slope of P_in on P_out, in [0, 1]; 1 takes P_out alone, 0 takes every P_in for 1. None for
-    one that is chosen on the worlds."""
+    """Slope of P_in on P_out, in [0, 1]; at 1 P_in is P_out, at 0 it is 1. None: chosen on the
+    worlds."""
 
     def __post_init__(self) -> None:
         if self.a is not None and not 0.0 <= self.a <= 1.0:
@@ -100,18 +100,18 @@ class RmiaOffline:
 
     @property
     def variant(self) -> str:
-        """Only worlds without the targets are used; and the slope."""
+        """``offline``, with the slope."""
         return "offline, a chosen" if self.a is None else f"offline, a = {self.a:g}"
 
     thresholds = "global"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return the log of every target's ratio."""
+        """Return the log ratio of every target."""
         a, notes = self._slope(observation.worlds)
         return score_by_ranking(self.name, observation, partial(self._ranking, a=a), notes=notes)
 
     def _slope(self, worlds: Worlds | None) -> tuple[float, tuple[str, ...]]:
-        """Return the slope, and a note where it was chosen on the worlds."""
+        """Return the slope, with a note if it was not given."""
         if self.a is not None:
             return self.a, ()
         a = None if worlds is None else chosen_slope(worlds)
@@ -130,7 +130,7 @@ class RmiaOffline:
 def chosen_slope(worlds: Worlds) -> float | None:
     """Return the slope with which the offline attack ranks best on worlds played as targets.
 
-    None where no world can be played.
+    None if no world can be played.
     """
     areas = np.zeros(len(SLOPES))
     for played in _worlds_to_play(worlds).tolist() if len(worlds) > 1 else ():
@@ -144,23 +144,25 @@ def chosen_slope(worlds: Worlds) -> float | None:
 
 
 def _worlds_to_play(worlds: Worlds) -> Ints:
-    """Return the numbers of the worlds to play, spread over their mean signals."""
+    """Return the indices of the worlds to play, at evenly spaced ranks of their mean signals."""
     k = len(worlds)
     means = [worlds.world(number).ravel().mean() for number in range(k)]
+    # Worlds in the middle of equal shares, in order of their means: neither extreme is played.
     ascending = np.argsort(means, kind="stable")
     n_played = min(k, MOST_PLAYED)
     return ascending[(2 * np.arange(n_played) + 1) * k // (2 * n_played)]
 
 
 def _ratio(signal: Floats, outside: Floats, a: float) -> Floats:
-    """Return the log of p0 over P, (n,), for a slope."""
+    """Return the log of p0 over P for slope a, (n,)."""
+    # log((1 - a) / 2) joins the mixture on the log scale; -inf at a = 1.
     rest = math.log(1 - a) if a < 1 else -math.inf
     mixture = np.logaddexp(math.log(1 + a) + outside, rest) - math.log(2)
     return mean_over_queries(signal - mixture)
 
 
 def _area(value: Floats, member: Bools) -> float:
-    """Return the area under the ROC curve; ties count half."""
+    """Return the AUC; ties count half."""
     inside = value[member]
     outside = np.sort(value[~member])
     below = sum(np.searchsorted(outside, inside, side).mean() for side in ("left", "right"))
@@ -171,14 +173,14 @@ def _log_probabilities(worlds: Worlds) -> tuple[Floats, Floats, Floats]:
     """Return log p0, log P_in and log P_out, each (n, q)."""
     signal = signal_of(worlds)
     inside, outside = centres(worlds, group_log_mean, log_expit)
-    # An empty group is filled in on the log scale, which may pass the largest probability.
+    # Filling in an empty group on the log scale may exceed log 1 = 0.
     return log_expit(signal), np.minimum(inside, 0.0), np.minimum(outside, 0.0)
 
 
 def group_log_mean(logs: Floats, side: Bools) -> Floats:
     """Return the log of the mean of ``exp(logs)`` over a group, (n, q); 0 for an empty one."""
     largest = group_max(logs, side)
-    # The other group may lie far above: its values are not summed, but must not overflow.
+    # Values of the other group are not summed, but may be far above and must not overflow.
     shares = np.exp(np.minimum(logs - largest, 0.0))
     count = side.sum(axis=0)
     mean = np.sum(shares, axis=0, where=side) / np.maximum(count, 1)

@@ -15,16 +15,16 @@ from privacygauge.core.thresholds import best_threshold, learn_thresholds
 
 @dataclass(frozen=True)
 class Threshold:
-    """Guess "member" where a signal reaches the threshold that is best on shadow records."""
+    """Guess "member" if a signal is at least the threshold that is best on shadow records."""
 
     signal: str
     """Name of the signal in the observation."""
     per_class: bool = True
-    """Whether every class has its own threshold; otherwise all classes share one."""
+    """Whether each class has its own threshold; otherwise all classes share one."""
 
     @property
     def name(self) -> str:
-        """The signal's name: metric attacks are named by their metric."""
+        """Name of the signal: metric attacks are named by their metric."""
         return self.signal
 
     variant = ""
@@ -35,10 +35,10 @@ class Threshold:
         return "per-class" if self.per_class else "global"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
-        """Return the signal (one threshold), or its distance above its class's threshold.
+        """Return the signal (one threshold), or the signal minus its class's threshold.
 
-        The guesses do not depend on that difference: it is at least 0 exactly where the signal
-        reaches the threshold.
+        Guesses are the same either way: the difference is at least 0 exactly if the signal reaches
+        the threshold.
         """
         shadow = observation.shadow_with(self.signal, self.name)
         if isinstance(shadow, Skipped):
@@ -49,6 +49,7 @@ class Threshold:
             overall = best_threshold(known[shadow.member], known[~shadow.member])
             return Scores(values, Cut(overall, "learnt on records with known membership"))
         learnt = learn_thresholds(known, shadow.member, shadow.stratum, observation.n_classes)
+        # Only classes that targets have are worth a note.
         missing = np.intersect1d(learnt.fell_back, observation.stratum)
         notes: tuple[str, ...] = ()
         if len(missing):

@@ -1,4 +1,4 @@
-"""Attacks as plain values: the keys of ``report.json`` that all reports on attacks share."""
+"""Attacks as plain values: keys of ``report.json`` shared by all reports on attacks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from privacygauge.report.values import Json
 
 
 def of_attacks(a: Attacks) -> dict[str, Json]:
-    """Return ``game``, ``headline`` and ``attacks``."""
+    """Return the keys ``game``, ``headline`` and ``attacks``."""
     return {
         "game": game(a.game),
         "headline": headline(a.headline),

@@ -1,4 +1,4 @@
-"""The numbers of attacks: cards of the strongest one, and the metrics that limits apply to."""
+"""Measures of attacks: cards of the strongest attack, and the metrics that limits apply to."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from privacygauge.report.numbers import (
 from privacygauge.report.values import Json, Measure, Section
 
 GATED_RATES = (0.1, 0.01, 0.001)
-"""False-positive rates at which limits may name the TPR."""
+"""False-positive rates at which a limit on the TPR may be set."""
 
 _NO_ATTACK = "no attack has it"
 GUESSING = "50%: members and non-members count the same"
-"""The result of guessing on the scale of balanced accuracy."""
+"""Result of guessing on the scale of balanced accuracy."""
 
 
 def intro(a: Attacks) -> str:
@@ -47,12 +47,12 @@ def intro(a: Attacks) -> str:
 
 
 def highest(a: Attacks) -> Iterator[Measure]:
-    """Yield the highest numbers over all attacks, which limits apply to; none is a card.
+    """Yield the highest numbers over all attacks, to which limits apply, without cards.
 
-    ``accuracy``, ``advantage``, ``auc``, and a ``tpr@`` for each of `GATED_RATES`. The value and
-    the lower limit are each the highest of all attacks, except for the accuracy: its interval is
-    the headline's, which allows for the choice among attacks. Where an attack's ranking supports a
-    higher accuracy than all guesses, accuracy and advantage are at least that: no limit passes
+    ``accuracy``, ``advantage``, ``auc``, and ``tpr@`` for each of `GATED_RATES`. Value and lower
+    limit are each the highest over all attacks, except for the accuracy: its interval is the
+    headline's, corrected for the choice among attacks. If an attack's ranking supports a higher
+    accuracy than all guesses, accuracy and advantage are at least that, so that no limit is kept
     because a threshold did not carry over.
     """
     found = a.headline.reached
@@ -89,16 +89,17 @@ def highest(a: Attacks) -> Iterator[Measure]:
 
 
 def of_questions(a: Attacks) -> Iterator[Measure]:
-    """Yield the numbers beside the average that limits apply to, as cards.
+    """Yield the numbers other than the average to which limits apply, as cards if they show a leak.
 
-    ``worst-group``: share of right guesses in the worst group shown to be more exposed than the
-    rest, or on average where there is none. ``worst-records``: lower bound on the number of members
-    that stand out. ``detectable``: the least accuracy that the audit would have shown with its
-    power, 1 where it would have shown none.
+    ``worst-group``: accuracy in the worst group shown to be more exposed than the rest, or on
+    average if there is no such group. ``worst-records``: lower bound on the number of members that
+    stand out. ``detectable``: smallest accuracy that the audit would have detected with its power;
+    1 if it would have detected none.
     """
     if a.questions is None:
         return
     groups = a.questions.groups
+    # Without a worse group the average stands for it, so that a limit can still be checked.
     found = a.headline.reached.accuracy
     text = "No group is shown to be more exposed than the rest."
     label = "Right guesses in the worst group"
@@ -136,6 +137,7 @@ def of_questions(a: Attacks) -> Iterator[Measure]:
         card=exposed > 0,
     )
     least = a.questions.detectable.average
+    # 1 if no accuracy would have been detected, so that any limit below 1 is exceeded.
     accuracy = 1.0 if least is None else least
     text = (
         f"An audit of this size shows this much in {rate(a.questions.detectable.power)} of plays."
@@ -155,7 +157,7 @@ def of_questions(a: Attacks) -> Iterator[Measure]:
 
 
 def questions_section(found: Questions | None) -> Section | None:
-    """Return the section on few records and groups, with the smallest leaks that it could show."""
+    """Return the section on few records and groups, with the smallest detectable leaks."""
     if found is None:
         return None
     least = found.detectable
@@ -194,11 +196,11 @@ def questions_section(found: Questions | None) -> Section | None:
 
 
 def questions_data(found: Questions | None) -> dict[str, Json]:
-    """Return the questions beside the average, for ``report.json``.
+    """Return the questions other than the average, for ``report.json``.
 
-    ``tail`` is the result for few records. ``detectable`` has the smallest detectable leaks:
+    ``tail`` is the result for few records. ``detectable`` holds the smallest detectable leaks:
     ``average`` as a balanced accuracy, ``tail`` as the share of fully exposed members among all
-    units, ``groups`` as the number of records in a group; null where nothing is detectable.
+    units, ``groups`` as the number of records in a group; null if nothing is detectable.
     """
     if found is None:
         return {}
@@ -223,15 +225,16 @@ def highest_of(
     guessing: str,
     missing: str,
 ) -> Measure:
-    """Return the highest of several numbers as a measure without a card.
+    """Return the highest of several estimates as a measure without a card.
 
-    The value and the limits are each the highest of all; `missing` is the reason if there is none.
+    Value and limits are each the highest of all; `missing` is the reason to skip it if there are
+    none.
     """
     if not found:
         none = Skipped(name, missing)
         return Measure(name, label, none, Shown(DASH), guessing=guessing, card=False)
     first = max(found, key=lambda estimate: estimate.value)
-    # Limits may name the lower limit alone: it must be the highest of all attacks too.
+    # `--fail-above` may check the lower limit alone, so it too must be the highest of all attacks.
     best = replace(first, low=max(x.low for x in found), high=max(x.high for x in found))
     return Measure(name, label, best, show(best), guessing=guessing, card=False)
 
@@ -239,8 +242,8 @@ def highest_of(
 def cards(a: Attacks) -> Iterator[Measure]:
     """Yield the numbers of the strongest attack, as cards.
 
-    Limits do not apply to them, since another attack may have higher ones, except for ``epsilon``,
-    which is one bound for all attacks.
+    Limits do not apply to them, since another attack may have higher numbers; except ``epsilon``,
+    which is a single bound for all attacks.
     """
     rates = (_found_at(r) for r in a.best.tpr_at_fpr if r.fpr in (0.01, 0.001))
     precise = (_precise(prior, x) for prior, x in a.best.predictive_values if prior == 0.01)
@@ -278,7 +281,7 @@ def cards(a: Attacks) -> Iterator[Measure]:
 
 
 def epsilon(a: Attacks) -> Measure:
-    """Return the lower bound on epsilon, of which only the lower limit is meaningful."""
+    """Return the lower bound on epsilon as a measure; only its lower limit has a meaning."""
     bound = a.headline.epsilon
     most = decimal(a.headline.epsilon_limit, 2)
     limit = f"With this many records, no audit could show more than {most}."

@@ -1,4 +1,4 @@
-"""Plots of ROC curves and scores of attacks, with captions and descriptions in words."""
+"""Plots of ROC curves and scores of attacks, with captions and text descriptions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from privacygauge.report.values import Axes, Plot, Section
 
 
 def roc_section(evaluations: Sequence[Evaluation], best: Evaluation) -> Section:
-    """Return the section with both ROC plots of attacks and the scores of the strongest one."""
+    """Return the section with both ROC plots and the scores of the strongest attack."""
     return Section("curves", "Curves", (roc(evaluations), roc_log(evaluations), scores(best)))
 
 
@@ -28,7 +28,7 @@ def roc(
     caption: str = "How many members an attack finds (up) for how many false alarms (right). The "
     "dotted diagonal is guessing.",
 ) -> Plot:
-    """Return the ROC curves of attacks."""
+    """Return the plot of the ROC curves of attacks."""
     told = areas(evaluations)
     return Plot(
         name, title, caption=caption, words=told, draw=lambda: plot_roc(evaluations), wide=False
@@ -43,7 +43,7 @@ def roc_log(
     caption: str = "The same, enlarged at few false alarms: a curve far above the diagonal on the "
     "left gives some members away almost for certain.",
 ) -> Plot:
-    """Return the ROC curves of attacks on logarithmic axes."""
+    """Return the plot of the ROC curves of attacks on logarithmic axes."""
     draw = partial(plot_roc, evaluations, log=True)
     return Plot(name, title, caption=caption, words=areas(evaluations), draw=draw, wide=False)
 
@@ -53,7 +53,7 @@ def scores(
 ) -> Plot:
     """Return the plot of an attack's score distribution, for members and non-members.
 
-    By default the plot has the attack's own title, and its words are about the AUC.
+    `title` defaults to the attack's title, `words` to a description of the AUC.
     """
     called = plain(title or e.title)
     told = words or (
@@ -72,7 +72,7 @@ def scores(
 
 
 def areas(evaluations: Sequence[Evaluation]) -> str:
-    """Return the areas under the curves that a ROC plot names, in words."""
+    """Return the AUCs of the curves that a ROC plot names, as text."""
     ordered = sorted(evaluations, key=lambda e: -e.auc.value)[: len(SERIES)]
     return "Area under the curve: " + "; ".join(
         f"{plain(e.title)} {decimal_estimate(e.auc)}" for e in ordered
@@ -82,10 +82,10 @@ def areas(evaluations: Sequence[Evaluation]) -> str:
 def plot_roc(
     evaluations: Sequence[Evaluation], ax: Axes | None = None, *, log: bool = False
 ) -> Axes:
-    """Draw the ROC curves of the attacks; the numbers are those of `curves.roc_curves`.
+    """Draw the ROC curves of attacks; the numbers are those of `curves.roc_curves`.
 
-    The six attacks with the largest AUC are named, the highest first; others are grey. Where `log`,
-    both axes are logarithmic, which shows what few false positives buy.
+    The six attacks with the largest AUCs are named, in descending order; others are grey. With
+    `log`, both axes are logarithmic, which shows the TPR at low FPRs.
     """
     ax = axes(ax)
     curves = sorted(roc_curves(evaluations), key=lambda c: -c.attack.auc.value)
@@ -98,7 +98,7 @@ def plot_roc(
     ax.plot(diagonal, diagonal, color=OTHER, lw=0.9, ls=(0, (1, 2)), zorder=1)
     ax.set(xlabel="False-positive rate", ylabel="True-positive rate")
     ax.set(xlim=(floor, 1), ylim=(floor, 1) if log else (0, 1.005))
-    # Curves are drawn from the last to the first, so that the best ones lie on top.
+    # Curves were drawn in reverse order, so that the best ones lie on top.
     named = curves[: len(SERIES)]
     lines = ax.get_lines()[: len(curves)][::-1]
     handles = lines[: len(named)]
@@ -111,12 +111,12 @@ def plot_roc(
 
 
 def plot_scores(attack: Evaluation, ax: Axes | None = None) -> Axes:
-    """Draw how an attack scores members and non-members; numbers: `curves.score_shares`."""
+    """Draw the score histograms of members and non-members; numbers: `curves.score_shares`."""
     ax = axes(ax)
     shares = score_shares(attack)
     inside = shares.members * 100
     outside = shares.nonmembers * 100
-    # Filled against hollow: the two are not told apart by colour alone.
+    # Filled and hollow, so that the sides do not differ by colour alone.
     ax.stairs(inside, shares.edges, color=SERIES[1], fill=True, alpha=0.45, lw=0, label="members")
     ax.stairs(outside, shares.edges, color=SERIES[0], lw=1.6, label="non-members")
     top = 100 * max(shares.members.max(), shares.nonmembers.max())
@@ -130,9 +130,10 @@ def _log_axes(ax: Axes, evaluations: Sequence[Evaluation]) -> float:
     ax.set(xscale="log", yscale="log")
     ax.minorticks_off()
     most = max(e.n_out for e in evaluations)
-    # The power of ten below one false positive: a rate of 0 has no place on a log scale.
+    # A rate of 0 has no place on a log scale: the axis begins at the power of ten below one false
+    # positive.
     floor = float(10.0 ** np.floor(np.log10(0.999 / most)))
-    # Below 10 expected false positives a rate is not resolved.
+    # Rates with fewer than 10 expected false positives are not resolved.
     doubtful = min(10 / most, 1.0)
     ax.axvspan(floor, doubtful, color=FAINT, alpha=0.35, lw=0, zorder=0)
     ax.annotate("too few non-members\nto tell", (np.sqrt(floor * doubtful), 0.97), fontsize=7.5,
@@ -148,7 +149,8 @@ def _draw_roc(ax: Axes, curve: Curve, place: int, floor: float) -> None:
         color=SERIES[place] if named else OTHER,
         ls=DASHES[place] if named else "solid",
         lw=(2.0 if place == 0 else 1.4) if named else 0.8,
-        # Between thresholds nothing is achieved for certain; ties are shared on a linear scale.
+        # Steps on the log scale, since no threshold lies between two points; lines on the linear
+        # scale, where they show ties broken at random.
         drawstyle="steps-post" if floor else "default",
         zorder=3 if named else 2,
         label=f"{plot_label(curve.attack.title)}  {decimal(curve.attack.auc.value, 3)}",

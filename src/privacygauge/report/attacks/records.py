@@ -1,4 +1,4 @@
-"""Records by their scores: the riskiest ones, and all of them as tables."""
+"""Records by score: the riskiest ones for the page, and all of them as data frames."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from privacygauge.report.numbers import decimal, plain, shorten
 from privacygauge.report.values import Column, Table, Worst
 
 RECORDS = 50
-"""Number of the riskiest records that are shown."""
+"""Most records that are shown as the riskiest."""
 
 _AT_ONCE = 10
-"""Records that are shown before a fold, and named in a register."""
+"""Records that are shown above the fold, and named in a register."""
 
 
 @dataclass(frozen=True, eq=False)
 class Riskiest:
-    """The records at most risk."""
+    """The records at the highest risk."""
 
     records: Records
     """All records."""
     by: str
     """Name of the attack or score that ranks them."""
     value: Floats
-    """(n,) Score of every record; higher is worse."""
+    """(n,) Score of each record; higher is riskier."""
     rows: Ints
-    """At most `RECORDS` rows, the worst first, one per person."""
+    """(r,) At most `RECORDS` rows, the riskiest first, one per person."""
     n: int
     """Number of ranked records."""
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Ids of the riskiest records, each on one line, long ones shortened in the middle."""
+        """Ids of the riskiest records, long ones shortened in the middle."""
         return tuple(shorten(str(self.records.ids[i])) for i in self.rows)
 
     @property
@@ -52,10 +52,11 @@ class Riskiest:
 def riskiest_records(
     records: Records, by: str, value: Floats, *, members: bool = False
 ) -> Riskiest:
-    """Return the records of the highest values, shape (n,), one of each person; or members alone.
+    """Return the records with the highest values, (n,), one per person; `members` only if asked.
 
     `by` names the values, such as ``score of confidence``.
     """
+    # One row per person, or one person could fill the table.
     among = np.flatnonzero(records.member) if members else np.arange(len(value))
     unit = None if records.unit is None else records.unit[among]
     rows = among[foremost(value[among], unit, RECORDS)]
@@ -72,11 +73,11 @@ def table(
     whole: bool = False,
     further: Mapping[str, Sequence[str]] | None = None,
 ) -> Table:
-    """Return the riskiest records by id, with the user's columns where they may be shown.
+    """Return the table of the riskiest records by id, with the user's columns if they may be shown.
 
-    `heads` are those of ids and values, `attacks` stands behind the number of attacks. There may be
-    a column that says who is a `member`; contents are shown `whole`, or without the middle of very
-    long ones. `further` columns have a cell for each record of the table.
+    `heads` are the heads of ids and values; `attacks` follows the number of attacks; `member` adds
+    a column with the membership. Contents are shown `whole` or shortened in the middle. `further`
+    maps heads of more columns to their cells, one per record of the table.
     """
     more = further or {}
     records = found.records
@@ -110,15 +111,16 @@ def table(
 
 
 def _content(value: object) -> str:
+    # Contents come from the user's data, which may hold missing values of any kind.
     missing = value is None or value != value  # NaN alone differs from itself
     return "missing" if missing else str(value)
 
 
 def records_frame(records: Records) -> DataFrame:
-    """Return one row for every target: its ``id``, then `Records.columns`."""
+    """Return one row per target: its ``id``, then `Records.columns`."""
     return frame({"id": names_of(records.ids), **records.columns})
 
 
 def roc_frame(evaluations: Sequence[Evaluation]) -> DataFrame:
-    """Return the ROC curves as a table of `roc_columns`."""
+    """Return the ROC curves as a data frame of `roc_columns`."""
     return frame(roc_columns(evaluations))

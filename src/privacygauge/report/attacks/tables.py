@@ -1,4 +1,4 @@
-"""Attacks as tables: main results, all numbers, and interval methods."""
+"""Tables of attacks: main results, all numbers, and interval methods."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ TOO_FEW = (
     "\N{DAGGER} Fewer than 10 false positives are expected at this rate, so there are too few "
     "non-members to tell: the value may be far off, the interval says how far."
 )
-"""Explains the dagger."""
+"""Explanation of the dagger, for a page."""
 
 _LINE = (
     "Where there is room, a line shows the share of right guesses between 40% and 100%; the thin "
     "mark is guessing, 50%."
 )
-"""Explains the drawn intervals."""
+"""Explanation of the drawn intervals."""
 
 _FEW = "\N{DAGGER} too few non-members to tell: under 10 false positives expected"
-"""The same, in a terminal."""
+"""Explanation of the dagger, for a terminal."""
 
-# The ends of the line that an accuracy is drawn on.
+# Ends of the line on which an accuracy is drawn.
 _LOWEST = 0.4
 _HIGHEST = 1.0
 
 
 def section(a: Attacks) -> Section:
-    """Return the section about all attacks: the main table, and every number behind a fold."""
+    """Return the section on all attacks: the main table, and all other numbers folded."""
     told = "Each attack guesses for every record whether it was in the data."
     return Section("attacks", "Attacks", blocks(a.evaluations, a.best.title, a.level, told))
 
@@ -64,10 +64,10 @@ def blocks(
     *,
     epsilon: bool = True,
 ) -> tuple[Block, ...]:
-    """Return the blocks of a section about all attacks, below the paragraph `told`.
+    """Return the blocks of a section on all attacks, below the paragraph `told`.
 
-    `best` is the title of the strongest attack. Without `epsilon`, the bounds on epsilon and the
-    precisions at other shares of members are left out.
+    `best` is the title of the strongest attack. Without `epsilon`, bounds on epsilon, precisions at
+    other shares of members and the table of scores are left out.
     """
     note = f"Small figures: {rate(level)} intervals."
     chances = (priors(evaluations),) if epsilon else ()
@@ -92,9 +92,9 @@ def main_table(
     fprs: Sequence[float] = FEW,
     epsilon: bool = True,
 ) -> Table:
-    """Return the main table of at least one attack; all attacks have the same rates.
+    """Return the main table of one or more attacks, evaluated at the same FPRs.
 
-    `best` is the title of the strongest attack, `fprs` are the rates at which the TPR is shown.
+    `best` is the title of the strongest attack; the TPR is shown at each of `fprs`.
     """
     rows: Rows = [
         {
@@ -135,7 +135,7 @@ def overview(a: Attacks) -> Table:
 
 
 def notes(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
-    """Yield the remarks below the main table."""
+    """Yield the block of remarks below the main table, if there are any."""
     n = len(evaluations)
     told = []
     if any(not r.resolved for e in evaluations for r in e.tpr_at_fpr):
@@ -230,7 +230,7 @@ def rates(evaluations: Sequence[Evaluation]) -> Table:
 
 
 def methods(evaluations: Sequence[Evaluation]) -> Table:
-    """Return the table of interval methods, for every column."""
+    """Return the table of interval methods, one row per kind of number."""
     found = [r for e in evaluations for r in e.tpr_at_fpr]
     numbers: dict[str, list[Estimate | Skipped]] = {
         "Accuracy": [e.accuracy for e in evaluations],
@@ -267,7 +267,7 @@ def methods_of(
 
 
 def method(found: Sequence[Estimate | Skipped]) -> tuple[str, str]:
-    """Return the methods, levels and numbers of independent units of estimates."""
+    """Return the methods with levels, and the numbers of independent units, of estimates."""
     made = [x for x in found if isinstance(x, Estimate)]
     if not made:
         return DASH, DASH
@@ -278,18 +278,18 @@ def method(found: Sequence[Estimate | Skipped]) -> tuple[str, str]:
 
 
 def attack(e: Evaluation) -> Cell:
-    """Return a cell with an attack's name, and its variant and kind of threshold below."""
+    """Return a cell with an attack's name, and below it the variant and kind of threshold."""
     thresholds = "" if e.thresholds == "none" else f"{e.thresholds} thresholds"
     return Cell(e.name, below=tuple(x for x in (e.variant, thresholds) if x))
 
 
 def tpr(r: RateAtFpr) -> Cell:
-    """Return a true-positive rate, with a dagger where non-members are too few to resolve it."""
+    """Return a cell with a TPR, with a dagger if there are too few non-members to resolve it."""
     return Cell(tpr_estimate(r.estimate, r.fpr), doubtful=not r.resolved)
 
 
 def whisker(accuracy: Estimate) -> Whisker:
-    """Return an accuracy and its interval drawn on a line from 40% to 100%."""
+    """Return an accuracy with its interval as positions on a line from 40% to 100%."""
     span = _HIGHEST - _LOWEST
     ends = (accuracy.low, accuracy.value, accuracy.high, 0.5)
     return Whisker(*(round(100 * min(max((x - _LOWEST) / span, 0), 1), 2) for x in ends))
@@ -304,8 +304,8 @@ def game(
 ) -> Pairs:
     """Return the game as a block of names and values.
 
-    `adversary` and `thresholds` are the names of two lines; `targets` is the last line, by default
-    the number of members and non-members.
+    `adversary` and `thresholds` are the names of two lines; `targets` is name and value of the last
+    line, by default the numbers of members and non-members.
     """
     n = f"{count(g.n_in)} members, {count(g.n_out)} non-members"
     last, told = targets or ("Targets", n)

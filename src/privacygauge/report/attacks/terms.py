@@ -32,7 +32,7 @@ MEANINGS: Mapping[str, str] = {
     "Epsilon": "The strength of a differential-privacy guarantee; smaller protects more. An attack "
     "can show that epsilon is at least so much, never that it is small.",
 }
-"""Terms with their meanings, in the order of the glossary."""
+"""Meanings by term, in the order of the glossary."""
 
 
 def interval(level: float, unit: str = "records") -> str:
@@ -44,5 +44,5 @@ def interval(level: float, unit: str = "records") -> str:
 
 
 def terms(*names: str) -> dict[str, str]:
-    """Return terms with their meanings, in the order of `names`."""
+    """Return the meanings of the given terms, in the order of `names`."""
     return {name: MEANINGS[name] for name in names}

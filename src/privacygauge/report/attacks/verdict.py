@@ -1,4 +1,4 @@
-"""The graded result of attacks, in words for somebody who decides about a release."""
+"""The graded result of attacks, in words for readers who decide about a release."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class GradedAttacks:
     headline: str
     """The result in one line."""
     sentences: tuple[str, ...]
-    """Abilities of the attacker, with their confidence; consequences and limits are not in them."""
+    """Abilities of the attacker, with their confidence; without consequences and limits."""
     question: Literal["average", "records", "groups"] = "average"
     """The question that decided the grade."""
 
@@ -52,40 +52,43 @@ class GradedAttacks:
 def grade_attacks(a: Attacks) -> GradedAttacks:
     """Grade attacks by the gravest answer to their questions: average, few records, groups.
 
-    The average is graded by the LOWER limit of the headline's advantage ``2 * accuracy - 1``:
-    none where its interval contains chance, small below .1, moderate below .3, large from there
-    on. The accuracy is that of the guesses, or the bound that the AUC of the scores gives for the
-    best threshold, whichever is graver: a threshold that did not carry over hides no leak. It
-    is raised by one step where `exposure` finds something; and from none to small where the
-    best threshold in hindsight of an attack is significantly better than chance, or where the
-    bound on epsilon is above 0.
+    The average is graded by the LOWER limit of the headline's advantage ``2 * accuracy - 1``: none
+    if the interval contains chance, small below .1, moderate below .3, else large. The accuracy is
+    that of the guesses, or the bound from the AUC for the best threshold, whichever is graver, so
+    that a threshold that did not carry over hides no leak. The grade is raised by one step if
+    `exposure` finds something, and from none to small if the best threshold in hindsight of some
+    attack is significantly better than chance or the bound on epsilon is above 0.
 
     Few records that stand out are a small leak, and a moderate one from a hundredth of the members
     on. A group shown to be more exposed than the rest has the grade of its own lower limit, at
     least small.
 
-    The grade is `UNTOLD` where no leak was found but an attack takes members for non-members, a few
-    members lie far beyond all other records, or an audit of this size would not have shown the
-    smallest moderate leak.
+    The grade is `UNTOLD` if no leak was found but an attack is inverted, a few members lie far
+    beyond all other records, or an audit of this size would not have detected the smallest moderate
+    leak.
 
     Notes
     -----
-    The headline's interval allows for the choice among attacks, the other questions for theirs
-    (`evaluate.questions`). The reasons to raise the grade of the average look at all attacks, but
-    are rarely met by chance: ten times the false-positive rate lies far beyond any interval around
-    it, and the band behind the best accuracy and the limits behind epsilon are conservative.
+    The headline's interval is corrected for the choice among attacks, the other questions for
+    theirs (`evaluate.questions`). The reasons to raise the grade of the average consider all
+    attacks without correction, but are rarely met by chance: ten times the FPR lies far beyond any
+    interval around it, and the band behind the best accuracy and the limits behind epsilon are
+    conservative.
     """
     base = grade_of(a.headline.reached.accuracy.low)
     found = exposure(a.evaluations)
+    # Only looked for if the average shows nothing: a leak that was found needs no further evidence.
     hidden = tuple(_hidden_leak_text(a)) if base == NONE else ()
     average = next_graver(base) if found is not None or hidden else base
     asked = a.questions
     few = NONE if asked is None or asked.tail is None else grade_of_few(asked.tail)
     groups = () if asked is None else asked.groups
+    # A group that is shown is a small leak at least, whatever its own lower limit.
     worst = gravest(
         (NONE, *(gravest((SMALL, grade_of(group.reached.accuracy.low))) for group in groups))
     )
     grade = gravest((average, few, worst))
+    # Reasons not to report "no leak found", the most specific first.
     if grade == NONE and asked is not None and asked.tail is not None and asked.tail.apart:
         return GradedAttacks(UNTOLD, FEW_APART, tuple(_far_apart_text(a, asked.tail.apart)))
     if grade == NONE and a.headline.inverted:
@@ -145,7 +148,7 @@ def _far_apart_text(a: Attacks, n_apart: int) -> Iterator[str]:
 
 
 FEW_APART = "Cannot be told: a few members lie far beyond all other records"
-"""The verdict in one line."""
+"""Headline of a verdict in which a few members lie far beyond all others."""
 
 LOOK_AT_THEM = (
     "Look at the records with the highest scores: models know by heart what occurs once, or what "
@@ -153,27 +156,27 @@ LOOK_AT_THEM = (
     "Audit again on other records of the same source, members and non-members: records of a kind "
     "of their own are then as often on both sides. This audit supports no decision on a release.",
 )
-"""Next steps."""
+"""Advice for that verdict."""
 
 TOO_FEW = "Cannot be told: too few records for this audit to see a moderate leak"
-"""The verdict in one line."""
+"""Headline of a verdict on too few records."""
 
 DETECTABLE = 0.55
-"""Accuracy at which moderate leaks begin: an audit that finds nothing must be able to detect it."""
+"""Accuracy of the smallest moderate leak; an audit that finds nothing must be able to detect it."""
 
 _MANY_EXPOSED = 0.01
-"""Share of the members from which those that stand out are a moderate leak."""
+"""Share of the members from which on those that stand out are a moderate leak."""
 
 
 def grade_of_few(found: Tail) -> Grade:
-    """Return the grade for members that stand out: moderate from a hundredth of them on."""
+    """Return the grade for members that stand out: moderate from a hundredth of all members on."""
     if not found.shown:
         return NONE
     return MODERATE if found.share >= _MANY_EXPOSED else SMALL
 
 
 def _least(found: Detectable) -> str:
-    """Return the smallest leaks that an audit of this size detects, as part of a sentence."""
+    """Return the smallest detectable leaks as part of a sentence."""
     if found.average is None:
         average = "not even records that are all told apart"
     else:
@@ -268,7 +271,7 @@ def _exposure_text(found: Exposure | None, is_raised: bool) -> Iterator[str]:
 
 
 def _hidden_leak_text(a: Attacks) -> Iterator[str]:
-    """Yield the evidence of a leak that the headline's numbers miss."""
+    """Yield sentences on evidence of a leak that the headline's numbers miss."""
     best = max(a.evaluations, key=lambda e: e.best_accuracy.low, default=None)
     if best is not None and best.best_accuracy.low > 0.5:
         yield (
