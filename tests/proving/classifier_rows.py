@@ -82,9 +82,15 @@ def rows(world: World, chosen: Mapping[str, str], role: str = "target") -> Rows:
     base = np.zeros((n, k))
     known = _COMPETENCE[chosen["competence"]] + people.effect
     base[np.arange(n), people.labels] = known
-    base += world.rng(f"{role} records").normal(size=(n, k)) * _RECORD
+    own = world.rng(f"{role} records").normal(size=(n, k))
+    person = np.arange(n)
+    if chosen["repeats"] == "recording":
+        person = person // _BLOCK
+        for i in range(1, n):
+            own[i] = 0.9 * own[i - 1] + np.sqrt(1 - 0.9**2) * own[i]
+    base += own * _RECORD
     given = Rows(
-        np.arange(n),
+        person,
         people.labels,
         people.member,
         base,
@@ -97,6 +103,8 @@ def rows(world: World, chosen: Mapping[str, str], role: str = "target") -> Rows:
     return _repeated(world, chosen, role, given)
 
 
+_BLOCK = 25
+"""Rows of a recording that are on one side together."""
 _FLOOR = -60.0
 """The least logit that is written; a probability may be 0."""
 _RECORD = 0.7
@@ -124,6 +132,10 @@ def _people(world: World, chosen: Mapping[str, str], role: str) -> _People:
     n = people(chosen)
     k = int(chosen["classes"])
     member = _bits(world.rng(f"{role} bits"), n, chosen["share"])
+    if chosen["repeats"] == "recording":
+        blocks = -(-n // _BLOCK)
+        dealt = _bits(world.rng(f"{role} blocks"), blocks, chosen["share"])
+        member = dealt[np.arange(n) // _BLOCK]
     labels = _labels(world, chosen, role, member, k)
     if chosen["pairs"] == "matched":  # each member beside somebody else of the same class
         n -= n % 2
@@ -145,6 +157,13 @@ def _people(world: World, chosen: Mapping[str, str], role: str) -> _People:
     rare = rng.random(n) < 0.02 * (1 + (n < 1_000))
     if chosen["minority"] == "column" or chosen["release"] == "group":
         columns["site"] = np.where(rare, "island", np.char.add("site", site.astype(str)))
+        if chosen["group_as"] != "text":
+            # Codes of sites as a data frame keeps them where one is missing.
+            code = np.where(rare, 8.0, site)
+            gaps = world.rng(f"{role} gaps").random(n) < 0.03
+            missing = rare if chosen["group_as"] == "missing" else gaps & ~rare
+            code[missing & (chosen["group_as"] != "number")] = np.nan
+            columns["site"] = code
     if chosen["minority"] == "two":
         columns["site"] = np.where(rare, "island", "mainland")
         columns["sex"] = np.where(rng.random(n) < 0.03, "x", np.where(site % 2, "f", "m"))

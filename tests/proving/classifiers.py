@@ -140,11 +140,13 @@ FACTORS = (
             "members",
             "oversampled",
             "smote",
+            "recording",
         ),
         "none",
         chance=0.3,
         about="rows per person: equal, unequal, copies, noisy views, of members only; smote: rows "
-        "made between two others, features in the file",
+        "made between two others, features in the file; recording: neighbours are alike, blocks of "
+        "25 rows are on one side",
     ),
     Factor(
         "person_id",
@@ -165,6 +167,13 @@ FACTORS = (
     ),
     Factor("drift_size", ("usual", "small", "apart"), "usual", chance=0.4, about="by how much"),
     Factor("minority", ("none", "column", "two"), "none", about="small groups in columns"),
+    Factor(
+        "group_as",
+        ("text", "number", "gaps", "missing"),
+        "text",
+        chance=0.4,
+        about="the small group: a text, a code stored as a float, the same with gaps, or no value",
+    ),
     Factor("missing", ("none", "even", "by-side"), "none", about="a column with missing values"),
     Factor("codes", ("none", "many", "unique"), "none", about="a column of codes"),
     Factor("text", ("none", "words", "formulas"), "none", about="a column of free text"),
@@ -283,7 +292,7 @@ FACTORS = (
     ),
     Factor(
         "pool_is",
-        ("fair", "members-only", "coins82", "other-settings", "overfitted-less"),
+        ("fair", "members-only", "coins82", "balanced", "other-settings", "overfitted-less"),
         "fair",
         chance=0.3,
         about="how the pool was made",
@@ -398,6 +407,7 @@ class Classifiers(Grammar):
             "pool_size": c["ask"] != "pool",
             "library": c["ask"] not in ("fitted", "model", "label-only"),
             "sensitive": c["ask"] != "attribute",
+            "group_as": c["minority"] != "column" and c["release"] != "group",
             "place": not files or c["format"] not in ("parquet", "csv"),
         }
         if c["layout"] == "top3":
@@ -410,7 +420,7 @@ class Classifiers(Grammar):
             idle["option"] = c["extra"] != "number"
         found = {name for name, silent in idle.items() if silent}
         if c["source"] != "simulated":
-            found |= {"balance", "competence", "minority"}
+            found |= {"balance", "competence", "minority", "group_as"}
         if not files:
             found |= _WRITTEN | {"option"}
         return found
@@ -442,6 +452,8 @@ class Classifiers(Grammar):
             c["mistake"] in ("refit-on-all", "other-model") and c["release"] == "none",
             c["source"] == "neighbours" and asked,
             c["drift"] == "hidden" and c["ask"] != "pool",
+            c["repeats"] == "recording" and (c["rows"] != "drawn" or c["pairs"] != "no"),
+            c["repeats"] == "recording" and c["ask"] == "shadow",
             c["ask"] == "pool" and c["repeats"] != "none",
             c["ask"] == "pool" and c["mistake"] not in ("none", "swapped-sides"),
             c["ask"] == "pool" and c["rows"] != "drawn",
@@ -477,10 +489,10 @@ class Classifiers(Grammar):
             and c["drift"] not in ("hidden", "eras")
             and not (c["drift"] != "none" and c["drift_size"] == "apart")
             and c["class_shares"] != "one-sided"
-            and c["repeats"] != "smote"
+            and c["repeats"] not in ("smote", "recording")
             and not (c["repeats"] == "views" and c["person_id"] == "none")
             and c["shadow_is"] in ("fair", "tiny")
-            and c["pool_is"] == "fair"
+            and c["pool_is"] in ("fair", "balanced")
         )
         unnamed = c["names"] in ("words", "ordered", "na-words") and c["named_columns"] == "no"
         npz = c["format"].startswith("npz")
@@ -514,6 +526,8 @@ class Classifiers(Grammar):
         knows = c["mistake"] in ("none", "duplicates", "swapped-sides", "probs-as-logits")
         if c["ask"] not in _FILES or not knows:
             return Truth(True, fair, None, may_refuse)
+        if c["repeats"] == "recording":  # rows are fewer than they seem, to the oracle too
+            return Truth(True, False, None, may_refuse)
         if c["mistake"] == "swapped-sides" and c["release"] in TAIL:
             return Truth(True, False, None, may_refuse)
         return Truth(True, fair, partial(self._oracle, world), may_refuse)
@@ -726,6 +740,8 @@ def _pool(world: World, c: Mapping[str, str], target: Rows, folder: Path) -> Pat
         inside &= target.member
     elif c["pool_is"] == "coins82":
         inside = world.rng("pool coins").random((k, n)) < np.where(target.member, 0.8, 0.2)
+    elif c["pool_is"] == "balanced":  # each record in half of all models, the target one of them
+        inside = rng.random((k, n)).argsort(axis=0).argsort(axis=0) < (k + 1) // 2 - target.member
     own = dict(c)
     if c["pool_is"] == "other-settings":
         own["competence"] = "weak" if c["competence"] == "usual" else "usual"
