@@ -307,6 +307,14 @@ def test_queries_about_records_of_any_kind_are_such_records(kind):
     assert not np.array_equal(points[len(x) : 2 * len(x)], x)
 
 
+def test_a_column_of_texts_without_any_value_stays_one():
+    x, y = of_kind("frame", 30)
+    x["remark"] = np.full(30, None, object)
+    points, _ = SMALL.fitting(x).points(x, y, 0)
+    assert points["remark"].isna().all()
+    assert points["remark"].dtype == x["remark"].dtype
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_deployed_is_audited_by_its_classes(kind):

@@ -121,6 +121,9 @@ def _of_frame(x: Any) -> Changeable:
                 made.append(pd.Series(whole).astype(kind))
                 continue
             codes = numbers.astype(np.int64)
+            if not len(values):  # a column without any value
+                made.append(pd.Series([None] * len(codes), dtype=kind))
+                continue
             given = values.take(np.minimum(codes, max(len(values) - 1, 0)))
             series = pd.Series(given, dtype=kind if (codes < len(values)).all() else None)
             missing = codes >= len(values)
