@@ -75,16 +75,18 @@ def gauge(
     return Gauge(label, shown, *ends, limits, ticks, rule)
 
 
-def accuracy_gauge(of: str, found: AttackReach, rule: str = RULE) -> Gauge:
+def accuracy_gauge(
+    of: str, found: AttackReach, rule: str = RULE, *, decided: str | None = None
+) -> Gauge:
     """Return a gauge of a balanced accuracy, of guesses or of the best threshold on a ranking.
 
-    `of` names the attack, such as ``the strongest attack``; `rule` explains the grade and its
-    limits.
+    `of` says of what, such as ``of the strongest attack``; `rule` explains the grade and its
+    limits. `decided` says what decided the grade where it was not the average.
     """
     limits = (0.4, 0.5, 0.55, 0.65, 1.0)
     ticks = ("50%", "55%", "65%")
-    told = f"{DECIDED[found.by_ranking]} {rule}"
-    return gauge(f"{right_of(found)} of {of}", found.accuracy, limits, ticks, rule=told)
+    told = f"{decided or DECIDED[found.by_ranking]} {rule}"
+    return gauge(f"{right_of(found)} {of}", found.accuracy, limits, ticks, rule=told)
 
 
 def ranked_pairs(auc: Estimate) -> str:

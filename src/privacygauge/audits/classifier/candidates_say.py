@@ -131,7 +131,7 @@ def verdict(f: CandidateResult) -> Verdict:
     )
     scale = grades.scale_of(grade)
     said = tuple(_sentences(f))
-    gauge = grades.accuracy_gauge("the strongest attack", f.reached, grades.BY_ONE_NUMBER)
+    gauge = grades.accuracy_gauge("of the strongest attack", f.reached, grades.BY_ONE_NUMBER)
     return Verdict(
         grade=grade,
         scale=scale,

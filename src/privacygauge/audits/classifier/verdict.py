@@ -34,8 +34,8 @@ from privacygauge.report.attacks.verdict import (
     grade_attacks,
 )
 from privacygauge.report.grades import GRADES, LARGE, NONE, SMALL, UNTOLD, accuracy_gauge, scale_of
-from privacygauge.report.numbers import decimal, decimal_estimate
-from privacygauge.report.values import Grade, Verdict
+from privacygauge.report.numbers import decimal, decimal_estimate, plain, shorten
+from privacygauge.report.values import Gauge, Grade, Verdict
 
 DOUBTFUL = "Cannot be told: no leak was found, but the predictions may not be what they should be"
 """Headline of the verdict on doubtful predictions."""
@@ -157,8 +157,22 @@ def verdict(
             *(() if resolved else (more,)),
             REPEAT,
         ),
-        gauge=accuracy_gauge("the strongest attack", a.headline.reached),
+        gauge=_gauge_of_question(a, found),
     )
+
+
+def _gauge_of_question(a: Attacks, found: GradedAttacks) -> Gauge:
+    """Return the number that decided the grade, or the average where few records did."""
+    of_all = "of the strongest attack"
+    if a.questions is None or found.question == "average":
+        return accuracy_gauge(of_all, a.headline.reached)
+    if found.question == "groups":
+        worst = a.questions.groups[0]
+        group = f"{plain(worst.column)} = {shorten(plain(worst.group))}"
+        decided = "A group decided: it is shown to be more exposed than all records together."
+        return accuracy_gauge(f"among records with {group}", worst.reached, decided=decided)
+    decided = "Single records decided, whatever the average: the number is the average of all."
+    return accuracy_gauge(of_all, a.headline.reached, decided=decided)
 
 
 def _beyond_placebo(comparison: Comparison, a: Attacks, found: GradedAttacks) -> bool:

@@ -78,7 +78,7 @@ def verdict(f: DefenceResult) -> Verdict:
     advice = tuple(_advice(f, grade))
     behind = f"with {plain(f.best.title)}" if helps else "without a defence"
     reached = spoken_of.reached if alone is None else f.undefended.reached
-    gauge = accuracy_gauge(f"the best attack, {behind}", reached)
+    gauge = accuracy_gauge(f"of the best attack, {behind}", reached)
     return Verdict(
         grade=grade,
         scale=GRADES,

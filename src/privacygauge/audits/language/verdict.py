@@ -103,7 +103,9 @@ def verdict(f: LanguageResult) -> Verdict:
             unsaid=unsaid,
             advice=more,
         )
-    gauge = accuracy_gauge(f"the strongest attack, {one_by_one}", f.attacks(unit).headline.reached)
+    gauge = accuracy_gauge(
+        f"of the strongest attack, {one_by_one}", f.attacks(unit).headline.reached
+    )
     return Verdict(
         grade=grade,
         scale=scale_of(grade),
