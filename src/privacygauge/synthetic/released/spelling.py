@@ -322,8 +322,7 @@ def _may_be_apart(own: Floats, values: Floats, people: int) -> bool:
 
     The share of people whose level nobody else has estimates the probability that a further person
     has a new level (Good 1953, Turing's estimate). A person's rows may all have one level, so a
-    level counts as that of rows x people / rows in total persons, at least 1; each distinct level
-    of
+    level in r of n rows counts for r / n of the people, at least one; each distinct level of
     `values` counts once.
     """
     known = own[~np.isnan(own)]
