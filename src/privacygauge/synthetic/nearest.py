@@ -98,7 +98,7 @@ def grouped_with(keys: Ints, rows: Ints) -> tuple[Ints, Ints]:
     """Return the groups of all rows that share a key with a queried row, and perhaps of others."""
     if len(rows) > _FEW_ROWS * len(keys):
         return group_by_key(keys)
-    # A hash table of one bit per slot, at least 8 slots per query: false hits only cost time.
+    # A hash table of one bit per slot, more than 16 slots per query: false hits only cost time.
     bits = 4 + len(rows).bit_length()
     spread = (keys.view(np.uint64) * _MULTIPLIER) >> np.uint64(64 - bits)
     marked = np.zeros(2**bits, dtype=np.bool_)
