@@ -47,14 +47,10 @@ class Cosine:
     """One minus the cosine, of the one-hot categories and of the scaled numbers (equation 5).
 
     The cosine of one-hot categories is the share of columns that agree. The cosine of numbers
-    compares
-    directions, not lengths: (0.1, 0.2) and (0.2, 0.4) are at distance 0, so a single column of
-    numbers
-    only distinguishes its minimum from all other values. The paper leaves open the cosine with a
-    vector
-    of zeros (every number the minimum of its column): here two such vectors are equal, and at
-    distance
-    1 from any other.
+    compares directions, not lengths: (0.1, 0.2) and (0.2, 0.4) are at distance 0, so a single
+    column of numbers only distinguishes its minimum from all other values. The paper leaves open
+    the cosine with a vector of zeros (every number the minimum of its column): here two such
+    vectors are equal, and at distance 1 from any other.
     """
 
     name = "cosine"
@@ -93,7 +89,6 @@ class Cosine:
 @dataclass(frozen=True)
 class Minkowski:
     """The p-norm of the difference, of the one-hot categories and of the numbers (equation 6).
-
 
     Raises
     ------
@@ -230,8 +225,7 @@ def space_of(table: Table, distance: Distance) -> Space:
 
     Numbers are scaled to [0, 1] over the table (equation 3); a constant column becomes 0. A missing
     number is 0 in its column and 1 in an indicator column, so that it equals other missing numbers
-    and
-    differs from every number.
+    and differs from every number.
     """
     n_columns = table.values.shape[1]
     n_cat = len(table.schema.categorical)
@@ -420,10 +414,8 @@ def rough_of(space: Space, width: int) -> Rough:
     numbers = np.pad(space.numbers.astype(np.float32), ((0, padding), (0, 0)))
     # Coordinates in [0, 1] are off by one rounding unit. A norm changes by no more than the norm of
     # the change, at most L units, twice; its terms, sum and root lose at most L + 8 units of a norm
-    # of
-    # at most L. The weighted sum comes last. Fourth powers of numbers below 1e-9 underflow, which
-    # is
-    # less than a unit.
+    # of at most L. The weighted sum comes last. Fourth powers of numbers below 1e-9 underflow,
+    # which is less than a unit.
     length = space.numbers.shape[1]
     units = length * (length + 12) + 8 * float(space.steps[-1]) + 4
     error = np.float32(float(units * _UNIT))
@@ -439,8 +431,7 @@ def _one_hot(
     """Return one-hot codes (n_rows, C + further), and sparse ones of rare codes (n, R).
 
     In a column with many codes, those of few points are rare: stored sparsely, they take no more
-    memory
-    than there are points, and few pairs of points share one. Further columns are zeros.
+    memory than there are points, and few pairs of points share one. Further columns are zeros.
     """
     n = len(space)
     sizes = np.array(space.sizes, dtype=np.int64)

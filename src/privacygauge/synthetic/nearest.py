@@ -157,8 +157,7 @@ def _exact(keys: Ints, numbers: Floats) -> Ints:
 #
 # Records that differ in h categories agree outside some set of h columns, so grouping by the other
 # columns finds them all. A record is settled once its neighbours are no farther than any record
-# that
-# differs in one category more.
+# that differs in one category more.
 
 _CELLS = 2**15
 """Distances that a thread computes at once, few enough to stay in its cache."""
@@ -459,8 +458,7 @@ def mean_distances(space: Space, k: int, unit: Ints | None = None) -> Floats:
         Number of neighbours, in 1..n - 1.
     unit : ndarray of int, shape (n,), optional
         Unit of each point; points of its own unit do not count as others, and at least k others
-        must
-        be left.
+        must be left.
 
     Returns
     -------
@@ -499,9 +497,8 @@ def _by_mismatches(
     """Return scores of points with categories only, by counting others level by level.
 
     Summed over all sets S of h columns, the number of records that agree with a point outside S
-    counts
-    a record that differs in m columns C(F - m, h - m) times. So the sums for h = 0, 1, ... give the
-    number of records that differ in exactly h columns, without comparing pairs.
+    counts a record that differs in m columns C(F - m, h - m) times. So the sums for h = 0, 1, ...
+    give the number of records that differ in exactly h columns, without comparing pairs.
     """
     width = space.codes.shape[1]
     keys = Keys(space)
@@ -584,8 +581,7 @@ def _candidates(
     parts = [_Pairs(np.arange(len(rows)), np.zeros(len(rows)), weight[rows] - 1)]
     if space.share == 0.0:
         # With categories only, distances are small whole numbers, exact, with thousands of ties:
-        # one entry
-        # stands for the k neighbours at the limit, and only nearer ones are searched for.
+        # one entry stands for the k neighbours at the limit, and only nearer ones are searched for.
         known = np.flatnonzero(np.isfinite(limit))
         at = space.steps[limit[known].astype(np.int64)]
         parts.append(_Pairs(known, at, np.full(len(known), k)))

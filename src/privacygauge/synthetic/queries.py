@@ -58,8 +58,8 @@ def masks(rows: ArrayLike, target: ArrayLike, at_most: ArrayLike) -> Masks:
 
     Notes
     -----
-    Meeus et al. (2023), section 5.1: "=" on categorical attributes and "<=" on continuous ones.
-    "=" on all attributes is another choice of the attacker, which detects values that a generator
+    Meeus et al. (2023), section 5.1: "=" on categorical attributes and "<=" on continuous ones. "="
+    on all attributes is another choice of the attacker, which detects values that a generator
     copied.
 
     Examples
@@ -194,8 +194,7 @@ def all_query_counts(masks: ArrayLike, n_features: int) -> Counts:
     -----
     Q^A = #{rows with a mask that contains A}, Meeus et al. (2023), section 5.1. It is the superset
     sum of the histogram of the masks: F passes over 2^F cells, each adding the half with bit j to
-    the
-    half without (Yates' scheme), instead of one pass over the rows per query.
+    the half without (Yates' scheme), instead of one pass over the rows per query.
 
     Examples
     --------
@@ -290,8 +289,7 @@ def _spread(sets: NDArray[Any], lanes: Counts, n_bits: int) -> NDArray[np.uint64
     """Return histograms of the masks, already summed over the low bits, as flat words.
 
     One addition adds a row to all lanes of its word, which saves the passes over the low bits.
-    These
-    would be the slowest, since they go through memory in the shortest steps.
+    These would be the slowest, since they go through memory in the shortest steps.
     """
     low = len(lanes).bit_length() - 1
     words = np.zeros(len(sets) << (n_bits - low), np.uint64)
@@ -308,8 +306,7 @@ def _superset_sums(words: NDArray[np.uint64], lanes: Counts, n_bits: int) -> Cou
     """Return the superset sums over `n_bits` bits of words of counts, in place.
 
     Lanes hold counts of at most n, which fit, so nothing carries from one lane to the next. The
-    words
-    of several data sets lie one after the other and go through the same passes.
+    words of several data sets lie one after the other and go through the same passes.
     """
     counts: Counts = words.view(lanes.dtype)
     for step in (1 << j for j in range(n_bits)):
@@ -327,8 +324,8 @@ def _superset_sums(words: NDArray[np.uint64], lanes: Counts, n_bits: int) -> Cou
 
 # Counting queries on a target record with many attributes: a sample, counted on bitmaps.
 #
-# With more than about 20 attributes, 2^F queries are too many. A bitmap holds, for one condition
-# on the target, one bit per row; a query is the AND of a few bitmaps, and its answer the number of
+# With more than about 20 attributes, 2^F queries are too many. A bitmap holds, for one condition on
+# the target, one bit per row; a query is the AND of a few bitmaps, and its answer the number of
 # bits that remain.
 
 Bitmaps = NDArray[np.uint64]
@@ -523,8 +520,8 @@ def _subsets(ranks: Ints, n_features: int, size: int, width: int) -> Ints:
     """Return the subsets (q, width) of one size with these ranks, in colexicographic order.
 
     The rank of a_1 < ... < a_size is C(a_1, 1) + ... + C(a_size, size). So the largest attribute is
-    the
-    largest a with C(a, size) at most the rank, and the others follow in the same way from the rest.
+    the largest a with C(a, size) at most the rank, and the others follow in the same way from the
+    rest.
     """
     result = np.empty((len(ranks), width), np.int64)
     left = ranks.copy()

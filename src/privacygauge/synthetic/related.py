@@ -106,8 +106,7 @@ class Related:
         """Return one record per person (see `per_person`), with the person's position.
 
         Its ranges and categories cover what both tables allow, so that a synthetic person may have
-        any
-        rows, or none.
+        any rows, or none.
         """
         n = len(self.people)
         # Largest number of rows per person: the range of the column that counts them.
@@ -123,8 +122,7 @@ class Related:
         ------
         InputError
             If these are not both tables, or their keys do not match; the message has the
-            generator's
-            `name`.
+            generator's `name`.
         """
         if not isinstance(made, dict) or set(made) != {PEOPLE, ROWS}:
             got = (
@@ -220,8 +218,8 @@ def per_person(
         n rows: the columns of `people`, then ``rows`` (number per person), for each column of
         numbers (dates as days) ``NAME least``, ``NAME mean`` and ``NAME largest``, and for each
         column of categories ``NAME most frequent`` (of equally frequent ones, the first in the
-        schema) and ``NAME kinds`` (number of distinct ones). Missing if a person has no value.
-        Also the schema of the columns of `rows`.
+        schema) and ``NAME kinds`` (number of distinct ones). Missing if a person has no value. Also
+        the schema of the columns of `rows`.
 
     Raises
     ------
@@ -272,8 +270,8 @@ def _frequent(column: Column, values: Floats, owner: Ints, n: int) -> tuple[NDAr
     """Return each person's most frequent category, None if there is none, and number of kinds."""
     size = len(column.categories) + 1  # the last code is that of a missing value
     there = values < size - 1
+    # A pair is owner * size + code: sorted, then by count within the owner, ties by code.
     pairs, counts = np.unique(
-        # A pair is owner * size + code: sorted, then by count within the owner, ties by code.
         owner[there] * size + values[there].astype(np.int64), return_counts=True
     )
     order = np.lexsort((pairs, -counts, pairs // size))

@@ -41,8 +41,7 @@ class Vulnerability:
     """Schema of the records."""
     unit: Ints | None = field(default=None, kw_only=True)
     """(n,) Person behind each record, whose other records are not neighbours; None if every record
-    is
-    of another person."""
+    is of another person."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scores", checks.floats(self.scores, "scores"))
@@ -178,8 +177,7 @@ class RareValue:
 
     Meeus et al. (2023), section 5.2, leave open when a category is rare. Here it is rare if all
     categories at most as frequent hold together at most `tail` of the records, in analogy to
-    numbers
-    above the (1 - tail) quantile. A missing number counts as a category.
+    numbers above the (1 - tail) quantile. A missing number counts as a category.
     """
 
     tail: float = 0.05

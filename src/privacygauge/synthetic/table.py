@@ -135,9 +135,7 @@ class Schema:
 
     @cached_property
     def limits(self) -> tuple[Floats, Floats, Bools, Bools]:
-        """Smallest and largest values, masks of whole numbers and of numbers that may be missing;
-        (F,)
-        each."""
+        """(F,) each: smallest and largest value, and masks of whole and of missing values."""
         return (
             np.array([0.0 if c.low is None else c.low for c in self.columns]),
             np.array([c.n_codes - 1.0 if c.high is None else c.high for c in self.columns]),
@@ -233,8 +231,7 @@ class Table:
     """Schema of the columns."""
     values: Floats
     """(n, F) Numbers, NaN where missing; codes 0, 1, ... of categories in the schema's order, and
-    the
-    next code where the category is missing."""
+    the next code where the category is missing."""
     clipped: int = 0
     """Number of values that a generator drew beyond the schema's range, and that were moved to its
     nearer end."""
@@ -329,8 +326,7 @@ def column_advice(table: Table) -> tuple[str, ...]:
     """Return a note on each column that should be left out or checked.
 
     A column that differs in every record identifies the records: it does not show how similar two
-    of
-    them are.
+    of them are.
     """
     found = []
     if len(table.schema.columns) == 1:

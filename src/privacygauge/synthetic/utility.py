@@ -59,8 +59,7 @@ class LearningComparison:
     """Number of real records that both forests are tested on."""
     real_accuracy: float
     """Balanced accuracy of the forest trained on real records, in [0, 1]: mean recall over the
-    classes;
-    chance is 1 / classes."""
+    classes; chance is 1 / classes."""
     synthetic_accuracy: float
     """Balanced accuracy of the forest trained on synthetic records, in [0, 1]."""
     real_auc: float
@@ -242,8 +241,7 @@ def marginal_distances(
     Notes
     -----
     TV = 1/2 sum over combinations of values of |share in one - share in the other|. Two samples of
-    one
-    population also differ, the more, the smaller they are and the larger k is.
+    one population also differ, the more, the smaller they are and the larger k is.
     """
     found = [_distance(one, other, sizes, columns) for columns in sets]
     return Marginals(len(sets[0]), sets, np.array(found))
@@ -262,12 +260,9 @@ def associations(table: Table) -> Floats:
     """Return the association of every pair of columns, (F, F), symmetric, 1 on the diagonal.
 
     For two numeric columns it is the correlation of the ranks, in [-1, 1] (Spearman; a missing
-    number
-    ranks below all others); for two categorical columns Cramér's V, in [0, 1], without bias
-    correction;
-    for one of each the correlation ratio of the ranks, in [0, 1]: the root of the share of their
-    variance
-    that lies between the categories. The association with a constant column is 0.
+    number ranks below all others); for two categorical columns Cramér's V, in [0, 1], without bias
+    correction; for one of each the correlation ratio of the ranks, in [0, 1]: the root of the share
+    of their variance that lies between the categories. The association with a constant column is 0.
     """
     values = fill_missing(table)
     is_number = np.array([column.is_number for column in table.schema.columns], np.bool_)
@@ -295,8 +290,7 @@ def _standard(ranks: Floats) -> Floats:
 
 
 def _correlation_ratios(standard: Floats, codes: Ints) -> Floats:
-    """Return (k,) the correlation ratio of each row of standardised ranks (k, n) with one
-    column."""
+    """Return (k,) the correlation ratio of each row of ranks (k, n) with one column."""
     counts = np.bincount(codes)
     begins = np.cumsum([0, *counts[:-1]])
     sums = np.add.reduceat(standard[:, np.argsort(codes, kind="stable")], begins, axis=1)
@@ -318,8 +312,8 @@ def _cramers_v(others: Ints, one: Ints) -> Floats:
     row = ends // n
     pair = pairs[last]
     counts = np.diff(ends, prepend=-1)
-    # chi^2 / n without expected counts: the sum of n_ij^2 / (n_i n_j), minus one.
-    # Marginal counts of all rows in one array; `begins` is where each row's levels start.
+    # chi^2 / n without expected counts: the sum of n_ij^2 / (n_i n_j), minus one. Marginal counts
+    # of all rows in one array; `begins` is where each row's levels start.
     begins = np.cumsum([0, *levels])[:-1]
     of_others = np.bincount((others + begins[:, None]).ravel())
     sides = of_others[begins[row] + pair // size] * np.bincount(one)[pair % size]
@@ -358,8 +352,7 @@ class Utility:
 
     @property
     def correlation_mean(self) -> float:
-        """Mean absolute difference between two columns' associations, in [0, 2]; 0 for a perfect
-        table."""
+        """Mean absolute difference of associations, in [0, 2]; 0 for a perfect table."""
         return float(_differences(self.real_associations, self.synthetic_associations).mean())
 
     @property
@@ -369,8 +362,7 @@ class Utility:
 
     @property
     def holdout_correlation_mean(self) -> float | None:
-        """Mean absolute difference between real and holdout associations; None without a
-        holdout."""
+        """Mean absolute difference of real and holdout associations; None without a holdout."""
         if self.holdout_associations is None:
             return None
         return float(_differences(self.real_associations, self.holdout_associations).mean())
@@ -379,8 +371,7 @@ class Utility:
         """Return one row per measure, with columns measure, label, synthetic and reference.
 
         The reference is the value for real records: the holdout's distances, or the quality of a
-        forest
-        trained on real records; missing if there is none.
+        forest trained on real records; missing if there is none.
         """
         import pandas as pd
 
@@ -441,8 +432,7 @@ def utility(
         Tables of one schema, as `read_together` returns them.
     holdout : Table, optional
         Further records of the same source. They show how far two samples of people are apart, and
-        the
-        forests are tested on them; without a holdout, on three tenths of the real records.
+        the forests are tested on them; without a holdout, on three tenths of the real records.
     rng : numpy.random.Generator
     label : str, optional
         Categorical column to predict; by default up to four, each in turn.

@@ -57,8 +57,7 @@ class Answer:
 
     own: Floats
     """(s,) Cross-fitted scores of the adversary's own tables, each by a model trained on other
-    tables,
-    so that a threshold can be chosen on them."""
+    tables, so that a threshold can be chosen on them."""
     released: Floats
     """(t,) Scores of the released tables."""
     notes: tuple[str, ...] = ()

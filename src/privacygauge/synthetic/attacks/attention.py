@@ -47,8 +47,7 @@ class AttentionTraining:
     """Most passes over the tables, at least 1."""
     patience: int = 6
     """Passes without an improvement of any network's validation loss before training stops, at
-    least
-    1."""
+    least 1."""
     batch: int = 20
     """Tables per step, at least 1."""
     learning_rate: float = 0.002
@@ -160,10 +159,10 @@ def network_scores(
 
     Notes
     -----
-    Algorithm 1 of Meeus et al. (2023), before its sigmoid, with keys in line 11. Embeddings,
-    keys and values are linear in the hidden units of a row, so the query is carried back to the
-    hidden units, and these are summed before they become values: the same result for a fraction of
-    the work. Terms common to all rows cancel in the softmax.
+    Algorithm 1 of Meeus et al. (2023), before its sigmoid, with keys in line 11. Embeddings, keys
+    and values are linear in the hidden units of a row, so the query is carried back to the hidden
+    units, and these are summed before they become values: the same result for a fraction of the
+    work. Terms common to all rows cancel in the softmax.
     """
     import torch
 
@@ -190,12 +189,10 @@ def network_scores(
 def train(
     games: Games, training: AttentionTraining, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Train the networks; return the scores of the own tables (m, s) and of the released ones (m,
-    t).
+    """Train the networks; return scores of own tables (m, s) and of released ones (m, t).
 
     Network i learns from all folds but i and i + 1, and keeps its scores from the pass with the
-    lowest
-    cross-entropy on fold i + 1. It never sees fold i.
+    lowest cross-entropy on fold i + 1. It never sees fold i.
     """
     import torch
 
@@ -279,8 +276,8 @@ class _Step:
         truth = self._inside[index].expand_as(found)
         learns = self._learns[:, index]
         losses = binary_cross_entropy_with_logits(found, truth, reduction="none") * learns
-        # A batch may hold no table from which a network learns.
-        # Summed over networks: their weights are separate, so each gets its own gradient.
+        # A batch may hold no table from which a network learns. Summed over networks: their weights
+        # are separate, so each gets its own gradient.
         loss = (losses.sum(1) / learns.sum(1).clamp(min=1.0)).sum()
         self._follow(list(torch.autograd.grad(loss, self._tensors)))
 
@@ -355,32 +352,25 @@ class TargetAttention:
     -----
     Meeus et al. (2023), appendix A and algorithm 1. From every table the unique rows nearest to the
     target are read, each with its multiplicity and its distance (equation 5). A small network
-    embeds
-    rows and target; the target's query weights the rows' values by a softmax over their keys; a
-    second
-    network turns the sum into a score.
+    embeds rows and target; the target's query weights the rows' values by a softmax over their
+    keys; a second network turns the sum into a score.
 
     Differences from the paper, and choices that it leaves open:
 
     - Line 11 of the algorithm multiplies the query by values and never uses the keys: keys are
-    meant,
-      and used here.
+      meant, and used here.
     - "Continuous attributes remain untouched": here they are scaled to [0, 1] over the schema's
-    range,
-      since incomes next to one-hot categories drown everything else.
+      range, since incomes next to one-hot categories drown everything else.
     - A multiplicity m enters as log2(1 + m), which is 1 for a single row, as for the target.
     - A distance enters by its logarithm, as `closeness`: otherwise a copy of the target hardly
-    differs
-      from its neighbours, and tables with and without it are not distinguished.
+      differs from its neighbours, and tables with and without it are not distinguished.
     - A table with fewer unique rows is padded, and padding has no weight in the softmax.
     - The paper names no optimiser: see `AttentionTraining` for ours. Dropout applies to the hidden
       units of both networks, with one mask per table.
 
     Several networks are trained, each without two of the equally large folds of the adversary's
-    tables:
-    one fold stops its training early, and the network scores the other. Released tables get the
-    mean of
-    the networks' scores.
+    tables: one fold stops its training early, and the network scores the other. Released tables get
+    the mean of the networks' scores.
     """
 
     top: int = 100
@@ -442,8 +432,7 @@ class Encoding:
     """Encoding of records as numbers: one-hot categories, numbers scaled to [0, 1].
 
     A missing number is 0, with a 1 in an indicator column; every numeric column that may have
-    missing
-    values has one.
+    missing values has one.
     """
 
     schema: Schema
@@ -461,8 +450,7 @@ class Encoding:
         return sum(1 + self.schema.columns[j].missing for j in self.schema.numbers)
 
     def scaled(self, rows: Floats) -> Floats:
-        """Return the scaled numbers of rows (..., F), followed by their missing-value
-        indicators."""
+        """Return scaled numbers of rows (..., F), then indicators of missing ones."""
         columns = [self.schema.columns[j] for j in self.schema.numbers]
         numbers = rows[..., self.schema.numbers]
         # Halves, since high - low overflows for the largest numbers.
@@ -478,8 +466,7 @@ class Encoding:
         return rows[..., self.schema.categorical].astype(np.int64)
 
     def one_hot(self, codes: Ints, scaled: Floats) -> NDArray[np.float32]:
-        """Return records (n, F') from codes and scaled numbers: one-hot categories, then
-        numbers."""
+        """Return records (n, F') as one-hot categories, then scaled numbers."""
         first = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
         result = np.zeros((len(codes), first[-1] + scaled.shape[1]), np.float32)
         np.put_along_axis(result, codes + first[:-1], 1.0, axis=1)
@@ -552,8 +539,7 @@ class Reader:
         return (table, rank[kept]), np.hstack([records, further])
 
     def _distances(self, codes: Ints, scaled: Floats) -> Floats:
-        """Return the distances (k, n) to the target: equation 5, with numbers scaled by the
-        schema."""
+        """Return the distances (k, n) to the target: equation 5, scaled by the schema."""
         n_columns = len(self.encoding.schema.columns)
         differ = np.count_nonzero(codes != self.encoding.codes(self.target), axis=-1)
         found = np.asarray(differ / n_columns)

@@ -20,10 +20,8 @@ class ClosestDistance:
 
     The distance is that of the vulnerability score (Meeus et al. 2023, equations 1 to 5), but
     numbers are scaled over the schema's range, the same for all tables. Nothing is learnt, so the
-    own
-    scores need no cross-fitting. The attack finds copies and little else: its failure is not
-    evidence
-    of safety.
+    own scores need no cross-fitting. The attack finds copies and little else: its failure is not
+    evidence of safety.
 
     Raises
     ------

@@ -33,14 +33,11 @@ class DensityRatio:
 
     As DOMIAS (van Breugel et al. 2023), log p_synthetic(x) - log p_known(x), with densities from
     marginals: each column is conditioned on at most `degree` others, by the tree (or network) with
-    the
-    most mutual information in the known records. Numbers are put in equally wide bins over the
-    schema's
-    range, and half a record is added to every cell.
+    the most mutual information in the known records. Numbers are put in equally wide bins over the
+    schema's range, and half a record is added to every cell.
 
     Nothing is learnt from labels, so the own scores need no cross-fitting. The known records' term
-    is
-    the same for all tables of one target: it does not change a target's AUC, but makes targets
+    is the same for all tables of one target: it does not change a target's AUC, but makes targets
     comparable.
 
     Raises
@@ -107,8 +104,7 @@ class DensityRatio:
 
 
 def _subsets(named: list[tuple[int, ...]]) -> Ints:
-    """Return subsets as an array; shorter ones repeat their last attribute, a condition met
-    twice."""
+    """Return subsets as an array; shorter ones repeat their last attribute."""
     most = max(len(subset) for subset in named)
     return np.array([subset + subset[-1:] * (most - len(subset)) for subset in named])
 

@@ -54,12 +54,9 @@ class Forest:
     """Random forest of the paper: 100 trees of depth 10 at most.
 
     Meeus et al. (2023), section 5.5. Own scores are out-of-bag votes. Each tree sees as many tables
-    of
-    each class as there are, drawn with replacement within the class. Drawn from all tables, as
-    usual,
-    the trees that miss a table would have seen fewer of its class than of the other, and their
-    votes
-    would lean to the other.
+    of each class as there are, drawn with replacement within the class. Drawn from all tables, as
+    usual, the trees that miss a table would have seen fewer of its class than of the other, and
+    their votes would lean to the other.
 
     Raises
     ------
@@ -135,12 +132,9 @@ class Screened:
     """Linear discriminant on the few most separating features: as good as a forest, far faster.
 
     Features are ranked by the difference of the two class means over its standard error; near
-    copies of
-    a better feature are skipped. The rest enters Fisher's discriminant with a covariance shrunk
-    towards
-    its diagonal. Own scores are cross-fitted, ranking included: a feature chosen on the tables that
-    it
-    scores would look better than it is.
+    copies of a better feature are skipped. The rest enters Fisher's discriminant with a covariance
+    shrunk towards its diagonal. Own scores are cross-fitted, ranking included: a feature chosen on
+    the tables that it scores would look better than it is.
 
     Raises
     ------

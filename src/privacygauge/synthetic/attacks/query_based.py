@@ -212,14 +212,12 @@ class QueryBased:
     """Counts of synthetic records that agree with the target on subsets of its attributes.
 
     The attack of Houssiau et al. (2022) in the form of Meeus et al. (2023), section 5.1: the
-    answers to
-    the queries Q^A, for subsets A of the target's attributes, are the features of a meta-classifier
-    trained on the adversary's own tables. The paper compares numbers by "<=" ("at most"). "=" on
-    numbers
-    too ("equal") is far stronger against generators that copy values, such as SynthPop, and "in the
-    same bin" ("same bin") against those that count in bins, such as BayNet; comparisons can be
-    combined. Counts enter as square roots of shares, whose chance variation does not depend on the
-    count. To a forest this makes no difference.
+    answers to the queries Q^A, for subsets A of the target's attributes, are the features of a
+    meta-classifier trained on the adversary's own tables. The paper compares numbers by "<=" ("at
+    most"). "=" on numbers too ("equal") is far stronger against generators that copy values, such
+    as SynthPop, and "in the same bin" ("same bin") against those that count in bins, such as
+    BayNet; comparisons can be combined. Counts enter as square roots of shares, whose chance
+    variation does not depend on the count. To a forest this makes no difference.
 
     Raises
     ------
@@ -231,8 +229,7 @@ class QueryBased:
     All subsets are queried if there are at most `queries` of them; otherwise equal numbers of each
     size (the paper draws from all subsets, hardly any of which have the low orders that rows meet).
     Queries with the same answer on all of the adversary's tables, and copies of other queries, are
-    left
-    out: this uses no labels.
+    left out: this uses no labels.
     """
 
     compare: tuple[Comparison, ...] = ("at most",)

@@ -36,8 +36,7 @@ class Groundhog:
 
     Stadler et al. (2022): "naive" (mean, median and variance of numbers; number of categories that
     occur, the most and the least frequent one), "histogram" (shares of categories, and of numbers
-    in
-    equally wide bins over the schema's range) and "correlations" (of all pairs of numbers and
+    in equally wide bins over the schema's range) and "correlations" (of all pairs of numbers and
     categories, each category a 0/1 column).
 
     Raises

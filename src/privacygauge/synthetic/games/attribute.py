@@ -74,8 +74,7 @@ class AuxiliaryData:
         require_pools(setting)
 
     def company(self, setting: Setting, target: int, side: str, place: int) -> Ints:
-        """Return rows of the adversary's pool for its own tables, of the other pool for the
-        rest."""
+        """Return rows of the adversary's pool for its own tables, else of the other pool."""
         row = setting.targets[target : target + 1]
         rng = seeds.stream(setting.seed, "attribute", "records", int(row[0]), side, place)
         return drawn_beside(setting, row, int(side == "test"), rng)[1:]
@@ -170,8 +169,7 @@ class Attribute(OneByOne):
         """Return the position of the target's value in `values`, for each table of a side.
 
         The adversary makes equally many of its own tables with each value; in the tables in
-        question, each
-        value is drawn independently.
+        question, each value is drawn independently.
         """
         rng = seeds.stream(setting.seed, "attribute", "secret", int(setting.targets[target]), side)
         if side == "test":
@@ -343,8 +341,7 @@ def guessed_values(
     -----
     A membership attack is run once per value: tables with this value count as those with the
     target, all others as those without. A logistic regression on the adversary's own tables turns
-    its
-    scores into log odds of each value; the guess is the value with the highest.
+    its scores into log odds of each value; the guess is the value with the highest.
     """
     game = making.game
     setting = making.setting
@@ -387,8 +384,7 @@ def guessed_values(
 def _guesses(
     attack: TableAttack, views: Sequence[View], rng: np.random.Generator
 ) -> tuple[Ints, Ints] | Skipped:
-    """Return the guessed positions of values, for the adversary's own tables and those in
-    question."""
+    """Return the positions of the guessed values, for own tables and those in question."""
     from sklearn.linear_model import LogisticRegression
 
     own = []

@@ -72,14 +72,11 @@ def untaught(schema: Schema) -> tuple[Untaught, ...]:
 
 @dataclass(frozen=True)
 class FewFits(Game):
-    """Game in which each target is in each fit by its own fair coin; other records fill up the
-    fits.
+    """Game with a fair coin per target and fit; other records fill up the fits.
 
     Places are filled in one order, the same in all fits: flipping one coin replaces the records of
-    one
-    person and changes nothing else. So the bound of one run is on the epsilon of replacing a
-    record.
-    Fits have independent coins, so their canaries add up.
+    one person and changes nothing else. So the bound of one run is on the epsilon of replacing a
+    record. Fits have independent coins, so their canaries add up.
     """
 
     name = "few fits"
@@ -163,8 +160,7 @@ def canary_scores(
 
     def kept(values: Floats) -> Table:
         # Rounded as the run stores values, so that copies stay equal; clipped, as rounding may
-        # leave the
-        # range.
+        # leave the range.
         low, high, _, _ = setting.table.schema.limits
         rounded = Storage(setting.table.schema).rounded(values)
         return Table(setting.table.schema, np.clip(rounded, low, high))

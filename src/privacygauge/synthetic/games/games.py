@@ -108,8 +108,7 @@ def drawn_beside(setting: Setting, row: Ints, pool: int, rng: np.random.Generato
 def with_target(
     setting: Setting, rows: Ints, row: Ints, inside: np.bool_, rng: np.random.Generator
 ) -> Ints:
-    """Return the rows; if the target is inside, it and its person's records replace some of
-    them."""
+    """Return the rows, some replaced by the records of the target's person if it is inside."""
     # Drawn in either case, so that both cases leave the generator in the same state.
     place = places_of(person := setting.of_people(row), len(rows), rng)
     if inside:
@@ -196,10 +195,9 @@ class Specific(OneByOne):
     """One data set per target: only the generator's randomness differs between tables.
 
     Its results hold for this data set, in which a record may be at risk though the average game
-    does not
-    show it (Guepin et al. 2024, "Lost in the Averages"). With exact knowledge the adversary has all
-    records of the data set but the one in question, as differential privacy assumes; with auxiliary
-    knowledge its own tables are those of the average game.
+    does not show it (Guepin et al. 2024, "Lost in the Averages"). With exact knowledge the
+    adversary has all records of the data set but the one in question, as differential privacy
+    assumes; with auxiliary knowledge its own tables are those of the average game.
     """
 
     knowledge: Literal["exact", "auxiliary"] = "exact"
@@ -260,10 +258,8 @@ class Shared(Game):
     """One pool of tables for all targets; a fair coin decides whether each target is in a table.
 
     A table is made from the targets whose coins put them in, filled up with other records, so that
-    all
-    targets are audited for the cost of one. Coins are independent: how many tables hold one target
-    says
-    nothing about another.
+    all targets are audited for the cost of one. Coins are independent: how many tables hold one
+    target says nothing about another.
     """
 
     name = "shared"
@@ -333,10 +329,8 @@ class SyntheticOnly(OneByOne):
     """Average game against an adversary who knows only the released table.
 
     It makes its own tables from samples of the released table, drawn with replacement, with and
-    without
-    the target (Guepin et al. 2023, "Synthetic is all you need"). Every table in question gets new
-    ones,
-    so the number of tables is the product of both numbers.
+    without the target (Guepin et al. 2023, "Synthetic is all you need"). Every table in question
+    gets new ones, so the number of tables is the product of both numbers.
     """
 
     name = "average"

@@ -67,8 +67,7 @@ class Making:
         """Return the seconds per table on one core: the shorter of two trials if they are short.
 
         The first trial also loads the generator's libraries. Table 1 represents all tables: where
-        the
-        adversary has only the released table, its training set requires making the released one
+        the adversary has only the released table, its training set requires making the released one
         first.
         """
         began = time.perf_counter()
@@ -102,8 +101,7 @@ class Storage:
 
     @property
     def number(self) -> np.dtype[Any]:
-        """Type of the numbers: single precision if it represents every whole number of the
-        schema."""
+        """Type of the numbers: single precision if it holds every whole number exactly."""
         columns = [c for c in self.schema.columns if c.kind == "integer"]
         ends = [abs(end) for c in columns for end in (c.low, c.high) if end is not None]
         return np.dtype("float32" if max(ends, default=0.0) <= 2**24 else "float64")

@@ -39,8 +39,7 @@ class Sizes:
     """Most records that the adversary knows, at least 2."""
     held: int = 5_000
     """Most records that the tables in question are made from, none of them known to the adversary;
-    at
-    least 2."""
+    at least 2."""
 
     @property
     def least(self) -> Mapping[str, int]:
@@ -77,8 +76,7 @@ def enough_tests(half_width: float = HALF_WIDTH, level: float = 0.95) -> int:
     -------
     int
         Even number, for an AUC of 1/2, where the interval is widest: the variance with T/2 tables
-        on
-        either side is (T + 1) / (3 T^2) (Mann & Whitney 1947).
+        on either side is (T + 1) / (3 T^2) (Mann & Whitney 1947).
     """
     if not 0.0 < half_width < 0.5:
         raise InputError(f"half_width must be in (0, 0.5), got {half_width}")
@@ -215,8 +213,7 @@ def _identities(table: Table, unit: Ints | None) -> Ints:
     if unit is None:
         return same
     # A bipartite graph: each record joins a node of values with a node of a person. Connected
-    # records
-    # form one group.
+    # records form one group.
     n = int(same.max()) + 1
     joins = np.ones(len(same)), (same, n + unit)
     graph = coo_array(joins, shape=(n + int(unit.max()) + 1,) * 2)

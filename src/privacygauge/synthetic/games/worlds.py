@@ -27,8 +27,7 @@ class RecordsInWorlds:
     """Signals of r records in the adversary's s tables and in the t tables in question.
 
     The adversary's tables are the worlds: each was made with the record or without it. In the
-    shared
-    game all records share them; in the other games each record has its own.
+    shared game all records share them; in the other games each record has its own.
     """
 
     names: tuple[str, ...]
@@ -52,8 +51,7 @@ class RecordsInWorlds:
         """Yield one round per table in question, with the records as its targets.
 
         The unit of a row is the table, so that intervals count each table once. `play` needs
-        records of
-        both kinds in every round; `OnWorlds` is evaluated record by record instead.
+        records of both kinds in every round; `OnWorlds` is evaluated record by record instead.
         """
         for seen, secret, table in zip(self.released, self.secret, self.table, strict=True):
             shown = self._shown(seen, self.own, self.inside)
@@ -63,8 +61,7 @@ class RecordsInWorlds:
         """Yield one observation per table of the adversary's, with the other tables as its worlds.
 
         One table of the other kind is left out as well: if exactly half of the tables hold a
-        record, the
-        number of remaining tables of each kind would reveal the bit.
+        record, the number of remaining tables of each kind would reveal the bit.
         """
         n_tables, n_records = self.inside.shape
 
@@ -140,8 +137,7 @@ class OnWorlds:
 
     Its signals are the scores of attacks on tables that do not train; several signals are several
     queries about a record. They are also played on their own, so that the report shows what the
-    worlds
-    add. No further table is made.
+    worlds add. No further table is made.
     """
 
     attack: Attack

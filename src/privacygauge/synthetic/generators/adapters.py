@@ -95,16 +95,13 @@ class FitSample:
     ------
     InputError
         If no object can be made, it lacks fit or both sample and generate, or every call returns
-        the
-        same object, which would remember earlier tables.
+        the same object, which would remember earlier tables.
     """
 
     make: Any
     """A class or function, without arguments or with one for a seed or random_state, that returns
-    an
-    unfitted object; or such an object, which is copied (by scikit-learn's clone if it is an
-    estimator).
-    An SDV synthesizer, or a function of metadata, gets the schema as SDV's metadata."""
+    an unfitted object; or such an object, which is copied (by scikit-learn's clone if it is an
+    estimator). An SDV synthesizer, or a function of metadata, gets the schema as SDV's metadata."""
     label: str = ""
     """Name, as reports print it; by default that of the class or function."""
 
@@ -327,8 +324,7 @@ def _signature(function: Callable[..., Any]) -> str:
 
 MOST_BYTES = 2**26
 """Most bytes of a program's output, besides a thousand per field; without a limit, a runaway
-program
-would fill the disk before the time limit."""
+program would fill the disk before the time limit."""
 _MOST_BYTES_A_FIELD = 1_000
 _LOOK_EVERY_SECONDS = 0.2
 # Bytes at the end of standard error that are searched for its last line.
@@ -341,8 +337,7 @@ class Command:
 
     Both tables are UTF-8 with a header and have empty fields for missing values. In the arguments,
     ``{n}`` is replaced by the number of records and ``{seed}`` by the seed; the environment holds
-    both
-    as PRIVACYGAUGE_N and PRIVACYGAUGE_SEED. No shell is involved.
+    both as PRIVACYGAUGE_N and PRIVACYGAUGE_SEED. No shell is involved.
 
 
     Raises

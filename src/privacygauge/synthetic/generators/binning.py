@@ -19,8 +19,7 @@ class Binning:
 
     A number falls into one of equally wide bins between the ends that the schema names, regardless
     of the records; bins of whole numbers hold numbers of values as equal as possible. A missing
-    number
-    has a bin of its own. Back from a bin, a number is drawn uniformly from it.
+    number has a bin of its own. Back from a bin, a number is drawn uniformly from it.
     """
 
     schema: Schema
@@ -148,8 +147,7 @@ class QuantileBins:
         """Return bins at the quantiles of a table's numbers; equal quantiles count once.
 
         If a column has more than `most` categories, the most frequent ones in the table keep a
-        code, and
-        all others share one.
+        code, and all others share one.
         """
         if n_bins < 2:
             raise InputError(f"n_bins must be at least 2, got {n_bins}")

@@ -54,11 +54,9 @@ def table_from(frame: object, schema: Schema, n: int, name: str) -> Table:
 
     Numbers outside the schema's range are moved to its nearer end, and `Table.clipped` counts them.
     Numbers that miss the range, or a whole number, by float rounding only (`ROUNDING`) are
-    corrected
-    silently. Nothing else is corrected: a missing or infinite value, a fraction in a column of
-    whole
-    numbers, or a category that the schema lacks is an error, since training on the table cannot
-    produce it.
+    corrected silently. Nothing else is corrected: a missing or infinite value, a fraction in a
+    column of whole numbers, or a category that the schema lacks is an error, since training on the
+    table cannot produce it.
 
     Parameters
     ----------
@@ -213,8 +211,7 @@ def frame_of_csv(content: bytes, schema: Schema, name: str) -> pd.DataFrame:
     """Return a program's CSV output as a frame, for `table_from` to check by the schema.
 
     A column of numbers holds numbers if all of its fields can be read as such. Unlike in a user's
-    file,
-    only an empty field is a missing value: NA may be a category.
+    file, only an empty field is a missing value: NA may be a category.
 
     Parameters
     ----------
@@ -238,8 +235,8 @@ def frame_of_csv(content: bytes, schema: Schema, name: str) -> pd.DataFrame:
     columns = [
         _numbers(texts) if label in numbers else _present(texts)
         for label, texts in zip(header, fields, strict=True)
-    # By position: the header may repeat a name, which `table_from` reports.
     ]
+    # By position: the header may repeat a name, which `table_from` reports.
     return pd.DataFrame(dict(enumerate(columns))).set_axis(header, axis=1)
 
 
@@ -271,8 +268,7 @@ def _number(value: float, *, whole: bool) -> str:
 
 def _line(fields: tuple[str, ...]) -> str:
     # The csv module of Python 3.11 does not quote a lone carriage return, which ends a line. A
-    # single
-    # empty field would be an empty line, which readers skip.
+    # single empty field would be an empty line, which readers skip.
     written = [
         '"' + field.replace('"', '""') + '"' if _SPECIAL & set(field) else field for field in fields
     ]
@@ -440,8 +436,8 @@ def code_origin(thing: object) -> Mapping[str, str]:
     Returns
     -------
     mapping of str to str
-        ``name``: module and qualified name. ``version``: version of the distribution that
-        contains the module, if there is one.
+        ``name``: module and qualified name. ``version``: version of the distribution that contains
+        the module, if there is one.
     """
     code = _code_of(thing)
     module = getattr(code, "__module__", None) or "builtins"

@@ -89,8 +89,8 @@ def learn_cart(
 
     Notes
     -----
-    Nowok, Raab and Dibben (2016). The first column is drawn from its values with replacement.
-    Each further column has a tree on all columns before it, split by impurity for categories and by
+    Nowok, Raab and Dibben (2016). The first column is drawn from its values with replacement. Each
+    further column has a tree on all columns before it, split by impurity for categories and by
     squared error for numbers. A value is drawn from the training values in the same leaf, without
     smoothing. Category codes are split as numbers.
     """

@@ -41,8 +41,7 @@ class Network:
     """Nodes in an order in which parents come first."""
     tables: tuple[Floats, ...]
     """Table per node, (product of the parents' sizes, size): p(category | parents); each row sums
-    to
-    1."""
+    to 1."""
     sizes: tuple[int, ...]
     """Number of categories of each attribute, by position."""
 
@@ -91,8 +90,7 @@ def pairwise_information(codes: Ints, sizes: tuple[int, ...]) -> Floats:
     """Return the mutual information of every pair of attributes, (F, F), in nats.
 
     All counts come from one product of the indicators of categories with themselves. If that has
-    far
-    more entries than there are pairs of values, they come from sorted values instead.
+    far more entries than there are pairs of values, they come from sorted values instead.
     """
     n = len(codes)
     total = sum(sizes)
@@ -232,9 +230,9 @@ def learn_bayes_net(
 
     Notes
     -----
-    Greedy: each step adds the pair with the largest mutual information. A category's probability
-    is its share among the records with the same parents, or among all records if there are none.
-    No privacy is claimed.
+    Greedy: each step adds the pair with the largest mutual information. A category's probability is
+    its share among the records with the same parents, or among all records if there are none. No
+    privacy is claimed.
     """
     nodes = learn_structure(codes, sizes, degree=degree, choose=most_informative, rng=rng)
     tables = []
@@ -268,11 +266,10 @@ def learn_privbayes(
     -----
     Half of epsilon is spent on the structure: F - 1 choices by the exponential mechanism, with the
     sensitivity of mutual information (lemma 4.2 there). The other half is spent on the F - degree
-    tables of counts of an attribute with its parents: Laplace noise of scale
-    2 (F - degree) / (epsilon / 2) in each cell, since replacing a record changes two cells of each
-    table
-    by 1. Negative counts become 0. The first attributes, which have fewer parents, are read off the
-    first table, at no cost. Combinations of parents without weight get a uniform distribution.
+    tables of counts of an attribute with its parents: Laplace noise of scale 2 (F - degree) /
+    (epsilon / 2) in each cell, since replacing a record changes two cells of each table by 1.
+    Negative counts become 0. The first attributes, which have fewer parents, are read off the first
+    table, at no cost. Combinations of parents without weight get a uniform distribution.
     """
     if not epsilon > 0:
         raise InputError(f"epsilon must be above 0, got {epsilon}")

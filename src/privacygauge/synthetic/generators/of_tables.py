@@ -72,9 +72,8 @@ def over(generator: object, related: Related) -> Generator:
     ----------
     generator : Generator, str, class, object, or callable
         As in `as_generator`, or one that takes and returns a dict of frames: a function with a
-        first
-        argument called ``tables``, an object with a ``fit`` that has it, or an SDV synthesizer of
-        several tables.
+        first argument called ``tables``, an object with a ``fit`` that has it, or an SDV
+        synthesizer of several tables.
     related : Related
         Both tables.
 

@@ -1,8 +1,8 @@
 """Attackers that learn a column from the synthetic table and guess it for real people.
 
 A single nearest neighbour repeats one synthetic record, and loses to a constant guess wherever a
-column is hard to predict. Trees learn from all records, and fully grown trees still repeat a
-record that was copied.
+column is hard to predict. Trees learn from all records, and fully grown trees still repeat a record
+that was copied.
 """
 
 from __future__ import annotations
@@ -77,8 +77,7 @@ class _Answers:
         """Return the most frequent values of a column.
 
         For numbers with a tolerance, one value per cell of that width: the value with the most
-        others
-        within the tolerance, so that a value shared by many is guessed exactly.
+        others within the tolerance, so that a value shared by many is guessed exactly.
         """
         values, counts = np.unique(column, return_counts=True)
         if off and len(values) > MOST_VALUES:
@@ -110,8 +109,7 @@ class _Answers:
         return np.where(np.isnan(column), len(self.values) - 1, places).astype(np.int64)
 
     def best(self, shares: Floats, known: Ints) -> Floats:
-        """Return the guess most likely to be right, given the shares (n, c) of the values
-        `known`."""
+        """Return the guesses most likely to be right, given shares (n, c) of the values `known`."""
         return np.asarray(self.values[(shares @ self.right[known]).argmax(axis=1)])
 
 
@@ -142,8 +140,7 @@ class Encoded:
         self.made = made
         values = [fill_missing(table) for table in (made, *asked)]
         # Ranks among the synthetic values, which single precision holds exactly: trees need only
-        # the
-        # order, and ranks split long tails as finely as the middle.
+        # the order, and ranks split long tails as finely as the middle.
         self.places = [np.empty(one.shape, np.float32) for one in values]
         for j in range(values[0].shape[1]):
             there = np.unique(values[0][:, j])
@@ -160,8 +157,7 @@ def best_guesses(known: Encoded, j: int, off: float, rng: np.random.Generator) -
     """Return the best attacker's guesses of column j from all the others.
 
     Cross-fitting on synthetic records alone chooses the best attacker, and whether a synthetic
-    record
-    that agrees in all other columns takes precedence over it.
+    record that agrees in all other columns takes precedence over it.
 
     Parameters
     ----------

@@ -35,10 +35,8 @@ def possible_changes(
     """Return changes of the columns that identify people best.
 
     Each of these columns is left out, and each with more than ten values is made coarser: numbers
-    and
-    dates in ten steps with equally many synthetic rows each, categories to the nine most frequent
-    and
-    one for all others. The last change makes all of them coarser together.
+    and dates in ten steps with equally many synthetic rows each, categories to the nine most
+    frequent and one for all others. The last change makes all of them coarser together.
 
     Parameters
     ----------
@@ -95,8 +93,7 @@ def _change_each(tables: ReleasedTables, change: Callable[[Table], Table]) -> Re
 
 
 def _coarser(tables: ReleasedTables, name: str) -> ReleasedTables | None:
-    """Return the tables with a coarser column; None if it has at most ten values or is free
-    text."""
+    """Return the tables with a coarser column; None for free text or at most ten values."""
     if name not in tables.schema.names:
         return None
     j = tables.schema.names.index(name)

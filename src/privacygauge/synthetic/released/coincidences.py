@@ -59,17 +59,14 @@ class SharedValues:
 
 
 def most_by_chance(met: int) -> float:
-    """Return the largest probability of a split that counts as evidence, given the holdout's
-    matches.
+    """Return the largest probability at which a split is evidence, by the holdout's matches.
 
     Synthetic values may be rounder or more frequent than people's, and so coincide more often with
     anybody's: the holdout's must be met much less often than the real ones. The split of the
     coincidences is binomial, in steps: with sides of equal size, none of six is in the holdout by
     chance once in 64. But if people coincide independently of each other, their number is Poisson,
-    and
-    chance meets these bounds in less than 1% of tables, however many coincide and whatever the
-    sizes
-    of the sides.
+    and chance meets these bounds in less than 1% of tables, however many coincide and whatever the
+    sizes of the sides.
 
     Parameters
     ----------
@@ -93,10 +90,8 @@ def shared_values(released: ReleasedTables, level: float) -> Iterator[SharedValu
     -----
     If every pair of values is equally likely to be equal, the number of equal pairs of a real and a
     synthetic record, given that of all equal pairs, is binomial. It is compared with the pairs of
-    the
-    holdout and the synthetic table, and with these and all pairs of different people of the real
-    table
-    and the holdout. Without a holdout only names and texts are examined.
+    the holdout and the synthetic table, and with these and all pairs of different people of the
+    real table and the holdout. Without a holdout only names and texts are examined.
     """
     columns = []
     for column in _columns(released):
@@ -163,14 +158,12 @@ def values_of_one(released: ReleasedTables, level: float) -> Iterator[SharedValu
     Notes
     -----
     The people with a value of their own that is in the synthetic table are known without their
-    sides,
-    so the number of real people among them is hypergeometric. The error is divided among the
-    columns
-    by weights that do not use the sides either (Genovese et al. 2006, "False discovery control with
-    p-value weighting", Bonferroni's form): the inverse of the probability that the synthetic table
-    meets so many people, given the number of values that exactly two people have. So a column in
-    which
-    it meets no more people than people meet each other hardly counts as a look.
+    sides, so the number of real people among them is hypergeometric. The error is divided among the
+    columns by weights that do not use the sides either (Genovese et al. 2006, "False discovery
+    control with p-value weighting", Bonferroni's form): the inverse of the probability that the
+    synthetic table meets so many people, given the number of values that exactly two people have.
+    So a column in which it meets no more people than people meet each other hardly counts as a
+    look.
     """
     if released.holdout is None:
         return
@@ -233,8 +226,7 @@ def values_of_one(released: ReleasedTables, level: float) -> Iterator[SharedValu
 
 
 def _met_alone(column: _Column, units: tuple[Ints, Ints]) -> tuple[dict[object, int], int]:
-    """Return the owner of each synthetic value that one person has, and how many values two
-    have."""
+    """Return the owners of synthetic values of one person, and how many values two have."""
     assert column.holdout is not None  # a control
     values, owners = _of_people(
         np.concatenate([column.real, column.holdout]), np.concatenate(units)
@@ -335,8 +327,7 @@ def _of_people(values: Values, unit: Ints) -> tuple[Values, Ints]:
 
 
 def _equal_pairs(column: _Column, sides: list[tuple[Values, Ints]]) -> tuple[int, int]:
-    """Return the number of equal pairs of different people's values, and the number of all
-    pairs."""
+    """Return how many pairs of different people's values are equal, and how many there are."""
     equal = pairs = 0
     for values, owner in sides:
         within = len(values) - len(set(values))

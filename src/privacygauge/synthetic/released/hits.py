@@ -42,8 +42,7 @@ class Hits:
     """True where entry i of the control is the same attempt as entry i of the attack."""
     attack_unit: Ints | None = None
     """(n,) Unit of each attempt: attempts of one unit are one piece of evidence; None: every
-    attempt
-    is its own unit."""
+    attempt is its own unit."""
     control_unit: Ints | None = None
     """(m,) The same for the control."""
     baseline_unit: Ints | None = None
@@ -142,8 +141,7 @@ class ReleaseRisk:
     """Share of successes without the synthetic table, or with its simplest use."""
     risk: Estimate | None
     """(attack - control) / (1 - control), at most 1: 0 if the table reveals no more about its
-    people
-    than about others; None without a holdout."""
+    people than about others; None without a holdout."""
     outlying: bool = False
     """True where only the most outlying records are attacked."""
     notes: tuple[str, ...] = ()
@@ -199,10 +197,8 @@ def furthest_beyond(beyond: Estimate) -> tuple[float, float]:
     """Return a sort key of an estimate: the larger, the further beyond 0.
 
     Intervals above 0 are ordered by their lower end. The others are ordered by how near they come
-    to
-    that, relative to their width: an attack that always fails has a narrow interval around 0, and
-    is
-    not near to success.
+    to that, relative to their width: an attack that always fails has a narrow interval around 0,
+    and is not near to success.
 
     Examples
     --------
@@ -280,8 +276,8 @@ def enough_attempts(half_width: float, level: float, n_real: int, n_holdout: int
     Returns
     -------
     Attempts
-        The same number on both sides. If a table has fewer records, all of them, and more
-        attempts on the other side; all records of both tables if those do not suffice.
+        The same number on both sides. If a table has fewer records, all of them, and more attempts
+        on the other side; all records of both tables if those do not suffice.
 
     Examples
     --------

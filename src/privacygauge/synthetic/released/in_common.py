@@ -53,8 +53,7 @@ class InCommon:
     """Real and holdout records, ranked together by the values they share with the table.
 
     The rankings ignore the sides: if the synthetic table was made from neither, equal shares of
-    both
-    sides are among the first.
+    both sides are among the first.
     """
 
     units: list[Ints]
@@ -132,8 +131,8 @@ def most_in_common(
     Returns
     -------
     tuple of Hits
-        One per entry of `FORMS`. Attack: real records. Control: holdout records. Baseline: the
-        real records in a random ranking.
+        One per entry of `FORMS`. Attack: real records. Control: holdout records. Baseline: the real
+        records in a random ranking.
     """
     return tuple(
         _hits_of_first(
@@ -156,8 +155,7 @@ def rarest_in_common(records: Table, made: Table) -> Ints:
     """Return (n,) the largest weight of equal values that a record shares with a synthetic one.
 
     The weight is the sum of -log(share of the synthetic records that have the value) over the
-    columns
-    in which both agree, scaled to stay below 2^16.
+    columns in which both agree, scaled to stay below 2^16.
 
     Parameters
     ----------
@@ -182,9 +180,8 @@ def nearest_in_common(records: Table, made: Table) -> Floats:
     """Return (n,) the largest weight of near values that a record shares with a synthetic one.
 
     As `rarest_in_common`, but numbers need not be equal: a pair of numbers weighs the more, the
-    fewer
-    values of all records lie between them, their own included. This finds copies whose numbers were
-    moved a little.
+    fewer values of all records lie between them, their own included. This finds copies whose
+    numbers were moved a little.
 
     Parameters
     ----------
@@ -195,12 +192,10 @@ def nearest_in_common(records: Table, made: Table) -> Floats:
 
 
 def nearest_of_each(records: Table, tables: Sequence[Table]) -> tuple[Floats, Ints]:
-    """Return the largest weight of near values that each record shares with each table, and the
-    row.
+    """Return the largest weight of near values shared with each table, and the row.
 
     Both have shape (t, n). Rows are numbered through all tables, stacked in their order; among
-    equal
-    weights the first row counts.
+    equal weights the first row counts.
 
     As `nearest_in_common`; the rarity of values is counted in the records and all tables together.
 

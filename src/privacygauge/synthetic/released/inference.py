@@ -58,8 +58,8 @@ def inference(
     -------
     tuple of Hits
         One per secret, and one for all secrets of `rows`. Attack: real records. Control: holdout
-        records. Baseline: the real records again, all with one guess: the value that is right
-        most often among the synthetic records.
+        records. Baseline: the real records again, all with one guess: the value that is right most
+        often among the synthetic records.
     """
     names = released.schema.names
     if len(names) < 2:

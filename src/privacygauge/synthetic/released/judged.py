@@ -99,9 +99,8 @@ def cross_fitted(auc: Estimate) -> Estimate:
     """Return the AUC with an interval that holds for scores learnt on the records themselves.
 
     Each half trained the forest that scored the other half. A chance similarity between them shows
-    in
-    both, so together they may carry no more evidence than one of them: the interval is that of half
-    as many records.
+    in both, so together they may carry no more evidence than one of them: the interval is that of
+    half as many records.
     """
     if not 0.0 < auc.value < 1.0:
         return auc

@@ -63,9 +63,8 @@ def linkability(
     """Attempt to join the two halves of a person by means of the synthetic table.
 
     One source shows half of a person's columns; the other half is one of several candidates, the
-    rest
-    of which belong to other people of the same table. Each candidate is joined to the first half in
-    turn, and the one whose joined record is nearest to a synthetic record is the guess.
+    rest of which belong to other people of the same table. Each candidate is joined to the first
+    half in turn, and the one whose joined record is nearest to a synthetic record is the guess.
 
     Parameters
     ----------
@@ -135,8 +134,7 @@ def part_copied(
     """Attempt to find a part of each record, unchanged, in a synthetic record.
 
     A generator may copy one source's part of a record and invent the rest: the result equals no
-    real
-    record, but still exposes a person.
+    real record, but still exposes a person.
 
     Parameters
     ----------
@@ -150,8 +148,8 @@ def part_copied(
     Returns
     -------
     Hits
-        Attack: real records. Control: holdout records. Baseline: the real records again, looked
-        up in the synthetic table with every column shuffled.
+        Attack: real records. Control: holdout records. Baseline: the real records again, looked up
+        in the synthetic table with every column shuffled.
     """
     real, made, *others = (_only(table, columns, "parts") for table in released.tables().values())
     mixed = Table(made.schema, rng.permuted(made.values, axis=0))
@@ -176,6 +174,7 @@ def nearly_copied(released: ReleasedTables, rng: np.random.Generator) -> Hits:
     """Attempt to find synthetic records that equal a given one in all columns but at most one.
 
     This finds copies in which one value was redrawn or rounded, or is the name of the record.
+
     Parameters
     ----------
     released : ReleasedTables

@@ -1,8 +1,8 @@
 """Membership signals of records, without shadow tables.
 
-Members are all real records; non-members are the judged half of the holdout. The other half is
-the reference: a sample of the population. The halves never overlap, since a reference fitted on
-the non-members that it judges makes every one of them look like a non-member.
+Members are all real records; non-members are the judged half of the holdout. The other half is the
+reference: a sample of the population. The halves never overlap, since a reference fitted on the
+non-members that it judges makes every one of them look like a non-member.
 """
 
 from __future__ import annotations
@@ -96,10 +96,10 @@ class DistanceRatio:
 class DensityRatio:
     """Log density of a record in the synthetic table minus its log density in the reference.
 
-    DOMIAS (van Breugel et al. 2023, "Membership inference attacks against synthetic data
-    through overfitting detection"), with densities that cover categories and numbers alike: both
-    are tree models of pairwise counts on the same attributes, with the tree of largest mutual
-    information in the synthetic table.
+    DOMIAS (van Breugel et al. 2023, "Membership inference attacks against synthetic data through
+    overfitting detection"), with densities that cover categories and numbers alike: both are tree
+    models of pairwise counts on the same attributes, with the tree of largest mutual information in
+    the synthetic table.
     """
 
     n_bins: int = 20
@@ -171,10 +171,9 @@ def blind(seen: JudgedRecords, rng: np.random.Generator, unit: Ints | None = Non
     """Return the signals of a forest that never sees the synthetic table.
 
     It is trained to distinguish real records from judged holdout records, and scores records that
-    it
-    was not trained on. With both from one source it cannot succeed. Where it does, the membership
-    attacks may succeed without any leak, because members and non-members are different people. All
-    records of a unit are in the same half.
+    it was not trained on. With both from one source it cannot succeed. Where it does, the
+    membership attacks may succeed without any leak, because members and non-members are different
+    people. All records of a unit are in the same half.
     """
     from sklearn.ensemble import RandomForestClassifier
 
@@ -214,8 +213,8 @@ def membership_signals(
     -------
     tuple of Signals, or Skipped
         Signals of the closest distance and the distance ratio (both by `usual_distance`), the
-        density ratio and the value ratio. Skipped without a holdout: without non-members no
-        attack can be judged.
+        density ratio and the value ratio. Skipped without a holdout: without non-members no attack
+        can be judged.
     """
     if released.holdout is None:
         return Skipped("membership", f"no holdout: {NO_CONTROL}")
@@ -320,8 +319,8 @@ def questions_of(
     played : Membership
         Results of the attacks on the judged records.
     rankings : sequence of (str, Transcript)
-        Titles and scores of all records, computed without learning from the holdout; empty
-        where there are too few columns.
+        Titles and scores of all records, computed without learning from the holdout; empty where
+        there are too few columns.
     seed, level
         As in `membership_played`.
 

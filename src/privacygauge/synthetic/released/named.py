@@ -221,8 +221,7 @@ def _all_differ(sides: Sequence[pd.Series[Any]], levels: int) -> bool:
     """Return whether no value repeats within a side, and none across except for repeated records.
 
     Values that are equal by chance are so within a side as often as across. If many are on both
-    sides
-    and none repeats within either, then whole records are on both sides.
+    sides and none repeats within either, then whole records are on both sides.
     """
     n, *others = map(len, sides)
     shared = n + sum(others) - levels

@@ -72,8 +72,7 @@ def nearest_points(space: Space, asked: Ints, among: Ints) -> Nearest:
 
 
 def _by_level(space: Space, asked: Ints, among: Ints) -> tuple[Floats, Ints, Bools]:
-    """Return the nearest points found, their positions in `among`, and a mask of unsettled
-    points."""
+    """Return the nearest distances found, their positions, and a mask of unsettled points."""
     n = len(asked)
     width = space.codes.shape[1]
     found = _Best(np.full(n, np.inf), np.full(n, len(among)))

@@ -32,16 +32,14 @@ class SamePlace:
 
     hit: Bools
     """(k,) True where a released row has most in common with the real record at its own place,
-    among
-    `CANDIDATES` nearby; ties are broken at random."""
+    among `CANDIDATES` nearby; ties are broken at random."""
     unit: Ints
     """(k,) Person behind the real record at each place."""
     errors: float
     """Standard errors by which rows have more in common with the records at their own places than
-    at
-    another distance, the smallest over all distances: tables that are sorted or periodic also agree
-    at
-    other distances. If it is not above 0 among the nearest, larger distances are not examined."""
+    at another distance, the smallest over all distances: tables that are sorted or periodic also
+    agree at other distances. If it is not above 0 among the nearest, larger distances are not
+    examined."""
 
     def beyond(self, level: float) -> Estimate | None:
         """Return the share of the rows that their place joins to a person, beyond chance.
@@ -77,8 +75,7 @@ def same_place(released: ReleasedTables, rng: np.random.Generator) -> SamePlace 
     Notes
     -----
     Two values have -log p in common, where p is the share of the real values that are at least as
-    near
-    to the released one: for a category, the share of equal ones, or 1 if they differ.
+    near to the released one: for a category, the share of equal ones, or 1 if they differ.
     """
     n = min(len(released.real), len(released.synthetic))
     if n < _FEWEST:

@@ -1,8 +1,7 @@
 """The most outlying records, which a generator exposes first (Meeus et al. 2023).
 
 Real records and the holdout are ranked together, whichever side they are on: the most outlying ones
-of
-the holdout are a control for the most outlying real ones, whatever the sizes of the tables.
+of the holdout are a control for the most outlying real ones, whatever the sizes of the tables.
 """
 
 from __future__ import annotations
@@ -108,8 +107,7 @@ def singled_out(
     asked = [some[np.isin(some, those)] for some, those in zip(rows.sides, kept, strict=True)]
 
     def isolated(side: int, units: Sequence[Ints | None]) -> Bools:
-        """Return which queried rows are among those isolated by predicates; units are places in
-        `kept`."""
+        """Return which queried rows predicates isolate; units are positions in `kept`."""
         # Units from len(kept) on mark predicates that isolate no record.
         places = np.concatenate([unit for unit in units if unit is not None])
         return np.isin(asked[side], kept[side][places[places < len(kept[side])]])

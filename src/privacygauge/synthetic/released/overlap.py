@@ -49,9 +49,8 @@ class LoneCopies:
     more."""
     by_chance: Bools
     """Comparison for `copied`, the one with the largest share of: the real records that equal
-    another
-    one, (n,); the records (u,) that occur among the synthetic rows with every column shuffled; the
-    holdout records that are copied, (m,)."""
+    another one, (n,); the records (u,) that occur among the synthetic rows with every column
+    shuffled; the holdout records that are copied, (m,)."""
     rows: Bools
     """(s,) True where a synthetic row equals one of these records."""
     row_kind: Ints
@@ -59,8 +58,7 @@ class LoneCopies:
     rows_by_chance: Bools
     """Comparison for `rows`, the one with the largest share of: the real records that equal another
     one, (n,); the synthetic rows (s,) that equal one of these records with every column shuffled;
-    those
-    that equal a holdout record, scaled to the number of real records."""
+    those that equal a holdout record, scaled to the number of real records."""
 
 
 def find_shared_records(released: ReleasedTables) -> SharedRecords:
@@ -106,8 +104,7 @@ def lone_copies(
     -----
     If the synthetic rows were drawn from the population, each record that occurs once would be met
     again no more often than records of the real table meet each other, since records that occur
-    once
-    are the rarer ones. The same holds for a generator that knows each column alone.
+    once are the rarer ones. The same holds for a generator that knows each column alone.
     """
     n = len(released.real)
     alone = released.real[np.flatnonzero(~twins)]
@@ -149,8 +146,7 @@ def _twins(table: Table, unit: Ints) -> Bools:
 
 FEW = 100
 """A control needs this many records, or half of the holdout if that is fewer: intervals of fewer
-are
-wide."""
+are wide."""
 SURE = 0.999
 """Level at which more records must be on both sides than the real table's own twins explain."""
 
@@ -175,8 +171,7 @@ def without_overlap(
     """Return tables with a holdout that is a control, the real rows kept, and the overlap.
 
     If the holdout and the real table share no more records than chance explains, nothing is left
-    out.
-    Otherwise both keep only the records that occur once; the holdout is dropped if too few are
+    out. Otherwise both keep only the records that occur once; the holdout is dropped if too few are
     left.
     """
     everyone = np.arange(len(tables.real))
@@ -187,8 +182,7 @@ def without_overlap(
     if beyond.low <= 0:
         return tables, everyone, None
     # The comparison would be unfair if only the holdout lost the records that many people share,
-    # which
-    # chance copies: so both sides lose them.
+    # which chance copies: so both sides lose them.
     real = np.flatnonzero(~found.real)
     holdout = np.flatnonzero(~found.holdout)
     n = len(tables.holdout)
@@ -269,12 +263,10 @@ def with_people(
         # NaN does not equal NaN: a missing value becomes a value that compares.
         values = np.where(np.isnan(both.values), np.inf, both.values)
         # Records that equal one on the other side are left to the overlap, which removes them from
-        # both
-        # sides.
+        # both sides.
         alike = Equal(units.number_units(units.fingerprints(values)), np.zeros(n + m, np.int64))
         # Equal records of different people lie on one side by chance quite often, and the more so,
-        # the
-        # more the sizes of the sides differ.
+        # the more the sizes of the sides differ.
         found = alike.unit(member) if alike.are_units(member, coarse=True) else None
         said = []
         if found is not None:

@@ -1,7 +1,7 @@
 """Detection of a generator that saw the holdout, by near copies of its records.
 
-Exact copies prove it one by one, see `unlikely`; noisy copies do not. But people whom the
-generator never saw share rare values with synthetic rows no more often than with other people.
+Exact copies prove it one by one, see `unlikely`; noisy copies do not. But people whom the generator
+never saw share rare values with synthetic rows no more often than with other people.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ SURE = 0.9995
 """Level for either share: a holdout is dropped only where it was almost certainly seen."""
 UNSEEN = 2 / 3
 """Synthetic rows may be nearest to up to this share of records, where rows of people would be
-nearest
-to half of them: a generator that smooths comes a little nearer to everybody."""
+nearest to half of them: a generator that smooths comes a little nearer to everybody."""
 FOREMOST = ((11, 0), (15, 1), (19, 2))
 """Pairs (people, exceptions): people with the largest differences between both tables, and how many
 of them may lie nearer to a person. By chance so few do once in 2,000 tables, as rarely as `SURE`
@@ -45,26 +44,21 @@ def seen_nearly(released: ReleasedTables, rng: np.random.Generator) -> Ints:
     Returns
     -------
     ndarray of int
-        Rows of the holdout, one per person, that have more in common with a synthetic row than
-        with any real record; empty if chance explains their number.
+        Rows of the holdout, one per person, that have more in common with a synthetic row than with
+        any real record; empty if chance explains their number.
 
     Notes
     -----
     Each row of a table counts for one person only, the one with most in common with it. Among the
     holdout people who have most in common with anybody, the lower limit of the share whose match is
-    a
-    synthetic row must be above `UNSEEN` (Clopper-Pearson). If the synthetic rows were drawn from
-    the
-    population, this share is one half.
+    a synthetic row must be above `UNSEEN` (Clopper-Pearson). If the synthetic rows were drawn from
+    the population, this share is one half.
 
     A few copies are found by the size of the difference: a noisy copy has far more in common with
-    its
-    row than with any person, whereas chance differences are as large in both directions. So the
+    its row than with any person, whereas chance differences are as large in both directions. So the
     holdout was seen if all people with the largest differences lie nearer to a synthetic row, with
-    as
-    few exceptions as `FOREMOST` allows, even after the median difference, the approach of a
-    smoothing
-    generator to everybody, is subtracted.
+    as few exceptions as `FOREMOST` allows, even after the median difference, the approach of a
+    smoothing generator to everybody, is subtracted.
     """
     none = np.zeros(0, np.int64)
     if released.holdout is None or len(released.schema.columns) < FEWEST_COLUMNS:
@@ -72,9 +66,9 @@ def seen_nearly(released: ReleasedTables, rng: np.random.Generator) -> Ints:
     n = min(MOST, len(released.synthetic), len(released.real))
     tables = [table[draw_rows(len(table), n, rng)] for table in (released.synthetic, released.real)]
     # A generator that moves numbers has frequent values where people have rare ones, and vice
-    # versa.
-    # So both tables take the numbers of both, rank by rank, and only the dependence between columns
-    # can be nearer to somebody. Replacing one table alone would shuffle it among equal numbers.
+    # versa. So both tables take the numbers of both, rank by rank, and only the dependence between
+    # columns can be nearer to somebody. Replacing one table alone would shuffle it among equal
+    # numbers.
     together = stack_tables(*tables)
     tables = [with_numbers_of(table, together, rng) for table in tables]
     asked = draw_rows(len(released.holdout), MOST, rng)

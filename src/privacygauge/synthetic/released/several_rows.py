@@ -24,8 +24,8 @@ _ONE_SIDED = 0.9
 _TOGETHER_MORE = 5.0
 """Smallest ratio of agreeing pairs to those expected if the columns were independent."""
 _MOSTLY_ONE_SIDED = 0.75
-"""Smallest one-sided share of groups of rows that agree in many columns; lower than
-`_ONE_SIDED`, since strangers may agree in all of them."""
+"""Smallest one-sided share of groups of rows that agree in many columns; lower than `_ONE_SIDED`,
+since strangers may agree in all of them."""
 _TOGETHER_MORE_WITHIN = 2.5
 """Smallest ratio of agreeing pairs to those of independent columns, within the sides."""
 _DRIFT = 0.15

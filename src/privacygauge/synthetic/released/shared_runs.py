@@ -30,8 +30,7 @@ def shared_runs(
     """Yield, per column of free text, the real records whose texts were copied in part.
 
     Without a holdout only whole texts are searched for: texts of one source repeat each other's
-    parts
-    in ways of their own.
+    parts in ways of their own.
 
     Parameters
     ----------

@@ -186,17 +186,17 @@ def singling_out(
     Returns
     -------
     Hits, or Skipped
-        Attack: predicates that hold for exactly one of n real records. Control: the same
-        predicates on n holdout records. Baseline: predicates made in the same way from a table
-        of independent columns, each with its synthetic values: this measures the leak of single
-        columns, which is not nothing if their values are copied. Skipped if no predicate was found.
+        Attack: predicates that hold for exactly one of n real records. Control: the same predicates
+        on n holdout records. Baseline: predicates made in the same way from a table of independent
+        columns, each with its synthetic values: this measures the leak of single columns, which is
+        not nothing if their values are copied. Skipped if no predicate was found.
 
     Notes
     -----
-    A predicate that holds for a share w of all people isolates one of n by chance with
-    probability n w (1 - w)^(n - 1), up to 37% (Cohen and Nissim 2020, "Towards formalizing
-    the GDPR's notion of singling out"). The control has the same chance only if it has the same
-    size, so the larger table is cut at random.
+    A predicate that holds for a share w of all people isolates one of n by chance with probability
+    n w (1 - w)^(n - 1), up to 37% (Cohen and Nissim 2020, "Towards formalizing the GDPR's notion of
+    singling out"). The control has the same chance only if it has the same size, so the larger
+    table is cut at random.
     """
     real = released.real
     holdout = released.holdout

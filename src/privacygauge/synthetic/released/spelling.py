@@ -189,8 +189,7 @@ def _map_values(read: Callable[[Any], str], column: pd.Series[Any]) -> pd.Series
 
 
 def _in_periods(write: Callable[[date], str], column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return a column of dates with each written as its period; unchanged if it has other
-    values."""
+    """Return a column with dates written as periods; unchanged if it has other values."""
     days = days_of(column)
     if days is None:
         return column
@@ -302,8 +301,7 @@ def require_common(real: Table, made: Table, n_people: int | None = None) -> Non
             what = f"which are from {low:g} to {high:g}"
         else:
             # Two groups of a few people, or a few values of a column with many levels, need not
-            # have a
-            # level in common: too little of the column's distribution was seen.
+            # have a level in common: too little of the column's distribution was seen.
             few = people < FEW_PEOPLE or _may_be_apart(own, values, people)
             common = few or bool(np.isin(values, own).any())
             # Codes up to the last category: the one after it is a missing value.

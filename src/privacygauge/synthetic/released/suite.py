@@ -203,9 +203,8 @@ class CorrectedIntervals:
 
     The membership attacks are corrected separately, in their headline, at half of the error, since
     both their guesses and their ranking may err. So each of the two groups reports a leak where
-    there
-    is none with at most half of the error that the level allows, and both together with at most all
-    of it.
+    there is none with at most half of the error that the level allows, and both together with at
+    most all of it.
     """
 
     risks: tuple[Estimate | None, ...]
@@ -215,12 +214,10 @@ class CorrectedIntervals:
     holdout."""
     inverted: tuple[str, ...] = ()
     """Names of the attacks that succeed more often on the holdout than on the real records; the
-    error
-    of this list and of the membership attacks together is within the level."""
+    error of this list and of the membership attacks together is within the level."""
     alone: Estimate | None = None
     """Share of the real records without a twin that were copied, beyond chance as estimated from
-    the
-    real table, so that no holdout is needed; None where there are too few."""
+    the real table, so that no holdout is needed; None where there are too few."""
 
     rows: Estimate | None = None
     """Share of the synthetic rows that equal a real record without a twin, beyond chance as for
@@ -233,8 +230,7 @@ class CorrectedIntervals:
     holdout; None where the rows are not in the order of the real ones."""
     shared: tuple[SharedValues, ...] = ()
     """Per column: real records whose values, or long parts of whose texts, are in the table
-    although
-    almost nobody shares them; the column with most records first."""
+    although almost nobody shares them; the column with most records first."""
     points: tuple[Estimate | None, ...] = ()
     """Attack minus control per risk, as a difference of shares; None without a holdout."""
 
@@ -252,8 +248,7 @@ class CorrectedIntervals:
 
     @property
     def copied(self) -> Estimate | None:
-        """The clearest evidence of copying, against the holdout or chance; None if there is
-        none."""
+        """The clearest evidence of copying, against holdout or chance; None without any."""
         copied = (self.copies, self.alone, self.rows, self.unlikely)
         found = (x for x in copied if x is not None)
         return max(found, key=furthest_beyond, default=None)
@@ -369,8 +364,8 @@ def correct_together(
     )
     points = tuple(points_of(hits, level) for hits in tried)
     most = sorted(shared, key=lambda one: -len(one.rows))
-    # A text that was copied whole is found in several ways.
-    # Reversed, so that the entry with most records wins for each column.
+    # A text that was copied whole is found in several ways. Reversed, so that the entry with most
+    # records wins for each column.
     by_column = {one.column: one for one in reversed(most)}
     return CorrectedIntervals(
         risks=found[:-1],

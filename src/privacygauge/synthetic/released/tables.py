@@ -138,8 +138,8 @@ def read_together(
 
     The real table decides the kind of a column: if it holds numbers there, it holds numbers in the
     other tables. Ranges cover all tables together, and so do categories, in the order of their
-    texts: no code reveals which table a record comes from. Values spelt differently are read as
-    the real table spells them (`as_written`), and numbers are compared with the decimals of the
+    texts: no code reveals which table a record comes from. Values spelt differently are read as the
+    real table spells them (`as_written`), and numbers are compared with the decimals of the
     synthetic table.
 
     Parameters
@@ -244,8 +244,8 @@ def joined_schema(*schemas: Schema) -> Schema:
     """Return the smallest schema that covers all values of the given schemas.
 
     Columns keep the order of the first schema. Categories that differ are sorted by their texts,
-    whichever schema they come from: with those of the first schema in front, the code of a
-    category would reveal which table its record is in.
+    whichever schema they come from: with those of the first schema in front, the code of a category
+    would reveal which table its record is in.
 
     Raises
     ------

@@ -36,10 +36,8 @@ def texts_copied(
     """Find texts and names of the real records in the synthetic table; return rankings as well.
 
     Whole texts are looked up in every column. In free text, real and holdout records are also
-    ranked
-    together, as in `most_in_common`, by the rarest words and runs of three words that they share
-    with
-    one synthetic text.
+    ranked together, as in `most_in_common`, by the rarest words and runs of three words that they
+    share with one synthetic text.
 
     Parameters
     ----------
@@ -107,6 +105,7 @@ def stands_within(texts: Texts, others: Texts, owners: tuple[Ints, Ints] | None 
     """Return (n,) True where another text contains the text word for word, in one piece.
 
     Texts of fewer words than `_WHOLE` are left out: short texts occur within many others.
+
     Parameters
     ----------
     texts : ndarray of str, shape (n,)
@@ -207,9 +206,8 @@ def longest_run_in_common(asked: Texts, made: Texts) -> Floats:
     """Return (n,) the improbability of the longest run of words shared with synthetic texts.
 
     A run continues while the last four words occur in a row in some synthetic text. Its weight is
-    the
-    sum of -log(share of the synthetic texts that have them) over its runs of four words, so that
-    common phrases weigh little.
+    the sum of -log(share of the synthetic texts that have them) over its runs of four words, so
+    that common phrases weigh little.
     """
     runs = [_runs_of(text) for text in made]
     count = Counter(run for some in runs for run in set(some))

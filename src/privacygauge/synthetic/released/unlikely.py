@@ -43,14 +43,12 @@ class UnlikelyCopies:
     """Rows of the real table, the least likely copy first."""
     chance: Floats
     """Expected number of copies of each record by chance, at most `NEGLIGIBLE` divided by the
-    number
-    of real records."""
+    number of real records."""
     holdout: Ints
     """Rows of copied holdout records that equal no real one: the generator saw these too."""
     people: Estimate
     """Share of the real records that these copies make up. Each copy is proven, so the lower limit
-    is
-    this share; the upper limit is the share of all copies."""
+    is this share; the upper limit is the share of all copies."""
     rows: Estimate
     """Share of the synthetic rows that equal one of them."""
 
@@ -75,10 +73,9 @@ def unlikely_copies(released: ReleasedTables, twins: Bools, level: float) -> Unl
     Notes
     -----
     With s synthetic rows and n real records, a copy is negligibly likely by chance if n s p is at
-    most
-    `NEGLIGIBLE`, where p is the probability that one more person equals the record. If real records
-    that are as unlikely have a twin, the estimates of p are wrong for this table: copies then count
-    only as far as they outnumber these twins.
+    most `NEGLIGIBLE`, where p is the probability that one more person equals the record. If real
+    records that are as unlikely have a twin, the estimates of p are wrong for this table: copies
+    then count only as far as they outnumber these twins.
     """
     real = released.real
     holdout = released.holdout
@@ -158,8 +155,8 @@ def log_chance(records: Table, rows: Ints, others: Table, *, above: float = 0.0)
         People of one source.
     Rows to return the probability for; they and their equals are left out of the learning.
         Whom to return it for; they and their equals are left out where it is learnt.
-    Further records with the same columns, such as those a generator makes up, which may make
-    some values more frequent than in the source.
+    Further records with the same columns, such as those a generator makes up, which may make some
+    values more frequent than in the source.
         make some values more often than the source has them.
     above : float
         Log probability above which the values alone decide, and contexts are not evaluated.
@@ -255,8 +252,7 @@ class _Contexts:
         frequent = count[self.codes[:, column]]
         frequent[self.n :] -= self.equals
         # A value seen up to twice as often is about as rare; one that nobody has counts like one
-        # seen
-        # twice.
+        # seen twice.
         rarity = np.ceil(np.log2(np.maximum(frequent, 1))).astype(np.int64)
         of_asked = np.floor(np.log2(2 * (frequent[self.n :] + 1))).astype(np.int64)
         for size in range(1, _CONTEXT + 1):
