@@ -145,8 +145,7 @@ class EnergyFindings:
 
     @property
     def turned(self) -> list[InvertedAttack]:
-        """Attacks that invert members and non-members more clearly than any attack finds
-        members."""
+        """Attacks that are inverted more clearly than any attack finds members."""
         best = max(unit.headline.auc.low for unit in self.units)
         inverted = (x for unit in self.units for x in unit.headline.inverted)
         return [x for x in inverted if 1 - x.auc.high > max(best, 0.5)]

@@ -243,8 +243,7 @@ def _spelt(names: Sequence[str], text: str) -> list[tuple[int, int]] | None:
             skipped += len(name)
             spans.append((at, min(at + 1, len(text))))
             continue
-        # Searched a little further on, by the marks skipped, as a mark may be longer than its
-        # character.
+        # Skipped tokens may cover characters in front of this one, at most as many as they show.
         begin = text.find(name, at, at + len(name) + skipped)
         if begin < 0:
             return None
