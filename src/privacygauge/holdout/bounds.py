@@ -22,8 +22,7 @@ _MOST_QUERIES = 10**12
 
 
 def honest_best_of_k(n: int, k: int, *, accuracy: float = 0.8, correlation: float = 0.0) -> float:
-    """Return an upper bound on the expected bias of the best of k submissions of equal true
-    accuracy.
+    """Return an upper bound on the expected bias of the best of k equally accurate models.
 
     sqrt(p (1 - p)/n) E[max of k standard normals] sqrt(1 - correlation). Nobody attacks here: the
     best score is chosen, as on any leaderboard.
