@@ -447,8 +447,7 @@ class _Noisy(Memoryless):
         return on_grid(marked.accuracy + noise, marked.n), state
 
     def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
-        """Return k ln(n + 1), as for exact answers: counting transcripts gives no credit for
-        noise."""
+        """Return k ln(n + 1), as for exact answers: counting transcripts does not credit noise."""
         return k * math.log(n + 1)
 
 
@@ -517,7 +516,7 @@ _NUMBERED: dict[str, Callable[[float], Guard]] = {
 def default_guard(n: float) -> Guard:
     """Return the guard of a new board of n points: a Ladder with step 1/sqrt(n).
 
-    Rounded to two digits, so that its name says all of it. Half of the step is at most the standard
+    Rounded to two digits, so that its name says all of it. Half of the step is the largest standard
     error of an accuracy: what it hides is chance. With another metric, n is its `Metric.points`.
     """
     return Ladder(min(1.0, float(f"{1 / math.sqrt(n):.2g}")))
