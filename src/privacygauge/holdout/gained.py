@@ -150,8 +150,7 @@ class ReuseQuestion:
 
     @property
     def error(self) -> float | None:
-        """Error of the guard's answers as a standard deviation; None if they depend on the
-        history."""
+        """Standard deviation of the guard's answers; None if they depend on the history."""
         return self.guard.error(self.n) if isinstance(self.guard, DIRECT) else None
 
     @property
