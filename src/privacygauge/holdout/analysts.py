@@ -24,11 +24,11 @@ from privacygauge.holdout.priors import Knowledge
 
 
 class Analyst(Protocol):
-    """An attack: from an oracle's answers alone to labels. Frozen: no state between calls."""
+    """An attack from an oracle's answers alone to labels; frozen, with no state between calls."""
 
     @property
     def name(self) -> str:
-        """The attack's name in tables and on the command line."""
+        """Name of the attack in tables and on the command line."""
 
     @property
     def needs_points(self) -> bool:
