@@ -120,6 +120,7 @@ class Contest:
 
     def __call__(self, task: Task) -> Mapping[str, ArrayLike]:
         """Return the results of a task's plays."""
+        # Units are numbered pair by pair, and within a pair by trial.
         plays = [self._play(*divmod(unit, self.trials)) for unit in range(task.start, task.stop)]
         return {
             "accuracy": np.array([p.accuracy for p in plays]),
@@ -219,6 +220,7 @@ def bias_by_theory(contest: Contest, attack: str, guard: Guard) -> float | None:
         rng = stream(contest.seed, "holdout", "expected", guard.name)
         error = answer_deviation(guard, contest.holdout)
         draws = max(1, _DRAWN // len(truth))
+        # Several draws of the whole test set, more of them if it is small.
         ends = [told.expected(truth, k, error, rng) for _ in range(draws)]
         return float(np.mean(ends)) - metric.score(told.unaided(), truth)
     n = len(contest.holdout)
@@ -226,8 +228,10 @@ def bias_by_theory(contest: Contest, attack: str, guard: Guard) -> float | None:
     uninformed = contest.knowledge is None or not named.informed
     if not uninformed or named.expected is None or k < 1 or not isinstance(guard, DIRECT):
         return None
+    # Poisson counts also hold for few draws per label, but only for exact answers.
     if attack == "nb" and isinstance(guard, Exact) and m >= FEWEST_CLASSES:
         return poisson_bias(n, m, k)
+    # The closed forms of the others need enough draws per label.
     if attack not in ("scan", "designed") and not is_normal_enough(n, m, k):
         return None
     if attack == "nb":
@@ -241,6 +245,7 @@ def guarantee_behind(guard: Guard, holdout: Holdout, k: int, delta: float) -> fl
     m = holdout.n_classes
     metric = holdout.metric
     if metric == ACCURACY:
+        # Labels need not be uniform: the bound starts from the most frequent class.
         largest = float(np.unique(holdout.labels, return_counts=True)[1].max()) / n
         return bias_for_labels(guard, n, m=m, k=k, largest=max(largest, 1 / m), delta=delta)
     fit = guard_for(guard, metric, holdout.labels)

@@ -172,6 +172,7 @@ def attack_rows(a: ReuseQuestion) -> Iterator[Bias]:
     yield Bias(
         key="honest_best_of_k", title="honest, best of k", kind=HONEST, value=best, assumption=told
     )
+    # Without a direct error the guard's answers depend on the history, so exact ones are assumed.
     normal = nb_bias(n, m, k, error=a.error or 0.0)
     shown = "exact answers" if a.error == 0 else f"answers behind {a.guard.name}"
     if a.error is None:
@@ -281,8 +282,10 @@ def guarantee_rows(a: ReuseQuestion) -> Iterator[Bias]:
 
 def bias_curves(a: ReuseQuestion) -> tuple[BiasCurve, ...]:
     """Return bias curves, from 1 submission to ten times the number in question."""
+    # Even steps in the logarithm; rounding makes the first ones coincide.
     queries = np.unique(np.geomspace(1, 10 * a.k, _STEPS).round().astype(np.int64))
     error = a.error or 0.0
+    # The closed form of naive Bayes is inaccurate where draws per label are few.
     sparse = a.m >= FEWEST_CLASSES and a.exact
 
     def nb(k: int) -> float:
@@ -309,6 +312,7 @@ def bias_curves(a: ReuseQuestion) -> tuple[BiasCurve, ...]:
 
 
 def _curve(key: str, title: str, bias: Callable[[int], float], queries: checks.Ints) -> BiasCurve:
+    # The linear scan's formula takes long for many submissions, so its curve ends early.
     here = queries[queries <= _SCAN] if key == "linear_scan" else queries
     return BiasCurve(key, title, here, np.array([bias(int(k)) for k in here]))
 
@@ -376,18 +380,19 @@ def submissions_for_bias(a: ReuseQuestion) -> Iterator[AllowedSubmissions]:
             assumption=(f"{told}: none behind {a.guard.name}"),
         )
     else:
-
+        # nb_bias with the guard's own error at each number of points.
         def within(n: int) -> bool:
             return nb_bias(n, a.m, a.k, error=a.guard.error(n)) <= a.bias
 
         few = queries_for_bias(a.bias, a.n, a.m, error=a.error)
         enough = None
-        # The bias falls with the number of points: bisection.
+        # The bias falls with the number of points, so bisection finds the fewest.
         if within(POINTS):
             enough = bisect_left(range(1, POINTS), True, key=within) + 1
         yield AllowedSubmissions(
             key="nb",
             title="naive Bayes",
+            # An infinite number is cut to the largest one searched.
             submissions=int(min(few, POINTS)),
             points=enough,
             assumption=told,
@@ -471,6 +476,7 @@ class ReuseBounds:
     @property
     def strongest(self) -> Bias | None:
         """Attack with the largest gain among those that apply; None if none does."""
+        # A simulation of the guard itself counts beside the formulas that apply to it.
         known = [found for found in self.biases if found.kind == ATTACK and found.applies]
         if self.simulated is not None:
             name = "naive Bayes, simulated"

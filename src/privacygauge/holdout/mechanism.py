@@ -57,6 +57,7 @@ class MarkedSubmission:
         Only the values of the labels matter, not their type or layout; for other metrics only what
         `Metric.score` could distinguish: see `oracle.equivalent`.
         """
+        # Equivalent submissions share the noise, so that it cannot be averaged away.
         same = self.labels if self.same is None else self.same
         digest = hashlib.blake2b(content(same), key=key, digest_size=16).digest()
         return np.random.default_rng(int.from_bytes(digest, "little"))

@@ -143,6 +143,7 @@ class _OfLabels(_Mean):
     def moves(self, n_classes: int) -> Values:
         return np.arange(n_classes)
 
+    # (v, c): a right label adds 1/n, a wrong one nothing.
     def effects(self, values: Values, counts: Ints) -> Floats:
         return np.asarray(np.eye(len(values)) / counts.sum())
 
@@ -188,12 +189,14 @@ class _BalancedAccuracy(_OfLabels):
         the score by at most the weights w of the two rarest classes (Azuma): 1/(n w^2).
         """
         size = _sizes(truth)
+        # Swapping two labels changes at most the recalls of two classes.
         swap = (1 / np.sort(size)[:2]).sum() / len(size)
         return float(max((len(size) / (size**-0.5).sum()) ** 2, 1 / (len(truth) * swap**2)))
 
     def chance(self, truth: Values) -> float:
         return 1 / len(_sizes(truth))
 
+    # A right label adds 1/(number of classes that occur)/(size of its class).
     def effects(self, values: Values, counts: Ints) -> Floats:
         return np.diag((counts > 0) / np.maximum(counts, 1)) / np.count_nonzero(counts)
 
@@ -233,11 +236,13 @@ class _Top(_OfLabels):
         """Return `k` consecutive classes, starting from each class."""
         return (np.arange(n_classes)[:, None] + np.arange(self.k)) % n_classes
 
+    # (v, c): whether the k consecutive classes of move c contain value v.
     def effects(self, values: Values, counts: Ints) -> Floats:
         within = (self.moves(len(values)) == values[:, None, None]).any(axis=2)
         return np.asarray(within / counts.sum())
 
     def best(self, belief: Floats, values: Values) -> Values:
+        # More labels than classes are filled up by repeating the best ones.
         return np.argsort(-belief, axis=1)[:, np.arange(self.k) % belief.shape[1]]
 
 
@@ -300,6 +305,7 @@ class _LogLoss(_OfProbabilities):
         return f"logloss:{self.worst:g}"
 
     def score(self, submitted: Values, truth: Values) -> float:
+        # A vector holds the probability of class 1 alone.
         flat = submitted.ndim == 1
         both = np.stack([1 - submitted, submitted], axis=1) if flat else submitted
         # exp(-worst) is the probability that loses `worst`: no logarithm of 0.
@@ -372,17 +378,21 @@ class _F1(_OfTwo):
         return 2 * share / (1 + share)
 
     def effects(self, values: Values, counts: Ints) -> Floats:
+        # Derivatives of 2 TP/(predicted + true) at a uniform draw; n/2 examples are predicted
+        # positive.
         called = counts.sum() / 2 + counts[1]
         expected = counts[1] / called
         return np.asarray(np.array([[0.0, -expected], [0.0, 2 - expected]]) / called)
 
     def best(self, belief: Floats, values: Values) -> Values:
         """Return the likeliest examples as positive, as many as maximise the expected ratio."""
+        # (n,): probability of class 1; F1 is largest for a set of the likeliest examples.
         positive = belief[:, 1]
         order = np.argsort(-positive, kind="stable")
         hits = np.cumsum(positive[order])
         called = np.arange(1, len(positive) + 1)
         found = np.zeros(len(positive), np.int64)
+        # Expected hits over the expected denominator for every number of predicted positives.
         found[order[: (hits / (called + positive.sum())).argmax() + 1]] = 1
         return found
 
@@ -404,6 +414,7 @@ class _AUC(_OfTwo):
         p = len(positive)
         # The rank of tied values is the mean over their places.
         ranks = (order.searchsorted(positive) + order.searchsorted(positive, "right") + 1) / 2
+        # The statistic U of Mann and Whitney, over the number of pairs.
         return (float(ranks.mean()) - (p + 1) / 2) / (n - p)
 
     def points(self, truth: Values) -> float:
@@ -440,6 +451,7 @@ class _AUC(_OfTwo):
         return np.array([0.0, 1.0])
 
     def effects(self, values: Values, counts: Ints) -> Floats:
+        # Each positive carries 1/(2 a) for a change from 0 to 1, each negative minus 1/(2 b).
         return np.array([[0.0, -0.5], [0.0, 0.5]]) / counts[:, None]
 
     def best(self, belief: Floats, values: Values) -> Values:
@@ -489,6 +501,7 @@ class _OfNumbers(_Mean):
         return np.array([self.low, self.high])
 
     def effects(self, values: Values, counts: Ints) -> Floats:
+        # (v, c): error of each end of the range against each value.
         return np.asarray(-(self._off(self.moves(0), values[:, None]) ** self.power) / counts.sum())
 
     def score(self, submitted: Values, truth: Values) -> float:
@@ -517,6 +530,7 @@ class _AbsoluteError(_OfNumbers):
 
     def best(self, belief: Floats, values: Values) -> Values:
         """Return the median."""
+        # The first value at which half of the belief is reached, up to rounding.
         return np.asarray(values[(np.cumsum(belief, axis=1) >= 0.5 - _ROUNDING).argmax(axis=1)])
 
 
@@ -552,6 +566,7 @@ class _RootSquaredError(_OfNumbers):
 
     def effects(self, values: Values, counts: Ints) -> Floats:
         squared = super().effects(values, counts)
+        # Derivative of the root at the mean squared error of uniform moves.
         return squared / (2 * math.sqrt(-counts @ squared.mean(axis=1)))
 
 
@@ -612,6 +627,7 @@ def metric_bias(metric: Metric, truth: Values, nats: float, *, delta: float = 0.
     delta : float, default 0.05
         Probability of a larger gain, in (0, 1).
     """
+    # Hoeffding for one fixed submission, solved for the gain.
     exponent = (nats + math.log(1 / checks.level(delta, "delta"))) / (2 * metric.tail(truth))
     return min(math.sqrt(exponent), 1 - metric.chance(truth))
 

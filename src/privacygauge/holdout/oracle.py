@@ -72,9 +72,11 @@ def equivalent(submitted: Values, metric: Metric) -> Values:
     if metric.form == "i":
         return np.sort(submitted, axis=1) if submitted.ndim == 2 else submitted
     if metric.numbers:
+        # The moves of a metric of numbers are the ends of its range.
         ends = metric.moves(0)
         low = float(ends.min())
         return np.asarray(np.rint((submitted - low) / (float(ends.max()) - low) * _CELLS))
+    # Only the order of scores counts, as for an AUC.
     if metric.width(2) == 1:
         return np.unique(submitted, return_inverse=True)[1].reshape(submitted.shape)
     # With two classes, one probability says as much as both.
@@ -198,6 +200,7 @@ class Oracle:
         self._n_classes = n_classes
         self._guard = guard
         self._per_account = budget.per_account
+        # A single analyst: one guard state, however many accounts it uses.
         self._total = budget.submissions(guard, n, n_classes)
         self._mark = mark
         self._state = guard.start(key)
@@ -271,6 +274,7 @@ class Oracle:
         if claimed is not None and not 0.0 <= claimed <= 1.0:
             raise InputError(f"claimed must be an accuracy in [0, 1], got {claimed}")
         rows = self._mark(labels, claimed)
+        # Charged first: all submissions are answered, or none.
         self._charge(account, len(rows))
         answers = np.empty(len(rows))
         for i, marked in enumerate(rows):
@@ -294,7 +298,7 @@ def most_submissions(nats: Callable[[int], float], most: float) -> int:
 def fewest(enough: Callable[[int], bool]) -> int:
     """Return the smallest number from 1 that is `enough`, as all larger ones are."""
     high = 1
-    # Doubling finds an upper limit, bisection the number below it.
+    # Doubling finds an upper limit, and bisection the number between it and its half.
     while not enough(high):
         high *= 2
     return bisect_left(range(high), True, high // 2 + 1, key=enough)
@@ -316,6 +320,7 @@ def _submissions(labels: ArrayLike, n: int, n_classes: int, rows: int | None) ->
 
 def _n_correct(rows: Labels, truth: Labels) -> Ints:
     """Return the number of right labels in each row of (b, n)."""
+    # Rows that are contiguous by submission are counted one by one.
     if not rows.T.flags.c_contiguous:
         return np.array([np.count_nonzero(row == truth) for row in rows], np.int64)
     by_point = rows.T

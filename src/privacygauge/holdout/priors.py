@@ -76,6 +76,7 @@ class Knowledge:
         numpy.ndarray of shape (n,) or (n, b)
             Labels, those of the base model for all other points.
         """
+        # The smallest type that holds the labels, for a matrix of all points and columns.
         small = np.min_scalar_type(self.n_classes - 1)
         columns = codes.reshape(len(self.points), -1)
         made = np.empty((len(self.base), columns.shape[1]), small)
@@ -133,6 +134,7 @@ def from_logits(
     r = _require_within(m if top is None else top, 2, m, "top")
     p = _require_within(n if least_confident is None else least_confident, 1, n, "least_confident")
     log_prior = log_softmax(values / temperature, axis=1)
+    # The least confident points, by their largest probability.
     points = np.sort(np.argsort(log_prior.max(axis=1), kind="stable")[:p])
     candidates = _largest(log_prior[points], r)
     return Knowledge(
@@ -146,6 +148,7 @@ def from_logits(
 
 def _largest(values: Floats, r: int) -> Ints:
     """Return the columns of the r largest values in each row, largest first."""
+    # argpartition finds the r largest, in any order.
     chosen = np.argpartition(-values, r - 1, axis=1)[:, :r]
     # Sorted first, so that ties keep the order of the columns.
     chosen.sort(axis=1)

@@ -168,6 +168,7 @@ def audit_answers(
     sides = sides_of(members, nonmembers, columns=columns)
     texts = [text for side in sides for text in side.records.text]
     member = np.repeat([True, False], [len(side) for side in sides])
+    # Texts with near copies on the other side are members in effect, and are left out on both.
     copies = components(plain_texts(texts))
     both = np.intersect1d(copies[member], copies[~member])
     long = [len(_WORD.findall(text)) >= _FEWEST for text in texts]
@@ -179,6 +180,7 @@ def audit_answers(
             "other side's: give others"
         )
     people = [name for side in sides for name in side.records.group or side.sample]
+    # People who share near copies are one unit, since their texts are not independent.
     unit = units.number_units(connected_rows(people, copies)[rows])
     longest = np.empty(len(rows), np.int64)
     similarity = np.empty(len(rows))
@@ -192,6 +194,7 @@ def audit_answers(
         rest = _words(text[cut:])
         answer = _words(_checked_answer(ask, prompt.replace("{beginning}", text[:cut].rstrip())))
         longest[number], similarity[number] = in_common(rest, answer)
+        # A short rest cannot hold as many words as verbatim needs, and must come back whole.
         needed[number] = min(VERBATIM, len(rest))
         said[number] = bool(_YES.match(_checked_answer(ask, question.replace("{text}", text))))
         if progress is not None:
@@ -231,6 +234,7 @@ def in_common(first: Sequence[str], second: Sequence[str]) -> tuple[int, float]:
     >>> in_common("seen on the ward today".split(), "was seen on the street".split())
     (3, 0.6)
     """
+    # autojunk would ignore frequent words in long texts.
     matcher = SequenceMatcher(None, first, second, autojunk=False)
     longest = matcher.find_longest_match(0, len(first), 0, len(second)).size
     return longest, matcher.ratio() if first or second else 0.0

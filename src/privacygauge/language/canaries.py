@@ -96,6 +96,7 @@ def prefix_names(
 
 
 def _name(number: int) -> str:
+    # Mixed radix: every number below N_NAMES gives another pair of names.
     number, first_end = divmod(number, len(_FIRST_ENDS))
     number, last_end = divmod(number, len(_LAST_ENDS))
     number, first = divmod(number, len(_STARTS) * len(_MIDDLES))
@@ -211,6 +212,7 @@ def write_canaries(folder: str | Path, made: MadeCanaries) -> None:
     if place.is_dir() and any(place.iterdir()):
         raise OutputError(f"{place} is not empty: coins are tossed once; choose another folder")
     check_writable(place)
+    # Each inserted canary as often as it is to occur, spread over the file.
     rows = np.repeat(np.flatnonzero(made.inside), made.copies)
     order = seeds.stream(made.seed, "language", "canaries", "order").permutation(rows)
     lines = [json.dumps({"text": made.text[row]}, ensure_ascii=False) for row in order.tolist()]

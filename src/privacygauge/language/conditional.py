@@ -80,6 +80,7 @@ def conditional_log_probabilities(
 
 def prefix_of(model: CausalModel, texts: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
     """Return those of `others`, in their order, that fit before the longest of `texts`."""
+    # The longest text must fit with the prefix, so that every text is read whole.
     room = model.limit - max(len(one.ids) for one in model.tokenizer.encoded(texts))
     taken = []
     for other in others:
@@ -130,6 +131,7 @@ def prefix_apart(
     population = sides[2]
     judged = sides[:2]
     texts, people = _plain_and_people(population)
+    # Texts, then people, of both judged sides.
     known = [
         set[str]().union(*parts) for parts in zip(*map(_plain_and_people, judged), strict=True)
     ]
@@ -185,6 +187,7 @@ def recall_signal(target: Energies, conditional: Energies) -> Floats:
         raise InputError("recall needs both log-likelihoods of the same tokens of the same texts")
     alone = target.mean()
     after = conditional.mean()
+    # Log-likelihoods of 0 both before and after the prefix give a ratio of 1.
     return np.divide(after, alone, out=np.ones_like(alone), where=alone > 0)
 
 

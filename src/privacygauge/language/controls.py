@@ -96,6 +96,7 @@ def matched_attack(
             "matched attack",
             f"needs {SMALLEST} groups of members and of non-members, got {smaller}",
         )
+    # Inner quantiles only, so that no row lies outside the bins.
     cuts = np.linspace(0, 1, min(MOST_BINS, smaller // 5) + 1)[1:-1]
     bins: Ints = np.searchsorted(np.quantile(reference, cuts), reference, side="right")
     shares = _Shares.of(bins, transcript.secret)
@@ -105,11 +106,13 @@ def matched_attack(
     # Both AUCs come with their influences, so that the difference has an interval of its own.
     flat = _area(transcript, np.ones(len(transcript)))
     matched = _area(transcript, weight)
+    # The AUC depends on a row directly, and through the weights that the row gives its bin.
     bent = matched.influence + shares.influence(transcript.secret, matched.gap)
     unit = transcript.unit
     n = transcript.n_units
     student = float(stdtrit(n - 1, 0.5 + level / 2))
     error = student * rates.standard_error_of_units(bent, unit)
+    # The AUCs share the rows, so their difference needs its own influence.
     of_gain = student * rates.standard_error_of_units(flat.influence - bent, unit)
     method = "infinitesimal jackknife"
     value = min(max(matched.value, 0.0), 1.0)
@@ -152,6 +155,7 @@ class _Shares:
 
     def weight(self, secret: Bools) -> Floats:
         """Return the other side's share of the row's bin, (m,)."""
+        # Empty bins divide by 1; nothing refers to them.
         total = np.maximum(self.inside + self.outside, 1.0)
         return np.where(secret, (self.outside / total)[self.bins], (self.inside / total)[self.bins])
 
@@ -161,6 +165,7 @@ class _Shares:
         One more member takes b / (a + b)^2 from the weight of every member of the bin, and adds as
         much to every non-member; one more non-member does the reverse, with a in place of b.
         """
+        # Sum of the gaps in each bin, by which the AUC moves if the weights of the sides shift.
         signed = np.bincount(
             self.bins, weights=np.where(secret, gap, -gap), minlength=len(self.inside)
         )
@@ -186,6 +191,7 @@ def _area(transcript: Transcript, weight: Floats) -> _Area:
     score = transcript.score
     secret = transcript.secret
     placement = np.empty(len(score))
+    # (m,): share of the other side's weight that lies on the right side of the row's score.
     placement[secret] = _share_below(score[secret], score[~secret], weight[~secret])
     placement[~secret] = 1 - _share_below(score[~secret], score[secret], weight[secret])
     value = float(np.average(placement[secret], weights=weight[secret]))
@@ -198,6 +204,7 @@ def _share_below(score: Floats, others: Floats, weight: Floats) -> Floats:
     """Return the weighted share of the others below each score, ties as halves."""
     order = np.argsort(others)
     total = np.concatenate([[0.0], np.cumsum(weight[order])])
+    # Ties count half: the mean of the weight below and the weight up to each score.
     below, upto = (np.searchsorted(others[order], score, side=side) for side in ("left", "right"))
     shares: Floats = (total[below] + total[upto]) / (2 * total[-1])
     return shares
@@ -342,6 +349,7 @@ def spread_control(scores: TextScores) -> Control | Skipped:
     if fewest < FEWEST_GROUPS:
         reason = f"needs {FEWEST_GROUPS} groups of members and of non-members, got {fewest}"
         return Skipped("spread control", reason)
+    # The side further from the middle scores higher, in either direction.
     away = np.abs(found.score - np.median(found.score))
     return Control(
         "spread",
@@ -471,6 +479,7 @@ def sizes_control(scores: TextScores) -> Control | Skipped:
     inside, outside = (
         np.bincount(scores.unit[side], minlength=n) for side in (scores.member, scores.nonmember)
     )
+    # Patients with texts on both sides are neither members nor non-members.
     patient = np.flatnonzero((inside > 0) ^ (outside > 0))
     secret = inside[patient] > 0
     if secret.all() or not secret.any():

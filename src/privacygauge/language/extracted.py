@@ -79,6 +79,7 @@ class JudgedTexts:
     @cached_property
     def inside(self) -> Bools:
         """(p,) True for people who are members."""
+        # A person is a member if any of their texts is.
         found: Bools = np.bincount(self.unit, self.member) > 0
         return found
 
@@ -137,6 +138,7 @@ class Extracted:
         """Return a mask (n,) of texts that a model gives within some tries; False without one."""
         if model is None:
             return np.zeros(len(self.judged.text), np.bool_)
+        # The number of tries at which the model gives the text with the requested probability.
         found: Bools = model.tries(self.asked.chance) <= tries
         return found
 
@@ -153,6 +155,7 @@ class Extracted:
         if other is not None:
             found[VERBATIM] &= ~other.verbatim
         if self.target_edits is not None:
+            # Near-verbatim text counts only if greedy decoding of the reference is farther away.
             found[NEAR] = self.target_edits <= self.asked.edits
             if self.reference_edits is not None:
                 found[NEAR] &= self.reference_edits > self.asked.edits
@@ -210,6 +213,7 @@ class Extracted:
         inside = (
             s for s in identifiers(text, self.judged.own) if start <= s.start and s.stop <= stop
         )
+        # Text that the prefix already shows proves no extraction.
         return tuple(s for s in inside if text[s.start : s.stop] not in text[:start])
 
     @cached_property
@@ -217,6 +221,7 @@ class Extracted:
         """Counts of each kind of identifier in the members' extracted texts."""
         rows = self.first.tolist()
         each = {row: self.found_in(row) for row in rows}
+        # At least 1, so that nothing extracted gives a share of 0.
         n = max(1, sum(len(self.suffix(row)) for row in rows))
         return tuple(
             Content(
@@ -280,7 +285,7 @@ def judged_texts(
         for side in sides
         for name, text in zip(side.sample, side.records.scored, strict=True)
     }
-    # Energies are not known yet: zeros stand in, and only ids and copies are checked.
+    # Energies are not known yet: zeros stand in, so that only ids and copies are checked.
     found = scores_of(sides, np.zeros(len(scored)))
     found = replace(found, text=tuple(plain([scored[name] for name in found.sample])))
     places: dict[str, tuple[int, int]] = {}
@@ -369,6 +374,7 @@ def measure_extraction(
         suffixes = hidden(judged.text, judged.identifier, masked)
     pairs = list(zip(models, suffixes, strict=True))
     kept = AnswerStore(run, progress=progress)
+    # Twice as many parts if texts are also written greedily.
     n = len(pairs) * (2 if asked.edits else 1)
     answers = [kept_written(*pair, how, kept.part(k, n)) for k, pair in enumerate(pairs)]
     near: list[Ints | None] = [None] * len(pairs)
@@ -379,6 +385,7 @@ def measure_extraction(
         ]
     judged = replace(judged, notes=(*judged.notes, *_never(models[0], suffixes[0])))
     spans = judged.identifier
+    # Masked models have spans already; others get them from the first model's tokens.
     if spans is None:
         encoded = target.tokenizer.encoded(judged.trained or judged.text)
         ends = zip(encoded, suffixes[0].start, suffixes[0].stop, strict=True)

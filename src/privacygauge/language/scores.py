@@ -343,6 +343,7 @@ def length_bucket(scores: TextScores, fewest: int, most: int) -> TextScores | Sk
         raise InputError(f"fewest must be at most most, got {fewest} and {most}")
     if scores.length is None:
         return Skipped(name, "needs the length of every sample: give a column length")
+    # The population too: a threshold is chosen on texts of the same length.
     rows = (scores.length >= fewest) & (scores.length <= most)
     for side, which in ((scores.member, "member"), (scores.nonmember, "non-member")):
         if not np.any(rows & side):
@@ -371,6 +372,7 @@ def _reference(values: ArrayLike | None, target: Floats) -> Floats | None:
     if values is None:
         return None
     found = _energies(values, "energy_reference", len(target))
+    # Equal energies would make a likelihood ratio of 0 everywhere.
     if np.array_equal(found, target):
         raise InputError(
             "energy_target and energy_reference are equal in every row: give the energies of a "

@@ -101,6 +101,7 @@ class Coins:
 def digest(records: TextRecords) -> str:
     """Return the SHA-256 of texts and their people, independent of their order."""
     rows = zip(records.group or [""] * len(records), records.text, strict=True)
+    # Sorted, so that the digest does not depend on the order of the texts.
     lines = sorted(json.dumps(row) for row in rows)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
@@ -215,6 +216,7 @@ def near_duplicates(texts: Sequence[str], similarity: float = SIMILAR) -> Ints:
     """
     plain = plain_texts(texts)
     same = number_names(plain)
+    # Each different text once: equal texts are in one group already.
     once = [plain[row] for row in np.unique(same, return_index=True)[1].tolist()]
     shingles = [_shingles(text) for text in once]
     found = DisjointSet(range(len(once)))
@@ -222,6 +224,7 @@ def near_duplicates(texts: Sequence[str], similarity: float = SIMILAR) -> Ints:
         if found[a] == found[b]:
             continue
         common = len(shingles[a] & shingles[b])
+        # Jaccard similarity: common shingles over those of both, without dividing.
         if common >= similarity * (len(shingles[a]) + len(shingles[b]) - common):
             found.merge(a, b)
     root = np.array([found[i] for i in range(len(once))], np.int64)
@@ -230,6 +233,7 @@ def near_duplicates(texts: Sequence[str], similarity: float = SIMILAR) -> Ints:
 
 def _shingles(text: str) -> frozenset[int]:
     words = text.split()
+    # A text of fewer words is one shingle, so it must be equal to be similar.
     several = (" ".join(words[i : i + _WORDS]) for i in range(max(1, len(words) - _WORDS + 1)))
     return frozenset(crc32(part.encode()) for part in several)
 
@@ -241,6 +245,7 @@ def _candidates(shingles: Sequence[frozenset[int]]) -> Iterator[tuple[int, int]]
     # Fixed hashes: groups must not depend on a seed.
     drawn = stream(0, "near duplicates").integers(2**63, size=(_BANDS, _ROWS, 2), dtype=np.uint64)
     for band in drawn:
+        # An odd multiplier and the upper half of 64 bits: multiply-shift hashing.
         smallest = [
             np.minimum.reduceat((flat * (a * 2 + 1) + b) >> np.uint64(32), starts) for a, b in band
         ]
@@ -248,6 +253,7 @@ def _candidates(shingles: Sequence[frozenset[int]]) -> Iterator[tuple[int, int]]
 
 
 def _pairs(keys: NDArray[np.uint64]) -> Iterator[tuple[int, int]]:
+    # Texts with equal hashes in all rows of the band are in one bucket.
     _, bucket = np.unique(keys, axis=0, return_inverse=True)
     order = np.argsort(bucket.reshape(-1), kind="stable")
     ends = np.flatnonzero(np.diff(bucket.reshape(-1)[order])) + 1

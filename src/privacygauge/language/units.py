@@ -231,6 +231,7 @@ def suite_of(scores: TextScores, asked: ThresholdOptions) -> Suite:
         found.insert(last + 1, EnergyAttack(LOSS, mean.cut(scores, LOSS), mean.label))
         chosen = (*chosen, mean)
     by_label = {threshold.label: threshold for threshold in chosen}
+    # Signals with the same value for all judged texts rank nobody.
     played = [
         Skipped(x.name, TIED)
         if isinstance(x, EnergyAttack) and tied(signal(scores, x.signal)[scores.judged])
@@ -302,11 +303,13 @@ def patients_of(
         return Skipped(_PATIENTS, "every patient has one sample: it is the level of samples")
     drawn = seeds.stream(asked.seed, "language", "texts of a patient")
     try:
+        # Comparing equally many texts, so that patients with many do not look like members.
         compared = even_sizes(whole_patients(scores), drawn, asked.level)
         patients = by_patient(compared)
         _, found = unit_findings(patients, suite_of(patients, asked), "patient", asked)
     except InputError as error:
         return Skipped(_PATIENTS, str(error))
+    # The notes on samples are printed already.
     notes = tuple(note for note in patients.notes if note not in scores.notes)
     return replace(found, notes=notes), _rows(compared, patients)
 
@@ -375,7 +378,7 @@ def _beyond_reference(scores: TextScores, played: Results, level: float) -> Resu
     if scores.energy_reference is None:
         return played
     placebo = roc.auc(energy_transcript(scores, REFERENCE), level)
-    # The interval's half-width divided by its normal quantile.
+    # The interval's half-width divided by its normal quantile gives the standard error.
     error = (placebo.high - placebo.low) / 2 / float(ndtri(0.5 + level / 2))
     if abs(placebo.value - 0.5) <= error:
         return played
@@ -386,6 +389,7 @@ def _beyond_reference(scores: TextScores, played: Results, level: float) -> Resu
         (play, found)
         for play, found in played
         if found.name in with_reference or found.auc.low > highest or found.auc.high < lowest
+        # If every attack loses to the placebo, all of them are kept, since a verdict needs one.
     ] or played
 
 

@@ -52,6 +52,7 @@ class Vulnerability:
     @property
     def order(self) -> Ints:
         """(n,) Rows, the most vulnerable first; ties in the order of rows."""
+        # Rounded, so that equal records rank in the order of rows whatever the arithmetic gives.
         return np.argsort(-np.round(self.scores, DIGITS), kind="stable")
 
     @property
@@ -105,6 +106,7 @@ def vulnerability_scores(
     -----
     Meeus et al. 2023, section 4, definition 2 and equations 1 to 6.
     """
+    # A person's own records are no neighbours, so the person with the most records limits k.
     others = len(table) - (1 if unit is None else int(np.bincount(unit).max()))
     if not 1 <= k <= others:
         whose = "" if unit is None else ", of other people for everybody"
@@ -236,6 +238,7 @@ class LogLikelihood:
     def of_records(self, table: Table) -> Floats:
         """Return the log-likelihood of each record, (n,)."""
         columns = [*table.codes.T, *(self._cut(numbers) for numbers in table.numbers.T)]
+        # Sum over the columns of the log share of records with the same value.
         total = np.zeros(len(table))
         for codes in columns:
             total += np.log(np.bincount(codes)[codes] / len(table))
@@ -245,6 +248,7 @@ class LogLikelihood:
         there = numbers[~np.isnan(numbers)]
         if not len(there):
             return np.zeros(len(numbers), dtype=np.int64)
+        # Inner edges only, so that values beyond them share the outer bins.
         inner = np.linspace(0.0, 1.0, self.n_bins + 1)[1:-1]
         edges = np.unique(np.quantile(there, inner))
         codes = np.searchsorted(edges, numbers, side="left")
@@ -355,6 +359,7 @@ def select_targets(
             f"{checks.short_list(names)}"
         )
     selectors: Mapping[str, Selector] = SELECTORS
+    # Known scores are used again, since computing them takes long.
     if known is not None:
         selectors = {**SELECTORS, "distance": MostVulnerable(known)}
     return tuple(

@@ -155,6 +155,7 @@ def _scores(scored: Sequence[ScoredTarget]) -> Iterator[TargetScores]:
     for found in scored:
         blocks = found.blocks
         lengths = [len(block.secret) for block in blocks]
+        # Numbers of the tables in question, which are the independent units.
         release = np.concatenate(
             [np.arange(block.released.start, block.released.stop) for block in blocks]
         )
@@ -193,6 +194,7 @@ def group_of(
 
 def headline_of(played: Sequence[AttackEvaluation]) -> Headline:
     """Return the attack with the highest mean AUC, and the record that it identifies best."""
+    # Chosen on the adversary's own tables alone; the numbers shown come from the others.
     best = int(np.argmax([attack.own_auc.mean() for attack in played]))
     worst = int(np.argmax(played[best].own_auc))
     return Headline(best, worst, played[best].auc, played[best].targets[worst])
@@ -417,6 +419,7 @@ def arrange_game(
     # Computed once: needed for the results, and to select the most vulnerable records.
     known = cache(partial(vulnerability_of_records, table, unit=owner))
     selections = select_targets(table, asked.targets, select=asked.select, seed=seed, known=known)
+    # Selections may share records; each is attacked once.
     rows = np.unique(np.concatenate([s.rows for s in selections]))
     few = len(rows) <= MANY
     game = game_named(asked.game or ("average" if few else "shared"), asked.knowledge)

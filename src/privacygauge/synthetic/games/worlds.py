@@ -54,6 +54,7 @@ class RecordsInWorlds:
         records of both kinds in every round; `OnWorlds` is evaluated record by record instead.
         """
         for seen, secret, table in zip(self.released, self.secret, self.table, strict=True):
+            # Tables in question are rounds; the adversary's own tables are the worlds of each.
             shown = self._shown(seen, self.own, self.inside)
             yield Round(shown, secret, np.arange(len(secret)), table)
 
@@ -83,6 +84,7 @@ class RecordsInWorlds:
         for record, inside in enumerate(self.inside.T):
             sides = np.flatnonzero(inside), np.flatnonzero(~inside)
             for side, other in (sides, sides[::-1]):
+                # Opposite tables are assigned in turn, so that none is always left out.
                 found[side, record] = np.resize(other, len(side))
         return found
 
@@ -182,6 +184,7 @@ class OnWorlds:
             signals.append([x for x in found if isinstance(x, ScoredTarget)])
         answers: list[list[Answer]] = [[] for _ in signals[0]]
         names = [signal.name for signal in self.signals]
+        # Blocks have different own tables, so worlds are compared within a block only.
         for number, block in enumerate(records_in_worlds(names, signals)):
             answered = self._answers(block, scores.making.setting.seed, number)
             if isinstance(answered, Skipped):
@@ -196,6 +199,7 @@ class OnWorlds:
         def rng(*place: int | str) -> np.random.Generator:
             return seeds.stream(seed, "attack", self.name, self.variant, number, *place)
 
+        # Own tables are scored like tables in question, so that thresholds can be chosen on them.
         sides = (block.own_observations(), (dealt.observation for dealt in block.rounds()))
         values: list[Floats] = []
         notes: tuple[str, ...] = ()

@@ -71,6 +71,7 @@ class ClosestRecords:
         """Share of rows nearer to a real record, in [0, 1]; ties count half; 1/2 means no leak."""
         if self.to_holdout is None:
             return None
+        # A tie is evidence for neither side.
         nearer = self.to_real < self.to_holdout
         tied = self.to_real == self.to_holdout
         return float(np.mean(nearer + 0.5 * tied))
@@ -97,6 +98,7 @@ def find_copies(released: ReleasedTables, rng: np.random.Generator) -> Copies:
             of_as_many_real=None,
             of_holdout=None,
         )
+    # Synthetic rows are looked up among equally many of both, since more records give more matches.
     some, others = as_many(real, holdout, rng)
     found = occurs(real, made), occurs(holdout, made)
     return Copies(*found, of_real, occurs(made, some), occurs(made, others))
@@ -116,6 +118,7 @@ def closest_records(released: ReleasedTables, rng: np.random.Generator) -> Close
     sides = [released.real]
     if released.holdout is not None:
         sides = list(as_many(released.real, released.holdout, rng))
+    # One space for all tables, so that distances have the same scale on both sides.
     space = space_of(stack_tables(made, *sides), usual_distance(released.schema))
     ends = np.cumsum([len(made), *(len(side) for side in sides)])
     asked, *among = np.split(np.arange(len(space)), ends[:-1])
@@ -203,7 +206,7 @@ def closest_facts(found: ClosestRecords, level: float) -> tuple[Fact, ...]:
     if found.nearer_real is not None:
         n = len(found.to_real)
         value = found.nearer_real
-        # A tie counts half, which varies less than a hit or a miss: the binomial interval is safe.
+        # A tie counts half and so varies less than a hit or a miss: the binomial interval is safe.
         low, high = rates.clopper_pearson(value * n, n, level)
         method = "Clopper-Pearson, ties as halves"
         share = Estimate(

@@ -79,6 +79,7 @@ def correlation_of(hits: Hits) -> float:
     Attempts that succeed on both sides or on neither correlate positively: an interval that ignores
     this is too wide, which is harmless. Attempts that succeed on one side only make it too narrow.
     """
+    # Only pairs of the same attempt can be correlated; unpaired attempts are independent.
     if not hits.paired or hits.control is None:
         return 0.0
     spreads = float(hits.attack.std() * hits.control.std())
@@ -114,6 +115,8 @@ def points_of(hits: Hits, level: float) -> Estimate | None:
         return float(np.sqrt(one**2 + other**2 - 2 * correlation * one * other))
 
     value = ours.value - others.value
+    # The limits of the difference combine our lower limit with the control's upper one, and
+    # reversed.
     low = value - away(ours.value - ours.low, others.high - others.value)
     high = value + away(ours.high - ours.value, others.value - others.low)
     n = min(ours.n, others.n)
@@ -299,8 +302,11 @@ def enough_attempts(half_width: float, level: float, n_real: int, n_holdout: int
             middle = (low + high) // 2
             tried = Attempts(middle, middle if others is None else others)
             low, high = (low, middle) if widest(tried, level) <= half_width else (middle, high)
+        # The invariant: low attempts are too few, and high ones enough unless even `most` is too
+        # few.
         return high
 
+    # One number for both sides; if one table is smaller, more attempts on the other one.
     least = fewest(None, max(n_real, n_holdout))
     if least <= min(n_real, n_holdout):
         return Attempts(least, least)
