@@ -385,11 +385,11 @@ def _beyond_reference(scores: TextScores, played: Results, level: float) -> Resu
     with_reference = (LIKELIHOOD_RATIO, EZ, WINDOWS, BY_LENGTH)
     lowest = min(0.5, placebo.value)
     highest = max(0.5, placebo.value)
+    # If every attack loses to the placebo, all of them are kept, since a verdict needs one.
     return [
         (play, found)
         for play, found in played
         if found.name in with_reference or found.auc.low > highest or found.auc.high < lowest
-        # If every attack loses to the placebo, all of them are kept, since a verdict needs one.
     ] or played
 
 
