@@ -24,15 +24,15 @@ from privacygauge.holdout.priors import Knowledge
 
 
 class Analyst(Protocol):
-    """An attack: from an oracle's answers alone to labels. Frozen: no state between calls."""
+    """An attack from an oracle's answers alone to labels; frozen, with no state between calls."""
 
     @property
     def name(self) -> str:
-        """The attack's name in tables and on the command line."""
+        """Name of the attack in tables and on the command line."""
 
     @property
     def needs_points(self) -> bool:
-        """Whether the attack must see the test points, or at least tell them apart."""
+        """True if the attack must see the test points, or at least distinguish them."""
 
     def unaided(self) -> Values | None:
         """Return the labels, (n,), to submit without any query; None for a guess."""
@@ -46,12 +46,12 @@ class Play:
     """Result of one attack on a test set."""
 
     accuracy: float
-    """Score of the final answer: the share of its labels that are right, or another metric."""
+    """Score of the final answer: the share of right labels, or another metric."""
     baseline: float
-    """The same for the attacker's prior knowledge alone, such as its base model; 1/m for a guess.
+    """Score of the attacker's prior knowledge alone, such as its base model; 1/m for a guess.
     """
     queries_used: int
-    """Submissions answered."""
+    """Number of submissions answered."""
 
     @property
     def bias(self) -> float:
@@ -73,13 +73,13 @@ def play(
     ----------
     analyst : Analyst
     holdout : Holdout
-        Only its oracle reaches the analyst.
+        Test set; only its oracle reaches the analyst.
     k : int
-        Submissions, at least 0. The final answer is judged apart and not counted.
+        Number of submissions, at least 0. The final answer is judged separately and not counted.
     rng : numpy.random.Generator
-        For the guard's key and the analyst.
+        Draws the guard's key, and serves the analyst.
     guard : Guard, optional
-        Exact answers by default.
+        Guard; by default answers are exact.
 
     Examples
     --------
@@ -111,11 +111,11 @@ class Trials:
     """Independent plays of one attack against one guard."""
 
     accuracies: Floats
-    """(trials,) Accuracy of every final answer."""
+    """(trials,) Accuracy of each final answer."""
     baselines: Floats
     """(trials,) Accuracy that the attacker would have reached without a query."""
     queries_used: Ints
-    """(trials,) Submissions answered."""
+    """(trials,) Number of submissions answered."""
 
     def __post_init__(self) -> None:
         n = len(self.accuracies)
@@ -132,7 +132,7 @@ class Trials:
         return mean(self.accuracies, level, unit="trials")
 
     def bias(self, level: float = 0.95) -> Estimate:
-        """Return the mean accuracy above the baseline, with an interval as of `accuracy`."""
+        """Return the mean accuracy above the baseline, with an interval as in `accuracy`."""
         return mean(self.accuracies - self.baselines, level, unit="trials")
 
 
@@ -144,19 +144,19 @@ def trials(
     *,
     guard: Guard | None = None,
 ) -> Trials:
-    """Return independent plays of `analyst`, each on a test set and an oracle of its own.
+    """Return independent plays of `analyst`, each with its own test set and oracle.
 
     Parameters
     ----------
     analyst : Analyst
     deal : callable
-        Returns a test set; ``lambda rng: holdout`` for one that is given.
+        Function that returns a test set; ``lambda rng: holdout`` for a given one.
     k : int
-        Submissions in each.
+        Number of submissions per play.
     rngs : sequence of numpy.random.Generator
-        One a trial.
+        Generators, one per trial.
     guard : Guard, optional
-        Exact answers by default.
+        Guard; by default answers are exact.
     """
     plays = [play(analyst, deal(rng), k, rng, guard=guard) for rng in rngs]
     return Trials(
@@ -168,14 +168,14 @@ def trials(
 
 @dataclass(frozen=True)
 class NamedAttack:
-    """An attack by its name."""
+    """An attack with its name."""
 
     name: str
     """Name on the command line and in reports."""
     make: Callable[[Knowledge | None], Analyst]
-    """Returns the attack, given the attacker's prior knowledge."""
+    """Function that returns the attack, given the attacker's prior knowledge."""
     informed: bool = True
-    """Whether it uses prior knowledge."""
+    """True if it uses prior knowledge."""
     expected: Callable[[int, int, int], float] | None = None
     """Bias after k exact answers about n uniform labels of m classes, from (n, m, k)."""
 
@@ -197,7 +197,7 @@ ATTACKS: Mapping[str, NamedAttack] = {attack.name: attack for attack in _EVERY}
 
 
 def attacks_named(names: Sequence[str]) -> tuple[NamedAttack, ...]:
-    """Return the attacks of these names, in their order.
+    """Return the attacks of these names, in order.
 
     Raises
     ------

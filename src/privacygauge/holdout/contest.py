@@ -1,4 +1,4 @@
-"""Attacks played against guards as a run that can be resumed, and the findings as a value."""
+"""Attacks played against guards as a run that can be resumed, and their findings as a value."""
 
 from __future__ import annotations
 
@@ -57,25 +57,25 @@ class AttackResult:
     """Result of one attack behind one guard."""
 
     attack: str
-    """The attack's name on the command line."""
+    """Name of the attack on the command line."""
     guard: str
-    """The guard's."""
+    """Name of the guard on the command line."""
     needs_points: bool
-    """Whether the attack must see the test points, or at least tell them apart."""
+    """True if the attack must see the test points, or at least distinguish them."""
     informed: bool
-    """Whether it started from a base model or from the classes' shares."""
+    """True if it started from a base model or from the class frequencies."""
     accuracy: Estimate
-    """Accuracy of the final answer over trials, or its score by another metric."""
+    """Accuracy of the final answer over trials, or its score under another metric."""
     baseline: float
-    """The same for its prior knowledge alone: the base model's, or 1/m."""
+    """Accuracy or score of the prior knowledge alone: of the base model, or 1/m."""
     bias: Estimate
     """Gain above the baseline, over trials."""
     corrected: Estimate
-    """The same; the intervals of all results hold jointly (Bonferroni)."""
+    """Gain above the baseline; the intervals of all results hold jointly (Bonferroni)."""
     queries_used: float
-    """Submissions answered, on average."""
+    """Number of submissions answered, on average."""
     expected: float | None
-    """Bias expected by theory on uniform labels; None without a formula."""
+    """Bias expected by theory on uniform labels; None if there is no formula."""
 
 
 @dataclass(frozen=True)
@@ -83,11 +83,12 @@ class GuardProperties:
     """Properties of a guard that hold without playing an attack."""
 
     guard: str
-    """Its name on the command line."""
+    """Name of the guard on the command line."""
     kl: float
     """Gain that no attack exceeds, except with probability 1 - level.
 
-    On uniform labels; with other metrics for who knows how frequent every hidden value is.
+    On uniform labels; with other metrics, for an attacker who knows the frequency of every hidden
+    value.
     """
     error: float
     """Standard deviation of an answer around the accuracy."""
@@ -100,25 +101,26 @@ class Contest:
     holdout: Holdout
     """The test set."""
     knowledge: Knowledge | None
-    """The attacker's prior knowledge."""
+    """The attacker's prior knowledge; None for none."""
     attacks: tuple[str, ...]
-    """Names of attacks."""
+    """Names of the attacks."""
     guards: tuple[Guard, ...]
     """Guards in front of the test set."""
     queries: int
-    """Submissions in each play."""
+    """Number of submissions per play."""
     trials: int
-    """Plays of each attack against each guard."""
+    """Number of plays of each attack against each guard."""
     seed: int
-    """All draws derive from it, by the names of attack and guard."""
+    """Seed from which all draws derive, by the names of attack and guard."""
 
     @property
     def pairs(self) -> tuple[tuple[str, Guard], ...]:
-        """Every attack with every guard, in the order of the units."""
+        """All pairs of attack and guard, in the order of the units."""
         return tuple((attack, guard) for attack in self.attacks for guard in self.guards)
 
     def __call__(self, task: Task) -> Mapping[str, ArrayLike]:
-        """Return the plays of a task."""
+        """Return the results of a task's plays."""
+        # Units are numbered pair by pair, and within a pair by trial.
         plays = [self._play(*divmod(unit, self.trials)) for unit in range(task.start, task.stop)]
         return {
             "accuracy": np.array([p.accuracy for p in plays]),
@@ -128,11 +130,12 @@ class Contest:
 
     def _play(self, pair: int, trial: int) -> Play:
         attack, guard = self.pairs[pair]
+        # By role: adding attacks or guards changes no other play.
         rng = seeds.stream(self.seed, "holdout", attack, guard.name, trial)
         return play(self.analyst(attack), self.holdout, self.queries, rng, guard=guard)
 
     def analyst(self, attack: str) -> Analyst:
-        """Return the attack of this name; metrics other than accuracy have a single attack."""
+        """Return the attack of this name; for metrics other than accuracy there is only one."""
         if self.holdout.metric != ACCURACY:
             return LinearBayes.told(self.holdout)
         return ATTACKS[attack].make(self.knowledge)
@@ -175,10 +178,10 @@ def play_contest(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Mapping[tuple[str, str], Trials]:
-    """Return the trials of every attack against every guard, playing those that the run lacks.
+    """Return the trials of every attack against every guard, playing those missing from the run.
 
-    `run` is the folder that keeps the plays, None for none; `invocation` says how to start it
-    again, and `progress` is called with the number of plays done and the total.
+    `run` is the folder that stores the plays, or None for a temporary one; `invocation` records how
+    to start it again, and `progress` is called with the number of plays done and the total.
     """
     with kept_or_scratch(run) as place:
         opened = open_run(place, contest.plan(), invocation=invocation)
@@ -197,25 +200,27 @@ def play_contest(
 def _digest(*arrays: np.ndarray) -> str:
     digest = hashlib.sha256()
     for array in arrays:
+        # Type and shape too: the same bytes may be other values.
         digest.update(f"{array.dtype} {array.shape} ".encode())
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
 
 
 def bias_by_theory(contest: Contest, attack: str, guard: Guard) -> float | None:
-    """Return the expected bias of an attack without knowledge; None without a formula."""
+    """Return the expected bias of an attack without knowledge; None if there is no formula."""
     named = ATTACKS[attack]
     k = contest.queries
     metric = contest.holdout.metric
     if metric != ACCURACY:
         if not isinstance(guard, DIRECT):
             return None
-        # The expected gain above the prior knowledge, averaged over about 100,000 examples.
+        # Expected gain above the prior knowledge, averaged over about 100,000 examples.
         told = LinearBayes.told(contest.holdout)
         truth = contest.holdout.labels
         rng = stream(contest.seed, "holdout", "expected", guard.name)
         error = answer_deviation(guard, contest.holdout)
         draws = max(1, _DRAWN // len(truth))
+        # Several draws of the whole test set, more of them if it is small.
         ends = [told.expected(truth, k, error, rng) for _ in range(draws)]
         return float(np.mean(ends)) - metric.score(told.unaided(), truth)
     n = len(contest.holdout)
@@ -223,8 +228,10 @@ def bias_by_theory(contest: Contest, attack: str, guard: Guard) -> float | None:
     uninformed = contest.knowledge is None or not named.informed
     if not uninformed or named.expected is None or k < 1 or not isinstance(guard, DIRECT):
         return None
+    # Poisson counts also hold for few draws per label, but only for exact answers.
     if attack == "nb" and isinstance(guard, Exact) and m >= FEWEST_CLASSES:
         return poisson_bias(n, m, k)
+    # The closed forms of the others need enough draws per label.
     if attack not in ("scan", "designed") and not is_normal_enough(n, m, k):
         return None
     if attack == "nb":
@@ -238,6 +245,7 @@ def guarantee_behind(guard: Guard, holdout: Holdout, k: int, delta: float) -> fl
     m = holdout.n_classes
     metric = holdout.metric
     if metric == ACCURACY:
+        # Labels need not be uniform: the bound starts from the most frequent class.
         largest = float(np.unique(holdout.labels, return_counts=True)[1].max()) / n
         return bias_for_labels(guard, n, m=m, k=k, largest=max(largest, 1 / m), delta=delta)
     fit = guard_for(guard, metric, holdout.labels)
@@ -250,7 +258,7 @@ def answer_deviation(guard: Guard, holdout: Holdout) -> float:
 
 
 def guards_of(given: Sequence[Guard | str]) -> tuple[Guard, ...]:
-    """Return guards, at least one and no duplicates, from guards or their names."""
+    """Return guards, at least one and without duplicates, from guards or their names."""
     found = tuple(guard_named(g) if isinstance(g, str) else g for g in given)
     names = [guard.name for guard in found]
     if not names or len(set(names)) < len(names):
@@ -288,7 +296,7 @@ def n_classes_of(
 def result_of(
     contest: Contest, attack: str, guard: Guard, found: Trials, level: float, together: float
 ) -> AttackResult:
-    """Return the result of an attack behind a guard, its interval corrected to `together`."""
+    """Return the result of an attack behind a guard, with an interval corrected to `together`."""
     analyst = contest.analyst(attack)
     return AttackResult(
         attack,
@@ -296,7 +304,7 @@ def result_of(
         needs_points=analyst.needs_points,
         informed=analyst.unaided() is not None,
         accuracy=found.accuracy(level),
-        # The test set is fixed, and so is what was known of it.
+        # The test set is fixed, and so is the prior knowledge: all baselines are equal.
         baseline=float(found.baselines[0]),
         bias=found.bias(level),
         corrected=found.bias(together),
@@ -306,17 +314,17 @@ def result_of(
 
 
 def read_labels(given: ArrayLike | str | Path, metric: Metric = ACCURACY) -> Values:
-    """Return hidden labels, (n,): integers of at least 0, or numbers for a metric of numbers.
+    """Return hidden labels, (n,): integers from 0, or numbers for a metric of numbers.
 
     Parameters
     ----------
     given : array_like of shape (n,), str or pathlib.Path
-        A file with one number per line, with or without a header, or an array file.
+        Labels; a file with one number per line, with or without a header, or an array file.
 
     Raises
     ------
     InputError
-        One line: what is wrong, and the way out.
+        If the labels are invalid: the problem and the way out, in one line.
     """
     check = checks.floats if metric.numbers else checks.classes
     if not isinstance(given, str | Path):
@@ -331,7 +339,7 @@ def read_logits(given: ArrayLike | str | Path) -> NDArray[Any]:
     Parameters
     ----------
     given : array_like of shape (n, m), str or pathlib.Path
-        An ``.npy`` file, or an ``.npz`` file with one array or one called ``logits``.
+        Logits; an ``.npy`` file, or an ``.npz`` file with one array or one named ``logits``.
     """
     if isinstance(given, str | Path):
         return _array(Path(given), "logits")
@@ -348,7 +356,7 @@ def _array(path: Path, name: str) -> NDArray[Any]:
         raise InputError(f"{path} must have one column, the {name}, got {content.shape[1]}")
     title = str(content.columns[0])
     column = content.iloc[:, 0].to_numpy()
-    # The file has no header, and its first label was read as one.
+    # The file has no header: its first label was read as one.
     return np.concatenate([[int(title)], column]) if title.isdecimal() else column
 
 
@@ -363,7 +371,7 @@ def _only(content: Content, name: str, path: Path) -> NDArray[Any]:
 
 
 HONEST = 0.8
-"""True accuracy of honest submissions if no base model gives one."""
+"""True accuracy of honest submissions if no base model provides one."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -371,17 +379,17 @@ class ContestFindings:
     """Findings of attacks on a test set with known labels."""
 
     n: int
-    """Points of the test set."""
+    """Number of points of the test set."""
     metric: str
     """Metric of submissions, such as ``accuracy``."""
     most: float
     """Largest possible gain, from chance to a score of 1."""
     classes: int
-    """Classes, m; 0 where hidden values are numbers."""
+    """Number of classes, m; 0 if hidden values are numbers."""
     queries: int
-    """Submissions that each attack may make, k."""
+    """Number of submissions per attack, k."""
     trials: int
-    """Independent plays of each attack against each guard."""
+    """Number of independent plays of each attack against each guard."""
     knowledge: str
     """The attacker's prior knowledge, in words."""
     largest_class: float
@@ -391,27 +399,27 @@ class ContestFindings:
     results: tuple[AttackResult, ...]
     """One result per attack and guard, attacks in the order of the table."""
     guards: tuple[GuardProperties, ...]
-    """One a guard."""
+    """Properties of the guards, one entry per guard."""
     honest: float
-    """Expected bias of the best of k honest submissions, at most."""
+    """Upper bound on the expected bias of the best of k honest submissions."""
     honest_accuracy: float
-    """Their true accuracy, or score."""
+    """True accuracy, or score, of honest submissions."""
     blind: tuple[str, ...]
     """Attacks that cannot use the attacker's prior knowledge: their baseline is a guess."""
 
     @property
     def scored(self) -> str:
-        """The number that submissions are shown, as a word in a sentence: accuracy, or score."""
+        """Word for the number that submissions are shown: accuracy, or score."""
         return "accuracy" if self.metric == "accuracy" else "score"
 
     @property
     def worst(self) -> AttackResult:
-        """The strongest attack, and the guard it was played against."""
+        """Result of the strongest attack, over all guards."""
         return max(self.results, key=_reach)
 
     @property
     def attacks(self) -> tuple[str, ...]:
-        """The attacks that were played, in their order."""
+        """Names of the attacks played, in order."""
         return tuple(dict.fromkeys(r.attack for r in self.results))
 
     def of(self, attack: str, guard: str) -> AttackResult:
@@ -423,9 +431,9 @@ class ContestFindings:
         return max((r for r in self.results if r.guard == guard), key=_reach)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row for every attack and guard.
+        """Return one row per attack and guard.
 
-        Columns: ``attack``, ``guard``; of ``accuracy``, ``bias`` and ``bias_corrected`` the value,
+        Columns: ``attack``, ``guard``; for ``accuracy``, ``bias`` and ``bias_corrected`` the value,
         ``_low`` and ``_high``; ``baseline``, ``bias_expected``, ``queries_used``.
         """
         import pandas as pd
@@ -460,7 +468,7 @@ def contest_of(
     metric: str,
     seed: int,
 ) -> Contest:
-    """Check and return the attacks on labels to play; see `attack_holdout`."""
+    """Return the checked contest of attacks on labels; see `attack_holdout`."""
     for name, value, least in (("trials", trials, 1), ("queries", queries, 0)):
         if value < least:
             raise InputError(f"{name} must be at least {least}, got {value}")
@@ -490,7 +498,7 @@ def contest_of(
 def summarise_contest(
     contest: Contest, having: Having, found: Mapping[tuple[str, str], Trials], level: float
 ) -> ContestFindings:
-    """Summarise the trials of a contest: every attack behind every guard, with intervals."""
+    """Return the findings of a contest: every attack behind every guard, with intervals."""
     holdout = contest.holdout
     knowledge = contest.knowledge
     k = contest.queries
@@ -499,8 +507,9 @@ def summarise_contest(
     measure = holdout.metric
     base = None if having.logits is None or knowledge is None else holdout.score(knowledge.base)
     honest = HONEST if base is None or not 0 < base < 1 else base
-    if not measure.like_share:  # At most, whatever they score.
+    if not measure.like_share:  # an upper bound, whatever the submissions score
         honest = 0.5
+    # Bonferroni over all pairs of attack and guard.
     together = 1 - (1 - level) / len(found)
     points = max(1, math.floor(measure.points(truth)))
     return ContestFindings(
@@ -539,6 +548,6 @@ def summarise_contest(
 
 
 def _reach(r: AttackResult) -> tuple[float, float]:
-    # By the accuracy at the end, not by the bias: an attack that throws a good model away and
-    # starts from a guess gains more and has less.
+    # By the final accuracy, not by the bias: an attack that discards a good model and starts from a
+    # guess gains more but ends lower.
     return r.baseline + r.corrected.low, r.accuracy.value

@@ -31,21 +31,21 @@ from privacygauge.holdout.queries import Codes, RandomQueries, for_each
 
 @dataclass(frozen=True, eq=False)
 class DecodedLabels:
-    """Labels, and how they were found."""
+    """Decoded labels, and how they were found."""
 
     labels: Ints
-    """(n,) The final answer."""
+    """(n,) Final answer."""
     method: str
-    """The attack that found the labels; another than the requested one if that failed."""
+    """Attack that found the labels; not the requested one if that failed."""
     converged: bool
-    """Whether the decoder converged; for an exact method, whether it found a solution."""
+    """True if the decoder converged; for an exact method, if it found a solution."""
     iterations: int
     """Number of iterations, rounds or solutions."""
     explained: bool
-    """Whether the labels found, "none of the candidates" among them, give every answer exactly,
-    up to the constant from outside of the attack. Never where answers are not exact."""
+    """True if the labels found, including "none of the candidates", reproduce every answer exactly,
+    up to the constant from outside the attack. Never if answers are not exact."""
     note: str = ""
-    """Why another method was used, or the limit of the answer; empty if neither applies."""
+    """Reason for another method, or the limit of the answer; empty if neither applies."""
 
 
 def fallen_back(found: DecodedLabels, note: str) -> DecodedLabels:
@@ -54,7 +54,7 @@ def fallen_back(found: DecodedLabels, note: str) -> DecodedLabels:
 
 
 class Decoder(Protocol):
-    """An attack that reports how it found its labels."""
+    """Attack that reports how it found its labels."""
 
     def decode(self, oracle: Oracle, rng: np.random.Generator) -> DecodedLabels:
         """Decode the labels, using the oracle's budget as needed; return them and the method."""
@@ -69,34 +69,34 @@ class AnsweredQueries:
     """Random queries and their answers: the whole input of a joint decoder."""
 
     queries: RandomQueries
-    """Over the attacked points and the numbers of their candidates."""
+    """Queries over the attacked points and the numbers of their candidates."""
     answers: Floats
     """(k,) The oracle's answers."""
     chances: Floats = field(repr=False)
-    """(k,) The probability that a query is right at an attacked point, as `NaiveBayes` has it."""
+    """(k,) Probability that a query is right at an attacked point, as in `NaiveBayes`."""
     knowledge: Knowledge | None
     """Prior knowledge; None for a uniform prior over all labels."""
     n: int
-    """Points of the test set."""
+    """Number of points of the test set."""
     error: float
-    """Standard deviation of an answer times n, in points; 0 where answers are exact."""
+    """Standard deviation of an answer times n, in points; 0 if answers are exact."""
     threads: int = 1
-    """At least 1."""
+    """Number of threads, at least 1."""
 
     @property
     def shifted(self) -> bool:
-        """Whether answers hold an unknown constant from points that are not attacked."""
+        """True if answers hold an unknown constant from points that are not attacked."""
         return self.knowledge is not None and not self.knowledge.whole
 
     @cached_property
     def counts(self) -> Floats:
-        """(k,) Answers in points; whole numbers where answers are exact."""
+        """(k,) Answers in points; whole numbers if answers are exact."""
         counts: Floats = self.answers * self.n
         return counts if self.error else np.round(counts)
 
     @cached_property
     def log_prior(self) -> Floats:
-        """(p, r + 1) Log prior of each candidate, and of none of them; some are -inf."""
+        """(p, r + 1) Log prior of each candidate, and of none of them; -inf where impossible."""
         p = self.queries.n
         r = self.queries.m
         if self.knowledge is None:
@@ -104,6 +104,7 @@ class AnsweredQueries:
         prior = np.full((p, r + 1), -np.inf)
         prior[:, :r] = self.knowledge.log_prior
         if self.knowledge.n_candidates < self.knowledge.n_classes:
+            # Rounding may take the missing mass slightly below 0.
             missing = 1.0 - np.exp(prior[:, :r]).sum(axis=1)
             with np.errstate(divide="ignore"):
                 prior[:, r] = np.log(np.maximum(missing, 0.0))
@@ -118,19 +119,21 @@ class AnsweredQueries:
         return DecodedLabels(labels, "nb", converged=True, iterations=1, explained=False)
 
     def labels(self, codes: Ints) -> Ints:
-        """Return candidates number `codes`, (p,), as labels of all points, (n,)."""
+        """Return the candidates with numbers `codes`, (p,), as labels of all points, (n,)."""
         return codes if self.knowledge is None else self.knowledge.labels(codes).astype(np.int64)
 
     def explained(self, codes: Ints) -> bool:
-        """Return whether `codes`, (p,), r for none of the candidates, give every answer."""
+        """Return whether `codes`, (p,), with r for none of the candidates, give every answer."""
         if self.error or self.queries.k == 0:
             return False
+        # One-hot without the last column: "none of the candidates" is never right.
         chosen = np.eye(self.queries.m + 1)[codes][:, :-1]
         return self.fits(self.counts - query_sums(self.queries, chosen, self.threads))
 
     def fits(self, left: Floats) -> bool:
-        """Return whether `left`, (k,) answers less predictions, is nothing but the constant."""
+        """Return whether `left`, (k,), answers minus predictions, is only the constant."""
         middle = left[0] if self.shifted else 0.0
+        # Counts are whole: a wrong label is off by 1, and a quarter is beyond rounding.
         return bool(np.abs(left - middle).max() < 0.25)
 
 
@@ -142,7 +145,7 @@ def ask_random_queries(
     block: int = 256,
     threads: int = 1,
 ) -> AnsweredQueries:
-    """Return uniform random queries with their answers, for all of the oracle's budget."""
+    """Return uniform random queries with their answers, using all of the oracle's budget."""
     queries = random_queries(oracle, knowledge, rng)
     answers = ask(oracle, queries, knowledge=knowledge, block=block, threads=threads)
     chances = query_probabilities(answers, oracle, knowledge)
@@ -158,7 +161,7 @@ def ask_random_queries(
 
 
 def query_sums(queries: RandomQueries, weights: Floats, threads: int) -> Floats:
-    """Return for each query the sum over points of the weight, (p, r), of the label it gives."""
+    """Return, per query, the sum over points of the weight (p, r) of the label it gives."""
     height = queries.tile[0] or 1
     parts = np.zeros((-(-queries.n // height), queries.k))
 
@@ -179,7 +182,7 @@ def query_sums(queries: RandomQueries, weights: Floats, threads: int) -> Floats:
 def gather_weights(labels: Codes, weights: Floats) -> Floats:
     """Return the sum over rows of ``weights[i, labels[i, j]]``, (k,), for labels (b, k)."""
     if weights.shape[1] == 2:
-        # A product with a matrix of zeros and ones is faster than a look-up.
+        # A product with a 0/1 matrix is faster than a look-up.
         ones = labels.T.astype(np.float32) @ (weights[:, 1] - weights[:, 0]).astype(np.float32)
         counted: Floats = np.asarray(ones, np.float64) + weights[:, 0].sum()
         return counted
@@ -189,13 +192,13 @@ def gather_weights(labels: Codes, weights: Floats) -> Floats:
     return total
 
 
-# Squared points: far below what one wrong label does to an answer.
+# Squared points: far below the effect of one wrong label on an answer.
 _LEAST = 1e-6
 # Mean squared change of a posterior below which the iteration has converged.
 _STILL = 1e-9
-# The damping of a second attempt.
+# Damping of a second attempt.
 _DAMPED = 0.2
-# Multiple of that error by which a fit must be better.
+# Multiple of the fit's own error by which a better fit must lead.
 _CERTAIN = 1.0
 
 
@@ -205,28 +208,29 @@ class MessagePassing(Informed, Decoder):
 
     Needs the same queries as NB and no more access to the oracle, but must know which labels all
     points got. It finds all labels from exact answers from about k/n = 0.55 (m = 2), 1.35 (m = 5)
-    and 1.95 (m = 10); below that it is as good as NB or better. It spends all of the oracle's
-    budget. Cost: an iteration costs about as much as NB. Queries are drawn again and not stored;
-    memory is that of NB, 32 bytes for each attacked point and candidate, and 8 k bytes for each
-    2,048 points.
+    and 1.95 (m = 10); below that it is at least as good as NB. It spends all of the oracle's
+    budget. Cost: an iteration costs about as much as NB. Queries are drawn again, not stored;
+    memory is that of NB, 32 bytes per attacked point and candidate, and 8 k bytes per 2,048 points.
+
 
     Notes
     -----
     With x_i the (posterior mean of the) indicator of point i's label among r candidates, zero for
-    none of them, a query's count is a sum over points of x_i(Q_ij). Every iteration holds the
-    unexplained part z, (k,), of the counts and its mean square t, and takes
+    none of them, a query's count is the sum over points of x_i(Q_ij). Every iteration holds the
+    unexplained part z, (k,), of the counts and its mean square t, and computes
 
         u_i = (r/k) sum_j (e(Q_ij) - 1/r) z_j + (x_i - mean of x_i),
         P(l at i) ~ pi_i(l) exp((u_i(l) - (1 - 1/r)/2) / (r t / k)),   P(none) ~ pi_i(none),
         z <- counts - sum_i x_i(Q_ij) + (V/t) z,    V = sum_i trace of C Cov_i / r,
 
-    C the centring matrix: counts taken as normal. The last term is Onsager's. A constant from
-    points that are not attacked is the mean of what is left, estimated again in each iteration. A
-    guard's noise is a floor under t.
+    with C the centring matrix: counts are treated as normal. The last term is Onsager's. A constant
+    from points that are not attacked is the mean of what is left, estimated again in each
+    iteration. A guard's noise is a lower limit of t.
 
-    The answer is from the iteration whose fit is best: the larger of t and of V plus the guard's
-    variance, the one measured on the answers and the other foretold by the posteriors. Where that
-    is not clearly better than the first one's, the answer is NB's, and `DecodedLabels` says so.
+    The answer comes from the iteration with the best fit: the larger of t and of V plus the guard's
+    variance, the former measured on the answers and the latter predicted by the posteriors. If that
+    is not clearly better than the first iteration's, the answer is NB's, and `DecodedLabels` says
+    so.
 
     Sources
     -------
@@ -236,15 +240,15 @@ class MessagePassing(Informed, Decoder):
     """
 
     knowledge: Knowledge | None = None
-    """Predictions of a base model; a uniform prior over all labels by default."""
+    """Predictions of a base model; by default a uniform prior over all labels."""
     iterations: int = 60
     """Largest number of iterations, at least 1."""
     damping: float = 0.0
-    """Share of the last posterior means that is kept, in [0, 1): steadier, slower, weaker. If exact
+    """Share of the last posterior means to keep, in [0, 1): steadier, slower, weaker. If exact
     answers do not converge without damping, they are decoded again with a little.
     """
     block: int = 256
-    """Queries made at a time, at least 1, as in `NaiveBayes`."""
+    """Queries generated at a time, at least 1, as in `NaiveBayes`."""
     threads: int = 1
     """Number of threads, at least 1; affects time, not the answer."""
 
@@ -277,7 +281,7 @@ def decode_by_messages(
     data : AnsweredQueries
         Queries and answers.
     rng : numpy.random.Generator
-        For ties.
+        Breaks ties.
     iterations, damping
         As in `MessagePassing`.
     """
@@ -286,7 +290,7 @@ def decode_by_messages(
     found = _decode(data, rng, iterations, damping)
     if data.error or found.explained or found.converged:
         return found
-    # Small sets close to the threshold: iterations that overshoot may converge with damping.
+    # In small sets close to the threshold, iterations that overshoot may converge with damping.
     again = _decode(data, rng, iterations, max(damping, _DAMPED))
     return again if again.explained else found
 
@@ -315,9 +319,9 @@ class _Step:
     """One iteration: beliefs about the points, and the residual they were computed from."""
 
     number: int
-    posterior: Floats  # (p, r + 1), the last column none of the candidates
+    posterior: Floats  # (p, r + 1), the last column for none of the candidates
     spread: float  # V: the variance of a count given the posteriors
-    fit: float  # of the residual that led to it: smaller is better
+    fit: float  # of the residual that led to it; smaller is better
     still: bool = False
 
 
@@ -342,7 +346,7 @@ def _run(data: AnsweredQueries, iterations: int, damping: float) -> tuple[_Step,
             still=moved < _STILL,
         )
         if not math.isfinite(fit):
-            # It diverged: the best step so far stands.
+            # Diverged: the best step so far is the result.
             break
         if number == 1:
             first = best = step
@@ -350,22 +354,23 @@ def _run(data: AnsweredQueries, iterations: int, damping: float) -> tuple[_Step,
             best = step
         if step.still:
             break
-        # Onsager's term takes out the evidence that points sent to these answers themselves.
+        # Onsager's term removes the evidence that the points themselves sent to these answers.
         onsager = (1.0 - damping) * step.spread / mean_square
         left = _centred_residuals(data, predicted) + onsager * left
     return first, best, step
 
 
 def _centred_residuals(data: AnsweredQueries, predicted: Floats) -> Floats:
-    """Return the counts less `predicted`, without the unknown constant."""
+    """Return the counts minus `predicted`, without the unknown constant."""
     left: Floats = data.counts - predicted
     return left - left.mean() if data.shifted else left
 
 
 def _spread(posterior: Floats) -> float:
-    """Return V, the variance of a random query's count where labels follow the posteriors."""
+    """Return V, the variance of a random query's count if labels follow the posteriors."""
     inside = posterior[:, :-1]
     r = inside.shape[1]
+    # Trace of the centred covariance of an indicator with means `inside`.
     total = inside.sum(axis=1)
     traces = total - (inside**2).sum(axis=1) - (total - total**2) / r
     return max(float(traces.sum() / r), 0.0)
@@ -388,7 +393,7 @@ def _pass(
             labels = brush.points(here.start, here.stop)
             seen = queries.m / queries.k * _sums(labels, left, queries.m) + posterior[here, :-1]
             seen -= seen.mean(axis=1, keepdims=True)
-            # Probabilities from indicators that are observed with normal noise.
+            # Probabilities from indicators observed with normal noise.
             logs = data.log_prior[here].copy()
             variance = queries.m * mean_square / queries.k
             logs[:, :-1] += (seen - 0.5 * (1.0 - 1.0 / seen.shape[1])) / variance
@@ -402,9 +407,9 @@ def _pass(
 
 
 def _sums(labels: Codes, left: Floats, m: int) -> Floats:
-    """Return for each point the sums of `left` by the label a query gives, (b, m)."""
+    """Return, per point, the sums of `left` by the label that a query gives, (b, m)."""
     if m == 2:
-        # A product with a matrix of zeros and ones is faster than sums by label.
+        # A product with a 0/1 matrix is faster than sums by label.
         ones = np.asarray(labels.astype(np.float32) @ left.astype(np.float32), np.float64)
         return np.stack([left.sum() - ones, ones], axis=1)
     sums = LabelSums(left, m)
@@ -415,25 +420,25 @@ def _sums(labels: Codes, left: Floats, m: int) -> Floats:
 
 
 _MOST = 4_000_000
-# Share of a label within the rounding errors of the solver.
+# Distance from 1 of a whole label, within the solver's rounding errors.
 _WHOLE = 1e-6
-# Log priors below this all mean never.
+# Log priors below this are treated alike, as never.
 _RAREST = -50.0
 
 
 @dataclass(frozen=True)
 class LinearProgramming(Informed, Decoder):
-    """The cheapest labels among fractional labels that explain the random queries' answers.
+    """The cheapest labels among the fractional labels that explain the random queries' answers.
 
-    Each point's labels get shares x_i(l) >= 0 that add up to 1 ("none of the candidates" is a
-    label of its own where some are left out). Exact answers must be met; of others the absolute
-    residuals cost sqrt(2) over the guard's standard deviation each, as for Laplace noise. Shares
-    cost -log pi_i(l). Where exact answers leave one solution only, which is from about the same
-    k/n as for `MessagePassing`, it is whole and right. Shares are rounded to the largest.
+    Each point's labels get shares x_i(l) >= 0 with sum 1 ("none of the candidates" is a label of
+    its own if some are left out). Exact answers must be met; for others, each absolute residual
+    costs sqrt(2) over the guard's standard deviation, as for Laplace noise. Shares cost -log
+    pi_i(l). If exact answers leave only one solution, which is so from about the same k/n as for
+    `MessagePassing`, it is whole and right. Shares are rounded to the largest.
 
-    It spends all of the oracle's budget. The program is dense: k p r entries, at most 4 million
-    (n = 1,000, m = 2, k = 2,000). Beyond that, and where the solver gives up, the answer is NB's,
-    and `DecodedLabels` says so.
+    It spends all of the oracle's budget. The program is dense: k p r entries, at most 4 million (n
+    = 1,000, m = 2, k = 2,000). Beyond that, and if the solver gives up, the answer is NB's, and
+    `DecodedLabels` says so.
 
     Sources
     -------
@@ -443,11 +448,11 @@ class LinearProgramming(Informed, Decoder):
     """
 
     knowledge: Knowledge | None = None
-    """Predictions of a base model; a uniform prior over all labels by default."""
+    """Predictions of a base model; by default a uniform prior over all labels."""
     seconds: float = 60.0
     """Time limit of the solver in seconds, above 0."""
     block: int = 256
-    """Queries made at a time, at least 1, as in `NaiveBayes`."""
+    """Queries generated at a time, at least 1, as in `NaiveBayes`."""
 
     name: ClassVar[str] = "linear-programming"
 
@@ -475,9 +480,9 @@ def decode_by_program(
     data : Asked
         Queries and answers.
     rng : numpy.random.Generator
-        For ties.
+        Breaks ties.
     seconds : float, default 60.0
-        The longest that the solver may take.
+        Time limit of the solver in seconds.
     """
     size = data.queries.n * data.queries.m * data.queries.k
     if not 0 < size <= _MOST:
@@ -489,7 +494,7 @@ def decode_by_program(
     p, width = data.log_prior.shape
     shares = found.x[: p * width].reshape(p, width)
     if data.shifted:
-        # Equal shares of all candidates only add to the constant: no candidate is favoured.
+        # Equal shares of all candidates only change the constant: no candidate is favoured.
         open_ = np.isfinite(data.log_prior[:, -1])
         shares[open_, :-1] -= shares[open_, :-1].min(axis=1, keepdims=True)
         shares[open_, -1] = 1.0 - shares[open_, :-1].sum(axis=1)
@@ -511,6 +516,7 @@ def _solve(data: AnsweredQueries, seconds: float) -> Any:
 
     p, width = data.log_prior.shape
     k = data.queries.k
+    # Exact answers have no residuals: these columns are then absent.
     slack = k if data.error else 0
     answers = csr_array(answer_shares(data.queries))
     one_each = kron(eye_array(p), np.ones((1, width)), format="csr")
@@ -536,7 +542,7 @@ def _solve(data: AnsweredQueries, seconds: float) -> Any:
 
 
 def answer_shares(queries: RandomQueries) -> Floats:
-    """Return which share each answer counts: (k, p (r + 1)), 1 where the query gives the label."""
+    """Return the shares that each answer counts, (k, p (r + 1)): 1 for the label given."""
     labels = queries.points(0, queries.n).T
     is_given = labels[:, :, None] == np.arange(queries.m + 1)
     shares: Floats = is_given.reshape(queries.k, -1).astype(np.float64)

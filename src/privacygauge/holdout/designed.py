@@ -27,12 +27,12 @@ _KINDS = (2, 3)
 
 @dataclass(frozen=True)
 class DetectingMatrix:
-    """Which of two candidates each query takes for each point.
+    """Design of queries: which of two candidates each query gives each point.
 
     Sources
     -------
     Lindstrom, "On a combinatorial problem in number theory" (1965), for 2^r queries and two
-    possible values. The same construction serves for any number of queries and for three values.
+    possible values. The same construction works for any number of queries and for three values.
     """
 
     n_points: int
@@ -47,12 +47,12 @@ class DetectingMatrix:
 
     @cached_property
     def n_queries(self) -> int:
-        """The fewest queries of this design that find all labels."""
+        """Fewest queries of this design that find all labels."""
         return queries_for(self.n_points, self.kinds)
 
     @cached_property
     def _levels(self) -> tuple[_Level, ...]:
-        """All sets by ascending size, so that the decoder begins with the last."""
+        """All sets of binary digits by ascending size, so that the decoder starts with the last."""
         size = (self.n_queries - 1).bit_length()
         made = []
         first = 0
@@ -70,7 +70,7 @@ class DetectingMatrix:
         return tuple(made)
 
     def codes(self, start: int, stop: int) -> NDArray[np.uint8]:
-        """Return queries ``start:stop``, shape (n_points, stop - start): 1 the second candidate."""
+        """Return queries ``start:stop``, (n_points, stop - start): 1 for the second candidate."""
         y = np.arange(start, stop)
         parts = [level.codes(y) for level in self._levels]
         return np.concatenate(parts)[: self.n_points]
@@ -81,17 +81,19 @@ class DetectingMatrix:
         Parameters
         ----------
         counts : numpy.ndarray of shape (n_queries,)
-            Number of right points of each query, up to a constant that is the same for all.
+            Number of right points of each query, up to a constant common to all queries.
 
         Returns
         -------
         numpy.ndarray of shape (n_points,)
             1 for the second candidate, -1 for the first, 0 for neither.
         bool
-            False where some count is not what these labels give: then they are not to be trusted.
+            False if some count differs from what these labels give: then they cannot be trusted.
         """
+        # Alternating sums cancel the points of smaller sets, and the unknown constant.
         left = _alternating(np.round(counts).astype(np.int64))
         found = np.zeros(sum(level.used.size for level in self._levels), np.int64)
+        # Largest sets first: their labels are read off, and their effects on subsets subtracted.
         for level in reversed(self._levels):
             digits = level.digits(left[level.sets], self.kinds)
             found[level.first : level.first + digits.size] = digits.reshape(-1)
@@ -103,16 +105,16 @@ class DetectingMatrix:
 class _Level:
     """The sets of one size, and their columns."""
 
-    elements: Ints  # (c, s) the digits of each set, ascending
-    weights: Ints  # (t,) of the columns of a set
-    used: NDArray[np.bool_]  # (c, t) whether a column has a point
+    elements: Ints  # (c, s) digits of each set, ascending
+    weights: Ints  # (t,) weights of the columns of a set
+    used: NDArray[np.bool_]  # (c, t) True where a column has a point
     first: int  # number of the first column
 
     @classmethod
     def made(
         cls, s: int, size: int, n_queries: int, kinds: int, first: int, n_points: int
     ) -> _Level:
-        """Return the sets of `s` digits among `size` whose number is below `n_queries`."""
+        """Return the sets of `s` of `size` digits with numbers below `n_queries`."""
         every = np.array(list(combinations(range(size), s)), np.int64)
         elements = every[(1 << every).sum(axis=1) < n_queries]
         weights = kinds ** np.arange(_columns(s, kinds), dtype=np.int64)
@@ -121,13 +123,13 @@ class _Level:
 
     @cached_property
     def sets(self) -> Ints:
-        """(c,) The numbers of the sets."""
+        """(c,) Numbers of the sets."""
         numbers: Ints = (1 << self.elements).sum(axis=1)
         return numbers
 
     @cached_property
     def subsets(self) -> Ints:
-        """(c, 2^s) The numbers of the subsets of each set, in the order of its own digits."""
+        """(c, 2^s) Numbers of the subsets of each set, in the order of its own digits."""
         own = np.arange(1 << self.elements.shape[1])
         numbers = np.zeros((len(self.elements), own.size), np.int64)
         for b in range(self.elements.shape[1]):
@@ -136,20 +138,20 @@ class _Level:
 
     @cached_property
     def chosen(self) -> NDArray[np.uint8]:
-        """(2^s, t) Whether a subset is among those of each column."""
+        """(2^s, t) 1 where a subset is among those of a column."""
         s = self.elements.shape[1]
         own = np.arange(1 << s)
-        # The other digits decide about the lowest one, so there is one such subset for each half.
+        # The other digits determine the lowest one, so each half has one such subset.
         alike = (np.bitwise_count(own) - s) % 2 == 0
         return np.asarray(alike[:, None] & (own[:, None] >> 1 < self.weights), np.uint8)
 
     @cached_property
     def effects(self) -> Ints:
-        """(2^s, t) The alternating sums of `chosen` over the subsets of each subset."""
+        """(2^s, t) Alternating sums of `chosen` over the subsets of each subset."""
         return _alternating(self.chosen.astype(np.int64))
 
     def codes(self, y: Ints) -> NDArray[np.uint8]:
-        """Return the part of queries `y`, (b,), for these columns, shape (c t, b)."""
+        """Return the part of queries `y`, (b,), for these columns, (c t, b)."""
         own = np.zeros((len(self.elements), len(y)), np.int64)
         for b in range(self.elements.shape[1]):
             own |= ((y >> self.elements[:, b : b + 1]) & 1) << b
@@ -196,7 +198,7 @@ def _found_by(most: int, kinds: int) -> Ints:
 
 
 def _columns(s: int, kinds: int) -> int:
-    """Return how many weights 1, kinds, kinds^2, ... are at most 2^(s - 1)."""
+    """Return how many of the weights 1, kinds, kinds^2, ... are at most 2^(s - 1)."""
     count = 0
     while s and kinds**count <= 2 ** (s - 1):
         count += 1
@@ -204,13 +206,14 @@ def _columns(s: int, kinds: int) -> int:
 
 
 def _alternating(values: Ints) -> Ints:
-    """Return for each set x the sum over its subsets y of (-1)^(|x| - |y|) values[y].
+    """Return, per set x, the sum over its subsets y of (-1)^(|x| - |y|) values[y].
 
-    Rows of `values` are sets by number; missing ones at the end are taken for 0.
+    Rows of `values` are sets by number; missing rows at the end count as 0.
     """
     size = max(len(values) - 1, 1).bit_length()
     sums = np.zeros((1 << size, *values.shape[1:]), np.int64)
     sums[: len(values)] = values
+    # One pass per digit (Moebius transform): the half with the digit minus the half without.
     for b in range(size):
         halves = sums.reshape(-1, 2, 1 << b, *values.shape[1:])
         halves[:, 1] -= halves[:, 0]
@@ -224,24 +227,25 @@ MOST = 2_000_000
 def designed_bias(n: int, m: int, k: int) -> float:
     """Return the expected bias above 1/m of `DesignedQueries` without knowledge, exact answers.
 
-    For two classes k queries find points_for(k) labels, so this is exact. For more, it counts the
-    points that are expected to be settled, two candidates a round, as if as many were open in
-    each round as on average: simulations come out within some 10% of it.
+    For two classes k queries find points_for(k) labels, so this is exact. For more classes it
+    counts the points expected to be settled, two candidates per round, as if each round had the
+    average number of open points: simulations agree within about 10%.
+
 
     Parameters
     ----------
     n, m, k : int
-        Points (at least 1), classes (at least 2) and queries (at least 0).
+        Numbers of points (at least 1), of classes (at least 2) and of queries (at least 0).
     """
     return min(n, n_labels_found(m, k)) / n * (1 - 1 / m)
 
 
 def n_labels_found(m: int, k: int) -> int:
-    """Return how many labels k designed queries find, as in `designed_bias`, of any number."""
+    """Return how many labels k designed queries find among any number, as in `designed_bias`."""
     if k < 2:
         return 0
     asked = min(k, MOST)
-    # The first round alone finds no more.
+    # More rounds find no more labels than the first round alone.
     most = points_for(asked, kinds_left(m, 0))
     return bisect_left(range(1, most + 1), True, key=lambda p: _cost(p, m) > asked)
 
@@ -256,12 +260,12 @@ def designed_submissions(bias: float, n: int, m: int) -> int | None:
 
 
 def designed_points(bias: float, m: int, k: int) -> int:
-    """Return the fewest points on which k designed queries stay within `bias`."""
+    """Return the fewest points at which k designed queries stay within `bias`."""
     return max(1, math.ceil(n_labels_found(m, k) * (1 - 1 / m) / bias))
 
 
 def _cost(p: int, m: int) -> int:
-    """Return how many queries settle p points: those still open are asked about again."""
+    """Return how many queries settle p points, with further rounds for the points still open."""
     total = 0
     for tried in range(0, m - 1, 2):
         left = -(-p * (m - tried) // m)
@@ -270,7 +274,7 @@ def _cost(p: int, m: int) -> int:
 
 
 def kinds_left(m: int, tried: int) -> int:
-    """Return 2 where the next two candidates are all that are left, otherwise 3."""
+    """Return 2 if the next two candidates are the last ones, otherwise 3."""
     return 2 if m - tried == 2 else 3
 
 
@@ -278,31 +282,31 @@ def kinds_left(m: int, tried: int) -> int:
 class DesignedQueries(Informed, Decoder):
     """Finds the labels of as many points as the budget allows, exactly, by detecting matrices.
 
-    For two classes k queries find the labels of `detecting.points_for(k)` points: 5,120 for
-    k = 1,024, and 10,000 for k = 1,880. For more classes, a query gives each point one of two
-    candidates, and the answers tell which is right or that neither is (fewer points: 3,082 for
-    k = 1,024); points that had neither are asked about their next two candidates, until the last
-    one is inferred. A point with none of its candidates right harms no other; it ends with a
-    random label of those that are left.
+    For two classes k queries find the labels of `points_for(k)` points: 5,120 for k = 1,024, and
+    10,000 for k = 1,880. For more classes, a query gives each point one of two candidates, and the
+    answers show which is right or that neither is (fewer points: 3,082 for k = 1,024). Points with
+    neither continue with their next two candidates, until the last one is inferred. A point without
+    a right candidate affects no other; it ends with a random label among the remaining ones.
+
 
     Points are the least confident first, candidates the most likely first; without knowledge both
-    are in random order. All points that are not asked about keep one label throughout: what they
-    add to the answers is never needed. It spends no more than it needs. Among very many classes
-    (100) of which nothing is known, random queries find more.
+    are in random order. Points that are not queried keep one label throughout: their contribution
+    to the answers is never needed. No more queries are spent than needed. With very many classes
+    (100) and no knowledge, random queries find more.
 
-    Answers must be exact. Behind a guard that changes them, and wherever they contradict
-    themselves, `MessagePassing` on random queries stands in, and `DecodedLabels` says so.
+    Answers must be exact. Behind a guard that changes them, and if they contradict each other,
+    `MessagePassing` on random queries replaces this attack, and `DecodedLabels` says so.
 
     Sources
     -------
-    Lindstrom (1965), see `DetectingMatrix`. Feldman, Frostig and Hardt (2019), Theorem 1.3, for
-    what can be reached by a method that is not efficient.
+    Lindstrom (1965), see `DetectingMatrix`. Feldman, Frostig and Hardt (2019), Theorem 1.3, for the
+    number of labels within reach of an inefficient method.
     """
 
     knowledge: Knowledge | None = None
-    """Predictions of a base model; random labels by default."""
+    """Predictions of a base model; by default random labels."""
     block: int = 256
-    """Queries made at a time, at least 1; affects memory and time, not the answer."""
+    """Queries generated at a time, at least 1; affects memory and time, not the answer."""
     threads: int = 1
     """Number of threads of `MessagePassing`, which is used if answers are not exact."""
 
@@ -327,6 +331,7 @@ class DesignedQueries(Informed, Decoder):
             labels = self.knowledge.base.astype(np.int64)
             # The least confident points first.
             order = np.argsort(self.knowledge.log_prior.max(axis=1), kind="stable")
+        # Batches of as many points as the remaining budget is expected to settle.
         begun = rounds = unsettled = 0
         while begun < len(order) and budget_of(oracle) >= 2:
             loads = _loads(self.knowledge, oracle.n_classes, order[begun:])
@@ -360,14 +365,14 @@ class _Batch:
     """Points that share queries, with the candidate labels of each."""
 
     points: Ints  # (p,)
-    candidates: Ints  # (p, r) in the order in which they are tried
+    candidates: Ints  # (p, r) in the order of trial
     n_classes: int
 
     @classmethod
     def of(
         cls, oracle: Oracle, knowledge: Knowledge | None, order: Ints, rng: np.random.Generator
     ) -> _Batch:
-        """Return points number `order` of those under attack, with their candidates."""
+        """Return the attacked points numbered `order`, with their candidates."""
         m = oracle.n_classes
         if knowledge is None:
             every = np.tile(np.arange(m), (len(order), 1))
@@ -377,9 +382,9 @@ class _Batch:
     def settled(
         self, oracle: Oracle, labels: Ints, block: int, rng: np.random.Generator
     ) -> tuple[int, int]:
-        """Write decoded labels into `labels`; return the rounds and the number of unasked points.
+        """Write decoded labels into `labels`; return the rounds and how many were not queried.
 
-        That number is -1 if the answers contradict each other.
+        The number of points not queried is -1 if the answers contradict each other.
         """
         open_ = np.arange(len(self.points))
         r = self.candidates.shape[1]
@@ -400,13 +405,13 @@ class _Batch:
             known = signs != 0
             labels[self.points[asked[known]]] = pairs[known, (signs[known] + 1) // 2]
             neither = asked[~known]
-            # The next candidate is the best guess until it is asked about.
+            # The next candidate is the best guess until it is tried.
             labels[self.points[neither]] = self._next(neither, column + 2, rng)
             open_ = neither
         return rounds, unasked
 
     def _next(self, rows: Ints, tried: int, rng: np.random.Generator) -> Ints:
-        """Return the next candidate of `rows`, or a random label where all were tried."""
+        """Return the next candidate of `rows`, or a random label if all were tried."""
         if not len(rows):
             return rows
         if tried < self.candidates.shape[1]:
@@ -414,6 +419,7 @@ class _Batch:
             return following
         others = np.sort(self.candidates[rows], axis=1)
         drawn: Ints = rng.integers(0, self.n_classes - tried, len(rows))
+        # Skips the labels already tried: each one at most the draw moves it up by one.
         for column in others.T:
             drawn += drawn >= column
         return drawn
@@ -465,16 +471,16 @@ class LabelingSearch:
     """Result of a complete search for labelings."""
 
     labelings: Ints
-    """(0 to 2, t) Labelings that give all counts, up to a shift. A second one is looked for only
-    to know whether the first is the only one."""
+    """(0 to 2, t) Labelings that give all counts, up to a shift. A second one is searched for only
+    to establish whether the first is unique."""
     complete: bool
-    """Whether the search ended, so that no other labeling exists. False if time ran out, or if a
-    second one was found.
+    """True if the search ended, so that no other labeling exists. False if time ran out, or if a
+    second labeling was found.
     """
 
     @property
     def unique(self) -> bool:
-        """Whether there is exactly one, so that it is the truth."""
+        """True if there is exactly one labeling, which is then the truth."""
         return self.complete and len(self.labelings) == 1
 
 
@@ -482,17 +488,17 @@ class LabelingSearch:
 class Reconstruction(Decoder):
     """Algorithm 2: random queries over t points, one fixed label elsewhere, and a full search.
 
-    Whether the labels found are the only ones that give the answers is searched for too, and said
-    in `DecodedLabels`: `converged` is true if they are, and then they are right. By Theorem 4.5
-    `bounds.reconstruction_queries` random queries suffice with probability 1/2; a small fraction
-    of it does in practice (t = 40, m = 3: the theorem says 288, 30 do). How many points t the
-    budget determines by it is `bounds.reconstruction_size`; the default stays where a full search
-    is quick. The search may take time
-    that grows without bound in t; where it ends without a labeling the t points are guessed. It
-    needs exact answers: behind a guard that changes them `MessagePassing` stands in. All other
-    points are guessed. It spends all of the oracle's budget and needs OR-Tools (the extra
-    ``solver``). For two classes `DesignedQueries` does the same for thousands of points in
-    milliseconds.
+    A second search shows whether the labels found are the only ones that give the answers:
+    `DecodedLabels.converged` is then True, and the labels are right. By Theorem 4.5
+    `bounds.reconstruction_queries` random queries suffice with probability 1/2; in practice a small
+    fraction of them does (t = 40, m = 3: the theorem needs 288, 30 suffice). The number of points t
+    that the budget determines by the theorem is `bounds.reconstruction_size`; the default is a size
+    at which a full search is quick. The search time may grow without bound in t; if it ends without
+    a labeling, the t points are guessed. Exact answers are needed: behind a guard that changes
+    them, `MessagePassing` replaces this attack. All other points are guessed. It spends all of the
+    oracle's budget and needs OR-Tools (the extra ``solver``). For two classes `DesignedQueries`
+    does the same for thousands of points in milliseconds.
+
 
     Sources
     -------
@@ -504,7 +510,7 @@ class Reconstruction(Decoder):
     seconds: float = 30.0
     """Time limit of each of two searches in seconds, above 0."""
     block: int = 256
-    """Queries made at a time, at least 1, as in `NaiveBayes`."""
+    """Queries generated at a time, at least 1, as in `NaiveBayes`."""
 
     name: ClassVar[str] = "reconstruction"
 
@@ -552,19 +558,19 @@ def reconstruct_labels(
     Parameters
     ----------
     queries : array_like of shape (k, t)
-        The label in 0..m-1 that each query gives each point.
+        Label in 0..m-1 that each query gives each point.
     counts : array_like of shape (k,)
-        Number of right labels of each query, plus one unknown whole number.
+        Number of right labels of each query, plus one unknown whole number common to all.
     m : int
-        Classes, at least 2.
+        Number of classes, at least 2.
     seconds : float, default 30.0
-        The longest that each of two searches may take.
+        Time limit of each of two searches.
 
     Raises
     ------
     InputError
-        If the queries are not of this shape and range, their number of entries is above 200,000,
-        or OR-Tools is not installed.
+        If the queries have another shape or range or more than 200,000 entries, or OR-Tools is not
+        installed.
     """
     rows = np.asarray(queries)
     whole = checks.integers(counts, "counts")
@@ -604,15 +610,17 @@ def _search_labelings(rows: np.ndarray, counts: Ints, m: int, seconds: float) ->
             "pip install 'privacygauge[solver]'"
         ) from error
     model = cp_model.CpModel()
+    # One boolean per point and label, exactly one of them true per point.
     t = rows.shape[1]
     is_label = [[model.new_bool_var("") for _ in range(m)] for _ in range(t)]
     for of_point in is_label:
         model.add_exactly_one(of_point)
     right = [sum(is_label[i][label] for i, label in enumerate(row.tolist())) for row in rows]
     for (now, so_many), (then, so_many_then) in pairwise(zip(right, counts.tolist(), strict=True)):
-        # The shift is the same on both sides.
+        # Differences of successive counts cancel the unknown shift.
         model.add(now - then == so_many - so_many_then)
     found: list[list[int]] = []
+    # The first labeling is excluded, and the search repeated: a second one refutes uniqueness.
     while len(found) < 2:
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = 1

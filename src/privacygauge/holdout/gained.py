@@ -45,7 +45,7 @@ HONEST = "honest selection"
 GUARANTEE = "guarantee"
 RATE = "rate"
 KINDS = (ATTACK, HONEST, GUARANTEE, RATE)
-"""Kinds of number in a `Bounded`."""
+"""Kinds of numbers in a `Bias`."""
 
 
 @dataclass(frozen=True)
@@ -53,19 +53,19 @@ class Bias:
     """One number about the gain from submissions."""
 
     key: str
-    """Its name in ``report.json``, such as ``nb``."""
+    """Name in ``report.json``, such as ``nb``."""
     title: str
-    """Its name for a reader."""
+    """Name for a reader."""
     kind: str
     """One of `KINDS`."""
     value: float
-    """A bias: accuracy above 1/m, for honest selection above the true accuracy. A rate is not a
+    """Bias: accuracy above 1/m, or for honest selection above the true accuracy. A rate is not a
     bias, since its constant is unknown.
     """
     assumption: str
-    """The assumption behind it, in a line."""
+    """Assumption behind the number, in one line."""
     applies: bool = True
-    """Whether the assumption holds for this test set and this guard."""
+    """True if the assumption holds for this test set and this guard."""
 
 
 @dataclass(frozen=True)
@@ -73,32 +73,32 @@ class AllowedSubmissions:
     """The inverse question: a limit on submissions that keeps the bias small."""
 
     key: str
-    """Its name in ``report.json``."""
+    """Name in ``report.json``."""
     title: str
-    """The strategy that is limited, for a reader."""
+    """Strategy that is limited, for a reader."""
     submissions: int | None
-    """Submissions allowed for the given points; None if unknown."""
+    """Submissions allowed at the given points; None if unknown."""
     points: int | None
-    """Points needed for the given submissions; None if unknown, or over 10^12."""
+    """Points needed for the given submissions; None if unknown or above 10^12."""
     assumption: str
-    """The assumption behind it, in a line."""
+    """Assumption behind the limit, in one line."""
 
 
 @dataclass(frozen=True, eq=False)
 class BiasCurve:
-    """Bias against submissions."""
+    """Bias as a function of submissions."""
 
     key: str
-    """As in `Bias`."""
+    """Name in ``report.json``, as in `Bias`."""
     title: str
-    """As in `Bias`."""
+    """Name for a reader, as in `Bias`."""
     queries: Ints
     """(p,) Submissions, ascending."""
     bias: Floats
     """(p,) Bias after each number of submissions."""
 
 
-# Points of each curve, and the most submissions of the scan's, whose formula is slow.
+# Points per curve, and the most submissions of the linear scan, whose formula is slow.
 _STEPS = 19
 _SCAN = 50_000
 
@@ -109,26 +109,26 @@ MOST = 10**9
 
 @dataclass(frozen=True)
 class ReuseQuestion:
-    """A question about a test set, checked."""
+    """A checked question about a test set."""
 
     n: int
-    """Points."""
+    """Number of points."""
     m: int
-    """Classes."""
+    """Number of classes."""
     k: int
-    """Submissions of all accounts."""
+    """Submissions of all accounts together."""
     guard: Guard
-    """Guard between accuracy and analyst."""
+    """Guard between the accuracy and the analyst."""
     accuracy: float
-    """Accuracy of honest submissions, in [0, 1]."""
+    """True accuracy of honest submissions, in (0, 1)."""
     correlation: float
-    """Correlation of the errors of honest submissions."""
+    """Correlation between the errors of honest submissions, in [0, 1]."""
     probability: float
-    """Probability with which guarantees hold."""
+    """Probability with which guarantees hold, in (0, 1)."""
     bias: float
-    """Largest bias that the owner accepts."""
+    """Largest bias that the owner accepts, in (0, 1 - 1/m)."""
     accounts: int | None = None
-    """Number of accounts that submit, each with its own state of the guard; None for one."""
+    """Number of accounts that submit, each with its own guard state; None for a single state."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.n <= MOST:
@@ -145,22 +145,22 @@ class ReuseQuestion:
 
     @property
     def exact(self) -> bool:
-        """Whether the answers are the accuracies."""
+        """True if the answers are the accuracies themselves."""
         return isinstance(self.guard, Exact)
 
     @property
     def error(self) -> float | None:
-        """Average error of the guard's answers; None if they depend on more than the submission."""
+        """Standard deviation of the guard's answers; None if they depend on the history."""
         return self.guard.error(self.n) if isinstance(self.guard, DIRECT) else None
 
     @property
     def sparse(self) -> bool:
-        """Whether the formula with Poisson counts is preferred."""
+        """True if the formula with Poisson counts is preferred."""
         return self.m >= FEWEST_CLASSES and not is_normal_enough(self.n, self.m, self.k)
 
 
 def attack_rows(a: ReuseQuestion) -> Iterator[Bias]:
-    """Yield honest selection and the attacks."""
+    """Yield the numbers on honest selection and on attacks."""
     n = a.n
     m = a.m
     k = a.k
@@ -172,6 +172,7 @@ def attack_rows(a: ReuseQuestion) -> Iterator[Bias]:
     yield Bias(
         key="honest_best_of_k", title="honest, best of k", kind=HONEST, value=best, assumption=told
     )
+    # Without a direct error the guard's answers depend on the history, so exact ones are assumed.
     normal = nb_bias(n, m, k, error=a.error or 0.0)
     shown = "exact answers" if a.error == 0 else f"answers behind {a.guard.name}"
     if a.error is None:
@@ -280,9 +281,11 @@ def guarantee_rows(a: ReuseQuestion) -> Iterator[Bias]:
 
 
 def bias_curves(a: ReuseQuestion) -> tuple[BiasCurve, ...]:
-    """Return bias against submissions, from 1 to ten times the number asked about."""
+    """Return bias curves, from 1 submission to ten times the number in question."""
+    # Even steps in the logarithm; rounding makes the first ones coincide.
     queries = np.unique(np.geomspace(1, 10 * a.k, _STEPS).round().astype(np.int64))
     error = a.error or 0.0
+    # The closed form of naive Bayes is inaccurate where draws per label are few.
     sparse = a.m >= FEWEST_CLASSES and a.exact
 
     def nb(k: int) -> float:
@@ -309,12 +312,13 @@ def bias_curves(a: ReuseQuestion) -> tuple[BiasCurve, ...]:
 
 
 def _curve(key: str, title: str, bias: Callable[[int], float], queries: checks.Ints) -> BiasCurve:
+    # The linear scan's formula takes long for many submissions, so its curve ends early.
     here = queries[queries <= _SCAN] if key == "linear_scan" else queries
     return BiasCurve(key, title, here, np.array([bias(int(k)) for k in here]))
 
 
 def total_of(queries: int, accounts: int) -> int:
-    """Return the submissions of all accounts together, from those of each."""
+    """Return the submissions of all accounts together, from those of each account."""
     for name, value in (("queries", queries), ("accounts", accounts)):
         if value < 1:
             raise InputError(f"{name} must be at least 1, got {value}")
@@ -352,11 +356,11 @@ def caveats(a: ReuseQuestion) -> Iterator[str]:
 
 
 POINTS = 10**12
-"""Largest number of points that is searched."""
+"""Largest number of points searched."""
 
 
 def submissions_for_bias(a: ReuseQuestion) -> Iterator[AllowedSubmissions]:
-    """Yield the limits on submissions that keep the bias within the allowed one."""
+    """Yield the limits on submissions that keep the bias within the accepted one."""
     often = a.probability
     honest = {"accuracy": a.accuracy, "correlation": a.correlation}
     yield AllowedSubmissions(
@@ -376,17 +380,19 @@ def submissions_for_bias(a: ReuseQuestion) -> Iterator[AllowedSubmissions]:
             assumption=(f"{told}: none behind {a.guard.name}"),
         )
     else:
-
+        # nb_bias with the guard's own error at each number of points.
         def within(n: int) -> bool:
             return nb_bias(n, a.m, a.k, error=a.guard.error(n)) <= a.bias
 
         few = queries_for_bias(a.bias, a.n, a.m, error=a.error)
         enough = None
+        # The bias falls with the number of points, so bisection finds the fewest.
         if within(POINTS):
             enough = bisect_left(range(1, POINTS), True, key=within) + 1
         yield AllowedSubmissions(
             key="nb",
             title="naive Bayes",
+            # An infinite number is cut to the largest one searched.
             submissions=int(min(few, POINTS)),
             points=enough,
             assumption=told,
@@ -403,7 +409,7 @@ def submissions_for_bias(a: ReuseQuestion) -> Iterator[AllowedSubmissions]:
             assumption=told,
         )
     points: int | None = None
-    with suppress(InputError):  # More than are searched; the arguments were checked before.
+    with suppress(InputError):  # more than are searched; the arguments were checked before
         points = theory.guaranteed_points(
             a.bias, a.m, a.k, guard=a.guard, probability=often, accounts=a.accounts
         )
@@ -421,37 +427,37 @@ class ReuseBounds:
     """Bounds on the gain from submissions to a test set."""
 
     n: int
-    """Points of the test set."""
+    """Number of points of the test set."""
     classes: int
-    """Classes, m."""
+    """Number of classes, m."""
     accounts: int
-    """Accounts that submit."""
+    """Number of accounts that submit."""
     per_account: int
-    """Submissions of each account."""
+    """Submissions per account."""
     guard: str
-    """Guard between the accuracy and the analyst, as on the command line."""
+    """Name of the guard, as on the command line."""
     accuracy: float
     """True accuracy of honest submissions."""
     correlation: float
-    """Correlation of the errors of two honest submissions."""
+    """Correlation between the errors of two honest submissions."""
     allowed_bias: float
     """Largest bias that the owner of the test set accepts."""
     nats: float
     """Logarithm of the number of transcripts that the guard can produce."""
     biases: tuple[Bias, ...]
-    """Every number, one per row."""
+    """All numbers about the gain, one per row."""
     simulated: Estimate | None
-    """Bias of naive Bayes, played against the guard on uniform labels; None if not simulated."""
+    """Bias of naive Bayes played against the guard on uniform labels; None if not simulated."""
     allowed: tuple[AllowedSubmissions, ...]
-    """Limits on submissions that keep the bias within the allowed one."""
+    """Limits on submissions that keep the bias within the accepted one."""
     per_label: float
     """Draws per label, at a point and in a query: the smaller of k/m and n/m."""
     trusted: bool
-    """Whether that is enough for the closed forms."""
+    """True if that is enough for the closed forms."""
     reconstruction: int | None
-    """Random queries that determine every label in theory; None if the theorem does not apply."""
+    """Random queries that determine all labels in theory; None if the theorem does not apply."""
     curves: tuple[BiasCurve, ...]
-    """Bias against submissions."""
+    """Bias as a function of submissions, one curve per strategy."""
 
     @property
     def queries(self) -> int:
@@ -460,16 +466,17 @@ class ReuseBounds:
 
     @property
     def chance(self) -> float:
-        """The accuracy of a guess, 1/m."""
+        """Accuracy of a guess, 1/m."""
         return 1 / self.classes
 
     def bias(self, key: str) -> Bias:
-        """Return the number of this name."""
+        """Return the number with this key."""
         return next(found for found in self.biases if found.key == key)
 
     @property
     def strongest(self) -> Bias | None:
-        """The attack with the largest gain among those that apply; None if none does."""
+        """Attack with the largest gain among those that apply; None if none does."""
+        # A simulation of the guard itself counts beside the formulas that apply to it.
         known = [found for found in self.biases if found.kind == ATTACK and found.applies]
         if self.simulated is not None:
             name = "naive Bayes, simulated"
@@ -486,7 +493,7 @@ class ReuseBounds:
         return max(known, key=lambda found: found.value, default=None)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row for every number.
+        """Return one row per number.
 
         Columns: ``name``, ``kind``, ``value``, ``applies``, ``assumption``. Values are biases above
         1/m (``honest_best_of_k``: above the true accuracy), except for rates.
@@ -498,13 +505,14 @@ class ReuseBounds:
 
 
 def bound_reuse(a: ReuseQuestion, simulate: int, seed: int) -> ReuseBounds:
-    """Bound the gain from the submissions that are asked about.
+    """Return bounds on the gain from the submissions in question.
 
-    Naive Bayes is played `simulate` times, at least 2, or not at all: 0.
+    Naive Bayes is simulated `simulate` times, at least 2, or not at all (0).
     """
     if simulate and simulate < 2:
         raise InputError(f"simulate must be 0 or at least 2, got {simulate}")
     accounts = a.accounts or 1
+    # Theorem 4.5 needs m >= 3 and n > 4 m.
     told = a.m >= 3 and a.n > 4 * a.m
     nats = theory.transcript_nats(a.guard, a.k, a.n, a.m, accounts=a.accounts)
     biases = (*attack_rows(a), *guarantee_rows(a))

@@ -24,16 +24,16 @@ from privacygauge.holdout.mechanism import (
 from privacygauge.holdout.metrics import ACCURACY, Metric, Values
 from privacygauge.holdout.names import GUARDS
 
-# Sums of more terms are left to the bound without a sum, which costs them a few nats.
+# Sums with more terms are left to the bound without a sum, which costs a few nats.
 _TERMS = 100_000
 
 
 def log_rising(k: int, top: int, accounts: int = 1) -> float:
     """Return ln C(k + t top, k): each of t accounts rises among the values 0, 1, ..., top.
 
-    With r rises the values shown are r + t of the t (top + 1) pairs of an account and a value,
-    and the strategy knows whose each is: sum over r of C(k - t, r) C(t (top + 1), r + t). Never
-    more than (top + 1)^k.
+    With r rises, the values shown are r + t of the t (top + 1) pairs of an account and a value, and
+    the strategy knows whose each is: the sum over r of C(k - t, r) C(t (top + 1), r + t). At most
+    (top + 1)^k.
     """
     return min(log_choose(k + accounts * top, k), k * math.log1p(top))
 
@@ -41,8 +41,8 @@ def log_rising(k: int, top: int, accounts: int = 1) -> float:
 def log_rising_by_two(k: int, top: int, accounts: int = 1) -> float:
     """Return the log of the count of `log_rising` if every rise is of 2 or more.
 
-    Of N pairs in a row, with a gap between two accounts, j without neighbours are one of
-    C(N - j + 1, j) sets.
+    Of N pairs in a row, with a gap between two accounts, j without neighbours are one of C(N - j +
+    1, j) sets.
     """
     bound = min(log_rising(k, top, accounts), _potential(k, top, accounts, _by_two()))
     most = min(k - accounts, accounts * (top + 2) // 2 - accounts)
@@ -50,6 +50,7 @@ def log_rising_by_two(k: int, top: int, accounts: int = 1) -> float:
         return bound
     shown = np.arange(most + 1.0) + accounts
     rises = _log_choose(np.array(float(k - accounts)), shown - accounts)
+    # Rises are chosen among the k - t further queries, values among the pairs without neighbours.
     terms = rises + _log_choose(accounts * (top + 2) - shown, shown)
     return min(bound, float(logsumexp(terms)))
 
@@ -57,13 +58,14 @@ def log_rising_by_two(k: int, top: int, accounts: int = 1) -> float:
 def log_rising_binary(k: int, top: int, accounts: int = 1) -> float:
     """Return the log of the count of `log_rising` if the gain's square exceeds the change.
 
-    With two classes the strategy knows how many labels D it changes. Each change is a point won
-    or lost, so that a gain g has the parity of D, and a rise needs sqrt(D) < g <= D. Counted by
-    the halves of what is gained: t ln 2 + ln C(k + t floor(top/2), k). Counted by a potential
-    that falls by the factor exp(-a g): the best D leaves 1 + max over j of
-    (exp(-a j) - exp(-a j^2)) / (1 - exp(-2 a)), j the root of D rounded up.
+    With two classes the strategy knows how many labels D it changes. Each change is a point won or
+    lost, so a gain g has the parity of D, and a rise needs sqrt(D) < g <= D. Counted by the halves
+    of what is gained: t ln 2 + ln C(k + t floor(top/2), k). Counted by a potential that falls by
+    the factor exp(-a g): the best D leaves 1 + max over j of (exp(-a j) - exp(-a j^2)) / (1 -
+    exp(-2 a)), with j the root of D rounded up.
     """
     halves = accounts * math.log(2) + log_rising(k, top // 2, accounts)
+    # Each count is an upper bound, so the smallest holds.
     return min(
         halves, _potential(k, top, accounts, _by_root()), log_rising_by_two(k, top, accounts)
     )
@@ -72,11 +74,11 @@ def log_rising_binary(k: int, top: int, accounts: int = 1) -> float:
 def over_accounts(
     counted: Callable[[int, int, int], float], k: int, top: int, accounts: int | None
 ) -> float:
-    """Return `counted` for a guard with one state, or with one per account.
+    """Return `counted` for a guard with one state, or with one state per account.
 
-    With t states ln(t (t + 1)) is added. A strategy that decides by the answers whether to ask
-    from a further account ends with another t in each leaf; these weights, whose inverses sum to
-    1, keep the leaves of a budget of x nats below exp(x) for all t together.
+    With t states, ln(t (t + 1)) is added. A strategy that decides by the answers whether to use
+    another account ends with a different t in each leaf; these weights, whose inverses sum to 1,
+    keep the leaves of a budget of x nats below exp(x) for all t together.
     """
     if accounts is None:
         return counted(k, top, 1)
@@ -90,23 +92,25 @@ def log_choose(n: float, k: float) -> float:
 
 
 def _log_choose(n: Floats, k: Floats) -> Floats:
+    # C(n, k) = 1 / ((n + 1) B(n - k + 1, k + 1)), with B the beta function.
     return np.asarray(-np.log1p(n) - betaln(n - k + 1, k + 1))
 
 
 def _potential(k: int, top: int, accounts: int, log_branches: Floats) -> float:
-    """Return the least over a of (k - t) ln c(a) + t ln(sum over v <= top of exp(a v)).
+    """Return the minimum over a of (k - t) ln c(a) + t ln(sum over v <= top of exp(a v)).
 
-    c(a) bounds 1 + sum of exp(-a g) over the gains g that one query may show. By induction over
-    the tree exp(a (top - v)), multiplied over the accounts, counts what the values v still allow.
+    c(a) bounds 1 + the sum of exp(-a g) over the gains g that one query may show. By induction over
+    the tree, exp(a (top - v)), multiplied over the accounts, counts what the values v still allow.
     """
     a = _rates()
+    # The log of the geometric sum of exp(a v), v = 0..top, without overflow.
     first = a * top + np.log(-np.expm1(-a * (top + 1.0))) - np.log(-np.expm1(-a))
     return float(np.min((k - accounts) * log_branches + accounts * first))
 
 
 @cache
 def _rates() -> Floats:
-    # Any rate gives a bound; a fixed set of them keeps it rising with k to the last digit.
+    # Any rate gives a bound; a fixed set of rates keeps it increasing in k to the last digit.
     return np.asarray(np.exp2(np.arange(-40, 4, 1 / 32)))
 
 
@@ -120,36 +124,37 @@ def _by_two() -> Floats:
 def _by_root() -> Floats:
     a = _rates()
     root = np.full_like(a, 2.0)
-    # Where the derivative is 0: a j (j - 1) = ln(2 j); the iteration rises to it.
+    # The derivative is 0 where a j (j - 1) = ln(2 j); the iteration rises to that point.
     for _ in range(60):
         root = (1 + np.sqrt(1 + 4 * np.log(2 * root) / a)) / 2
+    # The maximum over whole j is next to the real one.
     whole = np.maximum(2.0, np.floor(root) + np.arange(-1, 3)[:, None])
     gained = (np.exp(-a * whole) - np.exp(-a * whole**2)) / -np.expm1(-2 * a)
     return np.asarray(np.log1p(gained.max(axis=0)))
 
 
-# A gain of the step itself is not enough, however the subtraction rounds.
+# A gain equal to the step is not enough, however the subtraction rounds.
 _ROUNDING = 1e-12
 _DECIMALS = 12
-"""Decimals of a value on display: further ones come from the arithmetic alone."""
+"""Decimals of a displayed value: further ones are rounding errors."""
 _LEAST = 1e-6
-"""Smallest error that is told from 0."""
+"""Smallest error distinguished from 0."""
 
 
 @dataclass(frozen=True)
 class Ladder(Memoryless):
-    """Shows a new value only when it beats the one on display by more than the step.
+    """Shows a new value only if it beats the displayed one by more than the step.
 
     Sources
     -------
-    Blum and Hardt, "The Ladder: a reliable leaderboard for machine learning competitions"
-    (2015), Algorithm 1. On losses, 1 - accuracy, as there; the value shown is rounded to the
-    nearest multiple of the step, and the next one must beat that rounded value. Where a step that
-    does not divide 1 rounds a loss to more than 1, what is printed is an accuracy of 0.
+    Blum and Hardt, "The Ladder: a reliable leaderboard for machine learning competitions" (2015),
+    Algorithm 1. On losses, 1 - accuracy, as there; the value shown is rounded to the nearest
+    multiple of the step, and the next one must beat that rounded value. If a step that does not
+    divide 1 rounds a loss to more than 1, an accuracy of 0 is shown.
     """
 
     step: float = 0.01
-    """In (0, 1]."""
+    """Smallest improvement that is shown, in (0, 1]."""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.step <= 1.0:
@@ -161,9 +166,10 @@ class Ladder(Memoryless):
         return f"ladder:{self.step:g}"
 
     def answer(self, marked: MarkedSubmission, state: GuardState) -> tuple[float, GuardState]:
-        """Return the value on display after this submission."""
+        """Return the displayed value after this submission."""
         loss = 1.0 - marked.accuracy
         first = state.shown is None
+        # Before the first submission nothing is displayed: any accuracy beats it.
         before = -math.inf if state.shown is None else state.shown
         rises = first or loss < (1.0 - before) - self.step - _ROUNDING
         rounded = self.step * math.floor(loss / self.step + 0.5)
@@ -172,7 +178,7 @@ class Ladder(Memoryless):
         return max(0.0, shown), replace(state, shown=shown, spent=state.spent + rises)
 
     def error(self, n: int) -> float:
-        """Return step / sqrt(12), the error of a value that was just shown."""
+        """Return step / sqrt(12), the error of a value just shown."""
         return max(self.step, 1 / n) / math.sqrt(12)
 
     def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
@@ -182,11 +188,11 @@ class Ladder(Memoryless):
 
 @dataclass(frozen=True)
 class RelativeLadder(Memoryless):
-    """Shows a new value only when the error falls by more than a share of the one on display.
+    """Shows a new value only if the error falls by more than a share of the displayed one.
 
-    For scores of any metric: the chance in an error, 1 less the score, is about proportional to
-    the error itself. Values shown are 1 - (1 - step)^j for whole numbers j, so that few different
-    ones exist, whatever range a metric has. An error below 10^-6 is shown as 0.
+    For scores of any metric: the chance part of an error, 1 minus the score, is roughly
+    proportional to the error itself. Values shown are 1 - (1 - step)^j for whole numbers j, so few
+    distinct values exist, whatever the metric's range. An error below 10^-6 is shown as 0.
     """
 
     step: float = 0.05
@@ -206,7 +212,7 @@ class RelativeLadder(Memoryless):
         return math.ceil(math.log(_LEAST) / math.log1p(-self.step))
 
     def answer(self, marked: MarkedSubmission, state: GuardState) -> tuple[float, GuardState]:
-        """Return the value on display after this submission."""
+        """Return the displayed value after this submission."""
         error = 1.0 - (marked.accuracy if marked.score is None else marked.score)
         rung = math.log(max(error, _LEAST / 2)) / math.log1p(-self.step)
         reached = 1.0
@@ -228,28 +234,30 @@ class RelativeLadder(Memoryless):
 
 @dataclass(frozen=True)
 class ParameterFreeLadder(Memoryless):
-    """The Ladder whose step is the standard error of the difference to the best submission.
+    """The Ladder with the standard error of the difference to the best submission as its step.
 
     Sources
     -------
-    Blum and Hardt (2015), Algorithm 2: the step is s / sqrt(n), s the sample standard deviation
-    of the difference between the loss vectors of this submission and of the one on display; the
-    value shown is a multiple of 1/n, which an accuracy already is. With losses of 0 and 1 the
-    rule is: more points gained than the root of the number d of points on which the two differ.
-    With 1/n in place of 1/(n - 1) in s it would differ only where the gain is that root exactly.
+    Blum and Hardt (2015), Algorithm 2: the step is s / sqrt(n), with s the sample standard
+    deviation of the difference between the loss vectors of this submission and of the displayed
+    one; the value shown is a multiple of 1/n, which an accuracy already is. With losses of 0 and 1
+    the rule is: more points gained than the root of the number d of points on which the two differ.
+    With 1/n in place of 1/(n - 1) in s, the rule would differ only if the gain is exactly that
+    root.
     """
 
     name = "ladder"
 
     def answer(self, marked: MarkedSubmission, state: GuardState) -> tuple[float, GuardState]:
-        """Return the value on display after this submission."""
+        """Return the displayed value after this submission."""
         first = state.shown is None or state.best is None
         best = np.zeros(marked.n, np.bool_) if state.best is None else state.best
         gain = marked.n_correct - np.count_nonzero(best)
         changed = np.count_nonzero(marked.correct != best)
         # gain/n > s/sqrt(n), squared and multiplied out with s^2 = (d - gain^2/n)/(n - 1).
         rises = first or bool(gain > 0) & bool(gain**2 > changed)
-        # Both ways the same work, so that the time of an answer says nothing that it does not.
+        # The same work in both cases, so that the time of an answer reveals nothing more than the
+        # answer.
         reached = marked.accuracy
         before = 0.0 if state.shown is None else state.shown
         shown, best = (reached, marked.correct) if rises else (before, best)
@@ -262,7 +270,8 @@ class ParameterFreeLadder(Memoryless):
     def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
         """Return the log of the count of `log_rising_binary` or `log_rising_by_two`.
 
-        A rise needs gain^2 > d >= gain, d the points on which the two differ: at least 2 points.
+        A rise needs gain^2 > d >= gain, with d the points on which the two differ: at least 2
+        points.
         """
         counted = log_rising_binary if n_classes == 2 else log_rising_by_two
         return over_accounts(counted, k, n, accounts)
@@ -270,11 +279,12 @@ class ParameterFreeLadder(Memoryless):
 
 @dataclass(frozen=True)
 class Thresholdout:
-    """Shows the claimed accuracy, and a noisy true one only where the two are far apart.
+    """Shows the claimed accuracy, and a noisy true one only if the two are far apart.
 
-    For a team's own loop, in which the accuracy on its training data is known. Where none is
-    claimed that of a guess stands in: 1/m, or 1/2 without classes. When `releases` are used up
-    the claimed value is shown always: the original then stops, which no leaderboard can.
+    For a team's own loop, in which the accuracy on its training data is known. If none is claimed,
+    that of a guess is used: 1/m, or 1/2 without classes. Once `releases` are used up, the claimed
+    value is always shown: the original algorithm then stops, which a leaderboard cannot.
+
 
     Sources
     -------
@@ -285,9 +295,9 @@ class Thresholdout:
     threshold: float = 0.04
     """Gap between the two accuracies above which the true one is shown, above 0."""
     scale: float = 0.01
-    """The noise rate sigma, above 0."""
+    """Noise rate sigma, above 0."""
     releases: int = 1_000
-    """Maximum number of answers from the test set, at least 0."""
+    """Largest number of answers from the test set, at least 0."""
 
     def __post_init__(self) -> None:
         positive(self.threshold, "threshold")
@@ -310,6 +320,7 @@ class Thresholdout:
         claimed = 1 / (marked.n_classes or 2) if marked.claimed is None else marked.claimed
         after = replace(state, asked=state.asked + 1)
         rng = _keyed_generator(state.key, after.asked)
+        # Noise scales 2, 4 and 1 sigma for threshold, comparison and release, as in the source.
         far = abs(marked.accuracy - claimed) > state.threshold + rng.laplace(0.0, 4 * self.scale)
         if state.spent >= self.releases or not far:
             return claimed, after
@@ -333,6 +344,7 @@ class Thresholdout:
 
 
 def _keyed_generator(key: bytes, number: int) -> np.random.Generator:
+    # Noise by key and number: the same state gives the same answer, also after a restart.
     digest = hashlib.blake2b(number.to_bytes(8, "little"), key=key, digest_size=16).digest()
     return np.random.default_rng(int.from_bytes(digest, "little"))
 
@@ -361,7 +373,7 @@ class Rounded(Memoryless):
     """Shows the accuracy with a few decimals."""
 
     decimals: int = 2
-    """Decimals of the share, at least 1: 2 shows whole percent."""
+    """Decimals of the share, in 1..12: 2 shows whole percentages."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.decimals <= 12:
@@ -377,25 +389,25 @@ class Rounded(Memoryless):
         return round(marked.accuracy, self.decimals), state
 
     def error(self, n: int) -> float:
-        """Return h / sqrt(12), h = 10^-decimals; 0 if all accuracies can be told apart."""
+        """Return h / sqrt(12), with h = 10^-decimals; 0 if all accuracies remain distinct."""
         step: float = 10.0**-self.decimals
         return step / math.sqrt(12) if step > 1 / n else 0.0
 
     def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
-        """Return k ln D, D the number of values that can be printed."""
+        """Return k ln D, with D the number of values that can be shown."""
         return k * math.log(min(10**self.decimals, n) + 1)
 
 
 @dataclass(frozen=True)
 class Calibrated(Memoryless):
-    """Rounds the accuracy to a step as large as chance: 1 over the root of n, rounded down.
+    """Rounds the accuracy to a step the size of chance: 1 over the root of n, rounded down.
 
-    Half a step, which is how far an answer may be off, is at least the standard error of an
-    accuracy on n points: finer digits would rank by luck.
+    Half a step, the largest error of an answer, is at least the standard error of an accuracy on n
+    points: finer digits would rank by luck.
     """
 
     points: int | None = None
-    """Replaces n for a metric with larger variance (`Metric.points`), at least 1."""
+    """Number that replaces n for a metric with larger variance (`Metric.points`), at least 1."""
 
     def __post_init__(self) -> None:
         if self.points is not None and self.points < 1:
@@ -412,11 +424,11 @@ class Calibrated(Memoryless):
         return round(marked.accuracy * steps) / steps, state
 
     def error(self, n: int) -> float:
-        """Return step / sqrt(12); 0 if all accuracies can be told apart."""
+        """Return step / sqrt(12); 0 for a single point."""
         return 1 / self._steps(n) / math.sqrt(12) if n > 1 else 0.0
 
     def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
-        """Return k ln D, D the number of multiples of the step in [0, 1]."""
+        """Return k ln D, with D the number of multiples of the step in [0, 1]."""
         return k * math.log(self._steps(n) + 1)
 
     def _steps(self, n: int) -> int:
@@ -435,7 +447,7 @@ class _Noisy(Memoryless):
         return on_grid(marked.accuracy + noise, marked.n), state
 
     def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
-        """Return k ln(n + 1), as for exact answers: counting transcripts credits no noise."""
+        """Return k ln(n + 1), as for exact answers: counting transcripts does not credit noise."""
         return k * math.log(n + 1)
 
 
@@ -444,7 +456,7 @@ class GaussianNoise(_Noisy):
     """Adds normal noise that depends on the submission's content: a repeat gets the same answer."""
 
     sd: float = 0.005
-    """Standard deviation, above 0."""
+    """Standard deviation of the noise, above 0."""
 
     def __post_init__(self) -> None:
         positive(self.sd, "sd")
@@ -467,7 +479,7 @@ class LaplaceNoise(_Noisy):
     """Adds Laplace noise that depends on the submission's content."""
 
     scale: float = 0.005
-    """Scale, above 0; the standard deviation is sqrt(2) times as large."""
+    """Scale of the noise, above 0; the standard deviation is sqrt(2) times as large."""
 
     def __post_init__(self) -> None:
         positive(self.scale, "scale")
@@ -486,7 +498,7 @@ class LaplaceNoise(_Noisy):
 
 
 DIRECT = (Exact, Rounded, Calibrated, GaussianNoise, LaplaceNoise)
-"""Guards whose answer is the submission's accuracy with an error: formulas cover them."""
+"""Guards whose answer is the submission's accuracy with an error, covered by formulas."""
 _PLAIN: dict[str, Guard] = {
     "exact": Exact(),
     "calibrated": Calibrated(),
@@ -502,10 +514,10 @@ _NUMBERED: dict[str, Callable[[float], Guard]] = {
 
 
 def default_guard(n: float) -> Guard:
-    """Return the guard of a new board of n points: a Ladder whose step is 1/sqrt(n).
+    """Return the guard of a new board of n points: a Ladder with step 1/sqrt(n).
 
-    With two digits, so that its name says all of it. Half of it is the standard error of an
-    accuracy, at most: what it hides is chance. With another metric n is its `Metric.points`.
+    Rounded to two digits, so that its name says all of it. Half of the step is the largest standard
+    error of an accuracy: what it hides is chance. With another metric, n is its `Metric.points`.
     """
     return Ladder(min(1.0, float(f"{1 / math.sqrt(n):.2g}")))
 

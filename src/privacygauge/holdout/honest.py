@@ -1,4 +1,4 @@
-"""Honest submissions made up for a test set: the default guard's step, and the cost of a guard."""
+"""Simulated honest submissions: the default guard's step, and the cost of a guard."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from privacygauge.holdout.metrics import ACCURACY, Metric, Values
 from privacygauge.holdout.oracle import Holdout
 
 _LARGEST = 20_000
-"""Number of points that are drawn of a larger test set."""
+"""Number of points drawn from a larger test set."""
 _SKILL = 0.75
 """Skill of the two submissions whose scores are compared."""
 _RESAMPLES = 60
@@ -25,7 +25,7 @@ _STEPS = (0.002, 0.5)
 _WEAKEST = 0.55
 _BEST = 0.92
 _SHARED = 0.5
-"""Share of the errors' variance that all submissions have in common, as real models' have."""
+"""Share of the errors' variance that all submissions have in common, as for real models."""
 
 
 def honest_submission(
@@ -37,9 +37,9 @@ def honest_submission(
     ----------
     holdout : Holdout
     skill : float
-        In (0, 1): share of right labels, or of the hidden numbers' variance that is explained.
+        Skill in (0, 1): share of right labels, or of the hidden numbers' variance explained.
     difficulty : array of shape (n,)
-        Standard normal: errors that all submissions have in common.
+        Standard normal values: errors that all submissions have in common.
     rng : numpy.random.Generator
     """
     truth = holdout.labels
@@ -53,6 +53,7 @@ def honest_submission(
         return np.asarray(np.clip(truth + off, ends.min(), ends.max()))
     width = metric.width(m)
     if metric.form == "i":
+        # Wrong labels are permuted true ones: they have the right frequencies.
         wrong = rng.permutation(truth)
         first = np.where(noise < norm.ppf(skill), truth, wrong)
         if width == 1:
@@ -67,10 +68,10 @@ def honest_submission(
 
 
 def default_guard_of(holdout: Holdout) -> Guard:
-    """Return the guard of a new board: a Ladder whose step is the size of chance on its points.
+    """Return the guard of a new board: a Ladder with a step the size of chance on its points.
 
-    For an accuracy `guards.default_guard`. For other metrics the step is relative to the error,
-    1 less the score: the standard deviation, over resampled points, of the difference between the
+    For accuracy `guards.default_guard`. For other metrics the step is relative to the error, 1
+    minus the score: the standard deviation, over resampled points, of the difference between the
     errors of two submissions of equal skill, as a share of their error.
     """
     metric = holdout.metric
@@ -90,8 +91,9 @@ def default_guard_of(holdout: Holdout) -> Guard:
         differences.append(both[0] - both[1])
         errors += both
     error = float(np.mean(errors))
-    # Where all of such submissions are perfect, nothing tells the size of chance.
+    # If all such submissions are perfect, the size of chance is unknown: the default step.
     relative = float(np.std(differences)) / error if error > 0 else RelativeLadder().step
+    # The standard deviation falls with the root of the number of points.
     step = relative * np.sqrt(n / len(holdout))
     return RelativeLadder(float(f"{min(max(step, _STEPS[0]), _STEPS[1]):.2g}"))
 
@@ -99,7 +101,7 @@ def default_guard_of(holdout: Holdout) -> Guard:
 def _error(metric: Metric, sent: Values, truth: Values) -> float:
     try:
         return 1 - metric.score(sent, truth)
-    except ZeroDivisionError:  # A resample without a positive.
+    except ZeroDivisionError:  # a resample without a positive
         return 1.0
 
 
@@ -107,23 +109,23 @@ def _sample_points(holdout: Holdout, rng: np.random.Generator) -> Holdout:
     if len(holdout) <= _LARGEST:
         return holdout
     labels = holdout.labels[rng.permutation(len(holdout))[:_LARGEST]]
-    # Rare classes may be missing among the points that were drawn.
+    # Rare classes may be missing among the points drawn.
     kept = len(np.unique(labels)) == len(np.unique(holdout.labels)) or holdout.metric.numbers
     return Holdout(labels, holdout.n_classes, holdout.metric) if kept else holdout
 
 
 @dataclass(frozen=True)
 class GuardCost:
-    """The cost of a guard for honest teams, in a made-up contest on these points."""
+    """The cost of a guard for honest teams, in a simulated contest on these points."""
 
     teams: int
     """Number of teams."""
     submissions: int
-    """Submissions of each team."""
+    """Number of submissions per team."""
     ranks: float
-    """Rank correlation of the board with one that shows every team's best exact score."""
+    """Rank correlation between the board and one that shows every team's best exact score."""
     hidden: float
-    """Mean distance of a team's score on the board from its best exact score."""
+    """Mean distance between a team's score on the board and its best exact score."""
     places: float
     """Mean number of places by which the guard moves a team."""
 
@@ -131,10 +133,9 @@ class GuardCost:
 def guard_cost(
     holdout: Holdout, guard: Guard, *, teams: int = 20, submissions: int = 10
 ) -> GuardCost:
-    """Return the cost of a guard of its own for each team, in a made-up honest contest.
+    """Return the cost of a guard with one state per team, in a simulated honest contest.
 
-    Teams differ in skill and get better as they go on. The same test set and guard give the same
-    numbers.
+    Teams differ in skill and improve over time. The same test set and guard give the same numbers.
     """
     rng = stream(0, "holdout", "cost")
     few = _sample_points(holdout, rng)
@@ -150,7 +151,7 @@ def guard_cost(
             exact[team] = max(exact[team], few.metric.score(marked.labels, few.labels))
             shown[team] = max(shown[team], answer)
     same = np.ptp(shown) == 0 or np.ptp(exact) == 0
-    # Stable: of equal scores the earlier team is in front, as on the board.
+    # Stable: among equal scores the earlier team is in front, as on the board.
     moved = np.argsort(np.argsort(-shown, kind="stable")) - np.argsort(np.argsort(-exact))
     return GuardCost(
         teams=teams,

@@ -1,8 +1,8 @@
 """The interface of all guards: a submission with the true labels, and the guard's state.
 
-A guard is a frozen value without memory: everything it must remember from one submission to the
-next is a `GuardState`, which it takes and returns, so that a log can be replayed and a server can
-store it.
+A guard is a frozen value without memory: everything that it must remember from one submission to
+the next is a `GuardState`, which it takes and returns, so that a log can be replayed and a server
+can store it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class MarkedSubmission:
     """A submission with the true labels, as guards see it and analysts never do."""
 
     n_correct: int
-    """Number of right labels; with another metric its score in n-ths, rounded."""
+    """Number of right labels; with another metric the score in n-ths, rounded."""
     n: int
     """Number of points."""
     n_classes: int
@@ -35,15 +35,15 @@ class MarkedSubmission:
     labels: NDArray[np.number] = field(repr=False, default_factory=lambda: np.empty(0, np.int64))
     """(n,) Submitted labels; with some metrics (n, columns)."""
     truth: NDArray[np.number] = field(repr=False, default_factory=lambda: np.empty(0, np.int64))
-    """(n,) The hidden labels."""
+    """(n,) Hidden labels."""
     score: float | None = None
-    """The score with all of its digits, for guards that show few values; None for an accuracy."""
+    """Score with all its digits, for guards that show few values; None for an accuracy."""
     same: NDArray[np.number] | None = field(repr=False, default=None)
-    """Values that equivalent submissions share; None for the labels themselves."""
+    """Values shared by equivalent submissions; None for the labels themselves."""
 
     @property
     def accuracy(self) -> float:
-        """The share of right labels; with another metric its score."""
+        """Share of right labels; with another metric the score."""
         return self.n_correct / self.n
 
     @cached_property
@@ -54,9 +54,10 @@ class MarkedSubmission:
     def generator(self, key: bytes) -> np.random.Generator:
         """Return the generator seeded by the submission's content and `key`.
 
-        The type and the layout of the labels do not matter, only their values; of other metrics
-        only what `Metric.score` could tell apart: see `oracle.equivalent`.
+        Only the values of the labels matter, not their type or layout; for other metrics only what
+        `Metric.score` could distinguish: see `oracle.equivalent`.
         """
+        # Equivalent submissions share the noise, so that it cannot be averaged away.
         same = self.labels if self.same is None else self.same
         digest = hashlib.blake2b(content(same), key=key, digest_size=16).digest()
         return np.random.default_rng(int.from_bytes(digest, "little"))
@@ -67,17 +68,17 @@ class GuardState:
     """A guard's memory of earlier submissions."""
 
     key: bytes = field(repr=False)
-    """The owner's secret behind the noise."""
+    """The owner's secret, from which noise is drawn."""
     asked: int = 0
-    """Submissions so far."""
+    """Number of submissions so far."""
     shown: float | None = None
-    """The value on display; None before the first."""
+    """Displayed value; None before the first."""
     best: Bools | None = field(repr=False, default=None)
-    """(n,) Where the submission on display is right."""
+    """(n,) True where the displayed submission is right."""
     threshold: float = 0.0
-    """The noisy threshold in force."""
+    """Noisy threshold in force."""
     spent: int = 0
-    """Answers that came from the test set."""
+    """Number of answers that came from the test set."""
 
 
 class Guard(Protocol):
@@ -85,7 +86,7 @@ class Guard(Protocol):
 
     @property
     def name(self) -> str:
-        """How it is written on the command line, such as ``round:2``."""
+        """Name on the command line, such as ``round:2``."""
 
     def start(self, key: bytes) -> GuardState:
         """Return the state before the first submission."""
@@ -99,13 +100,13 @@ class Guard(Protocol):
     def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
         """Return the logarithm of an upper bound on the number of transcripts of k answers.
 
-        `accounts` is None for one state that all submissions share, else the number of accounts
-        with a state each, which have made the k submissions together.
+        `accounts` is None for one state shared by all submissions, otherwise the number of
+        accounts, each with its own state, that made the k submissions together.
         """
 
 
 class Memoryless:
-    """A guard whose initial state is its key alone."""
+    """A guard whose initial state is only its key."""
 
     def start(self, key: bytes) -> GuardState:
         """Return the state before the first submission."""
@@ -113,9 +114,9 @@ class Memoryless:
 
 
 def content(values: NDArray[np.number]) -> bytes:
-    """Return submitted values as bytes, the lowest first: the same for every type of number.
+    """Return submitted values as bytes, little-endian, the same for every numeric type.
 
-    Integers have four bytes each, others eight.
+    Integers take four bytes each, other numbers eight.
     """
     return values.astype("<f8" if values.dtype.kind == "f" else "<u4").tobytes()
 
@@ -127,6 +128,6 @@ def positive(value: float, name: str) -> None:
 
 
 def on_grid(value: float, n: int) -> float:
-    """Return `value` as the nearest of 0, 1/n, ..., 1."""
-    # Finer digits would hold nothing but noise, and would make transcripts uncountable.
+    """Return the nearest of 0, 1/n, ..., 1 to `value`."""
+    # Finer digits would hold only noise, and make transcripts uncountable.
     return min(max(round(value * n), 0), n) / n

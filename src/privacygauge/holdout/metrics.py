@@ -2,7 +2,7 @@
 
 Every score is in [0, 1] and higher is better; an error e of values in [low, high] becomes 1 -
 e/(high - low). Guards see a score as a multiple of 1/n, so that bounds from counting transcripts
-hold: with all of its digits a single Brier score or squared error could reveal dozens of labels.
+hold: with all its digits, a single Brier score or squared error could reveal dozens of labels.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from privacygauge.holdout.names import METRICS
 Values = NDArray[np.number]
 """Hidden or submitted values: integers or floats."""
 _MOST = 700.0
-"""Largest exponent in nats: exp(-_MOST) is still a float."""
+"""Largest exponent in nats, such that exp(-_MOST) is still a float."""
 _UNIT = 1e-6
 """Largest deviation from 1 of the sum of an example's probabilities."""
 _ROUNDING = 1e-12
@@ -35,7 +35,7 @@ class Metric(Protocol):
 
     @property
     def name(self) -> str:
-        """How it is written on the command line, such as ``top:5``."""
+        """Name on the command line, such as ``top:5``."""
 
     @property
     def form(self) -> str:
@@ -43,24 +43,24 @@ class Metric(Protocol):
 
     @property
     def numbers(self) -> bool:
-        """Whether hidden values are numbers and not classes."""
+        """True if hidden values are numbers rather than classes."""
 
     @property
     def like_share(self) -> bool:
-        """Whether a score of expectation S varies as a share: by S(1 - S)/points at most."""
+        """True if a score's variance is at most S(1 - S)/points, with S its expectation."""
 
     @property
     def worst(self) -> float | None:
-        """Error that scores 0, for a metric that is known as an error; None for others."""
+        """Error that scores 0, for a metric known as an error; None for others."""
 
     def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
-        """Return the checked hidden values, (n,), and the number of classes; 0 for none."""
+        """Return the checked hidden values, (n,), and the number of classes; 0 for numbers."""
 
     def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
         """Return a checked submission, (n,) or (n, columns); errors quote only the submission."""
 
     def width(self, n_classes: int) -> int:
-        """Return the largest number of values that a submission has per example."""
+        """Return the largest number of values per example in a submission."""
 
     def score(self, submitted: Values, truth: Values) -> float:
         """Return the score, in [0, 1]."""
@@ -68,13 +68,13 @@ class Metric(Protocol):
     def points(self, truth: Values) -> float:
         """Return N such that a score's standard deviation is at most 1/(2 sqrt(N)).
 
-        Where errors on different examples are independent; n for an accuracy.
+        Errors on different examples are taken as independent; N = n for an accuracy.
         """
 
     def tail(self, truth: Values) -> float:
         """Return N such that an attacker without knowledge hardly exceeds `chance`.
 
-        By e or more with a probability of at most exp(-2 N e^2), for each submission.
+        Each submission exceeds it by e or more with probability at most exp(-2 N e^2).
         """
 
     def chance(self, truth: Values) -> float:
@@ -83,13 +83,13 @@ class Metric(Protocol):
     def moves(self, n_classes: int) -> Values:
         """Return the values from which an attacker draws an example's part of a random submission.
 
-        Shape (c,) or (c, columns). If a submission uses these values alone, its score is a sum over
+        Shape (c,) or (c, columns). If a submission uses only these values, its score is a sum over
         the examples: exactly, or for F1 and the root of a mean up to a term that vanishes for large
         n.
         """
 
     def effects(self, values: Values, counts: Ints) -> Floats:
-        """Return the effect of each move, (c,), on the score at an example with each value, (v, c).
+        """Return each move's effect on the score at an example with each value, (v, c).
 
         Up to a constant per row. The hidden `values`, (v,), occur `counts`, (v,), times; the moves
         of all other examples are drawn uniformly.
@@ -98,8 +98,8 @@ class Metric(Protocol):
     def best(self, belief: Floats, values: Values) -> Values:
         """Return the submission with the highest expected score.
 
-        `belief` is the probability, (n, v), of each of the hidden `values`, (v,): classes in their
-        order, or numbers that go up.
+        `belief` (n, v) holds the probability of each of the hidden `values` (v,): classes in order,
+        or ascending numbers.
         """
 
 
@@ -113,7 +113,7 @@ class _Mean:
         return float(len(truth))
 
     def tail(self, truth: Values) -> float:
-        # Hoeffding, for hidden values that are independent of each other.
+        # Hoeffding's inequality, for independent hidden values.
         return self.points(truth)
 
 
@@ -122,7 +122,7 @@ class _OfLabels(_Mean):
 
     form: ClassVar[str] = "i"
     numbers: ClassVar[bool] = False
-    # A number in [0, 1] of expectation s has a variance of at most s(1 - s), which is concave.
+    # A number in [0, 1] with expectation s has variance at most s(1 - s), which is concave in s.
     like_share: ClassVar[bool] = True
     worst: float | None = None
 
@@ -143,6 +143,7 @@ class _OfLabels(_Mean):
     def moves(self, n_classes: int) -> Values:
         return np.arange(n_classes)
 
+    # (v, c): a right label adds 1/n, a wrong one nothing.
     def effects(self, values: Values, counts: Ints) -> Floats:
         return np.asarray(np.eye(len(values)) / counts.sum())
 
@@ -176,39 +177,41 @@ class _BalancedAccuracy(_OfLabels):
         return float((right[size > 0] / size[size > 0]).mean())
 
     def points(self, truth: Values) -> float:
-        """Return m^2 over the sum of 1/n_c: each recall has a variance of at most 1/(4 n_c)."""
+        """Return m^2 over the sum of 1/n_c: each recall has variance at most 1/(4 n_c)."""
         size = _sizes(truth)
         return float(len(size) ** 2 / (1 / size).sum())
 
     def tail(self, truth: Values) -> float:
         """Return the larger of two bounds for labels in random order.
 
-        A recall is the mean of a draw without replacement (Hoeffding), and several add up by
-        Hoelder's inequality: (m / sum of n_c^-1/2)^2. Or by the swap of two labels, which moves
+        A recall is the mean of a draw without replacement (Hoeffding), and recalls are combined by
+        Hoelder's inequality: (m / sum of n_c^-1/2)^2. Or by the swap of two labels, which changes
         the score by at most the weights w of the two rarest classes (Azuma): 1/(n w^2).
         """
         size = _sizes(truth)
+        # Swapping two labels changes at most the recalls of two classes.
         swap = (1 / np.sort(size)[:2]).sum() / len(size)
         return float(max((len(size) / (size**-0.5).sum()) ** 2, 1 / (len(truth) * swap**2)))
 
     def chance(self, truth: Values) -> float:
         return 1 / len(_sizes(truth))
 
+    # A right label adds 1/(number of classes that occur)/(size of its class).
     def effects(self, values: Values, counts: Ints) -> Floats:
         return np.diag((counts > 0) / np.maximum(counts, 1)) / np.count_nonzero(counts)
 
     def best(self, belief: Floats, values: Values) -> Values:
-        """Return the class whose probability grew most: a rare one counts more."""
+        """Return the class with the largest growth of probability: rare classes count more."""
         shares = belief.mean(axis=0)
         return np.asarray((belief / np.where(shares > 0, shares, 1.0)).argmax(axis=1))
 
 
 @dataclass(frozen=True)
 class _Top(_OfLabels):
-    """The share of examples whose label is among the `k` that are submitted for it."""
+    """The share of examples whose label is among the `k` labels submitted for it."""
 
     k: int = 5
-    """At least 1."""
+    """Number of labels per example, at least 1."""
 
     def __post_init__(self) -> None:
         checks.at_least(1, top=self.k)
@@ -230,19 +233,21 @@ class _Top(_OfLabels):
         return float(np.sort(_frequencies(truth))[-self.k :].sum())
 
     def moves(self, n_classes: int) -> Values:
-        """Return `k` classes in a row, from each class on."""
+        """Return `k` consecutive classes, starting from each class."""
         return (np.arange(n_classes)[:, None] + np.arange(self.k)) % n_classes
 
+    # (v, c): whether the k consecutive classes of move c contain value v.
     def effects(self, values: Values, counts: Ints) -> Floats:
         within = (self.moves(len(values)) == values[:, None, None]).any(axis=2)
         return np.asarray(within / counts.sum())
 
     def best(self, belief: Floats, values: Values) -> Values:
+        # More labels than classes are filled up by repeating the best ones.
         return np.argsort(-belief, axis=1)[:, np.arange(self.k) % belief.shape[1]]
 
 
 class _OfProbabilities(_OfLabels):
-    """Submissions are a probability for each class, or with two classes that of class 1 alone."""
+    """Submissions of a probability per class, or with two classes of class 1 alone."""
 
     form: ClassVar[str] = "f"
 
@@ -257,7 +262,7 @@ class _OfProbabilities(_OfLabels):
         return n_classes
 
     def moves(self, n_classes: int) -> Values:
-        """Return certainty of each class: a score of such submissions is their accuracy."""
+        """Return certainty about each class: the score of such submissions is their accuracy."""
         return np.eye(n_classes)
 
 
@@ -283,10 +288,10 @@ class _Brier(_OfProbabilities):
 
 @dataclass(frozen=True)
 class _LogLoss(_OfProbabilities):
-    """1 minus the log-loss in units of `worst`, averaged; an example loses no more."""
+    """1 minus the mean log-loss in units of `worst`, the most that an example can lose."""
 
     worst: float
-    """In nats, above 0: 34.5 where probabilities are kept 1e-15 from 0, as is usual."""
+    """Largest loss in nats, above 0: 34.5 if probabilities are kept 1e-15 from 0, as is usual."""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.worst <= _MOST:
@@ -300,6 +305,7 @@ class _LogLoss(_OfProbabilities):
         return f"logloss:{self.worst:g}"
 
     def score(self, submitted: Values, truth: Values) -> float:
+        # A vector holds the probability of class 1 alone.
         flat = submitted.ndim == 1
         both = np.stack([1 - submitted, submitted], axis=1) if flat else submitted
         # exp(-worst) is the probability that loses `worst`: no logarithm of 0.
@@ -307,9 +313,10 @@ class _LogLoss(_OfProbabilities):
         return max(0.0, float(1 + np.log(told).mean() / self.worst))
 
     def chance(self, truth: Values) -> float:
-        """Return the score of the best constant: frequencies, or those of the likeliest classes."""
+        """Return the score of the best constant: frequencies of all or of the likeliest classes."""
         return float(1 - self._lost(np.sort(_frequencies(truth))[::-1]).min() / self.worst)
 
+    # Every class as likely as the last one kept is kept too.
     def best(self, belief: Floats, values: Values) -> Values:
         falling = -np.sort(-belief, axis=1)
         least = np.take_along_axis(falling, self._lost(falling).argmin(axis=1)[:, None], axis=1)
@@ -317,9 +324,9 @@ class _LogLoss(_OfProbabilities):
         return np.asarray(kept / kept.sum(axis=1, keepdims=True))
 
     def _lost(self, falling: Floats) -> Floats:
-        """Return the loss if 1, 2, ... of the classes, the likeliest first, are submitted.
+        """Return the loss if 1, 2, ... of the classes, likeliest first, are submitted.
 
-        A class that is left out costs `worst`; the probabilities of the others grow accordingly.
+        A class left out costs `worst`; the probabilities of the others grow accordingly.
         """
         held = np.cumsum(falling, axis=-1)
         return np.asarray(
@@ -330,7 +337,7 @@ class _LogLoss(_OfProbabilities):
 
 
 class _OfTwo(_OfLabels):
-    """A statistic of two classes, of which 1 is the positive one; both have to occur."""
+    """A statistic of two classes, with 1 the positive one; both must occur."""
 
     def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
         labels, m = super().truth(values, n_classes)
@@ -351,18 +358,18 @@ class _F1(_OfTwo):
         return 2 * hits / float(np.count_nonzero(submitted) + np.count_nonzero(truth))
 
     def points(self, truth: Values) -> float:
-        """Return 3 sqrt(3)/8 times the positives.
+        """Return 3 sqrt(3)/8 times the number of positives.
 
-        By the delta method the variance is F(1 - F)(2 - F) over positives and predicted ones
-        together, and F(1 - F)(2 - F) is at most 2/(3 sqrt(3)).
+        By the delta method the variance is F(1 - F)(2 - F) over the number of positives and
+        predicted positives together, and F(1 - F)(2 - F) is at most 2/(3 sqrt(3)).
         """
         return 3 * math.sqrt(3) / 8 * float(truth.sum())
 
     def tail(self, truth: Values) -> float:
         """Return P, the number of positives.
 
-        Of Q predicted positives drawn without replacement, F = 2 Q/(P + Q) times their
-        precision: exp(-2 Q (e (P + Q)/(2 Q))^2) is largest where Q = P.
+        For Q predicted positives drawn without replacement, F = 2 Q/(P + Q) times their precision:
+        exp(-2 Q (e (P + Q)/(2 Q))^2) is largest at Q = P.
         """
         return float(truth.sum())
 
@@ -371,24 +378,28 @@ class _F1(_OfTwo):
         return 2 * share / (1 + share)
 
     def effects(self, values: Values, counts: Ints) -> Floats:
+        # Derivatives of 2 TP/(predicted + true) at a uniform draw; n/2 examples are predicted
+        # positive.
         called = counts.sum() / 2 + counts[1]
         expected = counts[1] / called
         return np.asarray(np.array([[0.0, -expected], [0.0, 2 - expected]]) / called)
 
     def best(self, belief: Floats, values: Values) -> Values:
-        """Return the likeliest as positive, as many as make the expected ratio largest."""
+        """Return the likeliest examples as positive, as many as maximise the expected ratio."""
+        # (n,): probability of class 1; F1 is largest for a set of the likeliest examples.
         positive = belief[:, 1]
         order = np.argsort(-positive, kind="stable")
         hits = np.cumsum(positive[order])
         called = np.arange(1, len(positive) + 1)
         found = np.zeros(len(positive), np.int64)
+        # Expected hits over the expected denominator for every number of predicted positives.
         found[order[: (hits / (called + positive.sum())).argmax() + 1]] = 1
         return found
 
 
 @dataclass(frozen=True)
 class _AUC(_OfTwo):
-    """The share of pairs of a positive and a negative that scores order rightly; ties half."""
+    """The share of pairs of a positive and a negative in the right order; ties count half."""
 
     name: ClassVar[str] = "auc"
     form: ClassVar[str] = "f"
@@ -401,8 +412,9 @@ class _AUC(_OfTwo):
         order = np.sort(submitted)
         n = len(order)
         p = len(positive)
-        # A rank is the mean over the places of the tied.
+        # The rank of tied values is the mean over their places.
         ranks = (order.searchsorted(positive) + order.searchsorted(positive, "right") + 1) / 2
+        # The statistic U of Mann and Whitney, over the number of pairs.
         return (float(ranks.mean()) - (p + 1) / 2) / (n - p)
 
     def points(self, truth: Values) -> float:
@@ -415,19 +427,18 @@ class _AUC(_OfTwo):
         return float(_sizes(truth).min())
 
     def tail(self, truth: Values) -> float:
-        """Return 3 a b/(n + 1), a and b the sizes of the classes, for labels in random order.
+        """Return 3 a b/(n + 1), with a and b the sizes of the classes, for labels in random order.
 
-        So the bound is exp(-e^2/(2 v)), v = (n + 1)/(12 a b) the variance of such an AUC: nothing
-        is lost but what Chernoff's bound loses of a normal tail.
+        The bound is thus exp(-e^2/(2 v)), with v = (n + 1)/(12 a b) the variance of such an AUC:
+        only what Chernoff's bound loses of a normal tail is lost.
 
-        Without ties U = a b AUC is the statistic of Mann and Whitney (1947), and E q^U the product
-        over i = 1..a of (1 - q^(b + i))/(1 - q^i) times i/(b + i). With q = exp(s) and
-        g(x) = ln(sinh(x)/x), the logarithm of E exp(s (U - a b/2)) is the sum of
-        g((b + i) s/2) - g(i s/2). As g(x) is the sum over j of ln(1 + x^2/(j pi)^2), it is concave
-        in x^2, with the slope 1/6 at 0: a term is at most ((b + i)^2 - i^2) s^2/24. These add up
-        to a b (n + 1) s^2/24, which is s^2/2 times the variance of U, and Chernoff's bound
-        follows. Ties: a rank is then the mean over the orders of the tied, and exp is convex
-        (Jensen).
+        Without ties, U = a b AUC is the statistic of Mann and Whitney (1947), and E q^U the product
+        over i = 1..a of (1 - q^(b + i))/(1 - q^i) times i/(b + i). With q = exp(s) and g(x) =
+        ln(sinh(x)/x), the logarithm of E exp(s (U - a b/2)) is the sum of g((b + i) s/2) - g(i
+        s/2). As g(x) is the sum over j of ln(1 + x^2/(j pi)^2), it is concave in x^2, with slope
+        1/6 at 0: a term is at most ((b + i)^2 - i^2) s^2/24. These add up to a b (n + 1) s^2/24,
+        which is s^2/2 times the variance of U, and Chernoff's bound follows. With ties, a rank is
+        the mean over the orders of the tied values, and exp is convex (Jensen).
         """
         few, many = _sizes(truth)
         return float(3 * few * many / (len(truth) + 1))
@@ -436,10 +447,11 @@ class _AUC(_OfTwo):
         return 0.5
 
     def moves(self, n_classes: int) -> Values:
-        """Return 0 and 1, of which an AUC is linear: 1/2 + (TPR - FPR)/2."""
+        """Return 0 and 1, in which an AUC is linear: 1/2 + (TPR - FPR)/2."""
         return np.array([0.0, 1.0])
 
     def effects(self, values: Values, counts: Ints) -> Floats:
+        # Each positive carries 1/(2 a) for a change from 0 to 1, each negative minus 1/(2 b).
         return np.array([[0.0, -0.5], [0.0, 0.5]]) / counts[:, None]
 
     def best(self, belief: Floats, values: Values) -> Values:
@@ -451,9 +463,9 @@ class _OfNumbers(_Mean):
     """Hidden numbers in a publicly known range."""
 
     low: float
-    """The least that a hidden or submitted value may be."""
+    """Smallest possible hidden or submitted value."""
     high: float
-    """The most."""
+    """Largest possible hidden or submitted value."""
     kind: ClassVar[str]
     form: ClassVar[str] = "f"
     numbers: ClassVar[bool] = True
@@ -485,10 +497,11 @@ class _OfNumbers(_Mean):
         return _floats(values, (n,), self.low, self.high)
 
     def moves(self, n_classes: int) -> Values:
-        """Return the ends of the range: between them an error or its square is linear in them."""
+        """Return the ends of the range, between which an error or its square is linear."""
         return np.array([self.low, self.high])
 
     def effects(self, values: Values, counts: Ints) -> Floats:
+        # (v, c): error of each end of the range against each value.
         return np.asarray(-(self._off(self.moves(0), values[:, None]) ** self.power) / counts.sum())
 
     def score(self, submitted: Values, truth: Values) -> float:
@@ -498,7 +511,7 @@ class _OfNumbers(_Mean):
         return self.score(np.full(len(truth), truth.mean(dtype=np.float64)), truth)
 
     def best(self, belief: Floats, values: Values) -> Values:
-        """Return the mean."""
+        """Return the mean, within the range."""
         return np.asarray(np.clip(belief @ values, self.low, self.high))
 
     def _off(self, submitted: Values, truth: Values) -> Floats:
@@ -517,6 +530,7 @@ class _AbsoluteError(_OfNumbers):
 
     def best(self, belief: Floats, values: Values) -> Values:
         """Return the median."""
+        # The first value at which half of the belief is reached, up to rounding.
         return np.asarray(values[(np.cumsum(belief, axis=1) >= 0.5 - _ROUNDING).argmax(axis=1)])
 
 
@@ -542,16 +556,17 @@ class _RootSquaredError(_OfNumbers):
         return float(1 - math.sqrt((self._off(submitted, truth) ** 2).mean()))
 
     def points(self, truth: Values) -> float:
-        """Return n/4, for X, a mean of numbers in [0, 1], with expectation mu.
+        """Return n/4, with X a mean of numbers in [0, 1] and mu its expectation.
 
-        Its variance is at most mu/n, and its root off that of mu by at most |X - mu|/sqrt(mu).
-        It is the `tail` as well: X is below mu - t with a probability of at most
-        exp(-n t^2/(2 mu)), and where its root is smaller by e, t is at least e sqrt(mu).
+        Its variance is at most mu/n, and its root differs from that of mu by at most |X -
+        mu|/sqrt(mu). The `tail` is the same: X is below mu - t with probability at most exp(-n
+        t^2/(2 mu)), and if its root is smaller by e, t is at least e sqrt(mu).
         """
         return len(truth) / 4
 
     def effects(self, values: Values, counts: Ints) -> Floats:
         squared = super().effects(values, counts)
+        # Derivative of the root at the mean squared error of uniform moves.
         return squared / (2 * math.sqrt(-counts @ squared.mean(axis=1)))
 
 
@@ -596,30 +611,31 @@ def metric_named(text: str) -> Metric:
 
 
 def metric_bias(metric: Metric, truth: Values, nats: float, *, delta: float = 0.05) -> float:
-    """Bound the gain above chance of any attack without knowledge, from answers of `nats` nats.
+    """Return a bound on the gain above chance of any attack without knowledge.
 
-    sqrt((nats + ln(1/delta))/(2 N)), N the metric's `tail`: a bound for a fixed submission, and a
-    union over the transcripts, as in Feldman, Frostig and Hardt (2019), Theorem 3.1. At most the
-    gain of a perfect score.
+    sqrt((nats + ln(1/delta))/(2 N)), with N the metric's `tail`: a bound for a fixed submission,
+    and a union bound over the transcripts, as in Feldman, Frostig and Hardt (2019), Theorem 3.1. At
+    most the gain of a perfect score.
 
     Parameters
     ----------
     metric : Metric
     truth : array of shape (n,)
-        The hidden values.
+        Hidden values.
     nats : float
-        From `bounds.transcript_nats`; at least 0.
+        Log of the number of transcripts, from `bounds.transcript_nats`; at least 0.
     delta : float, default 0.05
-        How often more may be gained, in (0, 1).
+        Probability of a larger gain, in (0, 1).
     """
+    # Hoeffding for one fixed submission, solved for the gain.
     exponent = (nats + math.log(1 / checks.level(delta, "delta"))) / (2 * metric.tail(truth))
     return min(math.sqrt(exponent), 1 - metric.chance(truth))
 
 
 def _labels(values: ArrayLike, shape: tuple[int, ...], n_classes: int) -> Ints:
-    """Return submitted labels of this shape in 0..n_classes-1."""
+    """Return submitted labels of this shape, checked to be in 0..n_classes-1."""
     try:
-        # Numbers beyond 64 bits come out negative, and are refused as such.
+        # Numbers beyond 64 bits become negative, and are rejected as such.
         with np.errstate(invalid="ignore"):
             array = checks.classes(np.ravel(_check_shape(values, shape)), "labels")
     except (ValueError, OverflowError) as error:
@@ -664,7 +680,7 @@ def _check_shape(values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.generi
 
 
 def _sizes(truth: Values) -> Floats:
-    """Return the number of examples of each class that occurs."""
+    """Return the number of examples in each class that occurs."""
     return np.unique(truth, return_counts=True)[1].astype(np.float64)
 
 

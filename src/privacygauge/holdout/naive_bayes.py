@@ -1,4 +1,4 @@
-"""The optimal point-wise attack: one point, a test set, scores that are sums; simpler ones."""
+"""The optimal point-wise attack: on accuracy, and on scores that are sums; simpler attacks."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from privacygauge.holdout.queries import Codes, RandomQueries, for_each
 class NaiveBayes(Informed):
     """The attack NB: the label with the largest posterior given random queries' accuracies.
 
-    A query's accuracy a is the probability that it is right at any one point, so it multiplies
-    the odds of the label it gives by a (m - 1) / (1 - a). In logs, with Q the queries,
+    A query's accuracy a is the probability that it is right at any one point, so it multiplies the
+    odds of the label it gives by a (m - 1) / (1 - a). In logs, with Q the queries,
 
         z_i = argmax_l  log pi_i(l) + sum over j with Q_ij = l of  log(a_j (m - 1) / (1 - a_j)).
 
-    An exact accuracy of 0 excludes the labels that were submitted, one of 1 settles all points,
-    and ties are broken uniformly at random. Without knowledge it needs no access to the points.
-    It spends all of the oracle's budget. Cost: n k additions, each query drawn twice and none
-    stored; memory: n times `block` labels of one or two bytes, and 2,048 k labels a thread. Faster
-    with numba (the extra ``fast``), with the same answer.
+    An exact accuracy of 0 excludes the labels submitted, one of 1 settles all points, and ties are
+    broken uniformly at random. Without knowledge it needs no access to the points. It spends all of
+    the oracle's budget. Cost: n k additions, with each query drawn twice and none stored; memory: n
+    times `block` labels of one or two bytes, and 2,048 k labels per thread. Faster with numba (the
+    extra ``fast``), with the same answer.
 
     Notes
     -----
-    Behind a guard that changes answers by v on average of squares, each accuracy is drawn
-    towards its expectation by s^2 / (s^2 + v), s^2 = (1/m)(1 - 1/m)/n.
-    Where only some points or labels are attacked, the accuracy holds a constant from the others
-    that is nowhere known: the attack takes the mean of the answers for it (`centre_accuracies`).
+    Behind a guard that changes answers by v in mean square, each accuracy is shrunk towards its
+    expectation by s^2 / (s^2 + v), s^2 = (1/m)(1 - 1/m)/n. If only some points or labels are
+    attacked, the accuracy holds an unknown constant from the others: the mean of the answers
+    replaces it (`centre_accuracies`).
 
     Sources
     -------
@@ -48,9 +48,9 @@ class NaiveBayes(Informed):
     """
 
     knowledge: Knowledge | None = None
-    """Predictions of a base model; a uniform prior over all labels by default."""
+    """Predictions of a base model; by default a uniform prior over all labels."""
     block: int = 256
-    """Queries made at a time, at least 1; affects memory and time, not the answer."""
+    """Queries generated at a time, at least 1; affects memory and time, not the answer."""
     threads: int = 1
     """Number of threads, at least 1; affects time, not the answer."""
 
@@ -61,11 +61,11 @@ class NaiveBayes(Informed):
 
     @property
     def needs_points(self) -> bool:
-        """Whether it has looked at the points: only if it has knowledge of them."""
+        """True if it uses the points, which it does only with knowledge of them."""
         return self.knowledge is not None
 
     def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
-        """Return labels, (n,), after the whole budget."""
+        """Return labels, (n,), after spending the whole budget."""
         queries = random_queries(oracle, self.knowledge, rng)
         answers = ask(
             oracle, queries, knowledge=self.knowledge, block=self.block, threads=self.threads
@@ -118,7 +118,7 @@ def ask(
     block: int,
     threads: int,
 ) -> Floats:
-    """Return the oracle's answers, (k,), to all queries, submitted in their order."""
+    """Return the oracle's answers, (k,), to all queries, submitted in order."""
     answers = np.empty(queries.k)
     for start, codes in queries.blocks(block, threads):
         labels = codes if knowledge is None else knowledge.labels(codes)
@@ -127,10 +127,10 @@ def ask(
 
 
 def query_probabilities(answers: Floats, oracle: Oracle, knowledge: Knowledge | None) -> Floats:
-    """Return for each query the probability that it is right at an attacked point.
+    """Return, per query, the probability that it is right at an attacked point.
 
-    Given that the point's label is among its candidates. In [0, 1], and strictly inside unless
-    the answers are exact and tell nothing but the attacked points' accuracy.
+    Given that the point's label is among its candidates. In [0, 1], and strictly inside unless the
+    answers are exact and depend only on the attacked points' accuracy.
     """
     if knowledge is None or knowledge.whole:
         size = oracle.n
@@ -141,10 +141,12 @@ def query_probabilities(answers: Floats, oracle: Oracle, knowledge: Knowledge | 
         r = knowledge.n_candidates
         found = centre_accuracies(answers, oracle.n, knowledge) / knowledge.mass
     if oracle.error:
+        # Shrunk by the share of the variance that is not the guard's.
         spread = (r - 1) / r**2 / size
         noise = (oracle.error * oracle.n / size) ** 2
         found = 1 / r + spread / (spread + noise) * (found - 1 / r)
     if oracle.error or found is not answers:
+        # Half a point away from 0 and 1: uncertain answers must not exclude a label.
         found = np.clip(found, 0.5 / (size + 1), 1 - 0.5 / (size + 1))
     return found
 
@@ -152,9 +154,9 @@ def query_probabilities(answers: Floats, oracle: Oracle, knowledge: Knowledge | 
 def centre_accuracies(answers: Floats, n: int, knowledge: Knowledge) -> Floats:
     """Return accuracies on the attacked points alone, a' = r/R + (n/n') (a - mean of a).
 
-    r is the mean prior mass of the R candidates and n' the number of attacked points. What the
-    base model scores on the other points is a constant, which the mean holds too; so nothing
-    about it need be known.
+    r is the mean prior mass of the R candidates and n' the number of attacked points. The base
+    model's score on the other points is a constant, which the mean contains as well, so it need not
+    be known.
     """
     expected = knowledge.mass / knowledge.n_candidates
     centre = float(answers.mean()) if len(answers) else 0.0
@@ -176,21 +178,22 @@ def aggregate_labels(
     rng: np.random.Generator,
     threads: int,
 ) -> Ints:
-    """Return the labels, (n,), with the largest sum of weights (and of the log prior).
+    """Return the labels, (n,), with the largest sum of weights (plus the log prior).
 
     Parameters
     ----------
     queries : RandomQueries
-        Over the attacked points and the numbers of their candidates.
+        Queries over the attacked points and the numbers of their candidates.
     weights : numpy.ndarray of shape (k,)
-        Weight that a query adds to the label it gives.
+        Weight that each query adds to the label it gives.
     knowledge : Knowledge or None
-        None for a uniform prior over all labels.
+        Prior knowledge; None for a uniform prior over all labels.
     rng : numpy.random.Generator
-        For ties, which are broken uniformly.
+        Breaks ties, uniformly.
     threads : int
-        At least 1.
+        Number of threads, at least 1.
     """
+    # Ties get a generator per tile of points, so that the answer does not depend on threads.
     key = int(rng.integers(2**64, dtype=np.uint64))
     codes = np.empty(queries.n, np.int64)
     height = queries.tile[0]
@@ -216,22 +219,23 @@ def aggregate_labels(
 
 
 def argmax_random_ties(sums: Floats, rng: np.random.Generator) -> Ints:
-    """Return the column of the largest value of each row; ties are broken uniformly."""
+    """Return the column of the largest value in each row; ties are broken uniformly."""
     best: Ints = sums.argmax(axis=1)
     tied = sums == np.take_along_axis(sums, best[:, None], axis=1)
     if np.count_nonzero(tied) == len(best):
         return best
     rows = np.flatnonzero(np.count_nonzero(tied, axis=1) > 1)
+    # Random numbers at the tied columns only: the largest is a uniform choice among them.
     best[rows] = (rng.random((len(rows), sums.shape[1])) * tied[rows]).argmax(axis=1)
     return best
 
 
-# Sums of this many points stay in a core's cache while all queries are added to them.
+# Sums of this many points stay in a core's cache while all queries are added.
 ROWS = 64
 
 
 class LabelSums:
-    """Adds the weights of queries up by the label they give, in memory of its own."""
+    """Sums of the weights of queries by the label they give, in buffers of its own."""
 
     def __init__(self, weights: Floats, m: int) -> None:
         k = len(weights)
@@ -240,9 +244,9 @@ class LabelSums:
         self._sums = np.empty((ROWS, m))
 
     def __call__(self, labels: Codes) -> Floats:
-        """Return the sums, (p, m), for labels (p, k); p is `ROWS` at most.
+        """Return the sums, (p, m), for labels (p, k), with p at most `ROWS`.
 
-        They stand until the next call.
+        They are valid until the next call.
         """
         p = len(labels)
         np.copyto(self._labels[:p], labels)
@@ -250,15 +254,15 @@ class LabelSums:
 
 
 def label_sums(labels: Codes, weights: Floats, m: int) -> Floats:
-    """Return for each row of `labels`, (p, k), the sums of `weights`, (p, k), by label, (p, m)."""
+    """Return, per row of `labels` (p, k), the sums of `weights` (p, k) by label, (p, m)."""
     return _added_up(labels.astype(np.int32), weights.reshape(-1), np.empty((len(labels), m)))
 
 
 def _added_up(labels: NDArray[np.int32], weights: Floats, out: Floats) -> Floats:
     from scipy.sparse import csr_array
 
-    # A sparse matrix with repeated entries adds them up when it is made dense: several times
-    # faster than numpy's own scatter-additions.
+    # A sparse matrix sums repeated entries when made dense, several times faster than numpy's own
+    # scatter-additions.
     k = labels.shape[1]
     places = k * np.arange(len(labels) + 1, dtype=np.int32)
     entries = (weights, labels.reshape(-1), places)
@@ -273,14 +277,14 @@ _BATCH = 1_000_000
 def simulate_point(
     n: int, m: int, k: int, points: int, rng: np.random.Generator, *, level: float = 0.95
 ) -> Estimate:
-    """Return the expected bias above 1/m of NB, from independent plays of one point.
+    """Return the expected bias above 1/m of NB, from independent simulations of one point.
 
     Parameters
     ----------
     n, m, k : int
-        Points of the test set, classes and queries.
+        Numbers of points of the test set, of classes and of queries.
     points : int
-        Plays, each with accuracies of its own; at least 1.
+        Number of simulations, each with its own accuracies; at least 1.
     rng : numpy.random.Generator
     level : float, default 0.95
         Level of the Clopper-Pearson interval.
@@ -295,7 +299,7 @@ def simulate_point(
     wins = 0
     for start in range(0, points, batch):
         size = (min(batch, points - start), k)
-        # The right label is 0: labels are exchangeable.
+        # The true label is 0: labels are exchangeable.
         accuracies = rng.binomial(n, 1 / m, size) / n
         right = rng.random(size) < accuracies
         labels = np.where(right, 0, rng.integers(1, m, size))
@@ -314,28 +318,29 @@ def simulate_point(
 _GROUPS = 15
 """Number of groups of numeric hidden values; odd, so that the median is one of them."""
 _AT_ONCE = 2**23
-"""Numbers that are submitted at a time."""
+"""Values submitted at a time."""
 
 
 @dataclass(frozen=True, eq=False)
 class LinearBayes:
     """The attack NB for any metric, for an attacker who knows the frequency of every hidden value.
 
-    Each part of a submission is drawn uniformly from the metric's `moves`, so that a score is a
-    sum over the examples of effects g(y, x), y the hidden value and x the move. All others' parts
-    of it are noise of the variance s^2, about normal, so k answers a_j multiply the odds of y by
+    Each part of a submission is drawn uniformly from the metric's `moves`, so a score is a sum over
+    the examples of effects g(y, x), with y the hidden value and x the move. The other examples'
+    parts are noise with variance s^2, approximately normal, so k answers a_j multiply the odds of y
+    by
 
         exp(sum over j of (a_j - mean) g(y, x_j)/s^2 - k/(2 s^2) mean over x of g(y, x)^2),
 
-    g centred over the moves. The answer is what scores best if each example's hidden value has
-    that posterior. It needs no access to the points and spends all of the oracle's budget. Memory:
-    a few arrays of n times the number of hidden values or moves.
+    with g centred over the moves. The answer is the submission that scores best if each example's
+    hidden value has that posterior. It needs no access to the points and spends all of the oracle's
+    budget. Memory: a few arrays of n times the number of hidden values or moves.
 
     Notes
     -----
-    For a mean over the examples it is the attack on accuracies, `NaiveBayes`, with its odds to the
-    first order. A guard's error adds to s^2. With a majority's weights, the sign of a_j less its
-    median, it would be the attack of the source, at 2/pi of the submissions' worth.
+    For a mean over the examples it is the attack on accuracies, `NaiveBayes`, with odds to first
+    order. A guard's error adds to s^2. With a majority's weights, the sign of a_j minus its median,
+    it would be the attack of the source, at 2/pi of the information per submission.
 
     Sources
     -------
@@ -346,16 +351,16 @@ class LinearBayes:
     metric: Metric
     """Metric of submissions."""
     values: Values
-    """(v,) Distinguished hidden values: all classes, or ascending numbers."""
+    """(v,) Hidden values that are distinguished: all classes, or ascending numbers."""
     counts: Ints
-    """(v,) The number of examples with each."""
+    """(v,) Number of examples with each value."""
 
     name: ClassVar[str] = "nb"
     needs_points: ClassVar[bool] = False
 
     @classmethod
     def told(cls, holdout: Holdout) -> LinearBayes:
-        """Return the attacker who knows only the frequency of every value in `holdout`.
+        """Return the attack of someone who knows only the frequency of every value in `holdout`.
 
         Numbers are known in fifteen groups of equal size, by their means.
         """
@@ -370,7 +375,7 @@ class LinearBayes:
         return cls(holdout.metric, values, counts)
 
     def unaided(self) -> Values:
-        """Return the best submission without any query: a constant, but for AUC."""
+        """Return the best submission without any query: a constant, except for AUC."""
         n = int(self.counts.sum())
         return self._best(np.zeros((n, len(self._effects[0]))), 0, 0.0)
 
@@ -387,27 +392,28 @@ class LinearBayes:
     def expected(self, truth: Values, k: int, error: float, rng: np.random.Generator) -> float:
         """Return the expected final score after k answers with such an `error`.
 
-        One draw of it: the sums of answers by move are drawn from the normal distribution that they
-        have about, in place of asking.
+        It is one draw: instead of querying, the sums of answers by move are drawn from their
+        approximately normal distribution.
         """
         midpoints = np.asarray((self.values[1:] + self.values[:-1]) / 2, np.float64)
-        # Each example takes the nearest of the values.
+        # Each example belongs to the nearest of the values.
         of = np.searchsorted(midpoints, truth)
         effects = self._effects
         spread = self._spread(error)
         noise = rng.normal(size=(len(truth), effects.shape[1]))
         noise -= noise.mean(axis=1, keepdims=True)
+        # Each move occurs in k / c of the queries.
         share = k / effects.shape[1]
         sums = share * effects[of] + np.sqrt(share * spread) * noise
         return self.metric.score(self._best(sums, k, error), truth)
 
     def _best(self, sums: Floats, k: int, error: float) -> Values:
-        """Return the best answer to sums of the centred answers by move, (n, c)."""
+        """Return the best answer, given the sums (n, c) of the centred answers by move."""
         effects = self._effects
         sizes = (effects**2).mean(axis=1)
-        with np.errstate(divide="ignore"):  # A class without examples.
+        with np.errstate(divide="ignore"):  # a class without examples
             log_prior = np.log(self.counts / self.counts.sum())
-        # Without any effect there is nothing to know.
+        # Without any effect nothing can be learnt: the divisor is then arbitrary.
         gained = (sums @ effects.T - k / 2 * sizes) / (self._spread(error) or 1.0)
         return self.metric.best(softmax(gained + log_prior, axis=1), self.values)
 
@@ -422,7 +428,7 @@ class LinearBayes:
 
 
 def _sums(queries: RandomQueries, answers: Floats) -> Floats:
-    """Return for each point the sums of the answers less their mean, by move: (n, c)."""
+    """Return, per point, the sums by move of the answers minus their mean, (n, c)."""
     sums = np.zeros((queries.n, queries.m))
     brush = queries.brush()
     if not queries.k:
@@ -441,17 +447,17 @@ def _sums(queries: RandomQueries, answers: Floats) -> Floats:
 class Majority:
     """Each random query counts for its labels if it beats a guess, and against them if not.
 
-    Needs no access to the points. It spends all of the oracle's budget. Ties are broken
-    uniformly at random; a query with exactly the accuracy of a guess does not count.
+    Needs no access to the points. It spends all of the oracle's budget. Ties are broken uniformly
+    at random; a query with exactly the accuracy of a guess does not count.
 
     Sources
     -------
-    Feldman, Frostig and Hardt (2019), Section 5 and Figure 5, for two classes; the same weights
-    serve for more.
+    Feldman, Frostig and Hardt (2019), Section 5 and Figure 5, for two classes; for more classes the
+    weights are the same.
     """
 
     block: int = 256
-    """Queries made at a time, at least 1; affects memory and time, not the answer."""
+    """Queries generated at a time, at least 1; affects memory and time, not the answer."""
     threads: int = 1
     """Number of threads, at least 1; affects time, not the answer."""
 
@@ -469,7 +475,7 @@ class Majority:
         return None
 
     def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
-        """Return labels, (n,), after the whole budget."""
+        """Return labels, (n,), after spending the whole budget."""
         queries = random_queries(oracle, None, rng)
         answers = ask(oracle, queries, knowledge=None, block=self.block, threads=self.threads)
         weights = np.maximum(_votes(answers, oracle.n, oracle.n_classes), self.least)
@@ -478,7 +484,7 @@ class Majority:
 
 @dataclass(frozen=True)
 class BlumHardt(Majority):
-    """The original majority attack: queries that are worse than a guess are dropped.
+    """The original majority attack: queries worse than a guess are dropped.
 
     Sources
     -------
@@ -491,17 +497,17 @@ class BlumHardt(Majority):
 
 
 def _votes(answers: Floats, n: int, m: int) -> Floats:
-    # In whole points, so that 1/m, which no float is for most m, is met exactly.
+    # In whole points, so that 1/m, which is rarely an exact float, is compared exactly.
     return np.asarray(np.sign(np.round(answers * n * m) - n))
 
 
 @dataclass(frozen=True)
 class LinearScan(Informed):
-    """Change the label of one point after the other, keeping each change that raises the accuracy.
+    """Change the label of one point after another, keeping each change that raises the accuracy.
 
-    The first submission is a starting answer. A change that raises the accuracy set the right
+    The first submission is a starting answer. A change that raises the accuracy found the right
     label, one that lowers it replaced the right label, and one that does neither excludes both; the
-    last label left is inferred. Candidates are tried by descending prior, the least confident
+    last remaining label is inferred. Candidates are tried by descending prior, the least confident
     points first. The points must keep their positions; their features are not needed.
 
     Sources
@@ -510,7 +516,7 @@ class LinearScan(Informed):
     """
 
     knowledge: Knowledge | None = None
-    """Predictions of a base model; by default random labels in a random order."""
+    """Predictions of a base model; by default random labels in random order."""
 
     name: ClassVar[str] = "scan"
 
@@ -533,7 +539,7 @@ class LinearScan(Informed):
 def _plan(
     oracle: Oracle, knowledge: Knowledge | None, rng: np.random.Generator
 ) -> tuple[Ints, Iterator[tuple[int, Ints]]]:
-    """Return the starting labels, and each point with its candidates, the present one first."""
+    """Return the starting labels, and each point with its candidates, the current one first."""
     if knowledge is None:
         m = oracle.n_classes
         start = rng.integers(0, m, oracle.n)
@@ -543,7 +549,7 @@ def _plan(
                 others = rng.permutation(m - 1)
                 yield i, np.concatenate([[label], others + (others >= label)])
 
-        # A copy: the caller changes its labels while the candidates are drawn.
+        # A copy: the caller changes its labels while candidates are drawn.
         return start.copy(), in_random_order()
     confidence = knowledge.log_prior.max(axis=1)
     order = np.argsort(confidence, kind="stable")
@@ -555,18 +561,20 @@ def _plan(
 def _settle_label(
     oracle: Oracle, labels: Ints, point: int, candidates: Ints, level: float
 ) -> float:
-    """Set the label of one point as far as the budget goes; return the accuracy after it."""
+    """Set the label of one point as far as the budget allows; return the accuracy after it."""
     complete = len(candidates) == oracle.n_classes
     labels[point] = candidates[0]
     for t, candidate in enumerate(candidates[1:], start=1):
         labels[point] = candidate
+        # All other labels are excluded, so the last one is right, without a query.
         if complete and 1 < t == len(candidates) - 1:
             return level + 1 / oracle.n
         if oracle.left() == 0:
-            # Excluded labels are worse than one that was not tried.
+            # An excluded label is worse than one not tried.
             labels[point] = candidate if t > 1 else candidates[0]
             return level
         change = oracle.submit(labels) - level
+        # Half a point separates a gain of one point from none, whatever the rounding.
         if change > 0.5 / oracle.n:
             return level + change
         if change < -0.5 / oracle.n:

@@ -1,4 +1,4 @@
-"""Names of guards, metrics and attacks as users write them; imports nothing: a shell needs it."""
+"""Names of guards, metrics and attacks as users write them; imports nothing, for the shell."""
 
 GUARDS = (
     "exact",
@@ -11,7 +11,7 @@ GUARDS = (
     "ladder:5%",
     "thresholdout:0.04",
 )
-"""Every kind of guard, with a usual value of its parameter."""
+"""Every kind of guard, with a typical value of its parameter."""
 
 METRICS = (
     "accuracy",
@@ -25,7 +25,7 @@ METRICS = (
     "mse:0:1",
     "rmse:0:1",
 )
-"""Every kind of metric, with a usual value of its numbers."""
+"""Every kind of metric, with typical values of its numbers."""
 
 ATTACKS = (
     "nb",

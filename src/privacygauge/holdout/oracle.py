@@ -1,7 +1,7 @@
 """A test set with hidden labels, and the queries that an analyst may send to it.
 
-`Holdout` belongs to the benchmark's owner and keeps the labels. Every analyst gets an `Oracle`
-of its own from `Holdout.open`, with a full budget and a guard that has seen nothing yet.
+`Holdout` belongs to the benchmark's owner and keeps the labels. Every analyst gets an `Oracle` from
+`Holdout.open`, with a full budget and a guard in its initial state.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Budget:
     """Submissions of one account, at least 0."""
     nats: float | None = None
     """Nats of information: the logarithm of the number of transcripts that the guard could have
-    produced. The only limit that further accounts cannot lift."""
+    produced. The only limit that additional accounts cannot lift."""
 
     def __post_init__(self) -> None:
         for name in ("total", "per_account", "nats"):
@@ -50,7 +50,7 @@ class Budget:
     ) -> int | None:
         """Return the number of submissions of all accounts that it allows; None for no limit.
 
-        `accounts` are those that submit, where each has a state of the guard's of its own.
+        `accounts` is the number of accounts that submit, if each has its own guard state.
         """
         if self.nats is None:
             return self.total
@@ -59,38 +59,40 @@ class Budget:
 
 
 _CELLS = 1_024
-"""Number of cells of a range within which submitted numbers count as the same."""
+"""Number of cells of a range within which submitted numbers count as equal."""
 
 
 def equivalent(submitted: Values, metric: Metric) -> Values:
-    """Return values that are the same for submissions that say the same.
+    """Return values that are equal for submissions with the same content.
 
-    Ranks, where only the order counts; the classes of each example in order, where that does not
-    count; and numbers to a thousandth of their range. Noise that belongs to them cannot be averaged
-    over copies that were scaled, reordered, or moved by next to nothing.
+    Ranks if only the order counts; the classes of each example in sorted order if their order does
+    not count; numbers to a thousandth of their range. Noise that depends on these values cannot be
+    averaged over copies that were scaled, reordered, or moved slightly.
     """
     if metric.form == "i":
         return np.sort(submitted, axis=1) if submitted.ndim == 2 else submitted
     if metric.numbers:
+        # The moves of a metric of numbers are the ends of its range.
         ends = metric.moves(0)
         low = float(ends.min())
         return np.asarray(np.rint((submitted - low) / (float(ends.max()) - low) * _CELLS))
+    # Only the order of scores counts, as for an AUC.
     if metric.width(2) == 1:
         return np.unique(submitted, return_inverse=True)[1].reshape(submitted.shape)
-    # Of two classes one probability says as much as both.
+    # With two classes, one probability says as much as both.
     both = submitted if submitted.ndim == 2 else np.stack([1 - submitted, submitted], axis=1)
     return np.asarray(np.rint(both * _CELLS))
 
 
 @dataclass(frozen=True, eq=False)
 class Holdout:
-    """A test set: labels that are never shown, and the number of classes, which is known."""
+    """A test set: labels that are never shown, and the number of classes, which is public."""
 
     labels: Values = field(repr=False)
-    """(n,) The hidden labels in 0..n_classes-1, or the numbers that the metric compares with. The
-    owner's alone: no analyst gets a holdout."""
+    """(n,) Hidden labels in 0..n_classes-1, or the numbers with which the metric compares. Only the
+    owner has them: no analyst gets a holdout."""
     n_classes: int
-    """The number of classes, at least 2; 0 where the metric has none."""
+    """Number of classes, at least 2; 0 if the metric has none."""
     metric: Metric = ACCURACY
     """Metric of submissions."""
 
@@ -101,12 +103,12 @@ class Holdout:
         return len(self.labels)
 
     def marked(self, submitted: ArrayLike, claimed: float | None = None) -> MarkedSubmission:
-        """Check one submission; return it with the true labels, as a guard sees it."""
+        """Return one checked submission with the true labels, as a guard sees it."""
         if claimed is not None and not 0.0 <= claimed <= 1.0:
             raise InputError(f"claimed must be an accuracy in [0, 1], got {claimed}")
         n = len(self)
         row = self.metric.submission(submitted, n, self.n_classes)
-        # As a multiple of 1/n, so that every guard's transcripts are as many as are counted.
+        # As a multiple of 1/n, so that every guard has as many transcripts as are counted.
         score = self.metric.score(row, self.labels)
         n_correct = round(score * n)
         return MarkedSubmission(
@@ -121,9 +123,9 @@ class Holdout:
         )
 
     def score(self, answer: ArrayLike) -> float:
-        """Return the metric of `answer`: by default the share of its labels, (n,), that are right.
+        """Return the metric of `answer`: by default the share of right labels among (n,).
 
-        For the owner, who judges what an analyst ends with; it is not counted as a submission.
+        For the owner, who judges an analyst's final answer; it does not count as a submission.
         """
         if self.metric != ACCURACY:
             sent = self.metric.submission(answer, len(self), self.n_classes)
@@ -138,16 +140,16 @@ class Holdout:
         guard: Guard | None = None,
         budget: Budget | None = None,
     ) -> Oracle:
-        """Return an oracle for one analyst, with the whole budget and a fresh guard.
+        """Return an oracle for one analyst, with the full budget and a guard in its initial state.
 
         Parameters
         ----------
         rng : numpy.random.Generator
-            For the secret key that a guard's noise is drawn with.
+            Draws the secret key from which the guard draws its noise.
         guard : Guard, optional
-            Guard between the accuracy and the analyst; by default none: `Exact`.
+            Guard between the accuracy and the analyst; by default `Exact`, which hides nothing.
         budget : Budget, optional
-            No limit by default.
+            Limits on queries; by default none.
         """
         guard = guard_for(guard or Exact(), self.metric, self.labels)
 
@@ -179,7 +181,7 @@ class Holdout:
 
 
 class Oracle:
-    """An analyst's only access to a test set: submit labels, read an answer, read the budget left.
+    """An analyst's only access to a test set: submit labels, read the answer and the budget left.
 
     It counts queries and is the only mutable object of this package. It holds no labels, only a
     function that marks submissions, which belongs to the guard and not to the analyst.
@@ -198,6 +200,7 @@ class Oracle:
         self._n_classes = n_classes
         self._guard = guard
         self._per_account = budget.per_account
+        # A single analyst: one guard state, however many accounts it uses.
         self._total = budget.submissions(guard, n, n_classes)
         self._mark = mark
         self._state = guard.start(key)
@@ -208,22 +211,22 @@ class Oracle:
 
     @property
     def n(self) -> int:
-        """The number of points."""
+        """Number of points."""
         return self._n
 
     @property
     def n_classes(self) -> int:
-        """The number of classes."""
+        """Number of classes."""
         return self._n_classes
 
     @property
     def used(self) -> int:
-        """Submissions answered so far."""
+        """Number of submissions answered so far."""
         return sum(self._used.values())
 
     @cached_property
     def error(self) -> float:
-        """The standard deviation of an answer around the accuracy; 0 where it is exact.
+        """Standard deviation of an answer around the accuracy; 0 if answers are exact.
 
         It follows from the guard, which is public: an analyst may rely on it.
         """
@@ -246,31 +249,32 @@ class Oracle:
         Parameters
         ----------
         labels : array_like of shape (n,)
-            A label in 0..n_classes-1 for every point, or what the metric asks for.
+            Label in 0..n_classes-1 for every point, or what the metric requires.
         account : str, default ""
-            Who submits, for the budget.
+            Account that submits, for the budget.
         claimed : float, optional
-            The accuracy on the analyst's own data, in [0, 1]; only `Thresholdout` looks at it.
+            Accuracy on the analyst's own data, in [0, 1]; only `Thresholdout` uses it.
 
         Raises
         ------
         InputError
             If the labels are not of this shape or range.
         BudgetError
-            If nothing is left.
+            If no submission is left.
         """
         return float(self.submit_all(np.asarray(labels)[None], account=account, claimed=claimed)[0])
 
     def submit_all(
         self, labels: ArrayLike, *, account: str = "", claimed: float | None = None
     ) -> Floats:
-        """Return the answers, (b,), to submissions (b, n), as if made one after the other.
+        """Return the answers, (b,), to submissions (b, n), as if made one after another.
 
         All or none are answered. A transposed array of shape (n, b) is counted fastest.
         """
         if claimed is not None and not 0.0 <= claimed <= 1.0:
             raise InputError(f"claimed must be an accuracy in [0, 1], got {claimed}")
         rows = self._mark(labels, claimed)
+        # Charged first: all submissions are answered, or none.
         self._charge(account, len(rows))
         answers = np.empty(len(rows))
         for i, marked in enumerate(rows):
@@ -287,13 +291,14 @@ class Oracle:
 
 
 def most_submissions(nats: Callable[[int], float], most: float) -> int:
-    """Return the largest k with ``nats(k) <= most``, for nats that grow with k without end."""
+    """Return the largest k with ``nats(k) <= most``, for nats that grow with k without bound."""
     return fewest(lambda k: nats(k) > most) - 1
 
 
 def fewest(enough: Callable[[int], bool]) -> int:
-    """Return the smallest number of at least 1 that is `enough`, as all larger ones are."""
+    """Return the smallest number from 1 that is `enough`, as all larger ones are."""
     high = 1
+    # Doubling finds an upper limit, and bisection the number between it and its half.
     while not enough(high):
         high *= 2
     return bisect_left(range(high), True, high // 2 + 1, key=enough)
@@ -314,7 +319,8 @@ def _submissions(labels: ArrayLike, n: int, n_classes: int, rows: int | None) ->
 
 
 def _n_correct(rows: Labels, truth: Labels) -> Ints:
-    """Return the number of right labels of every row, (b, n)."""
+    """Return the number of right labels in each row of (b, n)."""
+    # Rows that are contiguous by submission are counted one by one.
     if not rows.T.flags.c_contiguous:
         return np.array([np.count_nonzero(row == truth) for row in rows], np.int64)
     by_point = rows.T
@@ -322,7 +328,7 @@ def _n_correct(rows: Labels, truth: Labels) -> Ints:
     for start in range(0, len(truth), _STRIDES * _CHUNK):
         chunk = slice(start, start + _STRIDES * _CHUNK)
         right = (by_point[chunk] == truth[chunk, None]).view(np.uint8)
-        # Points whose places differ by a multiple of the strides are added in bytes.
+        # Points at distances that are multiples of the stride are added in bytes.
         whole = len(right) - len(right) % _STRIDES
         strided = right[:whole].reshape(-1, _STRIDES * len(rows))
         sums = np.add.reduce(strided, axis=0, dtype=np.uint8).reshape(_STRIDES, len(rows))

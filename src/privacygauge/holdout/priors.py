@@ -20,20 +20,20 @@ from privacygauge.holdout.oracle import Holdout
 class Knowledge:
     """A base model's labels, the points under attack, their candidate labels and a prior.
 
-    Whoever has it has looked at the test points: an attack with knowledge is not one of those
-    that need no access to them.
+    It requires access to the test points: an attack with knowledge is not one of those that need
+    none.
     """
 
     base: Ints
-    """(n,) The base model's label of every point: submitted wherever a point is not attacked."""
+    """(n,) The base model's label of every point, submitted for points not under attack."""
     points: Ints
-    """(p,) The points under attack, ascending."""
+    """(p,) Points under attack, ascending."""
     candidates: Ints
-    """(p, r) Different labels for each of them, the most likely first."""
+    """(p, r) Different labels per attacked point, the most likely first."""
     log_prior: Floats
-    """(p, r) Log probability of each candidate; a row's probabilities add up to at most 1."""
+    """(p, r) Log probability of each candidate; a row's probabilities sum to at most 1."""
     n_classes: int
-    """The number of classes."""
+    """Number of classes."""
 
     def __post_init__(self) -> None:
         for name in ("candidates", "log_prior"):
@@ -48,34 +48,35 @@ class Knowledge:
 
     @property
     def n_candidates(self) -> int:
-        """Number of labels tried for each point."""
+        """Number of labels tried per point."""
         return int(self.candidates.shape[1])
 
     @property
     def mass(self) -> float:
-        """The mean probability that the label is among the candidates, in (0, 1]."""
+        """Mean probability that the label is among the candidates, in (0, 1]."""
         if self.n_candidates == self.n_classes:
             return 1.0
         return float(np.exp(self.log_prior).sum(axis=1).mean())
 
     @property
     def whole(self) -> bool:
-        """Whether every label of every point is attacked, so that accuracies need no centring."""
+        """True if every label of every point is attacked, so that accuracies need no centring."""
         return len(self.points) == len(self.base) and self.n_candidates == self.n_classes
 
     def labels(self, codes: np.ndarray) -> Ints:
-        """Return candidates number `codes`, (p,) or (p, b), as labels of all points.
+        """Return the candidates numbered `codes` as labels of all points.
 
         Parameters
         ----------
         codes : numpy.ndarray of shape (p,) or (p, b)
-            Which candidate of each attacked point.
+            Number of the candidate for each attacked point.
 
         Returns
         -------
         numpy.ndarray of shape (n,) or (n, b)
-            The base model's label everywhere else.
+            Labels, those of the base model for all other points.
         """
+        # The smallest type that holds the labels, for a matrix of all points and columns.
         small = np.min_scalar_type(self.n_classes - 1)
         columns = codes.reshape(len(self.points), -1)
         made = np.empty((len(self.base), columns.shape[1]), small)
@@ -85,12 +86,12 @@ class Knowledge:
 
 
 class Informed:
-    """An attack that a base model may help."""
+    """An attack that can use a base model."""
 
     knowledge: Knowledge | None
 
     def unaided(self) -> Ints | None:
-        """Return the labels it would submit without any query; None for a guess."""
+        """Return the labels to submit without any query; None for a guess."""
         return None if self.knowledge is None else self.knowledge.base
 
 
@@ -101,21 +102,21 @@ def from_logits(
     least_confident: int | None = None,
     temperature: float = 1.0,
 ) -> Knowledge:
-    """Return the knowledge in a model's logits: the prior is their softmax.
+    """Return the knowledge in a model's logits, with their softmax as the prior.
 
     Parameters
     ----------
     logits : array_like of shape (n, m)
-        A finite score for every class of every point.
+        Finite score of every class at every point.
     top : int, optional
         Number of the model's most likely labels to attack at each point, in 2..m. Fewer candidates
-        need fewer queries, but the answer is right no more often than they hold the label. All by
-        default.
+        need fewer queries, but the answer is right at most as often as they contain the label. By
+        default all.
     least_confident : int, optional
-        Number of points to attack, those whose largest probability is lowest, in 1..n. All by
-        default.
+        Number of points to attack, in 1..n, those with the lowest largest probability. By default
+        all.
     temperature : float, default 1.0
-        Above 0; the logits are divided by it.
+        Divisor of the logits, above 0.
 
     Sources
     -------
@@ -133,6 +134,7 @@ def from_logits(
     r = _require_within(m if top is None else top, 2, m, "top")
     p = _require_within(n if least_confident is None else least_confident, 1, n, "least_confident")
     log_prior = log_softmax(values / temperature, axis=1)
+    # The least confident points, by their largest probability.
     points = np.sort(np.argsort(log_prior.max(axis=1), kind="stable")[:p])
     candidates = _largest(log_prior[points], r)
     return Knowledge(
@@ -145,8 +147,10 @@ def from_logits(
 
 
 def _largest(values: Floats, r: int) -> Ints:
-    """Return the columns of the r largest values of each row, the largest first."""
+    """Return the columns of the r largest values in each row, largest first."""
+    # argpartition finds the r largest, in any order.
     chosen = np.argpartition(-values, r - 1, axis=1)[:, :r]
+    # Sorted first, so that ties keep the order of the columns.
     chosen.sort(axis=1)
     order = np.argsort(-np.take_along_axis(values, chosen, axis=1), axis=1, kind="stable")
     return np.take_along_axis(chosen, order, axis=1)
@@ -170,13 +174,13 @@ class Having:
     logits: ArrayLike | str | Path | None = None
     """Logits of a base model, (n, m), or a file; None without one."""
     top: int | None = None
-    """Number of labels tried for each example, the likeliest; None for all."""
+    """Number of labels tried per example, the most likely ones; None for all."""
     least_confident: int | None = None
-    """Number of examples attacked, those of which the model is least sure; None for all."""
+    """Number of examples attacked, the least confident ones; None for all."""
     temperature: float = 1.0
     """Divisor of the logits."""
     prior: Prior = "uniform"
-    """Without logits."""
+    """Prior without logits."""
 
     def __post_init__(self) -> None:
         if self.prior not in ("uniform", "classes"):
@@ -193,7 +197,7 @@ class Having:
 
 
 def known_before(holdout: Holdout, logits: NDArray[Any] | None, having: Having) -> Knowledge | None:
-    """Return the attacker's knowledge, from logits that are already read; None for none.
+    """Return the attacker's knowledge, from logits already read; None if there is none.
 
     Only the class frequencies of the labels in `holdout` are used, and only if `having` says so.
     """
@@ -206,14 +210,14 @@ def known_before(holdout: Holdout, logits: NDArray[Any] | None, having: Having) 
         )
     if having.prior != "classes":
         return None
-    # Half a point more each, so that a class without points is unlikely and not impossible.
+    # Half a point more per class, so that a class without points is unlikely but not impossible.
     frequency = np.bincount(holdout.labels, minlength=holdout.n_classes) + 0.5
     one = np.log(frequency / frequency.sum())
     return from_logits(np.broadcast_to(one, (len(holdout), holdout.n_classes)))
 
 
 def knowledge_text(knowledge: Knowledge | None, having: Having) -> str:
-    """Describe the attacker's knowledge for a reader."""
+    """Return the attacker's knowledge in words."""
     if knowledge is None:
         return "nothing: no model, all classes equally likely"
     if having.logits is None:

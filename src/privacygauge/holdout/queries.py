@@ -1,7 +1,7 @@
 """Uniformly random queries that are never stored: any part of the matrix is drawn again.
 
 The labels come in tiles, and a tile's words are those of one counter-based generator at the tile's
-place. So a part is the same however the work is cut into blocks and threads.
+position. So any part is the same, however the work is divided into blocks and threads.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ _MASK = 2**64 - 1
 
 
 class Words:
-    """Blocks of 64 random bits, any block at any time, in memory of its own.
+    """Blocks of 64 random bits, any block at any time, in a buffer of its own.
 
     Word w is mix(key + (w + 1) g), where mix is a bijection in which every bit of the argument
-    moves about half of the bits, and g is odd: output number w of SplitMix64 with the seed `key`.
+    changes about half of the bits, and g is odd: output number w of SplitMix64 with the seed `key`.
+
 
     Sources
     -------
@@ -40,16 +41,16 @@ class Words:
         self._size = size
         self._fill = fill or _in_arrays(size)
         self._words = np.empty(size, np.uint64)
-        # A second key, for words that are asked for one by one.
+        # A second key, for words requested one by one.
         self._other = int(mix_words(np.array([key ^ _STEP], np.uint64))[0])
 
     def block(self, number: int) -> _Words:
-        """Return words number ``size * number`` and on, (size,); they stand until the next call."""
+        """Return words from number ``size * number`` on, (size,), valid until the next call."""
         self._fill(np.uint64((self._key + number * self._size * _STEP) & _MASK), self._words)
         return self._words
 
     def others(self, number: int, places: NDArray[np.int64]) -> _Words:
-        """Return words of another sequence, one for each place below 2^24 of a block, (p,)."""
+        """Return words of another sequence, one per place below 2^24 in a block, (p,)."""
         words = places.astype(np.uint64)
         words *= np.uint64(_STEP)
         words += np.uint64((self._other + (number << 24) * _STEP) & _MASK)
@@ -57,7 +58,7 @@ class Words:
 
 
 Fill = Callable[[np.uint64, _Words], None]
-"""Writes mix(start + g), mix(start + 2 g) and so on into an array."""
+"""Function that writes mix(start + g), mix(start + 2 g) and so on into an array."""
 
 
 def mix_words(words: _Words, scratch: _Words | None = None) -> _Words:
@@ -85,9 +86,9 @@ def _in_arrays(size: int) -> Fill:
 
 @cache
 def compiled_fill() -> Fill | None:
-    """Return the same compiled, several times faster; None where numba is not installed.
+    """Return a compiled `Fill`, several times faster; None if numba is not installed.
 
-    The first call of what it returns may take a second.
+    Its first call may take a second.
     """
     try:
         from numba import njit
@@ -113,27 +114,27 @@ def _one_by_one(start: np.uint64, words: _Words) -> None:
 
 Codes = NDArray[np.unsignedinteger]
 
-# A tile of this size, or of the whole matrix if that is smaller, fits in a core's cache with the
+# A tile of this size, or the whole matrix if smaller, fits in a core's cache together with the
 # buffers that draw it.
 _POINTS = 2_048
 _QUERIES = 256
-# Words of 8, 16 or 32 bits hold a label; a word is redrawn with at most this probability.
+# A label takes 8, 16 or 32 bits; a word is redrawn with at most this probability.
 _REDRAWN = 1 / 16
 _BITS = (8, 16, 32)
-# Drawing this many labels takes longer than compiling the loop.
+# From this many labels on, compiling the loop takes less time than it saves.
 _WORTH_COMPILING = 10**8
 
 
 @dataclass(frozen=True)
 class RandomQueries:
-    """A matrix of n points by k queries; entries are independent and uniform on 0..m-1."""
+    """A matrix of n points by k queries with independent entries, uniform on 0..m-1."""
 
     n: int
-    """The number of points."""
+    """Number of points."""
     m: int
-    """The number of labels to draw from, 2 to 2^28."""
+    """Number of labels to draw from, in 2..2^28."""
     k: int
-    """The number of queries."""
+    """Number of queries."""
     key: int = field(repr=False)
     """Key in 0..2^64-1; matrices with different keys are independent."""
 
@@ -144,7 +145,7 @@ class RandomQueries:
 
     @property
     def tile(self) -> tuple[int, int]:
-        """Points and queries that are drawn at a time: blocks of their multiples waste nothing."""
+        """Points and queries drawn at a time: blocks of their multiples waste nothing."""
         return min(self.n, _POINTS), min(self.k, _QUERIES)
 
     def queries(self, start: int, stop: int, threads: int = 1, out: Codes | None = None) -> Codes:
@@ -160,15 +161,16 @@ class RandomQueries:
         return part
 
     def blocks(self, size: int, threads: int = 1) -> Iterator[tuple[int, Codes]]:
-        """Yield the first number of each `size` queries, and them; they stand until the next."""
+        """Yield the first number of each `size` queries, and the queries, valid until the next."""
         room = self._room(self.n, min(size, self.k))
         for start in range(0, self.k, size):
+            # The last block is smaller: a contiguous part of the buffer.
             stop = min(start + size, self.k)
             out = room.reshape(-1)[: self.n * (stop - start)].reshape(self.n, stop - start)
             yield start, self.queries(start, stop, threads, out)
 
     def points(self, start: int, stop: int) -> Codes:
-        """Return all queries of points ``start:stop``, shape (stop - start, k)."""
+        """Return all queries of points ``start:stop``, (stop - start, k)."""
         return self.brush().points(start, stop)
 
     def brush(self) -> Brush:
@@ -180,11 +182,12 @@ class RandomQueries:
 
 
 class Brush:
-    """Draws parts of one matrix, one after the other, in memory of its own."""
+    """Draws parts of one matrix, one after another, in a buffer of its own."""
 
     def __init__(self, queries: RandomQueries) -> None:
         self._queries = queries
         m = queries.m
+        # The fewest bits at which the words to redraw are rare enough.
         self._bits = next(bits for bits in _BITS if 2**bits % m <= _REDRAWN * 2**bits)
         height, width = queries.tile
         fill = compiled_fill() if queries.n * queries.k >= _WORTH_COMPILING else None
@@ -194,7 +197,7 @@ class Brush:
         self._points = queries._room(0, queries.k)
 
     def points(self, start: int, stop: int) -> Codes:
-        """Return all queries of points ``start:stop``; they stand until the next call."""
+        """Return all queries of points ``start:stop``, valid until the next call."""
         if len(self._points) < stop - start:
             self._points = self._queries._room(stop - start, self._queries.k)
         part = self._points[: stop - start]
@@ -202,7 +205,7 @@ class Brush:
         return part
 
     def fill(self, part: Codes, top: int, left: int) -> None:
-        """Put the labels from point `top` and query `left` on into `part`."""
+        """Write the labels from point `top` and query `left` on into `part`."""
         bottom = top + part.shape[0]
         right = left + part.shape[1]
         height, width = self._queries.tile
@@ -216,14 +219,14 @@ class Brush:
                 np.floor_divide(tile, tile.dtype.type(self._share), out=part[rows, columns])
 
     def _tile(self, i: int, j: int) -> Codes:
-        """Return a tile's labels times the number of words that stand for one label."""
+        """Return a tile's labels times the number of words per label."""
         height, width = self._queries.tile
         m = self._queries.m
         number = i * -(-self._queries.k // width) + j
         words = self._words.block(number).astype("<u8", copy=False)
         tile: Codes = words.view(f"<u{self._bits // 8}")[: height * width]
         if self._rest:
-            # The last words would favour some labels.
+            # The last words, fewer than m, would favour some labels: they are redrawn.
             beyond = np.flatnonzero(np.greater_equal(tile, self._share * m, out=self._beyond))
             again = self._words.others(number, beyond)
             again -= again // np.uint64(m) * np.uint64(m)
@@ -234,7 +237,7 @@ class Brush:
 def for_each(
     worker: Callable[[], Callable[[int], None]], items: Iterable[int], threads: int
 ) -> None:
-    """Do the work on every item, on `threads` threads, each with its own worker."""
+    """Run the work on every item with `threads` threads, each with its own worker."""
     todo = list(items)
     if threads == 1 or len(todo) < 2:
         _work(worker, todo)
@@ -251,7 +254,7 @@ def _work(worker: Callable[[], Callable[[int], None]], items: Iterable[int]) -> 
 
 
 def _overlap(start: int, stop: int, tile: int, size: int) -> tuple[slice, slice]:
-    """Return where tile number `tile` lies in ``start:stop``, and which of its rows do."""
+    """Return where tile `tile` lies in ``start:stop``, and which of its rows do."""
     low = max(start, tile * size)
     high = min(stop, (tile + 1) * size)
     return slice(low - start, high - start), slice(low - tile * size, high - tile * size)

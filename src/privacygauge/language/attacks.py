@@ -25,13 +25,13 @@ def statistic(energy_target: Floats, energy_reference: Floats) -> Floats:
     Parameters
     ----------
     energy_target, energy_reference : ndarray of float, shape (n,)
-        Energies of the same samples under the audited and the reference model, by the same masks.
+        Energies of the same samples under the audited and the reference model, with the same masks.
 
     Returns
     -------
     ndarray of float, shape (n,)
-        ``energy_target - energy_reference``. The models' normalising constants add the same
-        number to every sample and are left out, so that 0 means nothing in particular.
+        ``energy_target - energy_reference``. The models' normalising constants add the same number
+        to every sample and are omitted, so 0 has no special meaning.
 
     Notes
     -----
@@ -46,8 +46,8 @@ def signals_by_name(scores: TextScores) -> dict[str, Floats]:
     Returns
     -------
     dict of str to ndarray
-        ``loss`` always; ``likelihood-ratio`` and ``reference`` where the reference model's
-        energies are known; and the further signals of the scores.
+        ``loss`` always; ``likelihood-ratio`` and ``reference`` if the reference model's energies
+        are known; and the further signals of the scores.
     """
     found = {LOSS: -scores.energy_target, **scores.further}
     if scores.energy_reference is not None:
@@ -57,7 +57,7 @@ def signals_by_name(scores: TextScores) -> dict[str, Floats]:
 
 
 def signal(scores: TextScores, name: str) -> Floats:
-    """Return one signal, (n,): higher means more likely a member.
+    """Return one signal, (n,); higher means more likely a member.
 
     Raises
     ------
@@ -95,7 +95,7 @@ FPRS = (0.1, 0.01)
 
 
 class Threshold(Protocol):
-    """A way to choose the threshold of a signal."""
+    """Rule for choosing the threshold of a signal."""
 
     @property
     def name(self) -> str:
@@ -103,7 +103,7 @@ class Threshold(Protocol):
 
     @property
     def label(self) -> str:
-        """Name for tables, with the setting that tells it apart from others of its name."""
+        """Name for tables, with the setting that distinguishes it from others of its name."""
 
     def cut(self, scores: TextScores, name: str) -> Cut:
         """Return the rule for the signal called `name`."""
@@ -111,7 +111,7 @@ class Threshold(Protocol):
 
 @dataclass(frozen=True)
 class _AtShare:
-    """A threshold that a given share of some samples reaches."""
+    """Threshold that a given share of some samples reaches."""
 
     fpr: float = 0.1
     """Share of these samples that may be guessed to be members, in (0, 1)."""
@@ -185,35 +185,35 @@ class MeanTrainThreshold:
 
         Notes
         -----
-        Jagannatha et al. (2021), who take it for the loss: member where the audited model's loss
-        is at most the mean training loss.
+        Jagannatha et al. (2021), who use it for the loss: a member is guessed if the audited
+        model's loss is at most the mean training loss.
         """
         values = signal(scores, name)[scores.member]
         return Cut(float(np.mean(values)), "at the mean of the judged members (mean-train)")
 
 
 def cut_at_share(values: Floats, share: float) -> float:
-    """Return the threshold t for which "member if value >= t" takes in at most `share` of values.
+    """Return the threshold t at which at most `share` of the values are at least t.
 
     Parameters
     ----------
     values : ndarray of float, shape (n,)
-        Signal of samples that are not members; higher means more likely a member.
+        Signal of non-members; higher means more likely a member.
     share : float
-        Largest share of the values, in (0, 1).
+        Largest share of the values to reach the threshold, in (0, 1).
 
     Returns
     -------
     float
-        The SMALLEST of the values for which that holds: the largest statistic L = -value with at
-        most that share of the values at or below it. Equal values are on the same side, so the
-        realised share is at most `share`, and less where a tie would cross it. Infinity (nobody is
-        a member) where even the largest value is shared by too many.
+        The SMALLEST value for which that holds: the largest statistic L = -value with at most this
+        share of the values at or below it. Equal values are on the same side, so the realised share
+        is at most `share`, and less if a tie would cross it. Infinity (nobody is guessed a member)
+        if even the largest value is shared by too many.
 
     Notes
     -----
     Mireshghallah et al. (2022), section 2.4. ``(k + 1) / (n + 1)`` bounds the rate on new samples
-    for the k that reach the threshold, so with a small population the rate on other samples is
+    if k of n reach the threshold, so with a small population the rate on other samples is
     uncertain.
 
     Examples
@@ -230,6 +230,7 @@ def cut_at_share(values: Floats, share: float) -> float:
     n = len(ordered)
     if not n:
         raise InputError("a threshold needs at least one sample, got none")
+    # Number of values at or above each value, ties included.
     at_least = n - np.searchsorted(ordered, ordered, side="left")
     allowed = np.flatnonzero(at_least / n <= share)
     return float(ordered[allowed[0]]) if len(allowed) else math.inf
@@ -241,16 +242,16 @@ def _percent(share: float) -> str:
 
 @dataclass(frozen=True)
 class EnergyAttack:
-    """Guess "member" where a signal reaches a threshold that was chosen beforehand."""
+    """Guess "member" if a signal reaches a threshold chosen beforehand."""
 
     signal: str
-    """Name of a signal of the observation, such as ``loss`` or ``likelihood-ratio``."""
+    """Name of a signal in the observation, such as ``loss`` or ``likelihood-ratio``."""
     cut: Cut
-    """Threshold, and its source."""
+    """Threshold, and where it was chosen."""
     variant: str
     """Kind of threshold, such as ``population, FPR 10%``."""
     thresholds: str = "global"
-    """One threshold serves all samples."""
+    """``global``: one threshold serves all samples."""
 
     @property
     def name(self) -> str:
@@ -275,14 +276,14 @@ class EnergyAttack:
 def energy_attacks(
     scores: TextScores, thresholds: Sequence[Threshold]
 ) -> tuple[EnergyAttack | Skipped, ...]:
-    """Return an attack per signal (likelihood ratio, loss, further ones) and threshold.
+    """Return one attack per signal (likelihood ratio, loss, further ones) and threshold.
 
-    The likelihood ratio is skipped where there is no reference model.
+    The likelihood ratio is skipped without a reference model.
 
     Raises
     ------
     InputError
-        If the population's threshold is asked for and there is no population.
+        If a population threshold is requested and there is no population.
     """
     names = (LOSS, *scores.further)
     missing: tuple[Skipped, ...] = ()

@@ -54,7 +54,7 @@ def bound_by_person(scores: TextScores, coins: Coins, seed: int, level: float) -
     Parameters
     ----------
     coins : Coins
-        Coins that chose the members.
+        Coins that assigned the members.
     seed : int
         Seed that selects the coins on which the number of guesses is chosen.
     level : float
@@ -63,7 +63,7 @@ def bound_by_person(scores: TextScores, coins: Coins, seed: int, level: float) -
     Raises
     ------
     InputError
-        If a person is not on the side that the coins chose.
+        If a person is not on the side that the coins assigned.
 
     Notes
     -----
@@ -81,7 +81,7 @@ def bound_by_person(scores: TextScores, coins: Coins, seed: int, level: float) -
 
 
 SHOWN = ("text", "length")
-"""Columns that may be printed beside the samples most at risk."""
+"""Columns that may be printed with the samples most at risk."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,14 +91,14 @@ class JudgedEnergies:
     target: Floats
     """(n,) Energy under the audited model; lower means more likely."""
     reference: Floats | None
-    """(n,) Energy under the reference model."""
+    """(n,) Energy under the reference model; None without one."""
     group: Texts | None = field(repr=False)
-    """(n,) Patient of each sample."""
+    """(n,) Patient of each sample; None if unknown."""
     signal: str
     """Signal that scores the records: ``likelihood-ratio``, or ``loss`` without a reference
     model."""
     score: Floats
-    """(n,) That signal; higher means more likely a member."""
+    """(n,) Values of this signal; higher means more likely a member."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,7 @@ class EnergyFindings:
     samples: UnitFindings
     """Findings by sample."""
     patients: UnitFindings | Skipped
-    """Findings by patient."""
+    """Findings by patient, or the reason why there are none."""
     lengths: tuple[LengthFindings, ...]
     """Findings on short and on long samples."""
     controls: Controls
@@ -120,14 +120,13 @@ class EnergyFindings:
     rows: PatientRows | None
     """One row per judged patient; None without a patient level."""
     one_run: PrivacyBound | None
-    """Lower bound on epsilon of one person; None where coins were not tossed before training."""
+    """Lower bound on epsilon per person; None if no coins were tossed before training."""
     questions: Questions
-    """Whether a few people are exposed although most are not, and the smallest leak that would have
-    shown."""
+    """Whether a few people are exposed although most are not, and the smallest detectable leak."""
     blunt: tuple[str, ...]
-    """Reasons why a null result would mean nothing: ``units`` where target and reference use
-    different units; ``unlearnt`` where members are far less likely under the target than under the
-    reference; ``patients`` where most patients have texts on both sides."""
+    """Reasons why a null result would mean nothing: ``units`` if target and reference use different
+    units; ``unlearnt`` if members are far less likely under the target than under the reference;
+    ``patients`` if most patients have texts on both sides."""
 
     @property
     def evaluations(self) -> tuple[Evaluation, ...]:
@@ -141,20 +140,20 @@ class EnergyFindings:
 
     @property
     def units(self) -> tuple[UnitFindings, ...]:
-        """Findings by kind of unit: samples, and patients where texts are grouped."""
+        """Findings by kind of unit: samples, and patients if texts are grouped."""
         return (self.samples, *(() if isinstance(self.patients, Skipped) else (self.patients,)))
 
     @property
     def turned(self) -> list[InvertedAttack]:
-        """Attacks that take members for non-members by more than any other attack finds members."""
+        """Attacks that are inverted more clearly than any attack finds members."""
         best = max(unit.headline.auc.low for unit in self.units)
         inverted = (x for unit in self.units for x in unit.headline.inverted)
         return [x for x in inverted if 1 - x.auc.high > max(best, 0.5)]
 
 
 FAR_WORSE = 1.5
-"""Ratio of the target's to the reference's energy, in the members' median, above which the target
-was hardly trained on these texts in this form."""
+"""Ratio of the target's to the reference's median energy on members above which the target was
+hardly trained on these texts in this form."""
 
 
 def blunt_reasons(scores: TextScores, level: float) -> tuple[str, ...]:
@@ -191,16 +190,16 @@ def audit_energies(
     scores : TextScores
     asked : Asked
     show : sequence of str
-        Contents to print, of `SHOWN`.
+        Contents to print, from `SHOWN`.
     coins : Coins, optional
-        Coins that chose the members before training.
+        Coins that assigned the members before training.
     apart : tuple of str
         Reasons that forbid a comparison, from `comparable`.
 
     Raises
     ------
     InputError
-        One line: what is wrong, and the way out.
+        If the options do not fit the data: the problem and the way out, in one line.
     """
     one_run = None if coins is None else bound_by_person(scores, coins, asked.seed, asked.level)
     contents = _contents(scores, show)
@@ -233,24 +232,24 @@ FEWEST = 20
 """Fewest units per side for a test of the top."""
 
 BOTTOM = 4
-"""The exact test of the bottom takes at most 1 / BOTTOM of the error that the level allows."""
+"""The exact test of the bottom uses at most 1 / BOTTOM of the error that the level allows."""
 
 _ALIKE = 0.9
-"""Joint level of the tests that a population is like the non-members."""
+"""Joint level of the tests that the population resembles the non-members."""
 
 _CONFIRMED = 0.9
-"""Level that the judged rows alone must reach before a test beside the population counts."""
+"""Level that the judged rows alone must reach before a test with the population counts."""
 
 
 def answer_questions_of_texts(
     scores: TextScores, each: float, asked: ThresholdOptions
 ) -> Questions:
-    """Return whether a few people are exposed, and the smallest leak that would have shown.
+    """Return whether a few people are exposed, and the smallest detectable leak.
 
     Parameters
     ----------
     each : float
-        The level of each attack's interval (`Headline.each`).
+        Level of each attack's interval (`Headline.each`).
     """
     rows = scores.judged
     n_in, n_out = Transcript(
@@ -273,20 +272,20 @@ def exposed_few(scores: TextScores, asked: ThresholdOptions) -> Tail | None:
     Returns
     -------
     Tail or None
-        None where there are fewer than 20 people on a side.
+        None if there are fewer than 20 people on a side.
 
     Notes
     -----
     A person counts by the most suspicious text, and again by the mean of all texts. Signals learnt
-    from these bits are left out, and beside a reference the audited model's energy alone, since
+    from these bits are left out, and with a reference also the audited model's energy alone, since
     texts that are easy for both models would be at its top.
 
-    A population that is like the non-members joins them: five of eighty members may stand out
+    A population that resembles the non-members joins them: five of eighty members may stand out
     against a large group although they cannot among as many non-members alone. The judged rows
     alone must then agree.
 
-    Where lengths are unknown, the top is compared with the bottom, which memorisation does not
-    fill: means of shorter texts vary more, at both ends.
+    If lengths are unknown, the top is compared with the bottom, which memorisation does not fill:
+    means of shorter texts vary more, at both ends.
     """
     rng = seeds.stream(asked.seed, "language", "top ranks")
     level = 1 - SHARE * (1 - asked.level)
@@ -302,7 +301,7 @@ def exposed_few(scores: TextScores, asked: ThresholdOptions) -> Tail | None:
         everybody = np.ones(len(scores), np.bool_)
         beside = tail(_transcripts(scores, values, everybody), rng, level)
         assert beside is not None  # there are more than alone
-        # Members that are far beyond the non-members alone, too: by their ranks, as above.
+        # Members far beyond the non-members alone count too: by the probability of their ranks.
         apart = 0.0 if not alone.apart else (alone.n_in / (alone.n_in + alone.n_out)) ** alone.apart
         if alone.p_value <= 1 - _CONFIRMED or 0 < apart <= 1 - _CONFIRMED:
             found = beside
@@ -317,8 +316,8 @@ def exposed_few(scores: TextScores, asked: ThresholdOptions) -> Tail | None:
 def at_both_ends(scores: TextScores, name: str, asked: ThresholdOptions) -> bool:
     """Return whether members are in excess at the bottom of an attack's ranking.
 
-    Memorised texts are at the top. People who are also at the bottom, without being below the
-    others overall, differ in another way: in shorter texts, say, whose means vary more.
+    Memorised texts are at the top. People who are also at the bottom, without being lower than the
+    others overall, differ in another way: for example in shorter texts, with means that vary more.
     """
     if name == LEARNED or tied(signal(scores, name)[scores.judged]):
         return False
@@ -329,7 +328,7 @@ def at_both_ends(scores: TextScores, name: str, asked: ThresholdOptions) -> bool
 
 
 def _ranking_signals(scores: TextScores) -> dict[str, Floats]:
-    """Return the signals that people are ranked by, (n,) each, by name."""
+    """Return the signals by which people are ranked, (n,) each, by name."""
     without = [REFERENCE, LEARNED]
     if scores.energy_reference is not None:
         without.append(LOSS)
@@ -342,12 +341,13 @@ def _ranking_signals(scores: TextScores) -> dict[str, Floats]:
     if scores.length is not None and best in found and BY_LENGTH not in found:
         known = scores.population
         if np.count_nonzero(known) < FEWEST_TEXTS:
-            # Bits take no part: the same of everybody.
+            # Fitted on everybody, members or not: the secret bits are not used.
             known = np.ones(len(scores), np.bool_)
         if np.count_nonzero(known) >= FEWEST_TEXTS:
             found[BY_LENGTH] = length_calibrated(found[best], np.maximum(scores.length, 1), known)
     _, person, size = np.unique(scores.unit, return_inverse=True, return_counts=True)
     inside, outside = (size[np.unique(person[x])] for x in (scores.member, scores.nonmember))
+    # Means over unequal numbers of texts vary unequally: they would rank people by these numbers.
     alike = not sizes_differ(inside, outside, _ALIKE)
     if scores.group is not None and size.max() > 1 and alike:
         means = {
@@ -368,7 +368,7 @@ def _transcripts(
 
 
 def _like_nonmembers(scores: TextScores, values: Mapping[str, Floats]) -> bool:
-    """Return whether no signal tells the population from the non-members."""
+    """Return whether no signal distinguishes the population from the non-members."""
     population = scores.population
     if checks.n_distinct(scores.unit[population]) < FEWEST:
         return False
@@ -376,13 +376,14 @@ def _like_nonmembers(scores: TextScores, values: Mapping[str, Floats]) -> bool:
         scores.unit, return_index=True, return_inverse=True, return_counts=True
     )
     known = [*values.values(), scores.energy_target, scores.energy_reference, known_lengths(scores)]
-    # A person counts once.
+    # One value per person.
     columns = [sums(person, np.asarray(x, np.float64)) / size for x in known if x is not None]
     sides = population[first], scores.nonmember[first]
-    # The exact law is a sum that may fail, with a warning.
+    # The exact distribution is a sum that may fail, with a warning.
     tests = [
         ks_2samp(*(x[side] for side in sides), method="asymp").pvalue for x in (*columns, size)
     ]
+    # Bonferroni over all tests: the population joins only if none of them objects.
     return bool(min(tests) * len(tests) > 1 - _ALIKE)
 
 
@@ -399,6 +400,7 @@ def _beyond_bottom(scores: TextScores, values: Floats, found: Tail) -> bool:
     depth = min(found.top, n // 2)
     count = []
     for sign in (1, -1):
+        # A person ranks by the best text: the highest at the top, the lowest at the bottom.
         best = np.full(n, -np.inf)
         np.maximum.at(best, person, sign * values[rows])
         count.append(int(np.count_nonzero(inside[np.argsort(-best, kind="stable")[:depth]])))
@@ -406,6 +408,7 @@ def _beyond_bottom(scores: TextScores, values: Floats, found: Tail) -> bool:
     error = np.sqrt(expected * (1 - n_in / n))
     if count[1] <= expected + error:
         return True
+    # The difference of two counts has sqrt(2) times the error of one.
     return bool(count[0] - count[1] > ndtri(found.level) * np.sqrt(2) * error)
 
 

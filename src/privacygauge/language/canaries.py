@@ -24,7 +24,7 @@ from privacygauge.runs.atomic import check_writable, write_all
 
 # Names of made-up persons, put into texts (Table 6).
 
-# Syllables that make up names: no two ways to join them give the same name.
+# Syllables of names, chosen so that no two ways to join them give the same name.
 _STARTS = ("Bra", "Cel", "Dor", "Fen", "Gal", "Hul", "Jor", "Kel", "Lor", "Mav", "Nev", "Pel",
            "Quor", "Ros", "Sil", "Tav", "Ulm", "Ver", "Wyn", "Zan")  # fmt: skip
 _MIDDLES = ("a", "e", "i", "o", "u", "ani", "eri", "illa", "oma", "uva")
@@ -36,17 +36,17 @@ N_NAMES = (len(_STARTS) * len(_MIDDLES)) ** 2 * len(_FIRST_ENDS) * len(_LAST_END
 
 
 def made_up_names(n: int, rng: np.random.Generator) -> tuple[str, ...]:
-    """Return `n` different first and last names, put together from syllables.
+    """Return `n` different first and last names, composed of syllables.
 
     Parameters
     ----------
     n : int
-        At least 0, at most `N_NAMES`.
+        Number of names, in 0..`N_NAMES`.
 
     Returns
     -------
     tuple of str
-        Such as ``Nevanid Kelomagard``: from no language, so that no living person is meant.
+        Names such as ``Nevanid Kelomagard``, from no language, so that no living person is meant.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def made_up_names(n: int, rng: np.random.Generator) -> tuple[str, ...]:
 
 
 def fictitious_names(group: Sequence[str], rng: np.random.Generator) -> dict[str, str]:
-    """Return a made-up name for every group; the order of the samples does not matter."""
+    """Return a made-up name for each group, independent of the order of the samples."""
     groups = sorted(set(group))
     return dict(zip(groups, made_up_names(len(groups), rng), strict=True))
 
@@ -76,16 +76,16 @@ def prefix_names(
     text : sequence of str, length n
         Sentences.
     group : sequence of str, length n
-        The patient of each.
+        Patient of each sentence.
     names : mapping of str to str
-        First and last name of each patient, such as from `fictitious_names`.
+        First and last name of each patient, such as those of `fictitious_names`.
 
     Notes
     -----
-    Mireshghallah et al. (2022), section 4.3.1 and A.2.3: the name is prepended to every sequence
-    of the TRAINING data. The non-members of Table 6 carry no names, so there part of what the
-    attack finds is the name itself: give names to both sides to keep them alike, and the
-    controls will show if one side only has them.
+    Mireshghallah et al. (2022), sections 4.3.1 and A.2.3: the name is prepended to every sequence
+    of the TRAINING data. The non-members of Table 6 carry no names, so there the attack partly
+    detects the name itself. Give names to both sides to keep them alike; the controls show if only
+    one side has them.
     """
     if len(text) != len(group):
         raise InputError(f"group must have {len(text)} rows, got {len(group)}")
@@ -96,6 +96,7 @@ def prefix_names(
 
 
 def _name(number: int) -> str:
+    # Mixed radix: every number below N_NAMES gives another pair of names.
     number, first_end = divmod(number, len(_FIRST_ENDS))
     number, last_end = divmod(number, len(_LAST_ENDS))
     number, first = divmod(number, len(_STARTS) * len(_MIDDLES))
@@ -108,31 +109,31 @@ def _stem(number: int) -> str:
 
 
 FILE = "canaries.json"
-"""File of all canaries with their coins; never to be trained on."""
+"""File of all canaries with their coins; it must never be trained on."""
 INSERT = "insert.jsonl"
-"""File of the inserted canaries, to be added to the training data."""
+"""File of the inserted canaries, to add to the training data."""
 
 _TRIES = 100
-"""Attempts to draw a text that no other canary has."""
-# Places of a template, such as {digits:9}, and the characters drawn there.
+"""Draws per text before giving up on finding one that no other canary has."""
+# Places in a template, such as {digits:9}, and the characters to draw from.
 _PLACE = re.compile(r"\{([^{}]*)\}")
 _LETTERS = {"digits": string.digits, "letters": string.ascii_lowercase}
 
 
 @dataclass(frozen=True, eq=False)
 class MadeCanaries:
-    """Canaries of one template, with the coins that decided which were inserted."""
+    """Canaries from one template, with the coins that decided which are inserted."""
 
     template: str
-    """Form of the texts, with places for what is drawn."""
+    """Template of the texts, with places for what is drawn."""
     seed: int
     """Seed of the coins and of the drawn texts."""
     copies: int
     """Number of times that each inserted canary occurs in the training data, at least 1."""
     text: Texts = field(repr=False)
-    """(n,) The canaries, all different."""
+    """(n,) Canaries, all different."""
     inside: Bools
-    """(n,) True where a fair coin of its own inserts the canary."""
+    """(n,) True where a fair coin, one per canary, inserts it."""
     compared: Texts = field(default=(), repr=False)
     """Further canaries, never inserted, among which the others are ranked."""
 
@@ -154,21 +155,22 @@ def made_canaries(
     Parameters
     ----------
     template : str
-        A text with at least one of ``{digits:9}``, ``{letters:5}`` and ``{name}``, each of which
-        is drawn again for every canary: that many digits or lower-case letters, or a made-up name.
+        Text with at least one of ``{digits:9}``, ``{letters:5}`` and ``{name}``, each of which is
+        drawn separately for every canary: that many digits or lower-case letters, or a made-up
+        name.
     n : int
-        Canaries that coins decide about, at least 4.
+        Number of canaries decided by coins, at least 4.
     copies : int
-        Number of times that each inserted canary occurs in the training data.
+        Number of times that each inserted canary occurs in the training data, at least 1.
     compared : int
-        Further canaries that are never trained on, at least 0.
+        Number of further canaries that are never trained on, at least 0.
     seed : int
 
     Raises
     ------
     InputError
-        If a number or the form breaks its rule, there are too few different texts of the form, or
-        all coins fall alike.
+        If a number or the template is invalid, the template has too few different texts, or all
+        coins fall the same way.
 
     Notes
     -----
@@ -185,6 +187,7 @@ def made_canaries(
             raise InputError(f"{name} must be at least {least}, got {value}")
     draw = _drawn_from(template)
     rng = seeds.stream(seed, "language", "canaries", template)
+    # From their own stream: the template does not change the coins.
     inside = seeds.stream(seed, "language", "canaries", "coins").random(n) < 0.5
     texts = _distinct_texts(iter(lambda: draw(rng), None), n + compared)
     return MadeCanaries(
@@ -198,17 +201,18 @@ def made_canaries(
 
 
 def write_canaries(folder: str | Path, made: MadeCanaries) -> None:
-    """Write the texts to train on, shuffled, and beside them all canaries with their coins.
+    """Write the texts to train on, shuffled, and next to them all canaries with their coins.
 
     Raises
     ------
     OutputError
-        If the folder holds something already: coins are tossed once.
+        If the folder is not empty: coins are tossed only once.
     """
     place = Path(folder)
     if place.is_dir() and any(place.iterdir()):
         raise OutputError(f"{place} is not empty: coins are tossed once; choose another folder")
     check_writable(place)
+    # Each inserted canary as often as it is to occur, spread over the file.
     rows = np.repeat(np.flatnonzero(made.inside), made.copies)
     order = seeds.stream(made.seed, "language", "canaries", "order").permutation(rows)
     lines = [json.dumps({"text": made.text[row]}, ensure_ascii=False) for row in order.tolist()]
@@ -230,7 +234,7 @@ def write_canaries(folder: str | Path, made: MadeCanaries) -> None:
 
 
 def read_canaries(path: str | Path) -> MadeCanaries:
-    """Return the canaries in a folder that `write_canaries` wrote.
+    """Return the canaries in a folder written by `write_canaries`.
 
     Raises
     ------
@@ -259,7 +263,7 @@ def read_canaries(path: str | Path) -> MadeCanaries:
 def canary_losses(model: Model, texts: Texts) -> Floats:
     """Return the loss of whole texts, (n,), in nats, at least 0: minus their log-probability.
 
-    Of a masked model it is minus the pseudo-log-likelihood, every token hidden once, alone.
+    For a masked model it is minus the pseudo-log-likelihood, with every token masked once, alone.
     """
     if isinstance(model, MaskedModel):
         return -token_log_probabilities(model, texts, MaskPlan("single")).pseudo_log_likelihood()
@@ -273,6 +277,7 @@ def _distinct_texts(drawn: Iterator[str], n: int) -> Texts:
         if text and text not in found:
             found[text] = None
             last_new = tries
+        # Stops early when the template is used up: no new text in many draws.
         if len(found) == n or tries - last_new > _TRIES * (len(found) + 1):
             break
     if len(found) < n:
@@ -315,7 +320,8 @@ def random_texts(n: int, tokens: int, tokenizer: Any, rng: np.random.Generator) 
     Parameters
     ----------
     n, tokens : int
-        Texts, and tokens of each, which the tokenizer may cut otherwise when it reads the text.
+        Number of texts, and of tokens in each; the tokenizer may split the text differently when
+        reading it.
     """
     special = set(tokenizer.all_special_ids)
     plain = np.array([i for i in range(len(tokenizer)) if i not in special])

@@ -1,8 +1,8 @@
 """Membership signals that compare a target with a reference token by token.
 
-Every signal is (n,), one value per text, and higher means more likely a member. With ``d_i`` the
+Every signal is (n,), one value per text; higher means more likely a member. With ``d_i`` the
 log-probability of unit i under the target minus that under the reference, the likelihood ratio is
-the mean of all d_i; these signals use some of them, or only their signs. They need no pass beyond
+the mean of all d_i; these signals use some of them, or only their signs. They need no passes beyond
 those of the likelihood ratio.
 """
 
@@ -17,16 +17,16 @@ from privacygauge.errors import InputError
 from privacygauge.language.energies import Energies
 
 EZ = "ez-mia"
-"""Rises against falls at tokens where the target's first guess is wrong (Ilić et al. 2026)."""
+"""Rises against falls at tokens where the target's top guess is wrong (Ilić et al. 2026)."""
 WINDOWS = "wbc"
 """Votes of windows of many sizes (Chen et al. 2026)."""
 BY_LENGTH = "length-calibrated"
-"""Likelihood ratio, calibrated by length."""
+"""Likelihood ratio calibrated by text length."""
 
 SIZES = (2, 3, 4, 6, 9, 13, 18, 25, 32, 40)
-"""Units in a window: the published choice of Chen et al. (2026)."""
+"""Units per window: the published choice of Chen et al. (2026)."""
 FEWEST_TEXTS = 20
-"""Fewest texts of the population for a calibration by length."""
+"""Fewest texts in the population for a calibration by length."""
 _ROUNDING = 1e-12
 
 
@@ -41,11 +41,11 @@ class Differences:
     n: int
     """Number of texts."""
     wrong: Bools | None = None
-    """(u,) True where the target's first guess is another token; None where unknown."""
+    """(u,) True where the target's top guess is another token; None if unknown."""
 
 
 def differences(target: Energies, reference: Energies) -> Differences:
-    """Return the log-likelihood ratio of target to reference of every unit.
+    """Return the log-likelihood ratio of target to reference for every unit.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def differences(target: Energies, reference: Energies) -> Differences:
     Raises
     ------
     InputError
-        If they are not.
+        If texts or units differ.
     """
     text, unit, ours = target.of_unit()
     other_text, other_unit, theirs = reference.of_unit()
@@ -67,7 +67,7 @@ def differences(target: Energies, reference: Energies) -> Differences:
     highest = target.further.get("highest")
     wrong = None
     if highest is not None:
-        # A unit of several tokens is guessed only if all of them are.
+        # A unit of several tokens is guessed only if all of its tokens are.
         missed = np.minimum(highest, 0.0) > target.log_probability
         keys = np.stack([target.text[missed], target.unit[missed]], axis=1)
         wrong = np.zeros(len(text), np.bool_)
@@ -86,20 +86,20 @@ def ez_signal(found: Differences) -> Floats:
     Returns
     -------
     ndarray of float, shape (n,)
-        In [0, 1]; 1/2 where no such unit changes.
+        In [0, 1]; 1/2 if no such unit changes.
 
     Raises
     ------
     InputError
-        If nobody knows where the target guesses wrong.
+        If it is unknown where the target guesses wrong.
 
     Notes
     -----
-    Ilić, Stanojević & Cvejoski (2026), EZ-MIA: with P the sum of d_i over the wrongly guessed
-    units where d_i > 0, and N minus the sum where d_i < 0, their score is ``P / N``. This is
-    ``P / (P + N)``, which orders texts alike and is never infinite. Their code gives 0, the lowest
-    score, to texts with N = 0 or fewer than two wrong guesses; here the first have 1, the limit,
-    and the others what their units say.
+    Ilić, Stanojević & Cvejoski (2026), EZ-MIA: with P the sum of d_i over wrongly guessed units
+    with d_i > 0, and N minus the sum over those with d_i < 0, their score is ``P / N``. This is ``P
+    / (P + N)``, which orders texts in the same way and is never infinite. Their code gives 0, the
+    lowest score, to texts with N = 0 or fewer than two wrong guesses; here the former get 1, the
+    limit, and the latter what their units say.
     """
     if found.wrong is None:
         raise InputError(
@@ -121,7 +121,7 @@ def windows_signal(found: Differences, sizes: tuple[int, ...] = SIZES) -> Floats
     ----------
     found : Differences
     sizes : tuple of int
-        Units in a window, each at least 1; a text with fewer is a single window.
+        Units per window, each at least 1; a text with fewer units is a single window.
 
     Returns
     -------
@@ -131,8 +131,8 @@ def windows_signal(found: Differences, sizes: tuple[int, ...] = SIZES) -> Floats
     Notes
     -----
     Chen et al. (2026), WBC: the mean over sizes w of the share of the T - w + 1 windows of
-    neighbouring units in which the sum of d_i is above 0. Windows count the same however far above
-    0 they are, so that a few units of large differences cannot outweigh many small ones.
+    neighbouring units with a sum of d_i above 0. Windows count equally however far above 0 they
+    are, so that a few large differences cannot outweigh many small ones.
     """
     if not sizes or min(sizes) < 1:
         raise InputError(f"sizes must be one or more numbers of at least 1, got {sizes}")
@@ -148,22 +148,22 @@ def length_calibrated(signal: Floats, length: Ints, population: Bools) -> Floats
     Parameters
     ----------
     signal : ndarray of float, shape (n,)
-        Such as the likelihood ratio.
+        Signal, such as the likelihood ratio.
     length : ndarray of int, shape (n,)
         Units of each text, at least 1.
     population : ndarray of bool, shape (n,)
-        True for the texts, known non-members that are not judged, that it is learnt from.
+        True for known non-members that are not judged, on which the calibration is fitted.
 
     Raises
     ------
     InputError
-        If fewer than 20 texts are of the population.
+        If the population has fewer than 20 texts.
 
     Notes
     -----
-    Ours: a mean over few tokens varies more, so that short non-members fill the top of a ranking.
-    On the population, least squares give the mean ``m(T) = a + b log T`` of the signal, and then
-    the mean ``v(T) = c + e log T`` of its distance from m(T), at least a tenth of the mean
+    Our own method: a mean over few tokens varies more, so short non-members fill the top of a
+    ranking. On the population, least squares fit the mean ``m(T) = a + b log T`` of the signal, and
+    then the mean ``v(T) = c + e log T`` of its distance from m(T), at least a tenth of the mean
     distance; the result is ``(signal - m(T)) / v(T)``.
     """
     if np.count_nonzero(population) < FEWEST_TEXTS:
@@ -176,7 +176,7 @@ def length_calibrated(signal: Floats, length: Ints, population: Bools) -> Floats
     distance = np.abs(away)
     typical = float(distance[population].mean())
     if typical <= _ROUNDING * float(np.abs(signal).max()):
-        # All points are on the line: the rest is rounding.
+        # All points lie on the line: the rest is rounding.
         return np.zeros_like(signal)
     spread = np.maximum(_line(columns, distance, population), typical / 10)
     calibrated: Floats = away / spread
@@ -190,10 +190,12 @@ def _places(text: Ints, unit: Ints, keys: Ints) -> Ints:
 
 
 def _votes(found: Differences, size: int, length: Ints, whole: Bools) -> Floats:
-    """Return the share of the windows of a size that are above 0, (n,)."""
+    """Return the share of the windows of a size with a sum above 0, (n,)."""
+    # Texts shorter than the window keep the vote of the whole text.
     votes = whole.astype(np.float64)
     if size > len(found.value):
         return votes
+    # Windows that span two texts are left out below.
     above = np.lib.stride_tricks.sliding_window_view(found.value, size).sum(axis=1) > 0
     first = found.text[: len(above)]
     last = found.text[size - 1 :]

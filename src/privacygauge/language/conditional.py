@@ -23,9 +23,9 @@ from privacygauge.language.windows import cut_into_windows
 from privacygauge.runs.execute import Progress
 
 RECALL = "recall"
-"""The log-likelihood after non-members over that without them (Xie et al. 2024)."""
+"""Log-likelihood after non-members over that without them (Xie et al. 2024)."""
 
-# A threshold from fewer texts of a population says nothing.
+# Fewest texts left in the population: a threshold from fewer shows nothing.
 _FEWEST = 2
 
 
@@ -48,21 +48,21 @@ def conditional_log_probabilities(
     model : CausalModel
     texts : sequence of str
     prefix : sequence of str
-        Texts before every text, in this order: known non-members.
+        Texts to put before every text, in this order: known non-members.
     reference : CausalModel, optional
-        Where texts were scored by a pair of models, the other one: units are those of the pair.
+        Other model, if texts were scored by a pair: units are those of the pair.
     plan, run, n_jobs, progress, invocation
-        As in `token_log_probabilities`; of the plan the unit counts only.
+        As in `token_log_probabilities`; only the unit of the plan is used.
 
     Returns
     -------
     Energies
-        Energies with the same rows as those of `token_log_probabilities` of the texts.
+        Energies with the same rows as those that `token_log_probabilities` returns for the texts.
 
     Raises
     ------
     InputError
-        If the longest text, or prefix and longest text, are more than the model reads at once.
+        If the longest text, alone or after the prefix, does not fit into the model's context.
     """
     models: list[Model] = [model] if reference is None else [model, reference]
     tokens, unit = read_texts(models, texts, (plan or MaskPlan()).unit)
@@ -80,6 +80,7 @@ def conditional_log_probabilities(
 
 def prefix_of(model: CausalModel, texts: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
     """Return those of `others`, in their order, that fit before the longest of `texts`."""
+    # The longest text must fit with the prefix, so that every text is read whole.
     room = model.limit - max(len(one.ids) for one in model.tokenizer.encoded(texts))
     taken = []
     for other in others:
@@ -102,23 +103,23 @@ def prefix_apart(
     sides : sequence of Side
         Members, non-members and population.
     n : int
-        The most texts of the prefix, at least 1; fewer where they leave too little room for the
+        Most texts in the prefix, at least 1; fewer if they would leave too little room for the
         longest text of all.
     rng : numpy.random.Generator
-        Draws them among the texts of people who are not judged.
+        Draws the texts, among those of people who are not judged.
 
     Returns
     -------
     population : Side
-        The rest of the population: nobody with a text in the prefix, which would be compared
-        with itself.
+        Population without the people who have a text in the prefix, which would be compared with
+        itself.
     prefix : tuple of str
-        None of them a judged text, but for case and white space.
+        Texts none of which is a judged text, up to case and white space.
 
     Raises
     ------
     InputError
-        If there is no population, nothing fits, or too little of the population is left.
+        If there is no population, no text fits, or too little of the population is left.
     """
     if n < 1:
         raise InputError(f"recall must be at least 1 text, got {n}")
@@ -130,6 +131,7 @@ def prefix_apart(
     population = sides[2]
     judged = sides[:2]
     texts, people = _plain_and_people(population)
+    # Texts, then people, of both judged sides.
     known = [
         set[str]().union(*parts) for parts in zip(*map(_plain_and_people, judged), strict=True)
     ]
@@ -160,7 +162,7 @@ def _plain_and_people(side: Side) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def recall_signal(target: Energies, conditional: Energies) -> Floats:
-    """Return the log-likelihood of every text after the prefix over that without it, (n,).
+    """Return the log-likelihood of each text after the prefix over that without it, (n,).
 
     Parameters
     ----------
@@ -171,12 +173,12 @@ def recall_signal(target: Energies, conditional: Energies) -> Floats:
     Returns
     -------
     ndarray of float, shape (n,)
-        At least 0. A text that the model is certain of has 1.
+        At least 0; 1 for a text of which the model is certain.
 
     Notes
     -----
-    Xie et al. (2024), ReCaLL: ``LL(x | P) / LL(x)`` with P known non-members. Both are negative.
-    A prefix of non-members makes members less likely, so that their ratio is higher.
+    Xie et al. (2024), ReCaLL: ``LL(x | P) / LL(x)`` with P known non-members. Both are negative. A
+    prefix of non-members makes members less likely, so members have a higher ratio.
     """
     if not (
         np.array_equal(target.text, conditional.text)
@@ -185,11 +187,12 @@ def recall_signal(target: Energies, conditional: Energies) -> Floats:
         raise InputError("recall needs both log-likelihoods of the same tokens of the same texts")
     alone = target.mean()
     after = conditional.mean()
+    # Log-likelihoods of 0 both before and after the prefix give a ratio of 1.
     return np.divide(after, alone, out=np.ones_like(alone), where=alone > 0)
 
 
 def _prepend_prefix(model: CausalModel, tokens: Tokens, prefix: Sequence[str]) -> Tokens:
-    """Insert a prefix between the beginning of the frame and each text."""
+    """Insert a prefix between the front of the frame and each text."""
     parts = [_content(model, text) for text in prefix]
     put: Ints = np.concatenate(parts) if parts else np.empty(0, np.int64)
     longest = int(tokens.lengths.max())
@@ -204,11 +207,13 @@ def _prepend_prefix(model: CausalModel, tokens: Tokens, prefix: Sequence[str]) -
             f"prefix and text must have at most {model.limit:,} tokens together, got {most:,}: "
             "give a shorter prefix"
         )
+    # `framing` is True in front: its first False is the position of the text.
     n_frame = int(np.argmin(model.tokenizer.encoded([prefix[0]])[0].framing)) if prefix else 0
     at = np.repeat(tokens.starts[:-1] + n_frame, len(put))
     return replace(
         tokens,
         ids=np.insert(tokens.ids, at, np.tile(put, len(tokens))),
+        # Unit -1: the prefix is read, but not scored.
         units=np.insert(tokens.units, at, -1),
         starts=tokens.starts + len(put) * np.arange(len(tokens) + 1),
     )

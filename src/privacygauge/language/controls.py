@@ -1,4 +1,4 @@
-"""Controls: tests that tell members from non-members without the audited model."""
+"""Controls: tests that distinguish members from non-members without the audited model."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from privacygauge.language.units import best_signal
 # The attack after members and non-members are matched on reference energy.
 
 SMALLEST = 20
-"""Fewest members, and fewest non-members, that matching needs; groups are counted."""
+"""Fewest members, and fewest non-members, for matching, counted in groups."""
 MOST_BINS = 100
 """Most bins; more would not visibly change an interval."""
 
 
 @dataclass(frozen=True, eq=False)
 class MatchedAttack:
-    """The area under an attack's ROC curve before and after matching on reference energy."""
+    """Area under an attack's ROC curve before and after matching on reference energy."""
 
     transcript: Transcript
     """Scores of the attack, without matching."""
@@ -39,53 +39,53 @@ class MatchedAttack:
     before: float
     """AUC without weights."""
     after: Estimate
-    """AUC with the weights: that of the attack among samples of equal difficulty to a model that
-    saw none of them."""
+    """AUC with the weights: the attack's AUC among samples of equal difficulty to a model that saw
+    none of them."""
     fall: Estimate
-    """AUC before minus AUC after matching: the part due to a shift between members and non-members;
-    near 0 without one."""
+    """AUC before minus AUC after matching: the part due to a shift between members and non-members,
+    near 0 if there is none."""
     n_bins: int
     """Number of bins of reference energy."""
     kept: float
-    """Share of the rows in bins with both sides."""
+    """Share of the rows that are in bins with both sides."""
 
     @property
     def fires(self) -> bool:
-        """True where matching changes the AUC significantly, in either direction."""
+        """True if matching changes the AUC significantly, in either direction."""
         return self.fall.excludes(0.0)
 
 
 def matched_attack(
     transcript: Transcript, reference: Floats, level: float = 0.95
 ) -> MatchedAttack | Skipped:
-    """Evaluate the attack among members and non-members that are alike in reference energy.
+    """Evaluate the attack among members and non-members of similar reference energy.
 
     Parameters
     ----------
     transcript : Transcript
-        The attack's scores beside the secrets, by group.
+        Scores of the attack with the secrets, by group.
     reference : ndarray of float, shape (m,)
-        The reference model's energy of the same rows.
+        Energy of the same rows under the reference model.
     level : float
         Level of both intervals, in (0, 1).
 
     Returns
     -------
     MatchedAttack or Skipped
-        Skipped with fewer than 20 groups of members or of non-members, or where no bin holds both.
+        Skipped with fewer than 20 groups of members or of non-members, or if no bin holds both.
 
     Notes
     -----
-    Rows fall in bins with equal shares of all rows, a bin for every five groups of the smaller
-    side and 100 at most; equal energies share a bin. In a bin with a members and b non-members, a
-    member weighs b / (a + b) and a non-member a / (a + b) (the overlap weights of Li, Morgan &
-    Zaslavsky 2018), so that both sides have the same weight in every bin and no draw is needed.
-    Intervals: the infinitesimal jackknife over groups, weights included, with Student's quantile;
-    that of `after` on the logit scale.
+    Rows fall into bins with equal shares of all rows, one bin per five groups of the smaller side
+    and at most 100; equal energies share a bin. In a bin with a members and b non-members, a member
+    weighs b / (a + b) and a non-member a / (a + b) (the overlap weights of Li, Morgan & Zaslavsky
+    2018), so both sides have the same weight in every bin and nothing is drawn. Intervals: the
+    infinitesimal jackknife over groups, including the weights, with Student's quantile; for `after`
+    on the logit scale.
 
     Assumes that within a bin, members and non-members differ only in membership. A difference that
     the reference energy does not show (a topic that both models find equally hard) remains:
-    matching can only remove a difference, and its silence proves nothing.
+    matching can only remove a difference, and if it finds none, that proves nothing.
     """
     checks.level(level)
     reference = checks.floats(reference, "reference", length=len(transcript))
@@ -96,24 +96,28 @@ def matched_attack(
             "matched attack",
             f"needs {SMALLEST} groups of members and of non-members, got {smaller}",
         )
+    # Inner quantiles only, so that no row lies outside the bins.
     cuts = np.linspace(0, 1, min(MOST_BINS, smaller // 5) + 1)[1:-1]
     bins: Ints = np.searchsorted(np.quantile(reference, cuts), reference, side="right")
     shares = _Shares.of(bins, transcript.secret)
     weight = shares.weight(transcript.secret)
     if not weight.any():
         return Skipped("matched attack", "no range of reference energies holds both sides")
+    # Both AUCs come with their influences, so that the difference has an interval of its own.
     flat = _area(transcript, np.ones(len(transcript)))
     matched = _area(transcript, weight)
+    # The AUC depends on a row directly, and through the weights that the row gives its bin.
     bent = matched.influence + shares.influence(transcript.secret, matched.gap)
     unit = transcript.unit
     n = transcript.n_units
     student = float(stdtrit(n - 1, 0.5 + level / 2))
     error = student * rates.standard_error_of_units(bent, unit)
+    # The AUCs share the rows, so their difference needs its own influence.
     of_gain = student * rates.standard_error_of_units(flat.influence - bent, unit)
     method = "infinitesimal jackknife"
     value = min(max(matched.value, 0.0), 1.0)
     if error <= 0 or value in (0.0, 1.0):
-        # A separation without a single wrong pair has no spread to estimate.
+        # A perfect separation has no spread to estimate: the exact interval for pairs replaces it.
         after = rates.on_pairs(value, smaller, level, n)
     else:
         after = rates.on_logit_scale(value, error, level=level, n=n, method=method)
@@ -151,15 +155,17 @@ class _Shares:
 
     def weight(self, secret: Bools) -> Floats:
         """Return the other side's share of the row's bin, (m,)."""
+        # Empty bins divide by 1; nothing refers to them.
         total = np.maximum(self.inside + self.outside, 1.0)
         return np.where(secret, (self.outside / total)[self.bins], (self.inside / total)[self.bins])
 
     def influence(self, secret: Bools, gap: Floats) -> Floats:
         """Return each row's influence through the weights of its bin, (m,).
 
-        One more member takes b / (a + b)^2 from the weight of every member of the bin, and gives
-        as much to every non-member; one more non-member does the reverse, with a in place of b.
+        One more member takes b / (a + b)^2 from the weight of every member of the bin, and adds as
+        much to every non-member; one more non-member does the reverse, with a in place of b.
         """
+        # Sum of the gaps in each bin, by which the AUC moves if the weights of the sides shift.
         signed = np.bincount(
             self.bins, weights=np.where(secret, gap, -gap), minlength=len(self.inside)
         )
@@ -176,15 +182,16 @@ class _Area:
 
     value: float
     gap: Floats
-    """(m,) The row's placement less the area, over the weight of its side."""
+    """(m,) Placement of the row minus the area, divided by the weight of its side."""
     influence: Floats
-    """(m,) The gap times the row's own weight."""
+    """(m,) `gap` times the row's own weight."""
 
 
 def _area(transcript: Transcript, weight: Floats) -> _Area:
     score = transcript.score
     secret = transcript.secret
     placement = np.empty(len(score))
+    # (m,): share of the other side's weight that lies on the right side of the row's score.
     placement[secret] = _share_below(score[secret], score[~secret], weight[~secret])
     placement[~secret] = 1 - _share_below(score[~secret], score[secret], weight[secret])
     value = float(np.average(placement[secret], weights=weight[secret]))
@@ -194,40 +201,41 @@ def _area(transcript: Transcript, weight: Floats) -> _Area:
 
 
 def _share_below(score: Floats, others: Floats, weight: Floats) -> Floats:
-    """Return the share of the others' weight below each score, ties as halves."""
+    """Return the weighted share of the others below each score, ties as halves."""
     order = np.argsort(others)
     total = np.concatenate([[0.0], np.cumsum(weight[order])])
+    # Ties count half: the mean of the weight below and the weight up to each score.
     below, upto = (np.searchsorted(others[order], score, side=side) for side in ("left", "right"))
     shares: Floats = (total[below] + total[upto]) / (2 * total[-1])
     return shares
 
 
 N_CONTROLS = 5
-"""Number of controls: reference energy and its spread, blind classifier, matched attack, numbers of
-texts."""
+"""Number of controls: reference energy and its spread, blind classifier, matched attack, and
+numbers of texts."""
 FAR_BELOW = 0.45
 """AUC of the blind classifier below which texts of one side have near copies on the other."""
 FEWEST_GROUPS = 20
 """Fewest groups of members, and of non-members, for the blind classifier."""
 N_FOLDS = 5
-"""Folds of the groups: each is scored by a model of those before it."""
+"""Folds of the groups: each is scored by a model of the folds before it."""
 N_WORDS = 1 << 14
-"""Columns of the bag of words, which words share by their hash."""
+"""Columns of the bag of words, shared by words with the same hash."""
 
 
 @dataclass(frozen=True, eq=False)
 class Control:
-    """Scores without access to the audited model: their AUC is 1/2 if the test is honest."""
+    """Scores without access to the audited model: their AUC is 1/2 if the test is sound."""
 
     name: str
     """``reference``, ``spread``, ``blind`` or ``sizes``."""
     transcript: Transcript
-    """The scores beside the secrets, by group."""
+    """Scores with the secrets, by group."""
     meaning: str
-    """Interpretation if the control fires, one sentence."""
+    """Interpretation if the control fires, in one sentence."""
     sides: Literal["both", "above"] = "both"
-    """``both`` where an area below 1/2 is a difference as well; ``above`` where it has to be below
-    `FAR_BELOW`, as of a classifier that is a little worse than chance on people it has not seen."""
+    """``both`` if an AUC below 1/2 is a difference too; ``above`` if it must be below `FAR_BELOW`,
+    as for a classifier that is slightly worse than chance on people it has not seen."""
 
     def fires(self, auc: Estimate) -> bool:
         """Return whether members and non-members differ significantly.
@@ -244,16 +252,16 @@ class Control:
 
 @dataclass(frozen=True)
 class ControlFinding:
-    """Result of a control: how well it tells members from non-members."""
+    """Result of a control: how well it distinguishes members from non-members."""
 
     name: str
     """``reference``, ``spread``, ``blind`` or ``sizes``."""
     auc: Estimate
     """AUC; the intervals of all controls hold jointly."""
     fires: bool
-    """True where it tells members from non-members significantly."""
+    """True if it distinguishes members from non-members significantly."""
     meaning: str
-    """Interpretation if the control fires, one sentence."""
+    """Interpretation if the control fires, in one sentence."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,24 +269,24 @@ class Controls:
     """Controls of an audit; none of them sees the audited model."""
 
     reference: ControlFinding | Skipped
-    """AUC of the reference model's energy alone; that model saw no member."""
+    """AUC of the energy under the reference model alone, which saw no member."""
     blind: ControlFinding | Skipped
-    """Classifier of the words, without any model."""
+    """AUC of a classifier of the words, without any model."""
     matched: MatchedAttack | Skipped
-    """The attack after members and non-members were made alike in reference energy."""
+    """The attack after members and non-members are matched on reference energy."""
     sizes: ControlFinding | Skipped
     """AUC of the number of a patient's texts alone."""
     spread: ControlFinding | Skipped
-    """AUC of the reference energy's distance from the median."""
+    """AUC of the distance of the reference energy from its median."""
     apart: tuple[str, ...] = ()
-    """Reasons, found without a test, why the sides cannot be compared: ``lengths`` where too few
-    texts are equally long, ``copies`` where most texts of a side have a copy or near copy on the
-    other, ``ends`` where members are also in excess at the bottom of the strongest attack's
-    ranking."""
+    """Reasons, found without a test, why the sides cannot be compared: ``lengths`` if too few texts
+    are equally long, ``units`` if energies of one side are sums and of the other means, ``copies``
+    if most texts of a side have a copy or near copy on the other, ``ends`` if members are also in
+    excess at the bottom of the strongest attack's ranking."""
 
     @property
     def fired(self) -> tuple[str, ...]:
-        """Names of all controls that tell members from non-members."""
+        """Names of all controls that distinguish members from non-members."""
         unequal = not isinstance(self.sizes, Skipped) and self.sizes.fires
         return (*self.void, *(("sizes",) if unequal else ()))
 
@@ -287,7 +295,7 @@ class Controls:
         """Names of the fired controls that invalidate all numbers: all but ``sizes``.
 
         The attack on patients compares equally many texts, and the intervals of samples count
-        patients, so that unequal numbers of texts are allowed for.
+        patients, so unequal numbers of texts are accounted for.
         """
         return (*(name for name, found in self.played if found.fires), *self.apart)
 
@@ -306,8 +314,8 @@ class Controls:
 def control_level(level: float = 0.95) -> float:
     """Return the level of each control's interval at which all of them hold jointly at `level`.
 
-    Bonferroni's: a test without any shift fires some control with probability at most
-    ``1 - level``, however the controls depend on each other.
+    Bonferroni: a test without any shift fires some control with probability at most ``1 - level``,
+    however the controls depend on each other.
     """
     return 1 - (1 - checks.level(level)) / N_CONTROLS
 
@@ -331,8 +339,8 @@ def controls_of(
 def spread_control(scores: TextScores) -> Control | Skipped:
     """Return the distances of the judged samples' reference energies from their median, as scores.
 
-    Short texts have means over few tokens, which lie further out: unequal lengths show here even
-    where no length is known.
+    Energies of short texts are means over few tokens and vary more: unequal lengths show here even
+    if lengths are unknown.
     """
     if scores.energy_reference is None:
         return Skipped("spread control", "needs energies of a reference model")
@@ -341,6 +349,7 @@ def spread_control(scores: TextScores) -> Control | Skipped:
     if fewest < FEWEST_GROUPS:
         reason = f"needs {FEWEST_GROUPS} groups of members and of non-members, got {fewest}"
         return Skipped("spread control", reason)
+    # The side further from the middle scores higher, in either direction.
     away = np.abs(found.score - np.median(found.score))
     return Control(
         "spread",
@@ -370,14 +379,13 @@ def blind_control(scores: TextScores, rng: np.random.Generator) -> Control | Ski
     scores : TextScores
         Scores with texts.
     rng : numpy.random.Generator
-        Deals the groups into folds.
+        Assigns the groups to folds.
 
     Returns
     -------
     Control or Skipped
-        Scores of the samples outside of the first fold, by models that did not learn from their
-        group. Skipped without texts, or with fewer
-        than 20 groups of members or of non-members.
+        Scores of the samples outside the first fold, by models that did not learn from their group.
+        Skipped without texts, or with fewer than 20 groups of members or of non-members.
     """
     if scores.text is None:
         return Skipped("blind control", "needs the texts: give a column text")
@@ -390,6 +398,7 @@ def blind_control(scores: TextScores, rng: np.random.Generator) -> Control | Ski
         reason = f"needs {FEWEST_GROUPS} groups of members and of non-members, got {fewest}"
         return Skipped("blind control", reason)
     fold = folds_of(unit, secret, N_FOLDS, rng)
+    # Fold 0 is only learnt from: it has no earlier folds.
     shown = fold > 0
     return Control(
         "blind",
@@ -401,30 +410,29 @@ def blind_control(scores: TextScores, rng: np.random.Generator) -> Control | Ski
 
 
 def blind_scores(text: Sequence[str], secret: Bools, fold: Ints) -> Floats:
-    """Return how much each text looks like a member's, by a model of the words in earlier folds.
+    """Return how much each text resembles a member's, by a model of the words in earlier folds.
 
     Parameters
     ----------
     text : sequence of str, length m
     secret : ndarray of bool, shape (m,)
     fold : ndarray of int, shape (m,)
-        Fold in 0..k-1, both sides in every fold; all texts of a group in one fold.
+        Fold in 0..k-1, with both sides in every fold and all texts of a group in one fold.
 
     Returns
     -------
     ndarray of float, shape (m,)
-        The share of the texts in the same fold that look less like a member's, in (0, 1): each
-        fold has its own model, and only the order within a fold is meaningful. 1/2 in fold 0,
-        which has no earlier fold and is only learnt from.
+        Share of the texts in the same fold that resemble a member's less, in (0, 1): each fold has
+        its own model, so only the order within a fold is meaningful. 1/2 in fold 0, which has no
+        earlier fold and is only learnt from.
 
     Notes
     -----
-    Logistic regression on which words occur (hashed, rows of length 1), both sides weighted
-    alike. Every fold is scored by a model of the folds BEFORE it. Common cross-validation learns
+    Logistic regression on which words occur (hashed, rows of norm 1), with equal weights of both
+    sides. Every fold is scored by a model of the folds BEFORE it. Ordinary cross-validation learns
     from each pair of groups in both directions, which makes their scores right or wrong together:
-    in 100 made-up tests without any shift, 8 of its intervals of 98.3% missed 1/2. In one
-    direction, given the earlier folds, the scores of a fold are those of a fixed model, and
-    intervals hold.
+    in 100 simulated tests without any shift, 8 of its 98.3% intervals missed 1/2. In one direction,
+    given the earlier folds, the scores of a fold are those of a fixed model, and intervals hold.
     """
     from sklearn.feature_extraction.text import HashingVectorizer
     from sklearn.linear_model import LogisticRegression
@@ -444,14 +452,14 @@ def blind_scores(text: Sequence[str], secret: Bools, fold: Ints) -> Floats:
 def matched_control(
     scores: TextScores, name: str = LIKELIHOOD_RATIO, level: float = 0.95
 ) -> MatchedAttack | Skipped:
-    """Return an attack's area before and after matching on reference energy.
+    """Return an attack's AUC before and after matching on reference energy.
 
     Parameters
     ----------
     name : str
-        The attack's signal.
+        Signal of the attack.
     level : float
-        Level of the intervals; `control_level` where all controls are to hold together.
+        Level of the intervals; `control_level` for all controls to hold jointly.
     """
     if scores.energy_reference is None:
         return Skipped("matched attack", "needs energies of a reference model")
@@ -462,7 +470,7 @@ def matched_control(
 def sizes_control(scores: TextScores) -> Control | Skipped:
     """Return a control that scores each patient by the number of judged texts alone.
 
-    Patients with members and non-members among their texts are left out.
+    Patients with both members and non-members among their texts are left out.
     """
     name = "sizes control"
     if scores.group is None:
@@ -471,6 +479,7 @@ def sizes_control(scores: TextScores) -> Control | Skipped:
     inside, outside = (
         np.bincount(scores.unit[side], minlength=n) for side in (scores.member, scores.nonmember)
     )
+    # Patients with texts on both sides are neither members nor non-members.
     patient = np.flatnonzero((inside > 0) ^ (outside > 0))
     secret = inside[patient] > 0
     if secret.all() or not secret.any():
@@ -507,19 +516,19 @@ _FEWEST = 10
 
 
 def unlearnt(target: Floats, reference: Floats, level: float) -> str | None:
-    """Return a warning where most members are likelier under the reference, which saw none of them.
+    """Return a warning if most members are likelier under the reference, which saw none of them.
 
     Parameters
     ----------
     target, reference : ndarray of float, shape (n,)
-        Likelihood of the members' texts under both models, higher for likelier. Ties do not count.
+        Likelihood of the members' texts under both models, higher for likelier; ties are ignored.
     level : float
         Level of the interval of the share, in (0, 1).
 
     Returns
     -------
     str or None
-        None with fewer than 10 texts, or unless significantly less than half of them are likelier
+        None with fewer than 10 texts, or unless significantly fewer than half of them are likelier
         under the target.
     """
     different = target != reference

@@ -14,7 +14,7 @@ from privacygauge.language.tokens import Tokenizer
 from privacygauge.language.trained import Stretches, TrainedText
 
 Trained = Literal["answers", "all"]
-"""Tokens that a training took the loss on: those of the answers, or all."""
+"""Tokens on which a training took the loss: those of the answers, or all."""
 TRAINED: tuple[Trained, ...] = ("answers", "all")
 
 CONVERSATIONS = ("messages", "conversations")
@@ -23,7 +23,7 @@ _COMPLETIONS = ("completion", "response")
 FIELDS = (*CONVERSATIONS, "prompt", *_COMPLETIONS, "instruction", "input", "output")
 """All columns that may hold a training text in parts."""
 
-# The names of ShareGPT's keys and speakers, and those of chat templates.
+# Names of speakers in ShareGPT, and in chat templates.
 _SPEAKERS = {"human": "user", "gpt": "assistant"}
 
 _ALPACA = "Below is an instruction that describes a task{paired}. Write a response that "
@@ -38,15 +38,15 @@ class ChatForm:
     """How a list of messages is written as one text."""
 
     read: Callable[[], Tokenizer] | None = None
-    """Reads the tokenizer whose chat template and special tokens are used; None for none."""
+    """Function that reads the tokenizer with chat template and special tokens; None if unknown."""
     template: str | Path | None = None
-    """File of a Jinja template that takes the place of the tokenizer's own."""
+    """File with a Jinja template that replaces the tokenizer's own."""
 
     def written(self, messages: Sequence[Message], answers: Sequence[int]) -> TrainedText:
-        """Return messages as a text, of which those numbered in `answers` are trained.
+        """Return messages as a text, with the messages numbered in `answers` as its trained parts.
 
-        An answer is what the template writes behind its prompt for an answer, the end of the turn
-        included; where a template changes earlier turns, the answer alone.
+        An answer is what the template writes after its prompt for an answer, including the end of
+        the turn; if a template changes earlier turns, only the text of the answer.
         """
         whole = self._text(messages)
         trained = []
@@ -59,11 +59,14 @@ class ChatForm:
     def _stretch(
         self, messages: Sequence[Message], number: int, whole: str, after: int
     ) -> tuple[int, int]:
+        # The text up to the prompt for this answer, and the text up to its end.
         before = self._text(messages[:number], ask=True) if number else ""
         upto = self._text(messages[: number + 1])
         fits = len(upto) > len(before)
         if number and fits and whole.startswith(before) and whole.startswith(upto):
             return len(before), len(upto)
+        # The template changes earlier turns: the answer is looked for from the end of the one
+        # before.
         said = str(messages[number].get("content") or "").strip()
         start = whole.find(said, after)
         if not said or start < 0:
@@ -123,16 +126,16 @@ class TrainingForm:
     """How rows of training data become texts, and which tokens were trained."""
 
     chat: ChatForm = ChatForm()
-    """Form of messages."""
+    """How messages are written as text."""
     trained: Trained = "answers"
-    """Tokens that the loss was taken on."""
+    """Tokens on which the loss was taken."""
 
     def __post_init__(self) -> None:
         if self.trained not in TRAINED:
             raise InputError(f"trained must be answers or all, got {self.trained!r}")
 
     def texts(self, found: Mapping[str, Sequence[Any]]) -> list[TrainedText] | None:
-        """Return the training text of each row (n,); None where no columns hold one."""
+        """Return the training text of each row (n,); None if no columns hold any."""
         names = {name.casefold(): name for name in found}
         completion = next((names[x] for x in _COMPLETIONS if x in names), None)
         for name in CONVERSATIONS:
@@ -177,8 +180,10 @@ class TrainingForm:
 
     def _instructed(self, instruction: Any, given: Any, output: Any, row: int) -> TrainedText:
         task = _string(instruction, "instruction", row)
+        # A missing input is None, or NaN, which differs from itself.
         more = "" if given is None or given != given else _string(given, "input", row)
         answer = _string(output, "output", row)
+        # With a template of the training, instructions are conversations of two turns.
         if self.chat.template is not None:
             asked = {"role": "user", "content": f"{task}\n{more}" if more else task}
             return self._written([asked, {"role": "assistant", "content": answer}], 0, row)
@@ -193,7 +198,7 @@ class TrainingForm:
 
 
 AS_TRAINED = TrainingForm()
-"""Answers alone, by the target's own chat template."""
+"""Answers only, with the target's own chat template."""
 
 
 def _string(value: Any, name: str, row: int) -> str:

@@ -1,8 +1,8 @@
 """Models behind a server that speaks OpenAI's completions format, and their stored answers.
 
-Such a server, for example vLLM, is sent every text as a prompt with ``echo`` and ``logprobs``, and
-returns the log-probability of each of the text's tokens. It does not show its weights, so answers
-are stored by its address and the model's name there.
+Such a server, for example vLLM, receives every text as a prompt with ``echo`` and ``logprobs``, and
+returns the log-probability of each token of the text. It does not show its weights, so answers are
+stored by its address and the model's name there.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from privacygauge.runs.plan import ArraySpec, Plan, Task
 API_KEY = "PRIVACYGAUGE_API_KEY"
 """Environment variable that holds the API key."""
 
-# Bytes.
+# Most bytes read of an answer.
 _LARGEST_ANSWER = 1 << 26
-# Seconds before the second try; twice as long before each further one.
+# Seconds before the second try, doubled before each further one.
 _WAIT = 0.5
 
 
@@ -52,9 +52,9 @@ class EndpointModel:
     name: str
     """Name of the model on the server."""
     timeout: float = 60.0
-    """Seconds to wait for an answer."""
+    """Seconds to wait for an answer, above 0."""
     tries: int = 3
-    """Most attempts per text, where the server does not answer or is busy."""
+    """Most attempts per text, at least 1, if the server does not answer or is busy."""
 
     def __post_init__(self) -> None:
         try:
@@ -64,7 +64,7 @@ class EndpointModel:
         except ValueError:
             usable = False
         if not usable or parts.username or parts.query or parts.fragment:
-            # That part of the address may be a key.
+            # This part of the address may be a key.
             got = "" if set(self.url) & set("@?#") else f", got {self.url!r}"
             raise InputError(
                 "the address of a server must be like http://127.0.0.1:8000/v1, a key in the "
@@ -77,7 +77,7 @@ class EndpointModel:
 
     @cached_property
     def source(self) -> Source:
-        """Source of the model: its address and name stand for the weights, which are hidden."""
+        """Source of the model, with address and name in place of the weights, which are hidden."""
         place = f"{self.url.rstrip('/')}/{self.name}"
         return Source(place, "its server", "float32", hashlib.sha256(place.encode()).hexdigest())
 
@@ -87,11 +87,11 @@ class EndpointModel:
         Raises
         ------
         InputError
-            One line, if it does not answer, refuses, or gives no log-probabilities of the text.
+            If it does not answer, rejects the request, or returns no log-probabilities; one line.
         """
         asked = {
             **{"model": self.name, "prompt": text, "echo": True, "logprobs": 1},
-            # Not every server takes 0; its own tokens are dropped below.
+            # Not every server accepts 0; the generated token is dropped below.
             **{"max_tokens": 1, "temperature": 0},
         }
         said = self._asked(json.dumps(asked).encode())
@@ -116,12 +116,13 @@ class EndpointModel:
             if status == 200:
                 return _object(content)
             told = f"refuses with status {status} ({_reason(content)})"
+            # Other statuses mean that the request is wrong: trying again does not help.
             if status != 429 and status < 500:
                 break
         raise InputError(f"the server at {self.url} {told}: check its address and the model's name")
 
     def _sent(self, body: bytes) -> tuple[int, bytes]:
-        """Return status and content of an answer; no redirection is followed, no proxy asked."""
+        """Return status and content of an answer; redirections and proxies are not used."""
         parts = urlsplit(self.url)
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         connection = kind(str(parts.hostname), parts.port, timeout=self.timeout)
@@ -149,7 +150,7 @@ def _headers(parts: SplitResult) -> dict[str, str]:
 
 
 def _key() -> str:
-    """Return the key; it is read when it is sent, so that it is neither stored nor shown."""
+    """Return the key; read only when it is sent, so that it is neither stored nor shown."""
     key = os.environ.get(API_KEY, "").strip()
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise InputError(f"{API_KEY} must be one word of printable ASCII characters")
@@ -164,26 +165,26 @@ def _is_here(host: str) -> bool:
 
 
 AnyModel = Model | EndpointModel
-"""Any model that audits take."""
+"""Types of model that audits accept."""
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Token log-probabilities of one text, as a server returned them."""
+    """Token log-probabilities of one text, as returned by a server."""
 
     encoded: EncodedText
     """Tokens of the text by the server's tokenizer."""
     log_probability: Floats
-    """(t,) Log-probability of every token in nats; NaN without a token to its left."""
+    """(t,) Log-probability of each token in nats; NaN if no token precedes it."""
 
 
 def answer_of(said: Mapping[str, object], text: str) -> Answer:
-    """Parse a completion with echo into tokens of `text` and their log-probabilities.
+    """Return the tokens of `text` and their log-probabilities from a completion with echo.
 
     Raises
     ------
     LookupError, TypeError, AttributeError, ValueError, OverflowError
-        If it is not one.
+        If it is not such a completion.
     """
     choices = said["choices"]
     if not isinstance(choices, list):
@@ -196,11 +197,12 @@ def answer_of(said: Mapping[str, object], text: str) -> Answer:
     names = names[:n]
     n = len(names)
     logs = np.array([np.nan if x is None else float(x) for x in found["token_logprobs"][:n]])
+    # A first token without anything before it has none (NaN); every other one must be at most 0.
     if not n or not (logs[int(np.isnan(logs[0])) :] <= ROUNDING).all() or np.isinf(logs).any():
         raise ValueError("the tokens of the prompt have no log-probabilities")
     if n > most_tokens_of_text(text):
         raise ValueError("there are more tokens than bytes")
-    # Tokens before the text, such as <s>, are the frame.
+    # A token before the text, such as <s>, is the frame.
     front = 0
     spans = _spelt(names, text)
     if spans is None:
@@ -208,13 +210,14 @@ def answer_of(said: Mapping[str, object], text: str) -> Answer:
         spans = _spelt(names[1:], text)
     if not spans:
         raise ValueError("the tokens do not spell the text")
+    # Servers return texts of tokens, not ids: equal texts get equal numbers.
     ids = np.array([zlib.crc32(name.encode("utf-8", "replace")) for name in names], np.int64)
     where = np.array([(0, 0)] * front + spans, np.int64)
     return Answer(EncodedText(ids, np.arange(n) < front, where), logs)
 
 
 def _n_of_prompt(said: Mapping[str, object], names: Sequence[str], text: str) -> int:
-    """Return the number of the prompt's tokens; the model may have written one more."""
+    """Return the number of the prompt's tokens; the model may have generated one more."""
     usage = said.get("usage")
     if isinstance(usage, dict) and isinstance(usage.get("prompt_tokens"), int):
         return int(usage["prompt_tokens"])
@@ -227,10 +230,10 @@ def _n_of_prompt(said: Mapping[str, object], names: Sequence[str], text: str) ->
 
 
 def _spelt(names: Sequence[str], text: str) -> list[tuple[int, int]] | None:
-    """Return start and stop of every token in a text; None where the tokens do not spell it.
+    """Return start and stop of each token in a text; None if the tokens do not spell it.
 
-    Tokens that are parts of a letter are shown as a replacement mark, as their bytes, or as
-    nothing until the last of them, which is shown as the whole letter.
+    Tokens that are parts of a character are returned as a replacement mark, as their bytes, or as
+    an empty text until the last of them, which is returned as the whole character.
     """
     spans: list[tuple[int, int]] = []
     at = 0
@@ -240,6 +243,7 @@ def _spelt(names: Sequence[str], text: str) -> list[tuple[int, int]] | None:
             skipped += len(name)
             spans.append((at, min(at + 1, len(text))))
             continue
+        # Skipped tokens may cover characters in front of this one, at most as many as they show.
         begin = text.find(name, at, at + len(name) + skipped)
         if begin < 0:
             return None
@@ -250,7 +254,7 @@ def _spelt(names: Sequence[str], text: str) -> list[tuple[int, int]] | None:
 
 
 def most_tokens_of_text(text: str) -> int:
-    """Return the most tokens that a text can have: one per byte, and one before them all."""
+    """Return the most tokens that a text can have: one per byte, and one before the text."""
     return 1 + len(text.encode())
 
 
@@ -263,20 +267,20 @@ def _object(content: bytes) -> Mapping[str, object]:
 
 
 def _reason(content: bytes) -> str:
-    """Return the first line of a server's error message."""
+    """Return the first line of a server's error message, without the key."""
     said = _object(content)
     inner = said.get("error", said)
     message = inner.get("message") if isinstance(inner, dict) else inner
     told = str(message or "").strip()
     if key := _key():
-        # Some servers say which key they were sent.
+        # Some servers repeat the key that they received.
         told = told.replace(key, "***")
     return (told.splitlines() or ["it does not say why"])[0][:200]
 
 
-# Answers of models behind servers: stored on disk, and turned into energies.
+# Answers of models behind servers, stored on disk and turned into energies.
 
-# Few texts per task: each is a request, and a killed run loses the task at work.
+# Few texts per task: each is a request, and an interrupted run loses the current task.
 _TEXTS_A_TASK = 8
 # Stored per token: id, start, stop and log-probability.
 _PARTS = 4
@@ -284,12 +288,12 @@ _PARTS = 4
 
 @dataclass(frozen=True, eq=False)
 class ServerWork:
-    """Work of a run: asks a server about the texts of a task."""
+    """Task of a run: answers of a server about some texts."""
 
     model: EndpointModel
     """Model behind the server."""
     texts: Sequence[str]
-    """Texts, without repeats."""
+    """Texts without repeats."""
     width: int
     """Most tokens of any text."""
 
@@ -313,14 +317,14 @@ class _Answered:
     unknown_id: int | None = None
 
     def encoded(self, texts: Sequence[ScoredText]) -> list[EncodedText]:
-        # A server is asked for plain texts only.
+        # A server only receives plain texts.
         return [self.answers[str(text)].encoded for text in texts]
 
 
 def server_answers(
     model: EndpointModel, texts: Sequence[str], kept: AnswerStore
 ) -> dict[str, Answer]:
-    """Return the server's log-probabilities for every text; only texts not stored yet are sent.
+    """Return the server's log-probabilities for every text; send only texts not stored yet.
 
     Answers are stored by the server's address, the model's name and the texts.
 
@@ -329,7 +333,7 @@ def server_answers(
     InputError
         As in `EndpointModel.answer`.
     """
-    # In an order that depends on the texts alone.
+    # In an order that depends only on the texts.
     once = dict(sorted(zip(checked_keys(texts), texts, strict=True)))
     asked = tuple(once.values())
     width = max(map(most_tokens_of_text, asked))
@@ -356,7 +360,7 @@ def server_answers(
         known = row[~np.isnan(row[:, 0])]
         ids = known[:, 0].astype(np.int64)
         spans = known[:, 1:3].astype(np.int64)
-        # Tokens before the text have an empty span at 0; those of the text end behind 0.
+        # Tokens before the text have an empty span at 0; those of the text end after 0.
         answers[text] = Answer(EncodedText(ids, spans[:, 1] == 0, spans), known[:, 3])
     return answers
 
@@ -369,7 +373,7 @@ def endpoint_energies(
     Parameters
     ----------
     unit : "token" or "word"
-        Words are taken where the models' tokens differ.
+        Unit wanted; words are used if the models' tokens differ.
 
     Raises
     ------
@@ -384,7 +388,7 @@ def endpoint_energies(
         texts, [_Answered(answers) for answers in told], [sys.maxsize] * len(models), unit
     )
     logs = [np.concatenate([answers[text].log_probability for text in texts]) for answers in told]
-    # A text's first token has no log-probability where no other token precedes it.
+    # A text's first token has no log-probability if no token precedes it.
     first = int(any(np.isnan(x[its.units >= 0]).any() for x, its in zip(logs, tokens, strict=True)))
     found = []
     for its, said in zip(tokens, logs, strict=True):

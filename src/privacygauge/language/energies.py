@@ -1,4 +1,4 @@
-"""Energies of texts: the positions a model masks, and how unlikely it finds what stands there."""
+"""Energies of texts: the positions that a model masks, and how unlikely it finds their tokens."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Unit = Literal["token", "word"]
 
 @dataclass(frozen=True)
 class MaskPlan:
-    """Rule for masking texts; the masks of a text depend on this and on the text alone.
+    """Rule for masking texts; the masks of a text depend only on the rule and on the text.
 
     Examples
     --------
@@ -35,18 +35,18 @@ class MaskPlan:
     """
 
     pattern: Pattern = "balanced"
-    """`random`: independent subsets, as in the paper. `balanced`: blocks cut from random
-    permutations, so that every unit is masked equally often, give or take one. `single`: every
-    unit once, alone (the normalised energy). `exhaustive`: every subset once."""
+    """Pattern. `random`: independent subsets, as in the paper. `balanced`: blocks cut from random
+    permutations, so that the numbers of masks per unit differ by at most one. `single`: every unit
+    once, alone (the normalised energy). `exhaustive`: every subset once."""
     n_masks: int = 10
     """K, the number of masks per text, at least 1; for `exhaustive` the most allowed. Not used by
     `single`."""
     fraction: float = 0.15
-    """The share of a text's units in one mask, rounded up, in (0, 1]. Not used by `single`."""
+    """Share of a text's units in one mask, rounded up, in (0, 1]. Not used by `single`."""
     seed: int = 0
     """Seed of the masks, non-negative."""
     unit: Unit = "token"
-    """Unit that is masked and scored as a whole: a token, or a word with all of its tokens."""
+    """Unit that is masked and scored as a whole: a token, or a word with all its tokens."""
 
     def __post_init__(self) -> None:
         for name, value, known in (
@@ -62,10 +62,10 @@ class MaskPlan:
         non_negative(self.seed)
 
     def n_masked(self, n_units: int) -> int:
-        """Return l, the number of units in one mask of a text of `n_units`."""
+        """Return l, the number of units in one mask of a text with `n_units` units."""
         if self.pattern == "single":
             return 1
-        # 0.07 * 100 is a little more than 7, and means 7.
+        # In floating point 0.07 * 100 is slightly above 7, and ceil would return 8.
         return math.ceil(round(self.fraction * n_units, 9))
 
     def masks(self, key: str, n_units: int) -> Ints:
@@ -74,15 +74,15 @@ class MaskPlan:
         Parameters
         ----------
         key : str
-            Key of the text, the same for every model.
+            Key of the text, equal for every model.
         n_units : int
             T, the number of its units, at least 1.
 
         Returns
         -------
         array of shape (k, l)
-            Ascending positions in 0..T-1, one row per mask. `balanced` gives every subset once
-            where there are at most K of them: that is the whole energy, for fewer passes.
+            Ascending positions in 0..T-1, one row per mask. `balanced` returns every subset once if
+            there are at most K of them, which gives the exact energy in fewer passes.
 
         Raises
         ------
@@ -96,7 +96,7 @@ class MaskPlan:
         return frozen(_DRAW[self.pattern](n_units, size, self.n_masks, rng))
 
     def describe(self) -> dict[str, Any]:
-        """Return everything other than the texts that the masks depend on, as JSON values."""
+        """Return all settings other than the texts that the masks depend on, as JSON values."""
         shared = {"pattern": self.pattern, "unit": self.unit, "mask seed": self.seed}
         if self.pattern == "single":
             return shared
@@ -117,8 +117,8 @@ def _balanced_masks(n: int, size: int, k: int, rng: np.random.Generator) -> Ints
             mask[:] = left[:size]
             left = left[size:]
             continue
-        # The rest of one permutation is used up before the next one goes on, so that no unit
-        # is ever two ahead of another; the next one first gives those not in the block yet.
+        # A permutation is used up before the next one starts, so that no unit is ever two masks
+        # ahead of another; units already in the block are skipped and come first in the next one.
         following = _permutation(n, rng)
         fresh = following[~np.isin(following, left)][: size - len(left)]
         mask[:] = np.concatenate([left, fresh])
@@ -144,7 +144,7 @@ def _subsets(n: int, size: int) -> Ints:
 
 
 def _permutation(n: int, rng: np.random.Generator) -> Ints:
-    # Sorting uniform numbers depends on less of numpy than its own shuffles do.
+    # Sorting uniform numbers depends on fewer details of numpy than its shuffles do.
     return np.argsort(rng.random(n), kind="stable")
 
 
@@ -157,40 +157,41 @@ _DRAW: dict[str, Callable[[int, int, int, np.random.Generator], Ints]] = {
 
 
 ROUNDING = 1e-3
-"""Largest log-probability above 0 that rounding can give: it is a difference of float32 numbers."""
+"""Largest log-probability above 0 that rounding can produce: it is a difference of float32
+numbers."""
 
 
 @dataclass(frozen=True, eq=False)
 class Energies:
-    """Log-probabilities of every scored token of every text, and the energies made of them.
+    """Log-probabilities of every scored token of every text, and energies computed from them.
 
-    One row is one token in one masked copy of its text (or in the one pass of a causal model).
+    One row is one token in one masked copy of its text (or in the single pass of a causal model).
     """
 
     log_probability: Floats
     """(m,) Log-probability of the token in nats, at most 0."""
     text: Ints
-    """(m,) Text of the token, ascending from 0."""
+    """(m,) Text of the token, from 0, ascending."""
     copy: Ints
-    """(m,) Copy of the text, from 0."""
+    """(m,) Masked copy of the text, from 0."""
     unit: Ints
     """(m,) Unit of the text that the token belongs to, from 0."""
     position: Ints
-    """(m,) Position of the token in its text, frame included, from 0."""
+    """(m,) Position of the token in its text, from 0, including the frame."""
     lengths: Ints
-    """(n,) T, the number of units read of every text."""
+    """(n,) T, the number of units read of each text."""
     n_truncated: Ints
-    """(n,) Number of tokens cut off from every text."""
+    """(n,) Number of tokens cut off from each text."""
     n_unknown: Ints
-    """(n,) Number of unknown tokens of every text."""
+    """(n,) Number of unknown tokens in each text."""
     units: Unit = "token"
     """Unit that is masked and scored: a token or a word."""
     n_read: Ints | None = None
-    """(n,) Number of tokens read of every text, without its frame; None if unknown."""
+    """(n,) Number of tokens read of each text, without its frame; None if unknown."""
     n_windows: Ints | None = None
-    """(n,) Number of windows of every text; None if unknown."""
+    """(n,) Number of windows of each text; None if unknown."""
     further: Mapping[str, Floats] = field(default_factory=dict)
-    """(m,) each: `mean`, `sd` and `highest` log-probability over the vocabulary, for causal
+    """(m,) each: `mean`, `sd` and `highest` of the log-probability over the vocabulary, for causal
     models."""
     token: Ints | None = None
     """(m,) Token id; None if unknown."""
@@ -202,6 +203,7 @@ class Energies:
                 "log_probability must be finite and at most 0: load the model with precision "
                 "float32, or check its weights"
             )
+        # A value just above 0 is rounding.
         object.__setattr__(self, "log_probability", frozen(np.minimum(log_probability, 0.0)))
         for name in ("text", "copy", "unit", "position"):
             values = checks.integers(getattr(self, name), name, length=len(log_probability))
@@ -222,19 +224,19 @@ class Energies:
         return len(self.lengths)
 
     def mean(self) -> Floats:
-        """Return the mean form of every text's energy: nats per scored unit, lower is likelier.
+        """Return the mean form of each text's energy: nats per scored unit, lower is likelier.
 
         Returns
         -------
         array of shape (n,)
-            ``-(1/K) sum_k (1/l) sum_{i in I_k} log p(s_i | s without I_k)``, at least 0. The
-            unit is a token, or a word with the sum of its tokens. The published tables of
-            Mireshghallah et al. (2022) use this form; equation 2 prints the sum.
+            ``-(1/K) sum_k (1/l) sum_{i in I_k} log p(s_i | s without I_k)``, at least 0. A unit is
+            a token, or a word with the sum over its tokens. The published tables of Mireshghallah
+            et al. (2022) use this form; their equation 2 prints the sum.
         """
         return -self._total() / self._n_masked()
 
     def sum(self) -> Floats:
-        """Return the energy of every text in its sum form: nats per mask, lower is likelier.
+        """Return the sum form of each text's energy: nats per mask, lower is likelier.
 
         Returns
         -------
@@ -250,7 +252,7 @@ class Energies:
         Raises
         ------
         InputError
-            If a unit was masked twice or never: ask with the pattern `single`.
+            If a unit was masked more than once or never: use the pattern `single`.
         """
         if not np.array_equal(self._n_masked(), self.lengths):
             raise InputError(
@@ -259,26 +261,27 @@ class Energies:
         return self._total()
 
     def of_unit(self) -> tuple[Ints, Ints, Floats]:
-        """Return the text, the number and the mean log-probability in nats of every scored unit.
+        """Return the text, the number and the mean log-probability of every scored unit.
 
         Returns
         -------
         text, unit : arrays of shape (u,)
-            Ascending; a unit that no mask covers is left out.
+            Ascending; units that no mask covers are left out.
         log_probability : array of shape (u,)
-            The sum over the unit's tokens, averaged over the copies that hide it.
+            Sum over the unit's tokens, averaged over the copies that hide it, in nats.
         """
         keys, unit = np.unique(
             np.stack([self.text, self.unit], axis=1), axis=0, return_inverse=True
         )
         unit = unit.reshape(-1)
+        # Distinct pairs of unit and copy: the tokens of a word count as one.
         pairs = np.unique(np.stack([unit, self.copy], axis=1), axis=0)
         n_copies = np.bincount(pairs[:, 0], minlength=len(keys))
         totals = np.bincount(unit, self.log_probability, len(keys))
         return keys[:, 0], keys[:, 1], totals / n_copies
 
     def long_texts(self) -> tuple[str, ...]:
-        """Return a note on the texts that do not fit into the model's context; () without any."""
+        """Return a note on texts longer than the model's context; () if there are none."""
         if self.n_read is None or self.n_windows is None:
             return ()
         n_cut = int(np.count_nonzero(self.n_truncated))
@@ -308,7 +311,7 @@ class Energies:
 
     def _n_masked(self) -> Ints:
         """Return the number of scored units, summed over copies, (n,)."""
-        # A row that goes on with the unit of the row before, in the same copy, is not counted.
+        # A row with the unit and copy of the row before is another token of the same unit.
         same = np.zeros(len(self.text), np.bool_)
         parts = (self.text, self.copy, self.unit)
         same[1:] = np.logical_and.reduce([np.diff(part) == 0 for part in parts])

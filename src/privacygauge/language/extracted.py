@@ -39,14 +39,14 @@ from privacygauge.language.trained import ScoredText, plain
 from privacygauge.runs.execute import Progress
 
 SAMPLED = "sampled"
-"""Way to extract: at least once in some number of samples."""
+"""Way of extraction: at least once in a number of samples."""
 VERBATIM = "verbatim"
-"""Way to extract: by greedy decoding, token by token."""
+"""Way of extraction: by greedy decoding, token by token."""
 NEAR = "near verbatim"
-"""Way to extract: by greedy decoding, but for a few token edits."""
+"""Way of extraction: by greedy decoding, up to a few token edits."""
 
 _GRID = (1, 10, 100, 1_000, 10_000, 100_000, 1_000_000)
-"""Numbers of tries that are reported besides the one asked for."""
+"""Numbers of tries reported besides the requested one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class JudgedTexts:
     member: Bools
     """(n,) True where the target was trained on the text."""
     person: Texts = field(repr=False)
-    """(n,) Person of each text; its own id where unknown."""
+    """(n,) Person of each text; its own id if unknown."""
     unit: Ints
     """(n,) Number of the person, from 0."""
     compared: Bools
@@ -70,20 +70,21 @@ class JudgedTexts:
     """Notes for the reader of the numbers, one sentence each."""
     identifier: Ints | None = None
     """(n, 2) Start and stop, in characters, of the identifier that a masked model fills in; a text
-    appears once for each of its identifiers. None for causal models, which continue a prefix."""
+    appears once per identifier. None for causal models, which continue a prefix."""
     trained: tuple[ScoredText, ...] | None = field(default=None, repr=False)
-    """(n,) The texts with what was trained of them; None where that is all of them."""
+    """(n,) Texts with their trained parts; None if all of each text was trained."""
     own: re.Pattern[str] | None = None
     """Pattern of further identifiers, named by the user."""
 
     @cached_property
     def inside(self) -> Bools:
         """(p,) True for people who are members."""
+        # A person is a member if any of their texts is.
         found: Bools = np.bincount(self.unit, self.member) > 0
         return found
 
     def people(self, hit: Bools) -> Bools:
-        """Return a mask (p,) of people with a text that is true in `hit` (n,)."""
+        """Return a mask (p,) of people with a text that is True in `hit` (n,)."""
         found: Bools = np.bincount(self.unit, hit, len(self.inside)) > 0
         return found
 
@@ -93,12 +94,12 @@ class Tries:
     """Criterion for a text to count as extracted."""
 
     tries: int = 1000
-    """n, the number of samples after each prefix; at least 1."""
+    """n, the number of samples after each prefix, at least 1."""
     chance: float = 0.5
     """p, the probability that the suffix is among them, in (0, 1)."""
     edits: int = 0
-    """Most token edits at which greedy decoding counts as near verbatim; 0: near verbatim is not
-    measured."""
+    """Most token edits at which greedy decoding counts as near verbatim; 0 to skip this
+    measurement."""
 
     def __post_init__(self) -> None:
         for name, least in (("tries", 1), ("edits", 0)):
@@ -115,7 +116,7 @@ class Extracted:
     judged: JudgedTexts
     """Texts of members and non-members."""
     how: Writing
-    """How texts are cut, and how tokens are sampled."""
+    """Settings for cutting texts and sampling tokens."""
     asked: Tries
     """Criterion for a text to count as extracted."""
     unit: Unit
@@ -127,16 +128,17 @@ class Extracted:
     target: SuffixLikelihoods
     """Likelihoods under the audited model."""
     reference: SuffixLikelihoods | None = None
-    """Likelihoods under a model that was not trained on the texts."""
+    """Likelihoods under a model that was not trained on the texts; None without one."""
     target_edits: Ints | None = None
-    """(n,) Token edits between the suffix and the target's greedy decoding, where asked for."""
+    """(n,) Token edits between suffix and greedy decoding of the target; None if not requested."""
     reference_edits: Ints | None = None
-    """(n,) The same of the reference."""
+    """(n,) Token edits between suffix and greedy decoding of the reference."""
 
     def by(self, model: SuffixLikelihoods | None, tries: float) -> Bools:
-        """Return which texts (n,) a model gives within some tries; none without a model."""
+        """Return a mask (n,) of texts that a model gives within some tries; False without one."""
         if model is None:
             return np.zeros(len(self.judged.text), np.bool_)
+        # The number of tries at which the model gives the text with the requested probability.
         found: Bools = model.tries(self.asked.chance) <= tries
         return found
 
@@ -146,13 +148,14 @@ class Extracted:
 
     @cached_property
     def hits(self) -> Mapping[str, Bools]:
-        """Masks (n,) of texts given by the target, but not the reference, by way of extraction."""
+        """Masks (n,) of texts given by the target but not the reference, by way of extraction."""
         model = self.target
         other = self.reference
         found = {SAMPLED: self.within(self.asked.tries), VERBATIM: model.verbatim.copy()}
         if other is not None:
             found[VERBATIM] &= ~other.verbatim
         if self.target_edits is not None:
+            # Near-verbatim text counts only if greedy decoding of the reference is farther away.
             found[NEAR] = self.target_edits <= self.asked.edits
             if self.reference_edits is not None:
                 found[NEAR] &= self.reference_edits > self.asked.edits
@@ -173,14 +176,14 @@ class Extracted:
     def seen_by_reference(self, level: float) -> BothSides | None:
         """Return the shares with a text that the reference gives, if it is not a valid judge.
 
-        It is not one where it gives texts of more members than non-members: then it was trained on
-        them, or the sides differ, and a text that it gives, too, need not be common text.
+        It is not if it gives texts of more members than non-members: then it was trained on them,
+        or the sides differ, and a text that it also gives need not be common text.
         """
         given = self.rates(self.by(self.reference, self.asked.tries), level)
         return given if given.difference.low > 0 else None
 
     def unlearnt(self, level: float) -> str | None:
-        """Return a warning where the reference gives the members' texts more readily."""
+        """Return a warning if the reference gives the members' texts more readily."""
         if self.reference is None:
             return None
         inside = self.judged.member
@@ -189,12 +192,12 @@ class Extracted:
 
     @property
     def grid(self) -> tuple[int, ...]:
-        """Numbers of tries to report, with the one that was asked for."""
+        """Numbers of tries to report, including the requested one."""
         return tuple(sorted({*_GRID, self.asked.tries}))
 
     @cached_property
     def first(self) -> Ints:
-        """Rows of the members' extracted texts, those that need the fewest tries first."""
+        """Rows of the members' extracted texts, fewest tries needed first."""
         rows = np.flatnonzero(self.hits[SAMPLED] & self.judged.member)
         return rows[np.argsort(-self.target.log_probability[rows], kind="stable")]
 
@@ -204,12 +207,13 @@ class Extracted:
         return self.judged.text[row][start:stop]
 
     def found_in(self, row: int) -> tuple[Span, ...]:
-        """Return the identifiers in the suffix of a text that its prefix does not have."""
+        """Return the identifiers in the suffix of a text that its prefix does not contain."""
         text = self.judged.text[row]
         start, stop = self.spans[row].tolist()
         inside = (
             s for s in identifiers(text, self.judged.own) if start <= s.start and s.stop <= stop
         )
+        # Text that the prefix already shows proves no extraction.
         return tuple(s for s in inside if text[s.start : s.stop] not in text[:start])
 
     @cached_property
@@ -217,6 +221,7 @@ class Extracted:
         """Counts of each kind of identifier in the members' extracted texts."""
         rows = self.first.tolist()
         each = {row: self.found_in(row) for row in rows}
+        # At least 1, so that nothing extracted gives a share of 0.
         n = max(1, sum(len(self.suffix(row)) for row in rows))
         return tuple(
             Content(
@@ -243,9 +248,9 @@ class Content:
     kind: str
     """One of `KINDS`."""
     spans: int
-    """Number of identifiers, without those that the prefix holds already."""
+    """Number of identifiers, without those that the prefix already contains."""
     people: int
-    """Number of people whose texts have them."""
+    """Number of people whose texts contain them."""
     share: float
     """Share of the extracted characters, in [0, 1]."""
 
@@ -263,9 +268,10 @@ def judged_texts(
     sides : sequence of Side
         Members, then non-members.
     models : sequence of CausalModel, or of MaskedModel
-        Their tokenizers decide which texts are long enough, or which identifiers can be hidden.
+        Models, whose tokenizers decide which texts are long enough, or which identifiers can be
+        masked.
     rng : numpy.random.Generator
-        Draws which texts are compared where people have unequal numbers of them.
+        Draws the texts that are compared if people have unequal numbers of texts.
     own : re.Pattern, optional
         Pattern of further identifiers, from `own_pattern`.
 
@@ -279,7 +285,7 @@ def judged_texts(
         for side in sides
         for name, text in zip(side.sample, side.records.scored, strict=True)
     }
-    # Nothing is known of them yet.
+    # Energies are not known yet: zeros stand in, so that only ids and copies are checked.
     found = scores_of(sides, np.zeros(len(scored)))
     found = replace(found, text=tuple(plain([scored[name] for name in found.sample])))
     places: dict[str, tuple[int, int]] = {}
@@ -347,17 +353,17 @@ def measure_extraction(
     Parameters
     ----------
     target, reference : CausalModel or MaskedModel
-        Two models of one kind. The reference may be None: then nothing tells memory from common
-        words.
+        Two models of one kind. The reference may be None: then memorised text cannot be
+        distinguished from common text.
     judged : JudgedTexts
-        Made with models of this kind.
+        Texts, selected with models of this kind.
     asked : Tries
-        Criterion. With `edits`, causal models decode greedily, which takes far longer.
+        Criterion. With `edits`, causal models also decode greedily, which takes far longer.
     run : str or pathlib.Path, optional
-        A folder that keeps what the models answered, of these and of other texts: what was killed
-        goes on there. By default nothing is kept.
+        Folder that stores the models' answers, about these and other texts, so that an interrupted
+        run resumes there. By default nothing is stored.
     progress : callable, optional
-        Called with the texts done and their total, model by model.
+        Called with the number of texts done and their total, model by model.
     """
     models = [target] if reference is None else [target, reference]
     masked, causal = _by_kind(models)
@@ -368,6 +374,7 @@ def measure_extraction(
         suffixes = hidden(judged.text, judged.identifier, masked)
     pairs = list(zip(models, suffixes, strict=True))
     kept = AnswerStore(run, progress=progress)
+    # Twice as many parts if texts are also written greedily.
     n = len(pairs) * (2 if asked.edits else 1)
     answers = [kept_written(*pair, how, kept.part(k, n)) for k, pair in enumerate(pairs)]
     near: list[Ints | None] = [None] * len(pairs)
@@ -378,6 +385,7 @@ def measure_extraction(
         ]
     judged = replace(judged, notes=(*judged.notes, *_never(models[0], suffixes[0])))
     spans = judged.identifier
+    # Masked models have spans already; others get them from the first model's tokens.
     if spans is None:
         encoded = target.tokenizer.encoded(judged.trained or judged.text)
         ends = zip(encoded, suffixes[0].start, suffixes[0].stop, strict=True)
@@ -395,7 +403,7 @@ def measure_extraction(
 
 
 def _never(model: Model, suffixes: Suffixes) -> Iterator[str]:
-    """Yield a note on the texts whose suffix has tokens that the vocabulary lacks."""
+    """Yield a note on texts with a suffix that contains tokens unknown to the model."""
     unknown = model.tokenizer.unknown_id
     n = sum(bool((suffixes.of(row)[1] == unknown).any()) for row in range(len(suffixes)))
     what = ("identifier", "filled in") if isinstance(model, MaskedModel) else ("text", "written")

@@ -1,8 +1,8 @@
 """Extraction: the likelihood of a text's suffix given its prefix, without sampling.
 
 A text is cut in two. An attacker who knows its prefix lets the model continue it; the probability
-that the continuation is the suffix follows from a single pass over the whole text. A masked model
-fills in the hidden part between the two ends of a text, token by token from left to right.
+that the continuation equals the suffix follows from a single pass over the whole text. A masked
+model fills in the hidden part between the two ends of a text, token by token from left to right.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ from privacygauge.language.trained import ScoredText
 from privacygauge.runs.plan import ArraySpec, Plan, Task
 
 LEAST = 8
-"""Fewest tokens of a text that is cut in two: the rest of a shorter one is soon guessed."""
+"""Fewest tokens of a text that is cut in two: the rest of a shorter text is soon guessed."""
 
 _ROWS_AT_ONCE = 128
-"""Tokens whose logits are computed at once: few enough to stay in the processor's caches."""
+"""Tokens with logits computed at once, few enough to stay in the processor's caches."""
 
 
 @dataclass(frozen=True)
 class Writing:
-    """How texts are cut for a causal model, and how tokens are sampled."""
+    """Settings for cutting texts for a causal model, and for sampling tokens."""
 
     prefix: int = 50
-    """Tokens of the prefix; of a short text at most half. Not used by masked models."""
+    """Tokens of the prefix, at least 1; at most half of a text. Not used by masked models."""
     suffix: int = 50
-    """Tokens of the suffix; fewer where the text ends. Not used by masked models."""
+    """Tokens of the suffix, at least 1; fewer where the text ends. Not used by masked models."""
     temperature: float = 1.0
     """Sampling temperature, above 0."""
     top_k: int = 40
-    """Tokens are sampled from the `top_k` likeliest; 0 for the whole vocabulary."""
+    """Number of likeliest tokens to sample from; 0 for the whole vocabulary."""
 
     def __post_init__(self) -> None:
         for name, least in (("prefix", 1), ("suffix", 1), ("top_k", 0)):
@@ -69,31 +69,30 @@ class Writing:
 
 @dataclass(frozen=True, eq=False)
 class Suffixes:
-    """Texts in the tokens of one model, and the suffix of each."""
+    """Texts in the tokens of one model, with the position of each suffix."""
 
     tokens: Tokens
-    """Prefix, with the tokens that the tokenizer puts before it, and suffix; for a masked model the
-    text after it, too."""
+    """Tokens of each text: frame, prefix and suffix; for a masked model also the text after it."""
     start: Ints
-    """(n,) First token of every suffix, from 0."""
+    """(n,) Position of the first token of each suffix, from 0."""
     stop: Ints
-    """(n,) End of the suffix; for a causal model the end of the text."""
+    """(n,) Position after the last token of each suffix; for a causal model the end of the text."""
     n_prefix: Ints
-    """(n,) Units of every prefix; 0 where a prompt stands there, which has no units."""
+    """(n,) Units of each prefix; 0 if it is a prompt, which has no units."""
     n_suffix: Ints
-    """(n,) Units of every suffix, at least 1."""
+    """(n,) Units of each suffix, at least 1."""
 
     def __len__(self) -> int:
         return len(self.tokens)
 
     def rows(self, texts: Ints) -> Suffixes:
-        """Return some of the texts, in the order asked for."""
+        """Return some of the texts, in the order requested."""
         parts = (self.start, self.stop, self.n_prefix, self.n_suffix)
         return Suffixes(self.tokens.rows(texts), *(part[texts] for part in parts))
 
     @cached_property
     def sha256(self) -> str:
-        """SHA-256 of texts, tokens and suffixes."""
+        """SHA-256 of texts, tokens and suffixes, in hexadecimal."""
         cut = np.ascontiguousarray([self.start, self.stop], "<i8")
         return hashlib.sha256(self.tokens.sha256.encode() + cut.tobytes()).hexdigest()
 
@@ -108,13 +107,12 @@ class SuffixLikelihoods:
     """Likelihoods under one model of the suffixes of n texts, given their prefixes."""
 
     log_probability: Floats
-    """(n,) Log-probability of the whole suffix, in nats; minus infinity where it cannot be
-    sampled."""
+    """(n,) Log-probability of the whole suffix, in nats; minus infinity if it cannot be sampled."""
     verbatim: Bools
-    """(n,) True where greedy decoding gives the suffix."""
+    """(n,) True where greedy decoding yields the suffix."""
 
     def tries(self, chance: float) -> Floats:
-        """Return the tries (n,) after which each suffix is written with a probability `chance`."""
+        """Return the tries (n,) that write each suffix with probability `chance`."""
         return tries_needed(self.log_probability, chance)
 
 
@@ -127,20 +125,20 @@ def long_enough(texts: Sequence[ScoredText], models: Sequence[CausalModel]) -> B
 def suffixes_of(
     texts: Sequence[ScoredText], models: Sequence[CausalModel], how: Writing
 ) -> tuple[list[Suffixes], Unit]:
-    """Cut texts in two, once for each model and at the same place for all.
+    """Cut texts in two, for all models at the same place.
 
     Parameters
     ----------
     texts : sequence of str or TrainedText
-        Each with at least two tokens. Where a prompt stands before what was trained, it is the
-        prefix, and the suffix begins with the answer; later turns are left out.
+        Texts of at least two tokens. If a prompt comes before the trained part, it is the prefix,
+        and the suffix begins with the answer; later turns are left out.
     how : Writing
-        A prefix is at most half of its text.
+        Lengths of prefix and suffix; a prefix is at most half of its text.
 
     Returns
     -------
     list of Suffixes, "token" or "word"
-        And the unit of prefix and suffix: words where the tokenizers differ.
+        One entry per model, and the unit of prefix and suffix: words if the tokenizers differ.
     """
     found, unit = _tokens(texts, models)
     if int(found[0].n_units.min()) < 2:
@@ -155,7 +153,7 @@ def suffix_likelihoods(model: Model, suffixes: Suffixes, how: Writing) -> Suffix
     Parameters
     ----------
     model : CausalModel or MaskedModel
-        A causal one is asked in one pass a text, a masked one in a pass for each hidden token.
+        A causal model takes one pass per text, a masked one a pass for each hidden token.
     suffixes : Suffixes
         Suffixes in the tokens of this model.
     how : Writing
@@ -165,8 +163,8 @@ def suffix_likelihoods(model: Model, suffixes: Suffixes, how: Writing) -> Suffix
     -------
     SuffixLikelihoods
         Equal to the result of sampling step by step: the probability of a sequence is the product
-        of those of its tokens, each given the true ones before it. From a masked model those behind
-        it are hidden. An unknown token never equals the text's own.
+        of those of its tokens, each given the true tokens before it. A masked model does not see
+        the tokens behind it. An unknown token never equals the text's own.
 
     Notes
     -----
@@ -183,26 +181,29 @@ def suffix_likelihoods(model: Model, suffixes: Suffixes, how: Writing) -> Suffix
             once.tokens, scored, group, pad_id=model.tokenizer.pad_id, mask_id=model.mask_id
         )
         one_log, one_best = _score_batch(model, batch, how)
+        # The unknown token stands for many texts: sampling it does not write this one.
         known = batch.token != model.tokenizer.unknown_id
         logs.append(np.where(known, one_log, -np.inf))
         best.append(one_best & known)
     log = np.concatenate(logs)[following]
     if np.isnan(log).any():
         raise InputError("the model gives no probability to a token: check its weights")
+    # One row of `log` per suffix token, text by text: the sum over a text is its log-probability.
     starts = np.append(0, np.cumsum(once.stop - once.start)[:-1])
     total = np.add.reduceat(log, starts)
     verbatim = np.logical_and.reduceat(np.concatenate(best)[following], starts)
+    # Rounding may lift a probability of 1 above 1.
     return SuffixLikelihoods(np.minimum(total, 0.0)[which], verbatim[which])
 
 
 def _steps(suffixes: Suffixes, model: Model) -> tuple[ScoredPositions, Bools]:
     """Return the scored positions, and a mask of those that predict the next token.
 
-    A masked model reads a copy for each token of a suffix, with that token and all later ones
-    hidden.
+    A masked model reads one copy per token of a suffix, with this token and all later ones hidden.
     """
     size = suffixes.stop - suffixes.start
     one = isinstance(model, CausalModel)
+    # Masked: copy i hides positions i, i + 1, ...; only position i of it is used.
     steps = [(np.zeros(n, np.int64), np.arange(n)) if one else np.triu_indices(n) for n in size]
     copy, place = (np.concatenate(part) for part in zip(*steps, strict=True))
     n_rows = [len(rows) for rows, _ in steps]
@@ -219,19 +220,19 @@ def _steps(suffixes: Suffixes, model: Model) -> tuple[ScoredPositions, Bools]:
 
 
 def tries_needed(log_probability: ArrayLike, chance: float) -> Floats:
-    """Return the number of tries for a text to occur with a probability of `chance`.
+    """Return the number of tries in which a text occurs with probability `chance`.
 
     Parameters
     ----------
     log_probability : array_like of float, shape (n,)
         Log-probability of the text in one try, in nats, at most 0.
     chance : float
-        p, in (0, 1).
+        Probability p, in (0, 1).
 
     Returns
     -------
     ndarray of float, shape (n,)
-        The smallest whole n with ``1 - (1 - p_z)^n >= p``; infinity where the text never comes.
+        The smallest whole n with ``1 - (1 - p_z)^n >= p``; infinity if the text cannot occur.
 
     Notes
     -----
@@ -245,9 +246,10 @@ def tries_needed(log_probability: ArrayLike, chance: float) -> Floats:
     if not 0.0 < chance < 1.0:
         raise InputError(f"chance must be in (0, 1), got {chance}")
     with np.errstate(divide="ignore"):
+        # log1p keeps log(1 - p_z) exact for tiny p_z, where 1 - p_z would be 1.
         never = np.log1p(-np.exp(np.asarray(log_probability, np.float64)))
         exact = np.log1p(-chance) / never
-    # A whole number may come out a little above itself.
+    # Rounding may lift a whole number slightly above itself, and ceil to the next.
     found: Floats = np.maximum(1.0, np.ceil(np.where(never == 0.0, np.inf, exact) * (1 - 1e-12)))
     return found
 
@@ -258,14 +260,15 @@ def edits(model: CausalModel, suffixes: Suffixes) -> Ints:
     Parameters
     ----------
     model : CausalModel
-        Made to write, as many tokens as the suffix has: far dearer than `suffix_likelihoods`.
+        Generates as many tokens as the suffix has: far slower than `suffix_likelihoods`.
 
     Returns
     -------
     ndarray of int, shape (n,)
         Tokens to insert, delete or replace (Levenshtein 1966), at least 0; 0 exactly where
-        `suffix_likelihoods` says verbatim, ties of logits aside.
+        `suffix_likelihoods` says verbatim, except for ties of logits.
     """
+    # Equal prefix and text lengths make a batch without padding.
     shapes = np.stack([suffixes.start, suffixes.tokens.lengths], axis=1)
     found = np.empty(len(suffixes), np.int64)
     for shape in np.unique(shapes, axis=0):
@@ -296,7 +299,7 @@ def greedy(model: CausalModel, ids: Ints, n: int) -> Ints:
 
 
 def edit_distance(first: Ints, second: Ints) -> Ints:
-    """Return the Levenshtein distance (m,) of the rows of arrays (m, a) and (m, b).
+    """Return the Levenshtein distance (m,) between the rows of arrays (m, a) and (m, b).
 
     Examples
     --------
@@ -305,6 +308,7 @@ def edit_distance(first: Ints, second: Ints) -> Ints:
     """
     m, a = first.shape
     b = second.shape[1]
+    # Row i of the usual table, for all m pairs at once.
     above = np.tile(np.arange(b + 1), (m, 1))
     for i in range(a):
         row = np.empty_like(above)
@@ -329,7 +333,8 @@ def _cut(tokens: Tokens, how: Writing, prompted: Bools, unit: Unit) -> Suffixes:
     n_prefix = np.where(prompted, 0, np.minimum(how.prefix, tokens.n_units // 2))
     n_units = tokens.n_units.copy()
     for text in np.flatnonzero(prompted) if unit == "token" else ():
-        # Of a conversation, the first answer: nobody makes a model write the other side's turns.
+        # Only the first answer of a conversation: nobody makes a model write the other side's
+        # turns.
         placed = np.flatnonzero(tokens.of(int(text))[1] >= 0)
         n_units[text] = np.append(np.flatnonzero(np.diff(placed) > 1), len(placed) - 1)[0] + 1
     n_suffix = np.minimum(how.suffix, n_units - n_prefix)
@@ -383,11 +388,11 @@ def _score_batch(model: Model, batch: Batch, how: Writing) -> tuple[Floats, Bool
 
 
 def _sampling_log_probabilities(logits: Any, token: Any, top_k: int) -> tuple[Any, Any]:
-    """Return the log-probability of sampling each token among the `top_k`, and whether it leads."""
+    """Return the log-probability of sampling each token, and whether it is the likeliest."""
     chosen = logits.gather(1, token[:, None])[:, 0]
     best = logits.argmax(1) == token
     if 0 < top_k < logits.shape[1]:
-        last = logits.topk(top_k).values[:, -1:]  # of equal logits at the end, all are kept
+        last = logits.topk(top_k).values[:, -1:]  # logits that tie with the last one are kept
         logits = logits.masked_fill(logits < last, -np.inf)
         chosen = chosen.masked_fill(chosen < last[:, 0], -np.inf)
     return chosen - logits.logsumexp(1), best
@@ -398,12 +403,12 @@ def _sampling_log_probabilities(logits: Any, token: Any, top_k: int) -> tuple[An
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """Work of a run: likelihoods of the suffixes of a task."""
+    """Task of a run: likelihoods of the suffixes of some texts."""
 
     model: Model
-    """Model that is asked."""
+    """Model to run."""
     suffixes: Suffixes
-    """Texts, without repeats, sorted by length."""
+    """Texts without repeats, sorted by length."""
     how: Writing
     """Sampling settings."""
 
@@ -416,12 +421,12 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class Editing:
-    """Work of a run: token edits between a model's continuations and the suffixes of a task."""
+    """Task of a run: token edits between a model's continuations and the suffixes."""
 
     model: CausalModel
-    """Model that is asked."""
+    """Model to run."""
     suffixes: Suffixes
-    """Texts, without repeats, sorted by length."""
+    """Texts without repeats, sorted by length."""
 
     def __call__(self, task: Task) -> Mapping[str, ArrayLike]:
         """Return the `edits` of the task's texts."""
@@ -432,9 +437,9 @@ class Editing:
 def kept_written(
     model: Model, suffixes: Suffixes, how: Writing, kept: AnswerStore
 ) -> SuffixLikelihoods:
-    """Return `suffix_likelihoods` of all texts; only those not stored are computed.
+    """Return `suffix_likelihoods` of all texts; compute only those not stored.
 
-    The progress counts a text once that occurs twice.
+    Progress counts a repeated text once.
     """
     once, which = _once(suffixes)
     found = _compute_arrays(
@@ -447,7 +452,7 @@ def kept_written(
 
 
 def kept_edits(model: CausalModel, suffixes: Suffixes, kept: AnswerStore) -> Ints:
-    """Return `edits` of all texts, (n,); only those not stored are computed."""
+    """Return `edits` of all texts, (n,); compute only those not stored."""
     once, which = _once(suffixes)
     found = _compute_arrays(Editing(model, once), {"edits": "int64"}, {}, kept)
     return np.asarray(found["edits"][which], np.int64)
@@ -464,7 +469,7 @@ def _compute_arrays(
     settings: Mapping[str, float],
     kept: AnswerStore,
 ) -> dict[str, NDArray[Any]]:
-    """Return the arrays, one value per text."""
+    """Return the arrays by name, one value per text."""
     n = len(work.suffixes)
     plan = Plan(
         name="language",

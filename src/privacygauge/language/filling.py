@@ -18,10 +18,10 @@ from privacygauge.language.texts import texts_of_rows
 from privacygauge.language.tokens import EncodedText, Tokens
 
 KINDS = ("own", "e-mail", "iban", "date", "phone", "code", "number", "name")
-"""Kinds of identifiers, in the order of the search: a stretch found as one kind is not searched for
-later kinds."""
+"""Kinds of identifiers, in the order of the search: a stretch found as one kind is not searched
+again for later kinds."""
 
-# Forms of identifiers in English texts; a date may also have its month in words.
+# Names of months, also abbreviated, in several European languages.
 _MONTHS = (
     r"(?:jan(?:uary?|vier|ner|eiro)?|feb(?:ruary?)?|février|fevereiro|febrero|febbraio|"
     r"mar(?:ch|s|zo|ço)?|märz|apr(?:il)?|avril|abril|aprile|may|mai|mayo|maio|maggio|"
@@ -32,14 +32,14 @@ _MONTHS = (
 )
 _FORMS = {
     "e-mail": r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
-    # Letters and numbers of a bank account, in blocks or not; its checksum is not looked at.
+    # Letters and digits of a bank account, in blocks or not; the checksum is not verified.
     "iban": r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?!\w)",
     "date": rf"(?<![0-9A-Za-z])(?:\d{{4}}([-/.])\d{{1,2}}\1\d{{1,2}}|"
     rf"\d{{4}}年\d{{1,2}}月\d{{1,2}}日|\d{{1,2}}([/.-])\d{{1,2}}\2\d{{2,4}}|"
     rf"(?i:{_MONTHS})\.? \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|"
     rf"\d{{1,2}}(?:st|nd|rd|th|\.)? (?:de )?(?i:{_MONTHS})\b\.?(?:,?(?: de)? \d{{4}})?)"
     r"(?![0-9A-Za-z])",
-    # Beside letters that stand without blanks, as in Chinese, a number begins all the same.
+    # Next to letters written without blanks, as in Chinese, a number still begins.
     "phone": r"(?<![0-9A-Za-z])\+?(?:\(\d{2,5}\)[ -]?\d{2,8}(?:[ -]\d{2,8}){0,3}|"
     r"\d{2,8}(?:[ -]\d{2,8}){1,4})(?![0-9A-Za-z])|"
     r"(?<![0-9A-Za-z])\+\d{7,15}(?![0-9A-Za-z])",
@@ -62,39 +62,39 @@ _STARTERS = frozenset([
     "It", "Its", "My", "No", "Not", "On", "Our", "She", "So", "That", "The", "Their", "Then",
     "There", "These", "They", "This", "To", "Today", "We", "When", "With", "You", "Your"
 ])  # fmt: skip
-"""Words that begin a sentence and no name."""
+"""Words that begin a sentence but not a name."""
 _BEGINS = re.compile(r"(?:^|[.!?:]\s+|\n\s*)[\"'(]*$")
-"""Text before the first word of a sentence."""
+"""End of the text before the first word of a sentence."""
 _TITLES = ("Dr", "Mr", "Mrs", "Ms", "Prof")
-"""Titles: they precede a name and are not part of it."""
+"""Titles, which precede a name and are not part of it."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of a text, and the kind of identifier it looks like."""
+    """A stretch of a text, with the kind of identifier that it resembles."""
 
     kind: str
     """One of `KINDS`."""
     start: int
-    """Start, in characters."""
+    """First character."""
     stop: int
-    """End, in characters."""
+    """Position after the last character."""
 
 
 def identifiers(text: str, own: re.Pattern[str] | None = None) -> tuple[Span, ...]:
-    """Find stretches that look like identifiers, from left to right, none overlapping.
+    """Find stretches that resemble identifiers, from left to right, without overlap.
 
     Parameters
     ----------
     text : str
     own : re.Pattern, optional
-        Further identifiers, of the kind ``own``, such as from `own_pattern`; they come first.
+        Pattern of further identifiers of kind ``own``, such as from `own_pattern`; searched first.
 
     Returns
     -------
     tuple of Span
-        Found by form alone, with false positives and misses: a number may be a dose. Words with a
-        capital letter count as a name, unless a single one begins a sentence; so do words in
+        Identifiers found by form alone, with false positives and misses: a number may be a dose.
+        Capitalised words count as a name, unless a single one begins a sentence; so do words in
         capitals with a comma between them, such as SMITH, JOHN.
 
     Examples
@@ -103,6 +103,7 @@ def identifiers(text: str, own: re.Pattern[str] | None = None) -> tuple[Span, ..
     >>> [(span.kind, text[span.start : span.stop]) for span in identifiers(text)]
     [('date', '3 May 2021'), ('name', 'Anna Berg'), ('phone', '030 123 4567'), ('number', '100')]
     """
+    # One byte per character: 1 if it belongs to an identifier of an earlier kind.
     taken = bytearray(len(text))
     found = []
     for kind in KINDS:
@@ -125,20 +126,21 @@ def _of_form(kind: str, text: str) -> Iterator[tuple[int, int]]:
 
 
 def own_pattern(entries: Sequence[str], pattern: str | None = None) -> re.Pattern[str] | None:
-    """Return the pattern of the user's own identifiers; None for none.
+    """Return the pattern of the user's own identifiers; None if there are none.
 
     Parameters
     ----------
     entries : sequence of str
-        Identifiers as they stand in texts; letters of either case are the same.
+        Identifiers as they occur in texts, regardless of case.
     pattern : str, optional
-        A regular expression for further ones.
+        Regular expression for further identifiers.
 
     Raises
     ------
     InputError
-        If the pattern is none, or finds the empty text.
+        If the pattern is not valid, or matches the empty text.
     """
+    # Longest first, or a shorter entry would match within a longer one.
     listed = sorted((entry.strip() for entry in entries), key=len, reverse=True)
     words = "|".join(re.escape(entry) for entry in listed if entry)
     parts = ([rf"(?i:(?<!\w)(?:{words})(?!\w))"] if words else []) + ([pattern] if pattern else [])
@@ -156,16 +158,17 @@ def own_pattern(entries: Sequence[str], pattern: str | None = None) -> re.Patter
 
 
 def _names(text: str) -> Iterator[tuple[int, int]]:
-    """Yield capitalised words; adjacent ones are one name."""
+    """Yield names: listed names in capitals, and capitalised words; adjacent words are one name."""
     for match in _LISTED_NAME.finditer(text):
         yield match.span()
     span = None
     for match in _WORD.finditer(text):
         word = match.group()
+        # Enough to see the end of the sentence before, or a title.
         before = text[max(0, match.start() - 8) : match.start()]
         begins = _BEGINS.search(before) and not before.rstrip(". ").endswith(_TITLES)
         capital = word[0].isupper() and any(letter.islower() for letter in word)
-        # Two capitalised words at the beginning of a sentence are a name, a single one is none.
+        # Two capitalised words at the beginning of a sentence are a name, a single one is not.
         begins = begins and not (_NEXT_NAME.match(text, match.end()) and word not in _STARTERS)
         if not capital or word in _TITLES or begins:
             continue
@@ -182,25 +185,25 @@ def _names(text: str) -> Iterator[tuple[int, int]]:
 def by_identifier(
     scores: TextScores, models: Sequence[MaskedModel], own: re.Pattern[str] | None = None
 ) -> tuple[TextScores, dict[str, tuple[int, int]]]:
-    """Return a row for each identifier of every text, and its span in the text.
+    """Return one row per identifier of every text, and its span in the text.
 
     Parameters
     ----------
     scores : TextScores
         Scores with texts.
     models : sequence of MaskedModel
-        Their tokenizers decide which identifiers can be hidden.
+        Models, whose tokenizers decide which identifiers can be masked.
     own : re.Pattern, optional
         As in `identifiers`.
 
     Returns
     -------
     TextScores
-        Known by the text's id and the identifier's place. The group is that of the text, or the
-        text itself. A string that occurs twice in a text is left out: the other occurrence would
-        show it.
+        Rows named by the text's id and the identifier's position. Their group is that of the text,
+        or the text itself. A string that occurs twice in a text is left out, since the other
+        occurrence would reveal it.
     dict of str to (int, int)
-        Id of the row to where the identifier begins and ends, in characters.
+        Start and stop of each identifier, in characters, by the row's id.
 
     Raises
     ------
@@ -245,7 +248,7 @@ def by_identifier(
 
 
 def hidden(texts: Sequence[str], spans: Ints, models: Sequence[MaskedModel]) -> list[Suffixes]:
-    """Return texts with one span hidden in each, once for each model.
+    """Return texts with one span masked in each, once per model.
 
     Parameters
     ----------
@@ -253,8 +256,8 @@ def hidden(texts: Sequence[str], spans: Ints, models: Sequence[MaskedModel]) -> 
     spans : ndarray of int, shape (n, 2)
         Start and stop of the hidden span, in characters.
     models : sequence of MaskedModel
-        Of a text that is longer than a model reads, it sees what is around the span. Each model
-        is asked in its own tokens, and knows how many are hidden.
+        Models; of a text longer than its context, a model sees the part around the span. Each model
+        uses its own tokens, and is shown how many are masked.
     """
     keys = tuple(
         hashlib.sha256(f"{start} {stop} {text}".encode()).hexdigest()
@@ -294,7 +297,7 @@ def hidden(texts: Sequence[str], spans: Ints, models: Sequence[MaskedModel]) -> 
 
 
 def _fitting_spans(texts: Sequence[str], spans: Ints, models: Sequence[MaskedModel]) -> list[bool]:
-    """Return a mask of the spans that have tokens, no more than every model reads."""
+    """Return a mask of the spans that have tokens, at most as many as every model can read."""
     return [
         all(
             0 < len(_tokens_in_span(one, span)) <= model.limit - np.count_nonzero(one.framing)
@@ -307,19 +310,20 @@ def _fitting_spans(texts: Sequence[str], spans: Ints, models: Sequence[MaskedMod
 
 
 def _tokens_in_span(encoded: EncodedText, span: Ints) -> Ints:
-    """Return the positions of the tokens in a span."""
+    """Return the positions of the tokens that overlap a span."""
     begins, ends = encoded.spans.T
     places: Ints = np.flatnonzero(~encoded.framing & (begins < span[1]) & (ends > span[0]))
     return places
 
 
 def _tokens_around(encoded: EncodedText, span: Ints, limit: int) -> tuple[Ints, int, int]:
-    """Return as many tokens around a span as fit, and the position of the span among them."""
+    """Return as many tokens around a span as fit, and the span's start and stop among them."""
     places = _tokens_in_span(encoded, span)
     first = int(places[0])
     stop = int(places[-1]) + 1
     content = np.flatnonzero(~encoded.framing)
     room = limit - (len(encoded.ids) - len(content))
+    # The window is centred on the span, and moved inwards at the ends of the text.
     begin = max(0, min((first + stop - room) // 2 - int(content[0]), len(content) - room))
     kept = encoded.framing.copy()
     kept[content[begin : begin + room]] = True

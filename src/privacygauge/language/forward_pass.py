@@ -1,8 +1,8 @@
 """Forward passes: batches of masked texts go in, logits at selected positions come out.
 
-A head is the part of a model between its last hidden state and its logits. It is found by the
-names of its modules, tried on one batch against the model as a whole, and used only where both
-agree; every other model gives its logits at all positions.
+A head is the part of a model between its last hidden state and its logits. It is found by the names
+of its modules, compared with the whole model on one batch, and used only if both agree; for every
+other model the logits of all positions are computed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from privacygauge.errors import InputError
 from privacygauge.language.energies import MaskPlan
 from privacygauge.language.tokens import Tokens
 
-# In this order: the first one whose modules a model has. BERT; RoBERTa, MPNet and ESM; DistilBERT;
+# The first entry whose modules a model has is used: BERT; RoBERTa, MPNet and ESM; DistilBERT;
 # ELECTRA and ConvBERT; ModernBERT; ALBERT.
 _HEADS = (
     ("cls",),
@@ -29,7 +29,8 @@ _HEADS = (
     ("head", "decoder"),
     ("predictions",),
 )
-# Between two orders of the same float32 sums; a missing layer or scale is off by far more.
+# Difference between two orders of the same float32 sums; a missing layer or scale is off by far
+# more.
 _TOLERANCE = 1e-3
 
 
@@ -38,7 +39,7 @@ class Head:
     """Modules that turn hidden states into logits, one after another."""
 
     modules: tuple[Any, ...]
-    """Torch modules or functions; () where hidden states are logits already."""
+    """Torch modules or functions; () if hidden states are logits already."""
 
     def __call__(self, hidden: Any) -> Any:
         """Return the logits (m, v) of hidden states (m, d)."""
@@ -48,7 +49,7 @@ class Head:
 
 
 def head_of(model: Any) -> Head | None:
-    """Return the output head of a masked language model; None where it cannot be separated.
+    """Return the output head of a masked language model; None if it cannot be separated.
 
     Raises
     ------
@@ -58,6 +59,7 @@ def head_of(model: Any) -> Head | None:
     import torch
 
     ids, lengths = _trial(model.config)
+    # Padding is masked out: only positions within a text are compared.
     inside = torch.arange(ids.shape[1])[None] < torch.as_tensor(lengths)[:, None]
     with torch.inference_mode():
         inside = inside.to(model.device)
@@ -85,7 +87,7 @@ def _agrees(model: Any, head: Head, inputs: dict[str, Any], inside: Any, expecte
     try:
         found = head(model.base_model(**inputs).last_hidden_state[inside])
     except (TypeError, AttributeError, RuntimeError):
-        # Modules of these names that take other inputs are not a head of this kind.
+        # Modules with these names that take other inputs are not a head of this kind.
         return False
     if found.shape != expected.shape:
         return False
@@ -94,7 +96,7 @@ def _agrees(model: Any, head: Head, inputs: dict[str, Any], inside: Any, expecte
 
 
 def causal_head(model: Any) -> Head | None:
-    """Return the output head of a model that reads from left to right; None where it has another.
+    """Return the output head of a left-to-right model; None if it cannot be separated.
 
     Raises
     ------
@@ -109,6 +111,7 @@ def causal_head(model: Any) -> Head | None:
     ids = torch.as_tensor(_trial(text)[0][:1], device=model.device)
     encoder = bool(getattr(config, "is_encoder_decoder", False))
     both = {"decoder_input_ids": ids} if encoder else {}
+    # The last token is changed: answers at earlier positions must not change with it.
     other = ids.clone()
     other[:, -1] = (other[:, -1] + 1) % text.vocab_size
     changed = {"decoder_input_ids": other} if encoder else {}
@@ -137,7 +140,7 @@ def causal_head(model: Any) -> Head | None:
 def _last_steps(config: Any) -> Iterator[tuple[Any, ...]]:
     """Yield functions on logits that a model may end with: none, a scale, a soft bound."""
     yield ()
-    # Of Cohere, of Granite, of Gemma 2.
+    # As in Cohere, in Granite and in Gemma 2.
     scale = getattr(config, "logit_scale", None)
     divisor = getattr(config, "logits_scaling", None)
     bound = getattr(config, "final_logit_softcapping", None)
@@ -163,13 +166,13 @@ def _trial(config: Any) -> tuple[Any, Any]:
     pad = getattr(config, "pad_token_id", None) or 0
     rng = np.random.default_rng(0)
     ids = rng.integers(0, config.vocab_size, (2, 8))
-    # Some models tell filling by its id; nothing else may have it.
+    # Some models recognise padding by its id: no other position may have it.
     ids[ids == pad] = (pad + 1) % config.vocab_size
     ids[1, 5:] = pad
     return ids, np.array([8, 5])
 
 
-# Batches for a forward pass: which masked copies of texts go in, and which positions count.
+# Batches for a forward pass: the masked copies of texts to read, and the positions to score.
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,15 +180,15 @@ class ScoredPositions:
     """Positions to score, text by text, copy by copy, from left to right."""
 
     starts: Ints
-    """(n + 1,) First row of every text, and the end of the last one."""
+    """(n + 1,) First row of each text, and the end of the last one."""
     copy: Ints
-    """(m,) Masked copy of the text that a row belongs to, from 0, ascending."""
+    """(m,) Masked copy of the text to which a row belongs, from 0, ascending."""
     position: Ints
-    """(m,) Position of the token in its text, frame included, from 0."""
+    """(m,) Position of the token in its text, from 0, including the frame."""
     unit: Ints
     """(m,) Unit of the text that the token belongs to, from 0."""
     n_copies: Ints
-    """(n,) Number of copies of every text that a model reads: K, less those without rows."""
+    """(n,) Number of copies of each text that a model reads: K, minus those without rows."""
 
     def __post_init__(self) -> None:
         for name in ("starts", "copy", "position", "unit", "n_copies"):
@@ -207,10 +210,10 @@ def masked_scored(tokens: Tokens, plan: MaskPlan, own: Bools | None = None) -> S
     Parameters
     ----------
     tokens : Tokens
-        Texts, or windows of them that have the key and the units of the whole text.
+        Texts, or windows of texts with the key and the units of the whole text.
     own : array of bool, shape (m,), optional
-        True for the tokens that a window scores; by default all. Further masked tokens are hidden
-        too, and copies in which none of its own tokens is masked are left out.
+        True for the tokens that a window scores; by default all. Other masked tokens are hidden
+        too, and copies without a masked token to score are left out.
     """
     copies = []
     positions = []
@@ -233,10 +236,11 @@ def masked_scored(tokens: Tokens, plan: MaskPlan, own: Bools | None = None) -> S
 
 def _hidden_tokens(masks: Ints, units: Ints) -> Bools:
     """Return a mask (k, t) of the tokens of `units` (t,) that each of `masks` (k, l) hides."""
+    # A window holds some of the units only: positions are relative to its first one.
     known = units[units >= 0]
     first, last = (int(known.min()), int(known.max())) if len(known) else (0, 0)
     copy, place = np.nonzero((masks >= first) & (masks <= last))
-    # The last column stays false: it is where -1, no unit, points to.
+    # The last column stays False: index -1, a token without a unit, refers to it.
     inside = np.zeros((len(masks), last - first + 2), np.bool_)
     inside[copy, masks[copy, place] - first] = True
     return inside[:, np.where(units >= 0, units - first, -1)]
@@ -248,14 +252,14 @@ def causal_scored(tokens: Tokens, first_unit: int, own: Bools | None = None) -> 
     Parameters
     ----------
     first_unit : int
-        1 where a text may begin with a token that has nothing to its left, else 0.
+        1 if a text may begin with a token that has nothing to its left, else 0.
     own : array of bool, shape (m,), optional
         True for the tokens that a window scores; by default all.
 
     Raises
     ------
     InputError
-        If nothing of a text is left.
+        If nothing of a text is left to score.
     """
     if (tokens.n_units <= first_unit).any():
         raise InputError(
@@ -292,18 +296,18 @@ class Batch:
     ids: Ints
     """(rows, width) Token ids, padded on the right."""
     lengths: Ints
-    """(rows,) Length of every row without padding."""
+    """(rows,) Length of each row without padding."""
     row: Ints
     """(m,) Row of every scored token."""
     position: Ints
     """(m,) Position in the row."""
     token: Ints
-    """(m,) Id of the token, which `ids` may hide."""
+    """(m,) Token id at the position, which may be masked in `ids`."""
 
 
 @dataclass(frozen=True)
 class Copies:
-    """The copies ``start:stop`` of a text."""
+    """Copies ``start:stop`` of a text."""
 
     text: int
     """Number of the text."""
@@ -316,21 +320,21 @@ class Copies:
 def pass_groups(
     tokens: Tokens, scored: ScoredPositions, texts: range, budget: int
 ) -> Iterator[list[Copies]]:
-    """Yield groups of copies that fit into one pass each, the last group included.
+    """Yield groups of copies that fit into one pass each.
 
     Parameters
     ----------
     tokens : Tokens
-        Sorted by length, so that a group needs little padding.
+        Texts sorted by length, so that a group needs little padding.
     texts : range
-        The texts to cover, in order.
+        Texts to cover, in order.
     budget : int
-        The most tokens in one pass, filling included; a single copy is always a pass.
+        Most tokens in one pass, including padding; a single copy always makes a pass.
 
     Yields
     ------
     list of Copies
-        All copies of a text together wherever they fit.
+        All copies of a text together if they fit.
     """
     group: list[Copies] = []
     n_rows = width = 0
@@ -341,6 +345,7 @@ def pass_groups(
         for start in range(0, n_copies, at_once):
             part = Copies(text, start, min(start + at_once, n_copies))
             n_new = part.stop - part.start
+            # A group costs its rows times its longest row, as shorter ones are padded.
             if group and (n_rows + n_new) * max(width, length) > budget:
                 yield group
                 group = []
@@ -371,7 +376,7 @@ def batch_of(
     for part, width, n in zip(group, widths, n_rows, strict=True):
         ids[first : first + n, :width] = tokens.of(part.text)[0]
         here = scored.of(part.text)
-        # Copies are counted among those shown here.
+        # Copies without rows were left out: those that remain are numbered from 0.
         copy = np.cumsum(np.diff(scored.copy[here], prepend=scored.copy[here][:1]) != 0)
         mine = slice(*np.searchsorted(copy, [part.start, part.stop]))
         rows.append(copy[mine] - part.start + first)

@@ -1,4 +1,4 @@
-"""Models in memory, such as one that was just trained."""
+"""Models in memory, such as a model just trained."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
 def model_of(
     module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, *, windows: Windows = WHOLE
 ) -> Model:
-    """Return a model of transformers in memory as one that can be audited.
+    """Return a transformers model in memory as a model that can be audited.
 
     Parameters
     ----------
     module : transformers.PreTrainedModel
-        Masked, causal or encoder-decoder, in evaluation mode. It stays as it is and where it is,
-        and is not copied; adapters in it count.
+        Masked, causal or encoder-decoder model, in evaluation mode. It is neither changed, moved
+        nor copied; adapters in it take part.
     tokenizer : transformers.PreTrainedTokenizerFast
-        Its tokenizer.
+        Tokenizer of the model.
     windows : Windows
-        Windows for texts that are longer than the model's context.
+        How to read texts longer than the model's context.
 
     Returns
     -------
     MaskedModel or CausalModel
-        For `audit_masked` or `audit_causal`, in this process.
+        Model for `audit_masked` or `audit_causal`, in this process.
 
     Raises
     ------
@@ -87,13 +87,14 @@ def model_of(
 
 
 def _sha256(module: PreTrainedModel) -> str:
-    """Return the SHA-256 of the current weights and the settings."""
+    """Return the SHA-256 of the current weights and the settings, in hexadecimal."""
     import torch
 
     settings = json.dumps(module.config.to_dict(), sort_keys=True, default=str)
     digest = hashlib.sha256(settings.encode())
     for name, weights in sorted(module.state_dict().items()):
         digest.update(f"\n{name} {weights.dtype} {tuple(weights.shape)}\n".encode())
+        # As bytes, since numpy has no bfloat16.
         flat = weights.detach().cpu().contiguous().reshape(-1)
         digest.update(flat.view(torch.uint8).numpy().data)
     return digest.hexdigest()

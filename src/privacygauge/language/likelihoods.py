@@ -28,12 +28,12 @@ WORDS = (
 
 @dataclass(frozen=True)
 class Pair:
-    """Energies of the same texts under the same masks, by a target and by a reference."""
+    """Energies of the same texts with the same masks, under a target and a reference."""
 
     target: Energies
     """Energies under the audited model."""
     reference: Energies
-    """Energies under a model that has not seen the members."""
+    """Energies under a model that never saw the members."""
     notes: tuple[str, ...]
     """Notes for the reader of the numbers, one sentence each."""
 
@@ -53,34 +53,36 @@ def token_log_probabilities(
     Parameters
     ----------
     model : MaskedModel, CausalModel or EndpointModel
-        From `load_masked` or `load_causal`, or behind a server.
+        Model from `load_masked` or `load_causal`, or behind a server.
     texts : sequence of str or TrainedText
-        Each with at least one token; of a `TrainedText` those that were trained are scored. A text
-        that occurs twice is computed once. Texts that are longer than the model reads are read as
-        its `Windows` say.
+        Texts of at least one token; of a `TrainedText` only the trained tokens are scored. A
+        repeated text is computed once. Texts longer than the model's context are read as its
+        `Windows` say.
     plan : MaskPlan, optional
-        Rule for masking texts; by default 10 balanced masks of 15%. A causal model takes its unit
-        only.
+        Rule for masking texts; by default 10 balanced masks of 15%. A causal model uses only its
+        unit.
     run : str or pathlib.Path, optional
-        A folder that keeps the results, of this and of other models and texts. By default
-        nothing is kept.
+        Folder that stores the results, of this and of other models and texts. By default nothing is
+        stored.
     n_jobs : int, optional
-        Workers, each with one thread and the model in its memory; by default this process.
+        Number of workers, each with one thread and its own copy of the model; by default this
+        process.
     progress : callable, optional
-        Called with the texts done and their total; every window counts as one.
+        Called with the number of texts done and their total; every window counts as one.
     invocation : mapping, optional
-        The arguments of a command, to be kept with the run.
+        Arguments of a command, stored with the run.
 
     Returns
     -------
     Energies
         One row per token and copy. The same texts give the same bytes on the same machine, however
-        often a run is stopped; beside other texts, float32 numbers may differ by about 1e-5.
+        often a run is interrupted; together with other texts, float32 numbers may differ by about
+        1e-5.
 
     Raises
     ------
     InputError
-        If a text is empty or not a text, or the pattern does not fit.
+        If a text is empty or not a text, or the mask pattern does not fit.
     """
     return _ask_models([model], texts, plan, AnswerStore(run, n_jobs, progress, invocation))[0]
 
@@ -101,21 +103,21 @@ def pair_log_probabilities(
     Parameters
     ----------
     target, reference : MaskedModel or CausalModel
-        Two of a kind. Where their tokenizers differ on any of the texts, the units are words
-        that both split into whole tokens, whatever `plan` says.
+        Two models of one kind. If their tokenizers differ on any text, the units are words that
+        both split into whole tokens, whatever `plan` says.
     texts, plan, run, n_jobs, progress, invocation
-        As in `token_log_probabilities`. In the same `run`, a second target finds the answers of
+        As in `token_log_probabilities`. In the same `run`, a second target reuses the answers of
         its reference.
 
     Returns
     -------
     Pair
-        Masks and truncation are the same for both.
+        Energies with the same masks and truncation for both.
 
     Raises
     ------
     InputError
-        As in `token_log_probabilities`; also if one model is masked and the other causal.
+        As in `token_log_probabilities`, or if one model is masked and the other causal.
     """
     if type(target) is not type(reference):
         raise InputError(
@@ -139,12 +141,15 @@ def _ask_models(
 ) -> list[Energies]:
     plan = plan or MaskPlan()
     behind = [model for model in models if isinstance(model, EndpointModel)]
+    # A server cannot be masked or shown tokens: it gets plain texts.
     if behind:
         return endpoint_energies(behind, plain(texts), plan.unit, kept)
     here = [model for model in models if not isinstance(model, EndpointModel)]
     tokens, unit = read_texts(here, texts, plan.unit)
     made = []
     for number, (model, its) in enumerate(zip(here, tokens, strict=True)):
+        # Each distinct text is computed once, whatever masks it gets: masks depend on the text
+        # alone.
         rows, which = distinct_texts(its)
         once = its.rows(rows)
         windows, how = _windows(here, once)
@@ -165,22 +170,24 @@ def _ask_models(
 def read_texts(
     models: Sequence[Model], texts: Sequence[ScoredText], unit: Unit
 ) -> tuple[list[Tokens], Unit]:
-    """Return texts in the tokens of every model, and the units that all of them share.
+    """Return texts in the tokens of every model, and the unit shared by all models.
 
-    Texts are whole, unless the first model's windows say that they are cut off.
+    Texts are whole, unless the windows of the first model cut them off.
     """
     limits = [model.limit if models[0].source.windows.cut else sys.maxsize for model in models]
     return tokens_of(texts, [model.tokenizer for model in models], limits, unit)
 
 
 def _windows(models: Sequence[Model], tokens: Tokens) -> tuple[WindowedTexts, dict[str, Any]]:
-    """Cut texts into windows that fit into every model's context."""
+    """Cut texts into windows that fit into the context of every model."""
     if models[0].source.windows.cut:
         return cut_into_windows(tokens, sys.maxsize, None, 0.0), {}
+    # One window size for all models, or their scores would have different contexts.
     limit = min(model.limit for model in models)
     stride = models[0].source.windows.stride
     shared = 0.5 if isinstance(models[0], MaskedModel) else 1.0
     found = cut_into_windows(tokens, limit, stride, shared)
+    # Every text fits: the settings stay those of a run without windows, and so do its results.
     if len(found.tokens) == len(tokens):
         return found, {}
     return found, {"context": limit, "stride": stride}
@@ -201,7 +208,7 @@ def _positions_to_score(
 
 
 def first_unit(models: Sequence[Model], tokens: Sequence[Tokens]) -> int:
-    """Return the first unit that causal models can score: 1 where one needs a token before it."""
+    """Return the first unit that causal models can score: 1 if any needs a token before it."""
     return int(
         any(
             not getattr(model, "scores_first", False) and (its.units[its.starts[:-1]] >= 0).any()

@@ -1,6 +1,6 @@
 """Models from a local folder: never from a hub, never from a pickle, never incomplete.
 
-A folder holds a whole model, or a PEFT adapter: a few weights, added to a base model that stays
+A folder holds a whole model, or a PEFT adapter: a few weights added to a base model that stays
 unchanged.
 """
 
@@ -46,9 +46,9 @@ ADAPTER = "adapter_config.json"
 """Settings file of a PEFT adapter."""
 
 _PICKLES = ("pytorch_model*.bin", "*.pt", "*.pth", "*.ckpt")
-# Settings that say where a model comes from; they do not change its output.
+# Settings that record a model's origin but do not affect its output.
 _ORIGIN = ("_name_or_path", "transformers_version", "torch_dtype", "dtype")
-# Kinds of models in messages, by the class of transformers that loads them.
+# Kinds of models in messages, by the transformers class that loads them.
 _TAKEN_FROM = {
     "AutoModelForMaskedLM": "masked",
     "AutoModelForCausalLM": "causal",
@@ -73,7 +73,7 @@ def checked_folder(path: str | Path) -> Path:
             "name its folder"
         )
     if (folder / ADAPTER).is_file():
-        # Read as it is, the folder could give the base model, which never saw the texts.
+        # Read as a model, the folder could yield the base model, which never saw the texts.
         raise InputError(
             f"{folder} must hold a whole model, got a PEFT adapter: where the weights of its base "
             "lie beside it, move adapter_config.json and adapter_model.safetensors to a folder of "
@@ -114,7 +114,7 @@ def model_settings(folder: Path) -> dict[str, Any]:
 
 
 def weights_sha256(folder: Path) -> str:
-    """Return the checksum of the weights and of the settings that affect the computation."""
+    """Return the SHA-256 of the weights and of the settings that affect the computation."""
     kept = {name: value for name, value in model_settings(folder).items() if name not in _ORIGIN}
     digest = hashlib.sha256(json.dumps(kept, sort_keys=True).encode())
     for path in _weight_files(folder):
@@ -126,21 +126,21 @@ def weights_sha256(folder: Path) -> str:
 
 
 def read_module(folder: Path, auto_class: str, **options: Any) -> Any:
-    """Return the torch module in a folder, its weights as they are, in evaluation mode.
+    """Return the torch module in a folder, with its weights as saved, in evaluation mode.
 
     Parameters
     ----------
     folder : pathlib.Path
-        From `checked_folder`.
+        Folder from `checked_folder`.
     auto_class : str
         "AutoModelForMaskedLM", "AutoModelForCausalLM" or "AutoModelForSeq2SeqLM".
     **options
-        For transformers, from `loading_options`.
+        Options for transformers, from `loading_options`.
 
     Raises
     ------
     InputError
-        If it is another kind of model, cannot be read, or a part of its weights is missing.
+        If it is another kind of model, cannot be read, or lacks a part of its weights.
     """
     import transformers
 
@@ -160,7 +160,7 @@ def read_module(folder: Path, auto_class: str, **options: Any) -> Any:
             f"{folder} must hold a {kind} language model that transformers can read, but: "
             f"{first_line(error)}"
         ) from error
-    # Whatever is missing is drawn at random, and such a head gives about log V to every word.
+    # Missing weights are drawn at random: such a head gives about log V to every word.
     absent = sorted([*info["missing_keys"], *(str(key) for key in info["mismatched_keys"])])
     if absent:
         raise InputError(
@@ -173,7 +173,7 @@ def read_module(folder: Path, auto_class: str, **options: Any) -> Any:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error's message, or its type where it has none."""
+    """Return the first line of an error's message, or its type if the message is empty."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
@@ -185,7 +185,7 @@ def damage_error() -> type[Exception]:
 
 
 def most_tokens(module: Any, wanted: int) -> int:
-    """Return the most tokens that both the model and its tokenizer allow, frame included."""
+    """Return the most tokens that both model and tokenizer allow, including the frame."""
     config = module.config
     known = [wanted] if wanted > 0 else []
     for name in ("max_position_embeddings", "n_positions"):
@@ -197,7 +197,7 @@ def most_tokens(module: Any, wanted: int) -> int:
 
 
 def _offset(module: Any) -> int:
-    """Return the number of reserved positions: RoBERTa's count from the padding index plus one."""
+    """Return the number of reserved positions: RoBERTa counts from the padding index plus one."""
     import torch
 
     for name, part in module.named_modules():
@@ -206,7 +206,7 @@ def _offset(module: Any) -> int:
     return 0
 
 
-# Of a PEFT adapter: the file of its weights, and the setting that names its base model.
+# For a PEFT adapter: the file of its weights, and the setting that names its base model.
 _WEIGHTS = "adapter_model.safetensors"
 _BASE = "base_model_name_or_path"
 
@@ -217,14 +217,14 @@ def parts_of(path: str | Path, base: str | Path | None = None) -> tuple[Path, Pa
     Parameters
     ----------
     path : str or pathlib.Path
-        The folder of a model, or of an adapter.
+        Folder of a model, or of an adapter.
     base : str or pathlib.Path, optional
-        The folder of an adapter's base; by default the one that adapter_config.json names.
+        Folder of an adapter's base; by default the one named in adapter_config.json.
 
     Raises
     ------
     InputError
-        If a folder holds no model, the base is unknown, or the adapter cannot be put onto it.
+        If a folder holds no model, the base is unknown, or the adapter does not fit it.
     """
     folder = Path(path)
     if not (folder / ADAPTER).is_file():
@@ -245,11 +245,12 @@ def parts_of(path: str | Path, base: str | Path | None = None) -> tuple[Path, Pa
             "pip install 'privacygauge[peft]'"
         )
     named = str(base or settings.get(_BASE) or "")
+    # The name may be relative to the working folder or to the adapter's own.
     for place in (Path(named), folder / named):
         if named and place.is_dir():
             return checked_folder(place), folder
     if len(list(folder.glob("*.safetensors"))) > 1:
-        # The weights of its base lie beside it, which this refuses.
+        # The weights of the base are in the same folder, which this rejects.
         checked_folder(folder)
     raise InputError(
         f"{folder} holds a PEFT adapter, whose base must be a folder of this machine, got "
@@ -260,7 +261,8 @@ def parts_of(path: str | Path, base: str | Path | None = None) -> tuple[Path, Pa
 def add_adapter(module: Any, folder: Path) -> Any:
     """Add the adapter in a folder to a module; the module keeps its class.
 
-    Adapter and weights stay apart: in few bits, merged weights would lose most of the adapter.
+    Adapter and weights stay separate: merged into quantised weights, most of the adapter would be
+    lost.
     """
     import torch
     from peft import PeftModel
@@ -270,9 +272,9 @@ def add_adapter(module: Any, folder: Path) -> Any:
             warnings.simplefilter("always")
             n_rows = _embedding_rows(module, folder)
             if n_rows > int(module.get_input_embeddings().weight.shape[0]):
-                # The adapter was trained with tokens of its own; it holds their rows.
+                # The adapter was trained with additional tokens; it holds their rows.
                 with torch.random.fork_rng(devices=[]):
-                    torch.manual_seed(0)  # of a head that the adapter does not hold
+                    torch.manual_seed(0)  # for a head that the adapter does not hold
                     module.resize_token_embeddings(n_rows, mean_resizing=False)
             made = PeftModel.from_pretrained(module, str(folder), torch_device="cpu")
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, damage_error()) as error:
@@ -289,7 +291,7 @@ def add_adapter(module: Any, folder: Path) -> Any:
 
 
 def _embedding_rows(module: Any, folder: Path) -> int:
-    """Return the rows of the embeddings that an adapter holds; 0 where it holds none."""
+    """Return the rows of the embeddings that an adapter holds; 0 if it holds none."""
     from safetensors import safe_open
 
     embeddings = module.get_input_embeddings()
@@ -304,7 +306,7 @@ def _embedding_rows(module: Any, folder: Path) -> int:
 
 
 def sha256_of(folder: Path, adapter: Path | None) -> str:
-    """Return the SHA-256 of a model's weights and settings, those of its adapter included."""
+    """Return the SHA-256 of a model's weights and settings, including those of its adapter."""
     whole = weights_sha256(folder)
     if adapter is None:
         return whole
@@ -345,14 +347,14 @@ def model_kind(path: str | Path, base: str | Path | None = None) -> Kind:
     Parameters
     ----------
     path : str or pathlib.Path
-        The folder of a model or of a PEFT adapter.
+        Folder of a model or of a PEFT adapter.
     base : str or pathlib.Path, optional
-        The folder of the adapter's base; by default the one that it names.
+        Folder of the adapter's base; by default the one that it names.
 
     Raises
     ------
     InputError
-        If it holds no model, or one of neither kind.
+        If it holds no model, or a model of neither kind.
     """
     found, heads = _find_kind(model_settings(parts_of(path, base)[0]))
     if any(name.endswith("ForSequenceClassification") for name in heads):
@@ -390,19 +392,19 @@ def _find_kind(settings: Mapping[str, Any]) -> tuple[Kind | None, list[str]]:
     """Return the kind of a model by its settings, and the classes that it was saved as."""
     heads = settings.get("architectures") or []
     heads = [str(name) for name in heads] if isinstance(heads, list) else []
-    # The decoder reads from left to right, and so does the language model of one that sees.
+    # A decoder reads from left to right, and so does the language model of one that reads images.
     reads_on = settings.get("is_encoder_decoder") is True or has_language_model_inside(settings)
     return ("causal" if reads_on else kind_of(heads)), heads
 
 
 def has_language_model_inside(settings: Mapping[str, Any]) -> bool:
-    """Return whether a model sees images too, and has a language model that reads texts alone."""
+    """Return whether a model also reads images, and contains a language model for texts."""
     heads = settings.get("architectures") or [""]
     nested = isinstance(settings.get("text_config"), dict)
     return nested and str(heads[0]).endswith("ForConditionalGeneration")
 
 
-# Lower precision for the same energies, where it is really faster.
+# Lower precision for the same energies, if it is really faster.
 
 Precision = Literal["float32", "bfloat16", "float16", "int8", "int4"]
 """Precision of the computation; for the last two, bitsandbytes stores the weights in as many
@@ -415,13 +417,13 @@ PRECISIONS = ("float32", "bfloat16", "float16", "own", "int8", "int4")
 # Options of BitsAndBytesConfig.
 _BITS = {"int8": "load_in_8bit", "int4": "load_in_4bit"}
 
-# Below this, noise in a fraction of a second could decide.
+# Speed-up from which bfloat16 is chosen: below, noise in a fraction of a second could decide.
 _WORTH_IT = 1.2
 _SECONDS = 0.4
 
 
 def check_precision(precision: str, device: str) -> None:
-    """Raise where a device does not support a precision."""
+    """Raise if a device does not support a precision."""
     import torch
 
     if precision not in (*PRECISIONS, "faster"):
@@ -457,7 +459,7 @@ def loading_options(precision: str, device: str) -> dict[str, Any]:
 
 
 def widen_weights(module: Any, asked: str, device: str) -> str:
-    """Return the precision of a module's saved weights; widen them to float32 where asked."""
+    """Return the precision of a module's saved weights; widen them to float32 if requested."""
     stored = stored_as(module)
     on_processor = device == "cpu" or (device == "auto" and module.device.type == "cpu")
     if asked in ("float32", "faster") or (asked == "own" and stored == "float16" and on_processor):
@@ -476,7 +478,7 @@ def move_to_device(module: Any, device: str) -> None:
 
 
 def settle_precision(module: Any, asked: str, device: str, limit: int) -> Precision:
-    """Return the precision in which a module is run, and convert its weights to it."""
+    """Return the precision in which a module runs, after converting its weights to it."""
     import torch
 
     found = stored_as(module) if asked == "own" else asked
@@ -498,7 +500,7 @@ def stored_as(module: Any) -> str:
 
 
 def supports_bfloat16(device: str) -> bool:
-    """Return whether the device has instructions for bfloat16: without them it is slower."""
+    """Return whether the device has bfloat16 instructions, without which it is slower."""
     import torch
 
     if torch.device(device).type == "cuda":
@@ -511,19 +513,19 @@ def supports_bfloat16(device: str) -> bool:
 
 
 def faster_precision(model: Any, device: str, limit: int) -> Precision:
-    """Return the precision in which `model` passes a batch faster, from a trial of about a second.
+    """Return the precision in which `model` passes a batch faster, by a trial of about a second.
 
     Parameters
     ----------
     model : torch module
         Module in float32, on the device; it is left unchanged.
     limit : int
-        The most tokens it reads.
+        Most tokens that it reads.
 
     Returns
     -------
     "float32" or "bfloat16"
-        The latter if it is at least 1.2 times as fast.
+        "bfloat16" if it is at least 1.2 times as fast.
     """
     import copy
 
@@ -543,11 +545,12 @@ def faster_precision(model: Any, device: str, limit: int) -> Precision:
 
 
 def _seconds(body: Any, ids: Any) -> float:
-    """Return the shortest of several passes: other load on the machine only adds to it."""
+    """Return the shortest of several passes, since other load on the machine only adds time."""
     import torch
 
     taken: list[float] = []
     with torch.inference_mode():
+        # The first pass only warms up.
         body(input_ids=ids)
         began = time.perf_counter()
         while len(taken) < 3 or time.perf_counter() - began < _SECONDS:

@@ -35,9 +35,9 @@ from privacygauge.language.windows import WHOLE, Windows
 
 Floats32 = NDArray[np.float32]
 
-# Logits (rows, vocabulary) at a time: few enough to stay near the processor.
+# Rows of logits (rows, vocabulary) at a time, few enough to stay near the processor.
 _ROWS_AT_ONCE = 128
-# Fewer for what is done with them: several copies of so many stay in the processor's caches.
+# Fewer rows for moments: several arrays of this size stay in the processor's caches.
 _ROWS_OF_MOMENTS = 32
 
 
@@ -48,19 +48,19 @@ class Source:
     path: str
     """Folder of the model."""
     device: str
-    """A torch device, such as ``"cpu"`` or ``"cuda:0"``."""
+    """Torch device, such as ``"cpu"`` or ``"cuda:0"``."""
     precision: Precision
     """Precision of the computation; log-probabilities are computed from its logits in float32."""
     weights: str
-    """SHA-256 of the weights and the settings."""
+    """SHA-256 of the weights and the settings, in hexadecimal."""
     windows: Windows = WHOLE
     """Windows in which it reads texts."""
     stored: str = "float32"
     """Precision in which the weights were saved."""
     base: str | None = None
-    """Folder of the base model, where `path` holds a PEFT adapter."""
+    """Folder of the base model, if `path` holds a PEFT adapter."""
     in_memory: bool = False
-    """True for a model given as an object; `path` is then the name of its class."""
+    """True for a model passed as an object; `path` is then the name of its class."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,16 +70,16 @@ class MaskedModel:
     source: Source
     """Source of the model."""
     tokenizer: Tokenizer
-    """Its tokenizer, which has a mask token."""
+    """Tokenizer of the model, with a mask token."""
     limit: int
-    """Most tokens read at once, frame included."""
+    """Most tokens read at once, including the frame."""
     module: Any
     """Torch module."""
     head: Head | None
-    """Output head, for logits at selected positions only; None where the whole model must run."""
+    """Output head, for logits at selected positions only; None if the whole model must run."""
 
     answers = ("log_probability",)
-    """Names of the values returned for every token."""
+    """Names of the values returned for each token."""
 
     @property
     def mask_id(self) -> int | None:
@@ -90,17 +90,17 @@ class MaskedModel:
         return _reload_in_worker, (load_masked, _in_a_folder(self.source))
 
     def ask(self, batch: Batch) -> dict[str, Floats32]:
-        """Return the log-probability (m,) in nats of every token that `batch` hides.
+        """Return the log-probability (m,) in nats of every token that `batch` masks.
 
         Parameters
         ----------
         batch : Batch
-            One pass.
+            Tokens of one pass.
 
         Returns
         -------
         dict of arrays
-            ``"log_probability"``: at most 0.
+            ``"log_probability"``: at most 0, up to rounding.
         """
         import torch
 
@@ -123,30 +123,30 @@ class MaskedModel:
 class CausalModel:
     """A language model that reads from left to right, ready to score every next token.
 
-    Of an encoder-decoder it is the decoder, which continues an empty source.
+    An encoder-decoder is represented by its decoder, which continues an empty source.
     """
 
     source: Source
     """Source of the model."""
     tokenizer: Tokenizer
-    """Its tokenizer."""
+    """Tokenizer of the model."""
     limit: int
     """Most tokens read at once."""
     module: Any
     """Torch module."""
     head: Head | None
-    """Output head, for logits at scored positions only; None where the whole model must run."""
+    """Output head, for logits at scored positions only; None if the whole model must run."""
     empty_source: tuple[int, ...] = ()
     """Token ids that the encoder reads; () for a model without an encoder."""
 
     answers = ("log_probability", "mean", "sd", "highest")
-    """Names of the values returned for every token."""
+    """Names of the values returned for each token."""
     mask_id = None
     """None: nothing is masked."""
 
     @property
     def scores_first(self) -> bool:
-        """True where the model gives a probability for a text's first token."""
+        """True if the model gives a probability for a text's first token."""
         return bool(self.empty_source)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -158,14 +158,14 @@ class CausalModel:
         Parameters
         ----------
         batch : Batch
-            One pass; no position is the first, unless `scores_first`.
+            Tokens of one pass; no scored position is the first, unless `scores_first`.
 
         Returns
         -------
         dict of arrays
-            ``"log_probability"`` (m,) in nats, ``"mean"`` and ``"sd"`` (m,) of the
-            log-probability over the vocabulary, weighted by the probabilities themselves, and
-            ``"highest"`` (m,), that of the likeliest token.
+            ``"log_probability"`` (m,) in nats, ``"mean"`` and ``"sd"`` (m,) of the log-probability
+            over the vocabulary, weighted by the probabilities themselves, and ``"highest"`` (m,),
+            the log-probability of the likeliest token.
         """
         import torch
 
@@ -173,15 +173,18 @@ class CausalModel:
             inputs, row, position, token = _on_device(batch, self.module.device)
             if self.empty_source:
                 inputs = self._decoded(inputs)
+                # The decoder's start token moves every position by one.
                 position = position + 1
             if self.head is None:
                 values = self.module(**inputs, use_cache=False).logits
             else:
                 values = self.module.base_model(**inputs, use_cache=False).last_hidden_state
             head = self.head or Head(())
-            # Logits of a few tokens at a time: memory does not grow with tokens times vocabulary.
+            # Logits of a few tokens at a time, so that memory does not grow with tokens times
+            # vocabulary.
             parts: list[Any] = []
             for rows, places, which in zip(*map(_pieces, (row, position, token)), strict=True):
+                # Logits at position i predict token i + 1.
                 logits = head(values[rows, places - 1]).float()
                 few = (x.split(_ROWS_OF_MOMENTS) for x in (logits, which))
                 parts.extend(_moments(*one) for one in zip(*few, strict=True))
@@ -195,7 +198,7 @@ class CausalModel:
         ids = inputs["input_ids"]
         source = ids.new_tensor(self.empty_source).expand(len(ids), -1)
         start = ids.new_full((len(ids), 1), self.module.config.decoder_start_token_id)
-        # What fills up rows stands to the right of all that is scored, where no decoder looks.
+        # Padding is to the right of all scored positions, where no decoder looks.
         return {"input_ids": source, "decoder_input_ids": torch.cat([start, ids[:, :-1]], 1)}
 
 
@@ -215,28 +218,28 @@ def load_masked(
     Parameters
     ----------
     path : str or pathlib.Path
-        A folder with config.json, a fast tokenizer and weights as safetensors; or one with a PEFT
-        adapter of such a model's weights.
+        Folder with config.json, a fast tokenizer and weights as safetensors; or with a PEFT adapter
+        for such a model.
     device : str
-        A torch device, default ``"cpu"``; ``"auto"`` spreads a model over all there are
+        Torch device, by default ``"cpu"``; ``"auto"`` spreads a model over all devices
         (transformers' `device_map`, which needs accelerate).
     precision : "float32", "bfloat16", "float16", "own", "int8", "int4" or "faster"
         Precision of the computation. "own" is that of the saved weights, which takes the least
-        memory; on a processor float16 is computed in float32, and the report says so. "int8" and
-        "int4" need bitsandbytes and a GPU. "faster" tries float32 and bfloat16 for about a second
-        where the device knows both, and may choose otherwise another time: a run that is to be
-        continued needs one of the two by name. In bfloat16 a token's log-probability is off by
-        about 0.003 nats and an energy by about 0.001 (a model of two layers on 1,000 sentences).
+        memory; on a CPU float16 is computed in float32, and the report says so. "int8" and "int4"
+        need bitsandbytes and a GPU. "faster" tries float32 and bfloat16 for about a second if the
+        device supports both, and may choose differently another time: a run to be resumed needs one
+        of the two by name. In bfloat16 a token's log-probability is off by about 0.003 nats and an
+        energy by about 0.001 (a model of two layers on 1,000 sentences).
     windows : Windows
-        Windows for texts that are longer than the model's context.
+        How to read texts longer than the model's context.
     base : str or pathlib.Path, optional
-        The folder of an adapter's base; by default the one that it names.
+        Folder of an adapter's base; by default the one that it names.
 
     Raises
     ------
     InputError
-        If there is no such folder, the weights are pickled, incomplete or of another kind of
-        model, or the tokenizer has no mask token. Nothing is ever looked for in a network.
+        If there is no such folder, the weights are pickled, incomplete or of another kind of model,
+        or the tokenizer has no mask token. Nothing is ever fetched from a network.
     """
     parts = parts_of(path, base)
     folder = parts[0]
@@ -274,7 +277,7 @@ def load_causal(
     Raises
     ------
     InputError
-        As in `load_masked`; also if the folder holds a masked language model.
+        As in `load_masked`, or if the folder holds a masked language model.
     """
     parts = parts_of(path, base)
     folder = parts[0]
@@ -315,7 +318,7 @@ def tokenizer_for(target: str | Path | Model, base: str | Path | None = None) ->
 
 
 def _with_tokenizer(folder: Path, adapter: Path | None) -> Path:
-    """Return the folder of the tokenizer: the adapter's own where it has one."""
+    """Return the folder of the tokenizer: the adapter's own if it has one."""
     own = adapter is not None and (adapter / "tokenizer.json").is_file()
     return adapter if adapter is not None and own else folder
 
@@ -337,27 +340,27 @@ def _read_weights(
 
 
 def empty_source(tokenizer: Tokenizer, module: Any) -> tuple[int, ...]:
-    """Return the frame around an empty text, as input of an encoder; () without an encoder."""
+    """Return the frame around an empty text as input of an encoder; () without an encoder."""
     if not getattr(module.config, "is_encoder_decoder", False):
         return ()
     return tuple(tokenizer.encoded([""])[0].ids.tolist()) or (module.config.eos_token_id,)
 
 
 def limit_of(module: Any, tokenizer: Tokenizer, windows: Windows) -> int:
-    """Return the most tokens that are read at once."""
+    """Return the most tokens read at once."""
     most = most_tokens(module, tokenizer.limit)
     return most if windows.context is None else min(most, windows.context)
 
 
 def vocabulary_size(module: Any) -> int:
-    """Return the number of tokens that a model knows."""
+    """Return the number of tokens in a model's vocabulary."""
     return int(module.config.get_text_config(decoder=True).vocab_size)
 
 
 def fitting(tokenizer: Tokenizer, module: Any, folder: str | Path) -> Tokenizer:
-    """Return a tokenizer without tokens that were added to it and never to the model.
+    """Return a tokenizer without tokens that were added to it but never to the model.
 
-    A padding token is often added without a row of the weights; nothing was ever trained on it.
+    A padding token is often added without a row of weights; nothing was ever trained on it.
 
     Raises
     ------
@@ -386,7 +389,7 @@ def _in_a_folder(source: Source) -> Source:
 
 @functools.lru_cache(maxsize=2)
 def _reload_in_worker(load: Callable[..., Model], source: Source) -> Model:
-    """Load a model in a worker, once per process: it is not sent along with every task."""
+    """Load a model in a worker, once per process, instead of sending it with every task."""
     how = {name: getattr(source, name) for name in ("device", "precision", "windows", "base")}
     model = load(source.path, **how)
     if model.source.weights != source.weights:
@@ -402,7 +405,8 @@ def _place_module(
     windows: Windows,
     stored: str,
 ) -> Source:
-    """Move `module` to its device; return the precision and device it runs with."""
+    """Move `module` to its device; return its source, with precision and device."""
+    # Spread or quantised models were placed when they were loaded.
     if device != "auto" and precision not in ("int8", "int4"):
         move_to_device(module, device)
     taken = settle_precision(module, precision, device, most_tokens(module, 48))
@@ -427,6 +431,7 @@ def _on_device(batch: Batch, device: Any) -> tuple[Mapping[str, Any], Any, Any, 
     to = functools.partial(torch.as_tensor, device=device)
     inputs = {"input_ids": to(batch.ids)}
     width = batch.ids.shape[1]
+    # Without padding no mask is needed.
     if (batch.lengths < width).any():
         inside = np.arange(width) < batch.lengths[:, None]
         inputs["attention_mask"] = to(inside.astype(np.int64))
@@ -440,7 +445,7 @@ def _pieces(values: Any) -> Any:
 def _moments(logits: Any, token: Any) -> tuple[Any, Any, Any, Any]:
     logs = logits.log_softmax(1)
     weights = logs.exp()
-    # A word of probability 0 adds nothing, where 0 times minus infinity would add no number.
+    # Probability 0 contributes nothing, but 0 times minus infinity is NaN.
     mean = (weights * logs).nan_to_num(0.0).sum(1)
     variance = (weights * (logs - mean[:, None]) ** 2).nan_to_num(0.0).sum(1)
     return logs.gather(1, token[:, None])[:, 0], mean, variance.sqrt(), logs.amax(1)

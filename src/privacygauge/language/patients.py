@@ -17,10 +17,11 @@ from privacygauge.language.texts import number_names
 
 
 def by_patient(scores: TextScores) -> TextScores:
-    """Return one row per patient, the mean of the samples, for members, non-members and population.
+    """Return one row per patient, the mean of the samples.
 
-    Assumes that patients of the two sides have equally many samples: the mean of few samples varies
-    more, so that patients with few fill both tails. `even_sizes` equalises them.
+    Members, non-members and population are all averaged. Assumes that patients of both sides have
+    equally many samples: the mean of few samples varies more, so patients with few fill both tails.
+    `even_sizes` equalises them.
 
     Parameters
     ----------
@@ -31,9 +32,9 @@ def by_patient(scores: TextScores) -> TextScores:
     -------
     TextScores
         `sample` and `group` are the patients, `length` the sum of their tokens. A patient is a
-        member whose samples all are. Patients with members and non-members among their samples
-        are left out; so are population samples of judged patients. Notes say how many, and how
-        unequal the groups are.
+        member if all of their samples are. Patients with both members and non-members among their
+        samples are left out; so are population samples of judged patients. Notes give the numbers,
+        and the range of the numbers of samples.
 
     Raises
     ------
@@ -45,6 +46,7 @@ def by_patient(scores: TextScores) -> TextScores:
     Mireshghallah et al. (2022), Table 2: the mean of the statistic over the patient's samples.
     """
     kept = whole_patients(scores)
+    # Every patient is on one side now: any of their rows gives the side.
     assert kept.group is not None
     patient = number_names(kept.group)
     first = np.unique(patient, return_index=True)[1]
@@ -98,7 +100,7 @@ def whole_patients(scores: TextScores) -> TextScores:
 
 
 def _patients_on_one_side(scores: TextScores) -> tuple[Bools, tuple[str, ...]]:
-    """Return which samples belong to a patient on one side only, and notes on those left out."""
+    """Return a mask of samples of patients on one side only, and notes on those left out."""
     unit = scores.unit
     n = int(unit.max()) + 1
     has_in, has_out, has_population = (
@@ -107,6 +109,7 @@ def _patients_on_one_side(scores: TextScores) -> tuple[Bools, tuple[str, ...]]:
     )
     mixed = has_in & has_out
     shared = has_population & (has_in | has_out)
+    # A patient in the population and judged stays judged; one on both judged sides is out.
     stays = ~(mixed[unit] & scores.judged) & ~(shared[unit] & scores.population)
     notes = []
     if mixed.any():
@@ -130,7 +133,7 @@ def even_sizes(
     Parameters
     ----------
     scores : TextScores
-        Scores with groups, each of them on one side.
+        Scores with groups, each on one side.
     rng : numpy.random.Generator
         Draws the texts; the order of the rows does not matter.
     level : float
@@ -141,11 +144,11 @@ def even_sizes(
     Returns
     -------
     TextScores
-        All texts where the numbers of texts do not differ between members and non-members, as
-        published. Otherwise members and non-members are put in the order of their numbers of
-        texts, and each keeps as many, drawn at random, as the patient at the same place of the
-        other side has, if these are fewer. A population that has more texts per patient than the
-        judged is cut likewise. Nobody is left out; a note says how many texts are.
+        All texts if the numbers of texts do not differ between members and non-members, as
+        published. Otherwise members and non-members are ranked by their numbers of texts, and each
+        patient keeps as many, drawn at random, as the patient of the same rank on the other side
+        has, if these are fewer. A population with more texts per patient than the judged is cut in
+        the same way. Nobody is left out; a note gives the numbers of texts.
 
     Raises
     ------
@@ -154,12 +157,12 @@ def even_sizes(
 
     Notes
     -----
-    The mean over few texts varies more than that over many, so that patients with few fill both
-    tails. Let the texts of a patient be exchangeable, and their number say nothing about what
-    they are like. Without a leak the mean over m texts drawn from a patient then has the same law
-    on both sides, however alike the texts of one patient are; and as the numbers m that are left
-    have the same distribution on both sides (but for a patient at each step, where the sides
-    have unequally many patients), so have the scores. Which texts stay depends on no score.
+    The mean over few texts varies more than the mean over many, so patients with few fill both
+    tails. Assume that the texts of a patient are exchangeable, and that their number is independent
+    of their content. Without a leak, the mean over m texts drawn from a patient then has the same
+    distribution on both sides, however similar the texts of one patient are. The remaining numbers
+    m have the same distribution on both sides (up to one patient at each step, if the sides have
+    unequally many patients), and so have the scores. Which texts stay does not depend on scores.
     """
     if scores.group is None:
         raise InputError("numbers of texts need groups: give a column group with the patient")
@@ -169,6 +172,7 @@ def even_sizes(
         return_inverse=True,
         return_counts=True,
     )
+    # Breaks ties between patients with equally many texts.
     noise = rng.random(len(names))
     member = scores.member[first]
     population = scores.population[first]
@@ -201,15 +205,16 @@ def sizes_differ(first: Ints, second: Ints, level: float = 0.95) -> bool:
     Parameters
     ----------
     first, second : ndarray of int, shapes (n,) and (m,)
-        Texts of every patient.
+        Number of texts of each patient.
     level : float
-        Level in (0, 1): of patients assigned at random, at most ``1 - level`` seem to differ.
+        Level in (0, 1): patients assigned at random seem to differ with probability at most ``1 -
+        level``.
 
     Notes
     -----
-    Two tests at half of the error each: that of Mann & Whitney (1947) for more texts on the
-    whole; and Fisher's exact test of the share of patients with at most k texts, for every k,
-    with Bonferroni's correction, for some patients with far fewer or far more.
+    Two tests with half of the error each: that of Mann & Whitney (1947), for more texts overall;
+    and Fisher's exact test of the share of patients with at most k texts, for every k, with
+    Bonferroni's correction, for some patients with far fewer or far more.
     """
     from scipy.stats import hypergeom, mannwhitneyu
 
@@ -221,7 +226,7 @@ def sizes_differ(first: Ints, second: Ints, level: float = 0.95) -> bool:
     if mannwhitneyu(first, second, method="asymptotic").pvalue < error:
         return True
     upto, ours = (np.searchsorted(np.sort(x), cuts, side="right") for x in (both, first))
-    # Many in one kind is few in the other: two lower tails.
+    # Many in one kind means few in the other: two lower tails give a two-sided test.
     few = hypergeom.cdf(ours, len(both), upto, len(first))
     many = hypergeom.cdf(upto - ours, len(both), upto, len(second))
     return bool(2 * np.minimum(few, many).min() * len(cuts) < error)
@@ -230,6 +235,7 @@ def sizes_differ(first: Ints, second: Ints, level: float = 0.95) -> bool:
 def _at_most(size: Ints, others: Ints, noise: Floats) -> Ints:
     """Cap each size at that of the same rank among the others; noise breaks ties."""
     n = len(size)
+    # Ranks are scaled from n to the number of others.
     place = np.empty(n, np.int64)
     place[np.lexsort((noise, size))] = ((np.arange(n) + 0.5) / n * len(others)).astype(np.int64)
     return np.minimum(size, np.sort(others)[place])
@@ -251,46 +257,46 @@ def _note(size: Ints, kept: Ints, member: Bools, population: Bools, what: str) -
 
 # Lengths of texts: known without a model, hence no evidence; texts are compared at equal lengths.
 #
-# The energy of a text is a mean over its tokens; it varies more where they are few, and long
-# texts are easier for every model.
+# The energy of a text is a mean over its tokens: it varies more over few tokens, and long texts are
+# easier for every model.
 
 ALIKE = 0.9
-"""Level of the test of equal lengths: lower than usual, so that fewer differences are left; one in
-ten honest audits leaves out a few texts for nothing."""
+"""Level of the test of equal lengths, lower than usual so that fewer differences remain; one in ten
+honest audits leaves out a few texts in vain."""
 STEP = 0.1
-"""Width of a bin of log length: texts within a tenth of each other count as equally long."""
+"""Width of a bin of log length: texts within about a tenth of each other are equally long."""
 ENOUGH = 0.2
-"""Share of either side that must be left after matching."""
+"""Share of either side that must remain after matching."""
 MOSTLY = 0.5
-"""Share of a side that has copies on the other; above it, too little of the side is left to
-compare."""
+"""Share of a side with copies on the other side above which too little is left to compare."""
 FEWEST = 10
 """Fewest texts of either side after matching."""
 
 _HIGHEST = 25.0
-"""Nats per token: no model gives the typical text of a file a higher energy; a uniform guess among
-250,000 tokens has 12."""
+"""Largest mean energy in nats per token: no model gives the typical text of a file more; a uniform
+guess among 250,000 tokens has 12."""
 _TIMES = 5.0
-"""Largest ratio between energies of the same unit, of two models or of two sides."""
+"""Largest ratio between energies in the same unit, of two models or of two sides."""
 _SUM = 0.5
-"""Threshold for the slope of log energy on log length: near 1 for sums, near 0 for means."""
+"""Threshold on the slope of log energy on log length, which is near 1 for sums, near 0 for
+means."""
 
 _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, eq=False)
 class Lengths:
-    """Lengths of the judged texts, and the selection that is compared."""
+    """Lengths of the judged texts, and the samples selected for the comparison."""
 
     length: Ints
-    """(n,) Tokens of each sample; words where tokens are not known."""
+    """(n,) Tokens of each sample; words if tokens are unknown."""
     unlike: bool
-    """True where the lengths of members and non-members differ."""
+    """True if the lengths of members and non-members differ."""
     kept: Bools
-    """(n,) True for the samples compared, population included: equal shares of each length on both
-    sides."""
+    """(n,) True for the samples compared, including the population: equal shares of each length on
+    both sides."""
     overlap: bool
-    """True where enough texts are left for the comparison."""
+    """True if enough texts remain for the comparison."""
 
 
 def text_lengths(scores: TextScores) -> Ints | None:
@@ -314,14 +320,14 @@ def compared_lengths(scores: TextScores, rng: np.random.Generator) -> Lengths | 
     Returns
     -------
     Lengths or None
-        All samples where lengths do not differ. None where they are not known.
+        All samples if lengths do not differ; None if they are unknown.
 
     Notes
     -----
-    Texts fall in bins by length, a tenth in the logarithm wide. In every bin samples are left out
-    at random until the ratio of members to non-members is the same everywhere; the ratio is the one
-    that minimises the variance of a difference of means. Given the lengths, the choice does not
-    depend on the models' answers, so that without a leak both sides are exchangeable.
+    Texts fall into bins of log length with width 0.1. In every bin, samples are left out at random
+    until the ratio of members to non-members is the same everywhere; the ratio is the one that
+    minimises the variance of a difference of means. Given the lengths, the choice does not depend
+    on the models' answers, so without a leak both sides are exchangeable.
     """
     length = text_lengths(scores)
     if length is None:
@@ -335,7 +341,7 @@ def compared_lengths(scores: TextScores, rng: np.random.Generator) -> Lengths | 
     n_bins = int(bins.max()) + 1
     inside, outside = (np.bincount(bins[side], minlength=n_bins) for side in sides)
     ratio = _ratio(inside, outside)
-    # By id: which texts stay does not depend on the order of the rows.
+    # Drawn in the order of ids: which texts stay does not depend on the order of the rows.
     place = np.empty(len(scores))
     place[np.argsort(np.array(scores.sample, np.object_))] = rng.random(len(scores))
     kept = everything.copy()
@@ -363,7 +369,7 @@ def comparable(scores: TextScores, rng: np.random.Generator) -> tuple[TextScores
     Returns
     -------
     scores : TextScores
-        Members and non-members of equal lengths; all where too few would be left.
+        Members and non-members of equal lengths; all of them if too few would be left.
     apart : tuple of str
         Reasons, for `Controls.apart`.
     """
@@ -385,16 +391,16 @@ def unlike_units(scores: TextScores) -> Literal["sides", "models"] | None:
     Returns
     -------
     {"sides", "models"} or None
-        ``sides`` where members and non-members differ in that; ``models`` where target and
-        reference do, on both sides alike; None where nothing shows it.
+        ``sides`` if members and non-members differ in this; ``models`` if target and reference do,
+        in the same way on both sides; None if there is no sign of it.
 
     Notes
     -----
     Sums grow with the length of a text, and means do not: the slope of log energy on log length is
-    near 1 or near 0. Where lengths are unknown, or too similar, energies are sums if they are above
-    the largest possible mean, and far above those of the other model, or of the other side where
-    there is only one model. A model that has memorised its members is not taken for one of another
-    unit.
+    near 1 or near 0. If lengths are unknown or too similar, energies count as sums if they are
+    above the largest possible mean, and far above those of the other model, or of the other side if
+    there is only one model. A model that has memorised its members is not mistaken for one with
+    another unit.
     """
     energies = {"target": scores.energy_target, "reference": scores.energy_reference}
     length = text_lengths(scores)
@@ -410,6 +416,7 @@ def unlike_units(scores: TextScores) -> Literal["sides", "models"] | None:
         above = _sizes_differ(outside, inside) or _sizes_differ(inside, outside)
         return "sides" if above or _slopes_differ(inside, outside) else None
     others = cells["reference", "in"], cells["reference", "out"]
+    # The reference saw no member: a difference between its sides is one of units.
     if (
         _slopes_differ(inside, outside)
         or _slopes_differ(*others)
@@ -436,9 +443,9 @@ class _Cell:
     median: float
     """Median energy, in its own unit."""
     summed: bool | None
-    """True where energies grow with length as sums do; None where that cannot be told."""
+    """True if energies grow with length as sums do; None if it cannot be decided."""
     tokens: float | None
-    """Median length; None where unknown."""
+    """Median length; None if unknown."""
 
 
 def _cell(energy: Floats, length: Ints | None) -> _Cell:
@@ -448,28 +455,30 @@ def _cell(energy: Floats, length: Ints | None) -> _Cell:
     tokens = float(np.median(length))
     if len(energy) < FEWEST or length.min() == length.max():
         return _Cell(median, None, tokens)
+    # A floor far below the median keeps the logarithm of a zero energy finite.
     floor = max(median / 1e3, np.finfo(np.float64).tiny)
     found = linregress(np.log(length), np.log(np.maximum(energy, floor)))
     summed = None
+    # Two standard errors from the middle, or the slope decides nothing.
     if abs(found.slope - _SUM) > 2 * found.stderr:
         summed = bool(found.slope > _SUM)
     return _Cell(median, summed, tokens)
 
 
 def _slopes_differ(first: _Cell, second: _Cell) -> bool:
-    """Return whether the slopes show that one is of sums and the other of means."""
+    """Return whether the slopes show that one holds sums and the other means."""
     return None not in (first.summed, second.summed) and first.summed != second.summed
 
 
 def _sizes_differ(high: _Cell, low: _Cell) -> bool:
-    """Return whether the sizes show that one is of sums and the other of means."""
+    """Return whether the sizes show that one holds sums and the other means."""
     if high.summed is False or (low.summed is not None and high.summed is not None):
         return False
     if low.summed or high.median <= _HIGHEST or high.median <= _TIMES * low.median:
         return False
     if low.tokens is None:
         return True
-    # As sums, these would be like the others.
+    # Multiplied by the length, the low energies would match the high ones.
     return 1 / _TIMES < low.median * low.tokens / high.median < _TIMES
 
 
@@ -492,20 +501,20 @@ def note_on(found: Lengths, scores: TextScores) -> str:
 
 
 def _ratio(inside: Ints, outside: Ints) -> float:
-    """Return the ratio of members to non-members, the same in every bin, that leaves most."""
+    """Return the ratio of members to non-members, equal in every bin, that keeps the most."""
     both = (inside > 0) & (outside > 0)
     tried = np.unique(np.append(inside[both] / outside[both], inside.sum() / outside.sum()))
 
     def left(ratio: float) -> float:
         return float(np.minimum(inside, ratio * outside).sum())
 
-    # With a ratio of r, n members face n / r others: the variance is that of n / (1 + r).
+    # With ratio r, n members face n / r others: the variance is proportional to (1 + r) / n.
     worth = [left(ratio) / (1 + ratio) for ratio in tried]
     return float(tried[int(np.argmax(worth))])
 
 
 def _draw_per_bin(bins: Ints, most: Floats, place: Floats, rng: np.random.Generator) -> Bools:
-    """Draw the rows that stay, (m,): in each bin `most` of them, fractions at random."""
+    """Draw the rows to keep, (m,): `most` per bin, fractions rounded at random."""
     number = np.floor(most + rng.random(len(most)) * (most % 1 > 0)).astype(np.int64)
     order = np.lexsort((place, bins))
     begin = np.cumsum(np.bincount(bins, minlength=len(most))) - np.bincount(

@@ -47,8 +47,8 @@ LIKELIHOOD_RATIO = "likelihood-ratio"
 LOSS = "loss"
 """Name of the baseline: the audited model's energy alone (Yeom et al. 2018)."""
 REFERENCE = "reference"
-"""Name of a control: the reference model never saw a member, so its energy can show only a
-shift."""
+"""Name of a control: the reference model never saw a member, so its energy can only show a
+distribution shift."""
 
 _OF_ENERGIES = (LOSS, LIKELIHOOD_RATIO, REFERENCE)
 
@@ -59,8 +59,8 @@ def further_signals(given: Mapping[str, ArrayLike], n: int) -> dict[str, Floats]
     Raises
     ------
     InputError
-        If a name is empty or that of a signal made of the energies, or values are not n finite
-        numbers.
+        If a name is empty or belongs to a signal made of the energies, or the values are not n
+        finite numbers.
     """
     for name in given:
         if not name.strip() or name in _OF_ENERGIES:
@@ -74,48 +74,48 @@ def further_signals(given: Mapping[str, ArrayLike], n: int) -> dict[str, Floats]
 
 
 SHORT = (10, 20)
-"""Range of tokens of a short sample, both ends included (Mireshghallah et al. 2022, section
-4.2)."""
+"""Tokens of a short sample, both ends included (Mireshghallah et al. 2022, section 4.2)."""
 LONG = (21, 60)
-"""Range of tokens of a long sample; "more than 20" by section A.3.3, so that no sample is both."""
+"""Tokens of a long sample, both ends included; "more than 20" by section A.3.3, so that no sample
+is both."""
 _ROUNDING = 1e-3
-"""Largest probability above 1 that rounding can give."""
+"""Largest probability above 1 that rounding can produce."""
 
 
 @dataclass(frozen=True, eq=False)
 class TextScores:
-    """The energies of n samples under the audited model and under a reference model.
+    """Energies of n samples under the audited model and under a reference model.
 
-    Build it with `text_scores`, which leaves out samples on both sides.
+    Build it with `text_scores`, which leaves out samples that occur on both sides.
     """
 
     sample: Texts = field(repr=False)
-    """(n,) Ids of the samples, all different."""
+    """(n,) Ids of the samples, all distinct."""
     energy_target: Floats
-    """(n,) Energy under the audited model: lower means more likely. At least 0, unless it was
-    standardised over a patient's samples."""
+    """(n,) Energy under the audited model; lower means more likely. At least 0, unless standardised
+    over a patient's samples."""
     member: Bools
     """(n,) True where the sample was in the audited model's training data."""
     population: Bools
-    """(n,) True for the samples that thresholds are taken from: neither members nor judged."""
+    """(n,) True for samples from which thresholds are taken: neither members nor judged."""
     energy_reference: Floats | None = None
     """(n,) Energy under the reference model, which saw none of the samples."""
     group: Texts | None = field(default=None, repr=False)
-    """(n,) The patient (or note) of each sample: the independent unit of every interval."""
+    """(n,) Patient (or note) of each sample: the independent unit of every interval."""
     length: Ints | None = None
     """(n,) Length of each sample in tokens."""
     text: Texts | None = field(default=None, repr=False)
-    """(n,) The samples themselves; never shown unless asked for."""
+    """(n,) Texts of the samples; never shown unless asked for."""
     notes: tuple[str, ...] = ()
     """Notes for the reader of the result, one sentence each."""
     further: Mapping[str, Floats] = field(default_factory=dict)
     """(n,) each: further signals by name, such as ``min-k``; higher means more likely a member."""
     copies: Ints | None = None
-    """(n,) Number of the group of copies or near copies that a sample is in; a group is one
+    """(n,) Number of the group of copies or near copies to which a sample belongs; a group is one
     unit."""
     crossed: float = 0.0
-    """Larger of the shares of members and of non-members that were left out because the other side
-    has a copy or near copy."""
+    """Share of the members or of the non-members, whichever is larger, left out because the other
+    side has a copy or near copy."""
 
     def __post_init__(self) -> None:
         target = checks.floats(self.energy_target, "energy_target")
@@ -140,6 +140,7 @@ class TextScores:
         checked["further"] = further_signals(self.further, n)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+        # A member in the population would set the threshold that judges it.
         _require_one_part(self.member, self.population)
         if len(set(self.sample)) < len(self.sample):
             raise InputError("sample must hold different ids: build TextScores with text_scores")
@@ -155,17 +156,17 @@ class TextScores:
 
     @property
     def judged(self) -> Bools:
-        """(n,) True for the members and the non-members that an attack is judged on."""
+        """(n,) True for the members and non-members on which attacks are judged."""
         return checks.frozen(~self.population)
 
     @property
     def nonmember(self) -> Bools:
-        """(n,) True for the non-members that an attack is judged on."""
+        """(n,) True for the non-members on which attacks are judged."""
         return checks.frozen(~(self.population | self.member))
 
     @cached_property
     def unit(self) -> Ints:
-        """(n,) The independent unit: the number of the sample's group, or of its row.
+        """(n,) Independent unit: the number of the sample's group, or of its row.
 
         Groups or rows that hold copies of each other are one unit.
         """
@@ -182,7 +183,7 @@ class TextScores:
         Parameters
         ----------
         rows : ndarray of bool, shape (n,)
-            True for samples that stay: at least a member and a non-member.
+            True for samples to keep: at least one member and one non-member.
         """
         kept = np.flatnonzero(rows)
         return dataclasses.replace(
@@ -215,45 +216,45 @@ def text_scores(
     text: Sequence[object] | NDArray[np.generic] | None = None,
     further: Mapping[str, ArrayLike] | None = None,
 ) -> TextScores:
-    """Return checked energies, without the samples that are on both sides.
+    """Return checked energies, without the samples that occur on both sides.
 
     Parameters
     ----------
     sample : sequence of str or int, length n
-        Ids. One id may occur once among the members, once among the non-members and once in the
-        population, no more.
+        Ids. An id may occur at most once among the members, once among the non-members and once in
+        the population.
     energy_target : array_like of float, shape (n,)
         Energy under the audited model, at least 0, such as the mean negative log-likelihood of
-        masked tokens: minus the log-likelihood, whose sign is the other one.
+        masked tokens (not the log-likelihood, which has the opposite sign).
     member : array_like of bool, shape (n,)
         True (or 1) where the sample was in the audited model's training data.
     energy_reference : array_like of float, shape (n,), optional
-        Energy under another model, which saw none of the samples, by the same masks.
+        Energy under another model, which saw none of the samples, with the same masks.
     group : sequence of str or int, length n, optional
-        The patient or note that each sample belongs to; every sample is its own unit otherwise.
+        Patient or note of each sample; by default every sample is its own unit.
     length : array_like of int, shape (n,), optional
-        Tokens of each sample.
+        Length of each sample in tokens.
     population : array_like of bool, shape (n,), optional
-        True (or 1) for samples that are neither judged nor members: thresholds are taken there.
+        True (or 1) for samples that are neither judged nor members, from which thresholds are
+        taken.
     text : sequence of str, length n, optional
-        The samples themselves, for the blind classifier; never shown unless asked for.
+        Texts of the samples, for the blind classifier; never shown unless asked for.
     further : mapping of str to array_like of float, shape (n,), optional
-        Further signals of the audited model by name, such as ``min-k``: each is one more attack.
-        Higher means more likely a member.
+        Further signals of the audited model by name, such as ``min-k``, each evaluated as an
+        attack; higher means more likely a member.
 
     Returns
     -------
     TextScores
-        A sample whose id or text (but for case, white space and a few words) is a member's and a
-        non-member's is left out of both sides: it was trained on, so as a non-member it has the
-        wrong label.
-        A population sample that is also judged is left out of the population. `notes` say how
-        many were.
+        If a member and a non-member share an id or a text (up to case, white space and a few
+        words), both are left out: the sample was trained on, so as a non-member it has the wrong
+        label. A population sample that is also judged is left out of the population. `notes` give
+        the numbers.
 
     Raises
     ------
     InputError
-        One line: what is wrong, where, and the way out.
+        If the data are invalid: what is wrong, where, and the way out, in one line.
 
     Examples
     --------
@@ -273,6 +274,7 @@ def text_scores(
     texts = None if text is None else texts_of(text, "text", n, empty=True)
     overlap = find_overlap(ids, inside, population, texts)
     kept = np.flatnonzero(overlap.kept)
+    # The wrong way round, `member` could empty a side: that is an error, not an audit.
     judged = (inside, ~(inside | population))
     for side, which in zip(judged, ("member", "non-member"), strict=True):
         if side.any() and not np.any(side & overlap.kept):
@@ -292,24 +294,26 @@ def text_scores(
         text=None if texts is None else texts_of_rows(texts, kept),
         notes=(*overlap.notes, *_notes_on_groups(groups, population[kept])),
         further={name: values[kept] for name, values in further_signals(further or {}, n).items()},
+        # Copies are found before samples are left out: groups may span both sides.
         copies=None if copies is None else copies[kept],
         crossed=float(max(np.mean(~overlap.kept[side]) for side in judged if side.any())),
     )
 
 
 _DIGITS = 1e-6
-"""Energies that are all multiples of this, or of a larger number, may be equal by chance."""
+"""If energies are multiples of this or of a larger number, they may be equal by chance."""
 
 
 def _copies(overlap: Overlap, target: Floats, reference: Floats | None) -> Ints | None:
-    """Return the groups of copies, by text or else by energy; None without any.
+    """Return the groups of copies, by text or else by energy; None if there are none.
 
-    Two models that give equal energies, to the last of many digits, have read equal texts. One
+    If two models give equal energies, to the last of many digits, they have read equal texts. One
     model alone may give all its members the same answer: that is a leak, not a copy.
     """
     found = overlap.copies
     if found is None and reference is not None:
         pairs = np.column_stack([target, reference])
+        # Mostly round numbers, such as 2.5: equal pairs are coincidences.
         if np.mean(np.abs(pairs / _DIGITS - np.round(pairs / _DIGITS)) < _DIGITS) > _MOSTLY:
             return None
         found = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
@@ -322,23 +326,24 @@ _MOSTLY = 0.5
 
 
 def length_bucket(scores: TextScores, fewest: int, most: int) -> TextScores | Skipped:
-    """Return the samples of `fewest` to `most` tokens, population included, both ends included.
+    """Return the samples of `fewest` to `most` tokens, both ends and the population included.
 
     Parameters
     ----------
     fewest, most : int
-        Such as `SHORT` and `LONG`, the lengths of Table 3 of Mireshghallah et al. (2022).
+        Lengths, such as `SHORT` and `LONG` of Table 3 of Mireshghallah et al. (2022).
 
     Returns
     -------
     TextScores or Skipped
-        Skipped where lengths are not known, or no member or no non-member has such a length.
+        Skipped if lengths are unknown, or no member or no non-member has such a length.
     """
     name = f"samples of {fewest} to {most} tokens"
     if fewest > most:
         raise InputError(f"fewest must be at most most, got {fewest} and {most}")
     if scores.length is None:
         return Skipped(name, "needs the length of every sample: give a column length")
+    # The population too: a threshold is chosen on texts of the same length.
     rows = (scores.length >= fewest) & (scores.length <= most)
     for side, which in ((scores.member, "member"), (scores.nonmember, "non-member")):
         if not np.any(rows & side):
@@ -347,10 +352,11 @@ def length_bucket(scores: TextScores, fewest: int, most: int) -> TextScores | Sk
 
 
 def _energies(values: ArrayLike, name: str, n: int | None = None) -> Floats:
-    """Check energies: minus log-probabilities of discrete tokens are never negative."""
+    """Return checked energies: minus log-probabilities of discrete tokens are never negative."""
     found = checks.floats(values, name, length=n)
     below = np.flatnonzero(found < -_ROUNDING)
     if below.size:
+        # Mostly negative: the sign is reversed. A few: single values are wrong.
         way_out = "these look like log-likelihoods, negate them"
         if 2 * below.size < len(found):
             way_out = (
@@ -366,6 +372,7 @@ def _reference(values: ArrayLike | None, target: Floats) -> Floats | None:
     if values is None:
         return None
     found = _energies(values, "energy_reference", len(target))
+    # Equal energies would make a likelihood ratio of 0 everywhere.
     if np.array_equal(found, target):
         raise InputError(
             "energy_target and energy_reference are equal in every row: give the energies of a "
@@ -401,12 +408,12 @@ def _notes_on_groups(group: Texts | None, population: Bools) -> tuple[str, ...]:
 # Files of energies: JSON lines, CSV and Parquet, checked before use.
 
 TextScoresLike = TextScores | str | Path | Mapping[str, Sequence[object]] | FrameLike
-"""Types that `as_text_scores` takes."""
+"""Types that `as_text_scores` accepts."""
 
 SIGNAL = "signal_"
 """Prefix of the columns of further signals, such as ``signal_min-k``."""
 
-# Columns of a file, and the words that stand for the values of the yes-or-no ones, in lower case.
+# Columns of a file, and the words for the values of yes-or-no columns, in lower case.
 _REQUIRED = ("sample", "energy_target", "member")
 _NAMES = ("sample", "group", "text")
 _NUMBERS = ("energy_target", "energy_reference", "member", "population", "length")
@@ -428,7 +435,7 @@ def as_text_scores(given: TextScoresLike, name: str = "scores") -> TextScores:
     Parameters
     ----------
     given : TextScores, path, mapping of arrays, or data frame
-        A file as in `load_text_scores`; a mapping or a pandas or polars frame with its columns.
+        File as in `load_text_scores`, or a mapping or a pandas or polars frame with its columns.
     name : str
         Name of the input in error messages.
     """
@@ -455,15 +462,14 @@ def load_text_scores(path: str | Path) -> TextScores:
     path : str or pathlib.Path
         ``.jsonl`` (also ``.jsonl.gz``; one object per line, UTF-8), ``.csv`` or ``.parquet`` with
         the columns ``sample``, ``energy_target`` and ``member`` (1 or 0, or words such as yes and
-        no, train and test), and optionally ``group``, ``energy_reference``, ``population`` (in
-        the same words), ``length``, ``text`` and
-        ``signal_NAME`` for every further signal, higher for members; all other columns are not
-        looked at. Ids are texts: ``007`` and ``7`` are different samples.
+        no, train and test), and optionally ``group``, ``energy_reference``, ``population`` (in the
+        same words), ``length``, ``text`` and ``signal_NAME`` for every further signal, higher for
+        members. Other columns are ignored. Ids are texts: ``007`` and ``7`` are different samples.
 
     Raises
     ------
     InputError
-        One line: the file, what is wrong, and the way out.
+        If the file is invalid: the file, what is wrong, and the way out, in one line.
     """
     path = Path(path)
     if path.name.lower().endswith(LINES):
@@ -473,7 +479,7 @@ def load_text_scores(path: str | Path) -> TextScores:
     frame: Any = read_content(path, "score")
     columns = _columns_of(frame)
     if is_csv(path):
-        # Read once more as texts: pandas would make the number 7 of the id 007.
+        # Read again as texts: pandas would turn the id 007 into the number 7.
         names = [name for name in _NAMES if name in columns]
         texts = csv_texts(path, names)
         columns |= {name: texts[name].to_numpy(dtype=np.object_) for name in names}
@@ -515,12 +521,12 @@ def _plain_numbers(values: Any, name: str) -> Any:
         return values
     if name in _BITS and any(isinstance(value, str) for value in values):
         return np.array([_bit(value, name, row) for row, value in enumerate(values)])
-    # One by one: numpy converts all values to text where one is a text.
+    # One by one: numpy would convert all values to texts if one of them is a text.
     return np.array([_number(value, name, row) for row, value in enumerate(values)])
 
 
 def _bit(value: Any, name: str, row: int) -> bool:
-    """Parse a yes-or-no value, written as a word or a number."""
+    """Return a yes-or-no value, written as a word or a number, as a bool."""
     said = str(value).strip().lower()
     if said not in _YES and said not in _NO:
         shown = repr(value) if len(repr(value)) < 40 else f"a {type(value).__name__}"
@@ -548,6 +554,7 @@ def _columns_of(frame: pd.DataFrame) -> dict[str, Any]:
     for name in frame.columns:
         column = frame[name]
         if _is_number(str(name)) and column.dtype.kind in "biuf":
+            # Integers with gaps have no NaN of their own.
             dtype: Any = np.float64 if column.isna().any() else None
             columns[str(name)] = column.to_numpy(dtype=dtype, na_value=np.nan)
         else:
@@ -559,6 +566,7 @@ def _columns_of_lines(path: Path) -> dict[str, Any]:
     rows = read_json_lines(path, "score")
     if not rows:
         raise InputError(f"{path} is empty")
+    # The first line decides the columns; every other line is compared with it.
     names = list(rows[0][1])
     known = [name for name in names if _is_known(name)]
     for number, row in rows:
@@ -587,8 +595,8 @@ def energies_frame(scores: TextScores) -> pd.DataFrame:
     -------
     pandas.DataFrame
         One row per sample: ``sample``, ``group``, ``energy_target``, ``energy_reference``,
-        ``member``, ``population`` and ``length``, as far as they are known, and ``signal_NAME``
-        of every further signal.
+        ``member``, ``population`` and ``length``, where known, and ``signal_NAME`` for every
+        further signal.
     """
     import pandas as pd
 
@@ -611,15 +619,15 @@ def write_energies(scores: TextScores, path: str | Path) -> None:
     Parameters
     ----------
     path : str or pathlib.Path
-        ``.parquet`` or ``.csv``. The texts are not written, so that only the blind control is
-        missing where the file is audited.
+        ``.parquet`` or ``.csv``. Texts are not written, so an audit of the file lacks only the
+        blind control.
 
     Raises
     ------
     InputError
-        If the name ends otherwise.
+        If the name has another ending.
     OutputError
-        If it cannot be written.
+        If the file cannot be written.
     """
     place = energies_place(path)
     frame = energies_frame(scores)

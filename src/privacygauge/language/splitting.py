@@ -37,7 +37,7 @@ NAMES = {
     "population": "population.jsonl",
     "reference": "reference.jsonl",
 }
-"""File name of each side."""
+"""File name of the texts of each side."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,13 @@ class Coins:
     source: str
     """SHA-256 of all texts and people before the split."""
     sides: Mapping[str, str]
-    """SHA-256 of each side's texts and people, whatever their order and format."""
+    """SHA-256 of each side's texts and people, independent of order and format."""
     people: Mapping[str, tuple[str, int]] = field(repr=False)
-    """Side and number of the coin of each person (or text, where people are unknown); people with
-    nearly the same texts share a coin."""
+    """Side and coin number of each person (or text, if people are unknown); people with nearly the
+    same texts share a coin."""
 
     def numbers(self, names: Sequence[str], member: Bools) -> Ints:
-        """Return the number of each judged row's coin, (n,).
+        """Return the coin number of each judged row, (n,).
 
         Parameters
         ----------
@@ -66,7 +66,7 @@ class Coins:
         Raises
         ------
         InputError
-            If a person is not on the side that the coins chose.
+            If a person is not on the side that the coins assigned.
         """
         for name, inside in zip(names, member.tolist(), strict=True):
             side = self.people.get(name, ("nobody",))[0]
@@ -83,13 +83,12 @@ class Coins:
         Parameters
         ----------
         given : mapping of str to TextRecords
-            The sides of an audit: ``member``, ``nonmember`` and, where there is one,
-            ``population``.
+            Sides of an audit: ``member``, ``nonmember`` and optionally ``population``.
 
         Raises
         ------
         InputError
-            One line: the side that the coins did not choose, and the way out.
+            If a side is not as the coins assigned it: the side and the way out, in one line.
         """
         for side, records in given.items():
             if digest(records) != self.sides.get(side):
@@ -102,6 +101,7 @@ class Coins:
 def digest(records: TextRecords) -> str:
     """Return the SHA-256 of texts and their people, independent of their order."""
     rows = zip(records.group or [""] * len(records), records.text, strict=True)
+    # Sorted, so that the digest does not depend on the order of the texts.
     lines = sorted(json.dumps(row) for row in rows)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
@@ -117,17 +117,17 @@ def write_sides(
     coins: Coins,
     targets: Mapping[str, TextRecords] | None = None,
 ) -> None:
-    """Write a file of texts per side, and the coins last: their file marks the folder as complete.
+    """Write a file of texts per side, and last the coins, whose file marks the folder complete.
 
     Parameters
     ----------
     targets : mapping of str to TextRecords, optional
-        File name to texts of further models.
+        Texts of further models, by file name.
 
     Raises
     ------
     OutputError
-        If they cannot be written.
+        If a file cannot be written.
     """
     place = Path(folder)
     check_writable(place)
@@ -137,12 +137,12 @@ def write_sides(
 
 
 def read_coins(path: str | Path) -> Coins:
-    """Return the coins in a file, or in a folder.
+    """Return the coins in a file or in a folder.
 
     Raises
     ------
     InputError
-        If there is none, or it is damaged.
+        If there are none, or the file is damaged.
     """
     place = Path(path) / FILE if Path(path).is_dir() else Path(path)
     if not place.is_file():
@@ -174,40 +174,40 @@ SIMILAR = 0.5
 """Share of common shingles from which texts are near duplicates."""
 
 _WORDS = 3
-"""Consecutive words of a shingle."""
+"""Consecutive words per shingle."""
 
-# 40 bands of 3 min-hashes: texts that share half of their shingles are compared with a
-# probability of 0.995.
+# 40 bands of 3 min-hashes: texts that share half of their shingles agree in some band, and are
+# compared, with probability 1 - (1 - 0.5^3)^40 = 0.995.
 _BANDS = 40
 _ROWS = 3
 
 _MOST = 32
-"""Largest bucket in which all pairs are compared; in a larger one, each text is compared with the
-first."""
+"""Largest bucket in which all pairs are compared; in a larger bucket, each text is compared with
+the first."""
 
 
 def near_duplicates(texts: Sequence[str], similarity: float = SIMILAR) -> Ints:
-    """Return the group of every text: the same number for near duplicates.
+    """Return the group of each text, the same for near duplicates.
 
     Parameters
     ----------
     texts : sequence of str, length n
-        Compared but for case and white space.
+        Texts, compared without case and white space.
     similarity : float
-        In (0, 1]: the Jaccard similarity of the sets of three consecutive words from which two
-        texts are one group; texts of fewer words must be equal.
+        Jaccard similarity, in (0, 1], of the sets of three consecutive words from which two texts
+        belong to one group; texts of fewer words must be equal.
 
     Returns
     -------
     ndarray of int, shape (n,)
-        Counted from 0 in the order of first appearance. Groups are closed: two texts with a
-        common near-duplicate are in one. Numbers depend on nothing but the texts.
+        Numbers from 0 in the order of first appearance. Groups are transitive: two texts with a
+        common near duplicate are in one. Numbers depend only on the texts.
 
     Notes
     -----
     Broder (1997), "On the resemblance and containment of documents"; candidates by banding as in
     Leskovec, Rajaraman & Ullman, "Mining of Massive Datasets", section 3.4. Every candidate is
-    compared exactly, so that no text is grouped that is not similar.
+    compared exactly, so that no dissimilar text is grouped.
 
     Examples
     --------
@@ -216,6 +216,7 @@ def near_duplicates(texts: Sequence[str], similarity: float = SIMILAR) -> Ints:
     """
     plain = plain_texts(texts)
     same = number_names(plain)
+    # Each different text once: equal texts are in one group already.
     once = [plain[row] for row in np.unique(same, return_index=True)[1].tolist()]
     shingles = [_shingles(text) for text in once]
     found = DisjointSet(range(len(once)))
@@ -223,6 +224,7 @@ def near_duplicates(texts: Sequence[str], similarity: float = SIMILAR) -> Ints:
         if found[a] == found[b]:
             continue
         common = len(shingles[a] & shingles[b])
+        # Jaccard similarity: common shingles over those of both, without dividing.
         if common >= similarity * (len(shingles[a]) + len(shingles[b]) - common):
             found.merge(a, b)
     root = np.array([found[i] for i in range(len(once))], np.int64)
@@ -231,16 +233,19 @@ def near_duplicates(texts: Sequence[str], similarity: float = SIMILAR) -> Ints:
 
 def _shingles(text: str) -> frozenset[int]:
     words = text.split()
+    # A text of fewer words is one shingle, so it must be equal to be similar.
     several = (" ".join(words[i : i + _WORDS]) for i in range(max(1, len(words) - _WORDS + 1)))
     return frozenset(crc32(part.encode()) for part in several)
 
 
 def _candidates(shingles: Sequence[frozenset[int]]) -> Iterator[tuple[int, int]]:
-    """Yield pairs of texts whose smallest hashes agree in some band."""
+    """Yield pairs of texts with equal minimum hashes in some band."""
     flat = np.array([hashed for one in shingles for hashed in one], np.uint64)
     starts = np.cumsum([0, *(len(one) for one in shingles[:-1])])
+    # Fixed hashes: groups must not depend on a seed.
     drawn = stream(0, "near duplicates").integers(2**63, size=(_BANDS, _ROWS, 2), dtype=np.uint64)
     for band in drawn:
+        # An odd multiplier and the upper half of 64 bits: multiply-shift hashing.
         smallest = [
             np.minimum.reduceat((flat * (a * 2 + 1) + b) >> np.uint64(32), starts) for a, b in band
         ]
@@ -248,6 +253,7 @@ def _candidates(shingles: Sequence[frozenset[int]]) -> Iterator[tuple[int, int]]
 
 
 def _pairs(keys: NDArray[np.uint64]) -> Iterator[tuple[int, int]]:
+    # Texts with equal hashes in all rows of the band are in one bucket.
     _, bucket = np.unique(keys, axis=0, return_inverse=True)
     order = np.argsort(bucket.reshape(-1), kind="stable")
     ends = np.flatnonzero(np.diff(bucket.reshape(-1)[order])) + 1
@@ -276,7 +282,7 @@ class Split:
     sides: Mapping[str, TextRecords]
     """Texts by side; an empty side is absent."""
     coins: Coins
-    """Coins, to be kept with the texts."""
+    """Coins, to keep with the texts."""
     notes: tuple[str, ...]
     """Notes for the reader, one sentence each."""
 
@@ -297,13 +303,13 @@ def split_texts(
     Parameters
     ----------
     texts : TextRecords, path, sequence, mapping or data frame
-        As in `as_texts`. A text without a known person counts as a person of its own.
+        Texts, as in `as_texts`. A text without a known person counts as a person of its own.
     population, reference : float
-        Shares of the people whose texts thresholds are taken from, and whose texts a reference
-        model is trained on; each in [0, 1), together below 1. Of all others a fair coin decides
-        whether they are members or non-members.
+        Shares of the people from whose texts thresholds are taken, and on whose texts a reference
+        model is trained; each in [0, 1), with a sum below 1. For everyone else a fair coin decides
+        between member and non-member.
     seed : int
-        All random draws derive from it.
+        Seed of all random draws.
 
     Returns
     -------
@@ -312,14 +318,14 @@ def split_texts(
     Raises
     ------
     InputError
-        If texts or shares break their rule, or fewer than two people are members or non-members.
+        If texts or shares are invalid, or fewer than two people are members or non-members.
 
     Notes
     -----
     People who share a text, or nearly (`near_duplicates`), are assigned together. Population and
     reference are assigned in proportion among people with similar numbers of texts. Each judged
-    person has an independent coin, balanced on average only: lower bounds on epsilon from one
-    training hold for independent coins, and not for sides of equal size.
+    person has an independent coin, so sides are balanced only on average: lower bounds on epsilon
+    from one training require independent coins, and do not hold for sides of equal size.
     """
     seeds.non_negative(seed)
     for name, share in (("population", population), ("reference", reference)):
@@ -338,6 +344,7 @@ def split_texts(
     size = np.bincount(bound)
     part = _parts(size, (1 - population - reference, population, reference), seed)
     coin = seeds.stream(seed, "language", "split", "coins").random(len(size)) < 0.5
+    # Judged people by their coins: 0 member, 1 non-member; then 2 population, 3 reference.
     side = np.where(part == 0, np.where(coin, 0, 1), part + 1)
     n_in, n_out = (int(np.count_nonzero(side == which)) for which in (0, 1))
     if min(n_in, n_out) < 2:
@@ -361,7 +368,7 @@ class Redealt:
     """Judged texts of a split, with new coins for each of several models."""
 
     texts: TextRecords
-    """(n,) Texts of all who are judged, members first."""
+    """(n,) Texts of all judged people, members first."""
     inside: Bools
     """(k, n) True where a model is to be trained on the text."""
 
@@ -372,17 +379,17 @@ def redealt(found: Split, n_models: int, seed: int = 0) -> Redealt:
     Parameters
     ----------
     found : Split
-        Its population and reference stay as they are: no model is trained on them.
+        Split; its population and reference stay as they are: no model is trained on them.
     n_models : int
         k, the number of models to train, at least 2.
     seed : int
-        All random draws derive from it.
+        Seed of all random draws.
 
     Returns
     -------
     Redealt
-        As `rounds_of_texts` and `rounds_of_patients` need it: independent coins, one for all
-        texts of people who were bound together.
+        As `rounds_of_texts` and `rounds_of_patients` need it: independent coins, one for all texts
+        of people in one group.
     """
     if n_models < 2:
         raise InputError(f"n_models must be at least 2, got {n_models}: one is dealt already")
@@ -399,7 +406,7 @@ def redealt(found: Split, n_models: int, seed: int = 0) -> Redealt:
 
 
 def _bound(records: TextRecords) -> tuple[Ints, tuple[str, ...]]:
-    """Return one number per group of people who share a text or a near copy, and notes on them."""
+    """Return one number per group of people who share a text or a near copy, with notes."""
     people = people_of(records)
     owners: dict[int, list[str]] = defaultdict(list)
     for person, group in zip(people, near_duplicates(records.text).tolist(), strict=True):
@@ -440,10 +447,12 @@ def _parts(size: Ints, shares: tuple[float, ...], seed: int) -> Ints:
     order = order[np.argsort(size[order], kind="stable")]
     given = np.zeros(len(shares))
     turn = np.empty(n, np.int64)
+    # Each place goes to the part that is furthest behind its share.
     for place in range(n):
         turn[place] = int(np.argmax((place + 1) * np.array(shares) - given))
         given[turn[place]] += 1
     part = np.empty(n, np.int64)
+    # Shuffled within blocks, so that the part of a person is random, but not its size.
     for start in range(0, n, _BLOCK):
         part[order[start : start + _BLOCK]] = rng.permutation(turn[start : start + _BLOCK])
     return part

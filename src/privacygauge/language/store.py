@@ -1,8 +1,8 @@
-"""Token log-probabilities stored on disk: a later audit reads those that an earlier one computed.
+"""Token log-probabilities on disk: a later audit reuses those that an earlier one computed.
 
-In the folder of a run, every model has its own folder, named by everything that its answers depend
-on: its weights, its tokenizer, the masks and the texts. Several targets with one reference thus run
-the reference once, and a stopped run resumes where it was.
+In the folder of a run, every model has a folder of its own, named by everything that affects its
+answers: weights, tokenizer, masks and texts. So several targets with one reference run the
+reference once, and an interrupted run resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.plan import ArraySpec, Plan, Task
 from privacygauge.runs.store import open_run
 
-# Tokens in one pass, padding included: on a CPU, the activations of a model of usual size then
+# Tokens in one pass, including padding: on a CPU, the activations of a model of common size then
 # stay in its caches.
 _BUDGET = {
     ("cpu", "float32"): 1024,
@@ -35,11 +35,11 @@ _BUDGET = {
     ("cuda", "float32"): 65536,
 }
 _BUDGET_OF_FEWER_BITS = 131072
-# Most numbers in the logits of one pass.
+# Most values in the logits of one pass.
 _MOST_LOGITS = 1 << 26
-# A killed run loses at most the task at work, so tasks are short.
+# An interrupted run loses at most the current task, so tasks are short.
 _TEXTS_A_TASK = {"cpu": 32, "cuda": 512}
-# Hexadecimal digits of a fingerprint in the name of a folder.
+# Hexadecimal digits of a fingerprint in a folder's name.
 _NAME_LENGTH = 24
 
 
@@ -57,7 +57,7 @@ class AnswerStore:
     """As in `open_run`."""
 
     def part(self, number: int, n: int) -> AnswerStore:
-        """Return a store for one of n equal parts of the work; its progress counts all of them."""
+        """Return a store for one of n equal parts of the work; its progress counts all parts."""
         progress = self.progress
         if progress is None:
             return self
@@ -70,14 +70,14 @@ class AnswerStore:
 
 @dataclass(frozen=True, eq=False)
 class ModelWork:
-    """Work of a run: scores the texts of a task with a model."""
+    """Task of a run: scores of texts under a model."""
 
     model: Model
-    """Model; another process loads it from its folder."""
+    """Model to run; another process loads it from its folder."""
     tokens: Tokens
-    """Texts, without repeats, sorted by length."""
+    """Texts without repeats, sorted by length."""
     scored: ScoredPositions
-    """Positions scored in them."""
+    """Positions to score in the texts."""
 
     def __call__(self, task: Task) -> Mapping[str, ArrayLike]:
         """Return the model's values, one row per text, padded with NaN."""
@@ -87,7 +87,7 @@ class ModelWork:
         sizes = np.diff(self.scored.starts[task.start : task.stop + 1])
         filled = np.arange(self.scored.width) < sizes[:, None]
         for name, values in flat.items():
-            # Rows come text by text and copy by copy, as they are counted in `scored`.
+            # Values come text by text and copy by copy, in the order of `scored`.
             answers[name][filled] = values
         return answers
 
@@ -104,7 +104,7 @@ class ModelWork:
             )
             for group in pass_groups(self.tokens, self.scored, texts, token_budget(self.model))
         ]
-        # Of windows in which nothing is masked, there may be no copy at all.
+        # Windows without masked tokens have no copies: the list may be empty.
         nothing = np.zeros(0, np.float32)
         return {
             name: np.concatenate([nothing, *(one[name] for one in found)])
@@ -115,6 +115,7 @@ class ModelWork:
 def token_budget(model: Model) -> int:
     """Return the most tokens in one pass."""
     budget = _BUDGET.get((_kind(model), model.source.precision), _BUDGET_OF_FEWER_BITS)
+    # With a head only the logits of scored positions are computed, not those of the whole pass.
     if getattr(model, "head", None) is not None:
         return budget
     return min(budget, _MOST_LOGITS // vocabulary_size(model.module))
@@ -126,7 +127,7 @@ def texts_a_task(model: Model, n: int) -> int:
 
 
 def model_settings(model: Model) -> dict[str, Any]:
-    """Return all settings that a model's values depend on besides the texts, as JSON values."""
+    """Return all settings besides the texts that affect a model's values, as JSON values."""
     return {
         "weights": model.source.weights,
         "tokenizer": model.tokenizer.sha256,
@@ -145,16 +146,16 @@ def stored_answers(
     *,
     seed: int = 0,
 ) -> dict[str, Floats32]:
-    """Return the values of `model` for every scored token (m,); only those not stored are computed.
+    """Return the values of `model` for every scored token (m,); compute only those not stored.
 
     Parameters
     ----------
     tokens : Tokens
-        Texts or windows of them, sorted by length.
+        Texts, or windows of texts, sorted by length.
     settings : mapping
-        All settings that `scored` depends on besides the tokens, as JSON values.
+        All settings besides the tokens that affect `scored`, as JSON values.
     kept : AnswerStore
-        Every worker holds the model once.
+        Place of the answers; every worker holds its own copy of the model.
     seed : int
         Seed of the masks.
 
@@ -194,9 +195,9 @@ def compute_arrays(plan: Plan, work: Work, kept: AnswerStore) -> dict[str, NDArr
 
 
 def distinct_texts(tokens: Tokens) -> tuple[Ints, Ints]:
-    """Return the rows of the distinct texts, by length, and the place of each text among them.
+    """Return the rows of the distinct texts, by length, and each text's position among them.
 
-    The order depends on the texts alone, so the same texts in another order are the same run.
+    The order depends only on the texts, so the same texts in another order are the same run.
     """
     keys, first, which = np.unique(np.array(tokens.keys), return_index=True, return_inverse=True)
     order = np.argsort(tokens.lengths[first], kind="stable")
@@ -218,13 +219,13 @@ def energies_from(
     Parameters
     ----------
     windows : WindowedTexts
-        The windows that were asked about.
+        Windows that were scored.
     tokens : Tokens
-        The different texts.
+        Distinct texts.
     scored : ScoredPositions
         Positions scored in the windows.
     which : array of shape (n,)
-        Position of every text among the distinct ones.
+        Position of each text among the distinct ones.
     """
     answers, scored = whole(answers, windows, scored)
     sizes = np.diff(scored.starts)[which]

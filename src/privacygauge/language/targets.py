@@ -29,7 +29,7 @@ from privacygauge.core.game import rounds_of_models
 from privacygauge.errors import InputError
 
 LOG_LIKELIHOOD = "log-likelihood"
-"""Signal by which models are compared."""
+"""Name of the signal by which models are compared."""
 
 
 def rounds_of_texts(
@@ -41,22 +41,21 @@ def rounds_of_texts(
 ) -> tuple[Round, ...]:
     """Return rounds of k models on n texts, for LiRA, RMIA and BaVarIA.
 
-    One half of the models are the adversary's own, and each of the rest is the target of a round.
+    Half of the models are the adversary's own, and each of the others is the target of one round.
 
     Parameters
     ----------
     log_likelihood : array_like, shape (k, n)
-        Log-likelihood of each text under each model, in nats: minus the energy. RMIA takes it for
+        Log-likelihood of each text under each model, in nats: minus the energy. RMIA treats it as
         the logarithm of a probability, which log-likelihoods of whole texts are; its offline form
-        needs ``a=1``, because any other slope is for probabilities near 1.
+        needs ``a=1``, because any other slope is meant for probabilities near 1.
     inside : array_like of bool, shape (k, n)
-        True where the model was trained on the text; `coin_flips` draws it.
+        True where the model was trained on the text; drawn by `coin_flips`.
     patient : array_like, shape (n,), optional
-        Person of each text: the unit of every interval. Each text is a unit of its own
-        by default.
+        Person of each text: the unit of every interval. By default each text is its own unit.
     n_worlds : int, optional
-        So many first models are the adversary's own, and the rest are targets; half of them
-        by default.
+        Number of models, the first ones, that are the adversary's own; the others are targets. By
+        default half of them.
 
     Returns
     -------
@@ -65,7 +64,7 @@ def rounds_of_texts(
     Raises
     ------
     InputError
-        If shapes do not fit, or by `rounds_of_models`.
+        If shapes do not fit, or as in `rounds_of_models`.
 
     Examples
     --------
@@ -96,23 +95,23 @@ def rounds_of_patients(
 ) -> tuple[Round, ...]:
     """Return rounds of k models on patients, by the mean over each patient's texts.
 
-    A patient is compared with itself in other models, which have as many of its texts: unequal
-    numbers of texts bias nothing here.
+    A patient is compared with the same patient in other models, which have as many of their texts,
+    so unequal numbers of texts do not bias the result.
 
     Parameters
     ----------
     log_likelihood, inside, patient, n_worlds
-        As in `rounds_of_texts`. One coin puts all texts of a patient into a model.
+        As in `rounds_of_texts`. One coin decides about all texts of a patient.
 
     Returns
     -------
     tuple of Round
-        The target is the number of the patient, counted in the order of first appearance.
+        Rounds with patients as targets, numbered in the order of first appearance.
 
     Raises
     ------
     InputError
-        As in `rounds_of_texts`; also if a model was trained on some texts of a patient only.
+        As in `rounds_of_texts`, or if a model was trained on only some texts of a patient.
     """
     signal, coins = _check_targets(log_likelihood, inside)
     owner = units.number_units(patient, "patient", length=signal.shape[1])
@@ -158,7 +157,7 @@ ATTACKS: tuple[Attack, ...] = (
     RmiaOffline(a=1.0),
     Bavaria(),
 )
-"""Attacks played; any other slope of offline RMIA is for probabilities near 1."""
+"""Attacks played; any other slope of offline RMIA is meant for probabilities near 1."""
 
 
 @dataclass(frozen=True)
@@ -172,10 +171,10 @@ class SeveralModels:
     texts: tuple[Evaluation, ...]
     """Evaluations by text, one per attack; intervals count patients."""
     patients: tuple[Evaluation, ...]
-    """Evaluations by patient; empty where everyone has one text."""
+    """Evaluations by patient, one per attack; empty if everyone has one text."""
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row for every attack on texts and on patients, with intervals."""
+        """Return one row per attack on texts and on patients, with intervals."""
         import pandas as pd
 
         rows = []
@@ -213,14 +212,14 @@ def audit_targets(
     Parameters
     ----------
     log_likelihood, inside, patient, n_worlds
-        As in `rounds_of_texts`; of `redealt` texts with the models that were trained on them. One
-        coin puts all texts of a patient into a model.
+        As in `rounds_of_texts`; for `redealt` texts, with the models trained on them. One coin
+        decides about all texts of a patient.
     attacks : sequence of Attack
-        `ATTACKS` by default.
+        Attacks to play, by default `ATTACKS`.
     seed : int
-        All random draws derive from it.
+        Seed of all random draws.
     level : float
-        Level of every interval, in (0, 1).
+        Level of each interval, in (0, 1).
 
     Returns
     -------

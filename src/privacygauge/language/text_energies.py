@@ -75,19 +75,20 @@ def compared_models(
     Parameters
     ----------
     target, reference : path or model
-        Without a reference (None) that of a PEFT adapter is its base.
+        Paths or models. Without a reference (None), that of a PEFT adapter is its base.
     load : callable
-        Returns the model in a folder; takes ``base=``.
+        Function that returns the model in a folder; takes ``base=``.
     base : str or pathlib.Path, optional
-        The folder of the target's base, where the target is a PEFT adapter; by default the one
-        that the adapter names.
+        Folder of the target's base, if the target is a PEFT adapter; by default the one that the
+        adapter names.
 
     Raises
     ------
     InputError
-        If a folder holds no model, the base belongs to no adapter, or both are the same model.
+        If a folder holds no model, the target is not an adapter of the base, or both models are the
+        same.
     """
-    # Of both, before the first is read: that may take minutes.
+    # Both are checked before the first is loaded, which may take minutes.
     if isinstance(target, str | Path):
         folder, adapter = parts_of(target, base)
         if reference is None and adapter is not None:
@@ -128,7 +129,7 @@ def load_either(
 def with_chat(
     columns: Columns | None, target: str | Path | AnyModel, base: str | Path | None
 ) -> Columns:
-    """Return columns whose conversations are written by the target's chat template."""
+    """Return columns with conversations formatted by the target's chat template."""
     columns = columns or Columns()
     if isinstance(target, EndpointModel):
         return columns
@@ -138,7 +139,7 @@ def with_chat(
 
 
 def check_one_kind(models: Sequence[CausalModel | MaskedModel]) -> None:
-    """Raise where one model is masked and the other causal."""
+    """Raise if one model is masked and the other causal."""
     if len({isinstance(model, MaskedModel) for model in models}) > 1:
         raise InputError(
             "target and reference must both be causal or both be masked, got one of each kind"
@@ -146,7 +147,7 @@ def check_one_kind(models: Sequence[CausalModel | MaskedModel]) -> None:
 
 
 def _require_different(found: Sequence[object]) -> None:
-    """Refuse a reference with the target's own folder or weights."""
+    """Raise if a reference has the target's own folder or weights."""
     if len(found) > 1 and found[0] == found[1]:
         raise InputError(
             "target and reference are the same model: give a reference that was not trained on "
@@ -157,16 +158,16 @@ def _require_different(found: Sequence[object]) -> None:
 def check_asked(
     asked: ThresholdOptions, show: Sequence[str], energies: str | Path | None, population: bool
 ) -> None:
-    """Check the options that can be checked before any model is run.
+    """Check the options that can be checked before any model runs.
 
     Parameters
     ----------
     show : sequence of str
-        Columns to print beside samples, of `SHOWN`.
+        Columns to print with samples, of `SHOWN`.
     energies : str or pathlib.Path, optional
-        Where energies are to be kept.
+        File to write energies to.
     population : bool
-        Whether there are texts of a population.
+        True if there are texts of a population.
     """
     if energies is not None:
         energies_place(energies)
@@ -189,12 +190,12 @@ def judged_texts(
 ) -> tuple[list[TextRecords], Coins | None]:
     """Return the texts of each side, and the coins if they assigned these texts.
 
-    They are read before a model is loaded, so that bad ones are reported at once.
+    They are read before a model is loaded, so that invalid texts are reported at once.
 
     Raises
     ------
     InputError
-        As in `sides_of` and `Coins.require`, or if a side has a single text or patient.
+        As in `sides_of` and `Coins.require`, or if a side has only one text or patient.
     """
     sides = [x.records for x in sides_of(members, nonmembers, population, columns=columns)]
     n_in, n_out = (len(set(texts.group or range(len(texts)))) for texts in sides[:2])
@@ -222,13 +223,13 @@ def origin_of(models: Sequence[AnyModel]) -> dict[str, str]:
 
 
 def _model_name(model: AnyModel) -> str:
-    """Return a model's identity: the hash of its weights, or the address of its server."""
+    """Return a model's identity: the digest of its weights, or the address of its server."""
     if isinstance(model, EndpointModel):
         return f"{model.name} at {model.url}, whose weights cannot be hashed"
     return f"{Path(model.source.path).name} sha256:{model.source.weights}"
 
 
-# An audit of fewer texts per side shows nothing.
+# Fewest texts per side: an audit of fewer shows nothing.
 _FEWEST = 2
 
 Form = Literal["mean", "sum"]
@@ -269,25 +270,24 @@ def text_energies(
     Parameters
     ----------
     target, reference : MaskedModel, CausalModel or EndpointModel
-        Two of a kind; the reference may be None.
+        Two models of one kind; the reference may be None.
     sides : sequence of texts
-        Members, non-members and, where there is one, the population. Each is asked for apart, so
-        that in the same `run` an audit with other members finds the non-members' energies.
+        Members, non-members and optionally the population. Each side is computed separately, so
+        that in the same `run` an audit with other members reuses the non-members' energies.
     plan, form, run, n_jobs, progress, invocation
-        As in `audit_masked`. A causal model takes the plan's unit, and its seed for the learned
+        As in `audit_masked`. A causal model uses the plan's unit, and its seed for the learned
         attack.
     recall : int, optional
-        The most texts of the population that a causal target reads before each text once more, for
-        the signal ``recall``; see `prefix_apart`.
+        Most texts of the population that a causal target reads before each text in a second pass,
+        for the signal ``recall``; see `prefix_apart`.
     before : callable, optional
-        Called when texts and tokens are checked, before a model is asked.
+        Called once texts and tokens are checked, before any model runs.
 
     Returns
     -------
     TextScores
-        Ids are those given, or the side and the row, such as ``member-0``. Lengths are in tokens,
-        or in words where the tokenizers differ. For a causal model, with the signals of
-        `token_signals`.
+        Ids are those given, or side and row, such as ``member-0``. Lengths are in tokens, or in
+        words if the tokenizers differ. For a causal model, with the signals of `token_signals`.
     """
     if form not in ("mean", "sum"):
         raise InputError(f"form must be mean or sum, got {form!r}")
@@ -301,7 +301,7 @@ def text_energies(
     ]
     parts, prefix, apart = _set_prefix_apart(target, parts, recall, plan.seed)
     if isinstance(target, EndpointModel) and reference is not None:
-        # Their tokens are known only when they have answered, and one side's may be alike.
+        # Tokens behind servers are known only from the answers, and may agree on one side only.
         plan = replace(plan, unit="word")
     if any(isinstance(model, EndpointModel) for model in models) and any(
         part.records.trained is not None for part in parts
@@ -316,13 +316,13 @@ def text_energies(
             "literal goes with plain texts: a chat template writes special tokens, which would be "
             "read as letters"
         )
-    # All sides share a unit; on its own, a side might take tokens where another needs words.
+    # All sides share a unit: computed alone, a side might use tokens while another needs words.
     units = {_unit_of(models, part, plan) for part in parts}
     asked = replace(plan, unit="word") if "word" in units else plan
     if before is not None:
         before()
     if not isinstance(target, MaskedModel):
-        # A causal model's answers depend on no seed.
+        # A causal model's answers do not depend on a seed: stored ones are found whatever it is.
         asked = replace(asked, seed=0)
     shares = _shares(progress, parts, len(models) + bool(prefix))
     answers = [
@@ -379,14 +379,14 @@ def _set_prefix_apart(
 
 
 def _too_short(models: Sequence[AnyModel], part: Side, plan: MaskPlan) -> Ints:
-    """Return the rows of the texts with nothing to score; () where too few would be left."""
+    """Return the rows of texts with nothing to score; () if too few would be left."""
     texts = part.records.scored
     known = [model for model in models if not isinstance(model, EndpointModel)]
     if not known:
         return np.zeros(0, np.int64)
     tokenizers = [model.tokenizer for model in known]
     n_units = n_units_of(texts, tokenizers, [sys.maxsize] * len(known), plan.unit)
-    # A token with nothing to its left has no probability, unless a frame or an encoder gives it.
+    # A first token without a frame or an encoder has no context, and no probability.
     alone = any(
         isinstance(model, CausalModel)
         and not model.scores_first
@@ -404,7 +404,7 @@ def _unit_of(models: Sequence[AnyModel], part: Side, plan: MaskPlan) -> str:
     try:
         tokens, unit = read_texts(known, part.records.scored, plan.unit)
         if isinstance(models[0], MaskedModel):
-            # The longest text has the most masks: too many are refused before a model runs.
+            # The longest text has the most masks: too many are an error before any model runs.
             plan.masks("", int(tokens[0].n_units.max()))
         return unit
     except InputError as error:
@@ -420,6 +420,7 @@ def _ask_side(
 ) -> _Answer:
     texts = part.records.scored
     if prefix:
+        # Two passes share one progress: the texts alone, then the texts after the prefix.
         first, second = (replace(kept, progress=x) for x in _in_turn(kept.progress, len(models)))
         found = _ask_side(models, part, prefix=(), plan=plan, kept=first)
         target, *reference = (model for model in models if isinstance(model, CausalModel))
@@ -438,7 +439,7 @@ def _ask_side(
 def _causal_signals(
     target: AnyModel, parts: Sequence[Side], answers: Sequence[_Answer], seed: int
 ) -> tuple[Mapping[str, Floats], tuple[str, ...]]:
-    """Return the signals of a causal model besides loss and likelihood ratio, and notes on them."""
+    """Return the signals of a causal model other than loss and likelihood ratio, with notes."""
     if isinstance(target, MaskedModel):
         return {}, ()
     sides = [
@@ -450,7 +451,7 @@ def _causal_signals(
         for part, answer in zip(parts, answers, strict=True)
     ]
     groups = [name for part in parts for name in part.records.group or ()]
-    # Copies of a text are judged by one model, as all texts of a person are.
+    # Copies of a text are scored by one model, as all texts of a person are.
     copies = components(plain_texts(different_parts(parts)))
     found, skipped = token_signals(
         sides,
@@ -467,7 +468,7 @@ def _causal_signals(
 
 
 def _partly_trained(parts: Sequence[Side], answers: Sequence[_Answer]) -> Iterator[str]:
-    """Yield a note where not all tokens were scored, since a training took no loss on them."""
+    """Yield a note if not all tokens were scored, since training took no loss on them."""
     if all(part.records.trained is None for part in parts):
         return
     scored = sum(int(answer.target.lengths.sum()) for answer in answers)
@@ -503,7 +504,7 @@ def _join_sides(
 
 
 def _notes(parts: Sequence[Side], answers: Sequence[_Answer]) -> list[str]:
-    """Return the notes on all sides, each once if it holds for all of them."""
+    """Return the notes on all sides, each once if it applies to all of them."""
     everywhere = set.intersection(*(set(answer.notes) for answer in answers))
     own = (
         f"Of the {part.name} texts: {note[0].lower()}{note[1:]}"
@@ -538,7 +539,7 @@ def _in_turn(progress: Progress | None, n: int) -> tuple[Progress | None, Progre
 
 def _partial_progress(progress: Progress, before: int, n_here: int, n_all: int) -> Progress:
     def told(n_done: int, n_asked: int) -> None:
-        # A text that occurs twice is asked for once, so fewer may be asked for.
+        # Repeated texts are computed once, so fewer may be asked for than there are here.
         progress(before + n_here * n_done // n_asked, n_all)
 
     return told

@@ -1,4 +1,4 @@
-"""Texts of members, non-members and population: read from files, checked beside each other."""
+"""Texts of members, non-members and population: read from files, checked against each other."""
 
 from __future__ import annotations
 
@@ -29,39 +29,39 @@ from privacygauge.language.texts import Texts, plain_texts, texts_of, texts_of_r
 from privacygauge.language.trained import ScoredText, TrainedText
 
 SAMPLES = ("sample", "id")
-"""Columns that may hold the ids of the texts; the first that exists is used."""
+"""Columns that may hold the ids of the texts; the first one present is used."""
 GROUPS = (
     *("group", "patient", "patient_id", "person", "person_id", "subject_id", "user_id"),
     *("note", "note_id"),
 )
-"""Columns that may hold the person of each text, in upper or lower case; the first that exists is
-used."""
+"""Columns that may hold the person of each text, in any case; the first one present is used."""
 
 _PLAIN = (".txt", ".txt.gz")
 _JSON = (".json", ".json.gz")
-# Of a folder as the library datasets writes it, and of one with several such folders.
+# Files in a folder written by the library datasets, and in a folder of several such folders.
 _ON_DISK = "state.json"
 _SPLITS = "dataset_dict.json"
 
 
 @dataclass(frozen=True, eq=False)
 class TextRecords:
-    """Texts, and their people."""
+    """Texts, with their ids and people."""
 
     text: Texts = field(repr=False)
     """(n,) Texts, none of them empty."""
     sample: Texts | None = field(default=None, repr=False)
-    """(n,) Ids, all different; None where not given."""
+    """(n,) Ids, all different; None if not given."""
     group: Texts | None = field(default=None, repr=False)
-    """(n,) Patient or note of each text; None where not given."""
+    """(n,) Patient or note of each text; None if not given."""
     trained: tuple[TrainedText, ...] | None = field(default=None, repr=False)
-    """(n,) The texts and the parts of them that were trained; None where that is all of them."""
+    """(n,) Texts with the parts that were trained; None if all of each text was."""
 
     def __post_init__(self) -> None:
         if isinstance(self.text, str) or len(self.text) == 0:
             raise InputError(f"texts must be at least one text, got {self.text!r}")
         n = len(self.text)
         for row, value in enumerate(self.text):
+            # NaN, a missing value, is left to `texts_of`, which names it.
             if isinstance(value, int | np.number) or (isinstance(value, float) and value == value):
                 raise InputError(
                     f"text must hold texts, got {value!r} in row {row}: name their column"
@@ -90,11 +90,11 @@ class TextRecords:
 
     @property
     def scored(self) -> Sequence[ScoredText]:
-        """(n,) The texts for a model, with the trained parts of them where these are known."""
+        """(n,) Texts for a model, with their trained parts where known."""
         return self.text if self.trained is None else self.trained
 
     def rows(self, rows: Ints) -> TextRecords:
-        """Return some of the texts, in the order asked for."""
+        """Return some of the texts, in the order requested."""
         return TextRecords(
             texts_of_rows(self.text, rows),
             sample=None if self.sample is None else texts_of_rows(self.sample, rows),
@@ -104,7 +104,7 @@ class TextRecords:
 
 
 TextRecordsLike = TextRecords | str | Path | Sequence[str] | Mapping[str, Sequence[Any]] | FrameLike
-"""Types that `as_texts` takes."""
+"""Types that `as_texts` accepts."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Columns:
     group: str | None = None
     """Column of the person; by default the first of `GROUPS` that exists."""
     training: TrainingForm = AS_TRAINED
-    """Form of conversations, prompts with completions, and instructions, which stand in columns of
+    """Form of conversations, prompts with completions, and instructions, which have columns of
     their own (`messages`; `prompt` and `completion`; `instruction`, `input` and `output`)."""
 
 
@@ -130,7 +130,7 @@ def as_texts(
     Parameters
     ----------
     given : TextRecords, path, sequence or array of str, mapping of lists, or data frame
-        A str is a path, read as by `load_texts`.
+        Texts; a str is a path, read as by `load_texts`.
     columns : Columns, optional
         Columns of a file, a mapping or a frame.
     name : str
@@ -169,17 +169,18 @@ def load_texts(path: str | Path, columns: Columns | None = None) -> TextRecords:
     ----------
     path : str or pathlib.Path
         ``.jsonl`` (also ``.jsonl.gz``; one object per line), ``.json`` (a list of objects),
-        ``.csv``, ``.tsv`` or ``.parquet`` with a column of texts, or the columns of a training text
-        in parts (see `Columns`), and optionally of ids and of groups; ``.txt`` (also ``.txt.gz``;
-        one text a line, blank lines left out); or a folder as the ``save_to_disk`` of Hugging Face
-        datasets writes it. UTF-8. Ids and groups are texts: ``007`` is not ``7``.
+        ``.csv``, ``.tsv`` or ``.parquet`` with a column of texts, or with the columns of training
+        texts in parts (see `Columns`), and optionally columns of ids and of groups; ``.txt`` (also
+        ``.txt.gz``; one text per line, without blank lines); or a folder written by the
+        ``save_to_disk`` of Hugging Face datasets. UTF-8. Ids and groups are texts: ``007`` is not
+        ``7``.
     columns : Columns, optional
-        Where the columns have other names than the usual ones.
+        Names of the columns, if they are not the usual ones.
 
     Raises
     ------
     InputError
-        One line: the file, what is wrong, and the way out.
+        If the file is invalid: the file, what is wrong, and the way out, in one line.
     """
     path = Path(path)
     columns = columns or Columns()
@@ -253,7 +254,7 @@ def _columns_of_table(path: Path, columns: Columns) -> dict[str, list[Any]]:
     if is_csv(path):
         frame = csv_texts(path)
     wanted = {columns.text, columns.sample, columns.group, *SAMPLES, *GROUPS, *FIELDS}
-    # Further columns are named in messages only.
+    # Other columns are only named in messages: their values are not needed.
     return {
         name: list(frame[key]) if {name, name.casefold()} & wanted else []
         for name, key in zip(names, frame.columns, strict=True)
@@ -263,7 +264,7 @@ def _columns_of_table(path: Path, columns: Columns) -> dict[str, list[Any]]:
 def _columns_of_rows(
     path: Path, rows: Sequence[tuple[int, Mapping[str, Any]]]
 ) -> dict[str, list[Any]]:
-    """Return the columns of rows, each with its number in the file."""
+    """Return the columns of rows, which come with their numbers in the file."""
     if not rows:
         raise InputError(f"{path}: there are no texts in it")
     names = rows[0][1].keys()
@@ -287,6 +288,7 @@ def _columns_on_disk(folder: Path) -> dict[str, list[Any]]:
         )
     try:
         state = json.loads((folder / _ON_DISK).read_text(encoding="utf-8"))
+        # Only the name: a path in the file must not lead out of the folder.
         files = [folder / Path(str(one["filename"])).name for one in state["_data_files"]]
         tables = [pa.ipc.open_stream(pa.memory_map(str(file))).read_all() for file in files]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -326,7 +328,7 @@ class Side:
 
 
 def scores_of(sides: Sequence[Side], energy_target: Floats, **more: Any) -> TextScores:
-    """Return the energies of all sides together; `more` are further columns of `text_scores`."""
+    """Return the energies of all sides; `more` are further columns of `text_scores`."""
     groups = [side.records.group for side in sides if side.records.group is not None]
     kind = np.repeat([side.name for side in sides], [len(side) for side in sides])
     return text_scores(
@@ -341,14 +343,14 @@ def scores_of(sides: Sequence[Side], energy_target: Floats, **more: Any) -> Text
 
 
 def different_parts(sides: Sequence[Side]) -> list[str]:
-    """Return the texts of all sides, less their common beginning where a template wrote it.
+    """Return the texts of all sides, without their common beginning if a template wrote it.
 
-    A prompt that stands before every answer makes all texts alike, and says nothing of them.
+    A prompt that precedes every answer makes all texts similar, and says nothing about them.
     """
     texts = [text for side in sides for text in side.records.text]
     if any(side.records.trained is None for side in sides):
         return texts
-    # The first and the last in order share what all share.
+    # What the first and the last text in sorted order share, all texts share.
     pairs = enumerate(zip(min(texts), max(texts), strict=False))
     shared = next((place for place, (a, b) in pairs if a != b), len(min(texts)))
     own = [text[shared:] for text in texts]
@@ -367,8 +369,8 @@ def sides_of(
     Raises
     ------
     InputError
-        If texts cannot be read, only some of the sides have groups, an id is of two texts, or a
-        side has nothing of its own.
+        If texts cannot be read, only some sides have groups, an id belongs to two texts, or a side
+        has no text of its own.
     """
     given = (members, nonmembers, population)
     names = ("members", "nonmembers", "population")
@@ -388,7 +390,7 @@ def sides_of(
             "all sides must be plain texts, or all training data in parts such as messages"
         )
     _check_ids(sides)
-    # Texts that are on both sides are left out later; something has to be left to judge.
+    # Texts on both sides are left out later; something must remain to judge.
     inside, outside = (set(plain_texts(side.records.text)) for side in sides[:2])
     for name, own in (("member", inside - outside), ("non-member", outside - inside)):
         if not own:
@@ -400,7 +402,7 @@ def sides_of(
 
 
 def _check_ids(sides: Sequence[Side]) -> None:
-    """Raise where two texts have one id: they would pass for one sample on both sides."""
+    """Raise if two texts have one id: they would count as one sample on both sides."""
     seen: dict[str, tuple[str, str]] = {}
     for side in sides:
         for name, text in zip(side.sample, side.records.text, strict=True):

@@ -17,24 +17,24 @@ from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.errors import InputError
 
-# Near copies: texts that are equal but for a few words, such as notes copied forward.
+# Near copies: texts that are equal up to a few words, such as notes copied forward.
 
 ALIKE = 0.7
-"""Jaccard similarity of words and neighbouring pairs of words from which two texts are near copies.
+"""Jaccard similarity of words and pairs of neighbouring words from which two texts are near copies.
 A text of ten words with one of them replaced has 0.73."""
 _HASHES = 72
 """Min-hashes per text."""
 _LEAST = 32 / 72
-"""Share of equal min-hashes below which texts are not compared; it misses 1 in 600,000 pairs that
-are just alike."""
-# Products of two numbers below it fit into 64 bits.
+"""Share of equal min-hashes below which texts are not compared; this misses 1 in 600,000 pairs at
+exactly the similarity `ALIKE`."""
+# A prime: products of two smaller numbers fit into 64 bits.
 _PRIME = (1 << 31) - 1
 
 _WORD = re.compile(r"\w+")
 
 
 def components(texts: Sequence[str]) -> Ints:
-    """Return the component of each text: near copies connect texts.
+    """Return the component of each text; near copies are connected.
 
     Parameters
     ----------
@@ -43,16 +43,16 @@ def components(texts: Sequence[str]) -> Ints:
     Returns
     -------
     ndarray of int, shape (n,)
-        The place of the component's first text.
+        Row of the component's first text.
 
     Notes
     -----
-    The Jaccard similarity of the sets of words and of neighbouring pairs of words, in lower case,
-    is compared with `ALIKE`. Texts that are alike share one of the rarest of their words and pairs,
-    a share ``1 - ALIKE`` of them and one more (Chaudhuri, Ganti & Kaushik 2006): only those are
-    compared, so that a template with its slots filled is not compared with all others. Most pairs
-    of these are ruled out by min-hashes (Broder 1997). A text is compared with the first of each
-    kind that shares what is rare.
+    The Jaccard similarity of the sets of words and of pairs of neighbouring words, in lower case,
+    is compared with `ALIKE`. Near copies share one of the rarest of their words and pairs, a share
+    ``1 - ALIKE`` of them and one more (Chaudhuri, Ganti & Kaushik 2006): only texts that do are
+    compared, so a template with its slots filled is not compared with all others. Min-hashes
+    (Broder 1997) rule out most of these pairs. A text is compared with the first text of each kind
+    among those that share the rare element.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def components(texts: Sequence[str]) -> Ints:
     array([0, 1, 0])
     """
     places: dict[str, int] = {}
-    # Equal texts are compared once.
+    # Equal texts are compared only once.
     first = np.array([places.setdefault(text, row) for row, text in enumerate(texts)], np.int64)
     different = np.unique(first)
     shingles = [_shingles(texts[row]) for row in different.tolist()]
@@ -80,8 +80,9 @@ def components(texts: Sequence[str]) -> Ints:
             for kind in kinds[:n_kinds][similar].tolist():
                 a = _root(parent, i)
                 b = _root(parent, kind)
-                # Texts that are connected already need no comparison.
+                # Texts already connected need no comparison.
                 if a == b or _are_near_copies(shingles[i], shingles[kind]):
+                    # The smaller position is the root: components are named by their first text.
                     parent[max(a, b)] = min(a, b)
                     break
             else:
@@ -98,7 +99,7 @@ def connected_rows(*keys: Sequence[object] | Ints) -> Ints:
     Parameters
     ----------
     *keys : sequences of length n
-        Such as the person of each text, and the component of its near copies.
+        Keys, such as the person of each text and the component of its near copies.
 
     Examples
     --------
@@ -111,6 +112,7 @@ def connected_rows(*keys: Sequence[object] | Ints) -> Ints:
     n = len(keys[0])
     rows = [np.arange(0)]
     columns = [np.arange(0)]
+    # A bipartite graph: rows are nodes 0..n-1, and the values of each key follow.
     start = n
     for key in keys:
         numbers: dict[object, int] = {}
@@ -122,6 +124,7 @@ def connected_rows(*keys: Sequence[object] | Ints) -> Ints:
     column = np.concatenate(columns)
     graph = coo_matrix((np.ones(len(row)), (row, column)), shape=(start, start))
     label = connected_components(graph, directed=False)[1][:n]
+    # Components are renumbered in the order of their first rows.
     _, first, inverse = np.unique(label, return_index=True, return_inverse=True)
     order = np.empty(len(first), np.int64)
     order[np.argsort(first)] = np.arange(len(first))
@@ -130,7 +133,7 @@ def connected_rows(*keys: Sequence[object] | Ints) -> Ints:
 
 
 def _shingles(text: str) -> frozenset[int]:
-    """Return the hashes of a text's words and pairs of neighbouring words."""
+    """Return the hashes of a text's words and of its pairs of neighbouring words."""
     words = _WORD.findall(text.casefold()) or [text]
     pairs = (f"{a} {b}" for a, b in pairwise(words))
     return frozenset(zlib.crc32(x.encode("utf-8", "replace")) for x in (*words, *pairs))
@@ -141,6 +144,7 @@ def _sharing_rare(shingles: Sequence[frozenset[int]]) -> Iterator[list[int]]:
     number = Counter(x for found in shingles for x in found)
     places: dict[int, list[int]] = defaultdict(list)
     for i, found in enumerate(shingles):
+        # Prefix filter: texts at least ALIKE similar share a shingle among this many rarest ones.
         few = len(found) - math.ceil(ALIKE * len(found)) + 1
         for x in sorted(found, key=lambda x: (number[x], x))[:few]:
             if number[x] > 1:
@@ -149,8 +153,8 @@ def _sharing_rare(shingles: Sequence[frozenset[int]]) -> Iterator[list[int]]:
 
 
 def _min_hashes(shingles: Sequence[frozenset[int]]) -> Ints:
-    """Return min-hashes of texts, (n, 72); the share of equal ones estimates the Jaccard index."""
-    # Always the same hashes: copies must not depend on a seed.
+    """Return min-hashes (n, 72); the share of equal ones estimates the Jaccard index."""
+    # Fixed hashes: copies must not depend on a seed.
     draw = np.random.default_rng(0)
     factor = draw.integers(1, _PRIME, _HASHES, dtype=np.int64)
     shift = draw.integers(0, _PRIME, _HASHES, dtype=np.int64)
@@ -174,8 +178,8 @@ def _root(parent: Ints, i: int) -> int:
 
 
 Texts = tuple[str, ...]
-"""Ids or texts, one per sample. Not a numpy array: that would drop a trailing NUL, so that two
-different ids become one, and would give every id the width of the longest."""
+"""Ids or texts, one per sample. Not a numpy array, which would drop a trailing NUL, making two
+different ids equal, and would give every id the width of the longest."""
 
 _WAY_OUT = "fill it in, or leave the row out"
 
@@ -183,27 +187,27 @@ _WAY_OUT = "fill it in, or leave the row out"
 def texts_of(
     values: Sequence[object] | NDArray[np.generic], name: str, n: int, *, empty: bool = False
 ) -> Texts:
-    """Convert `n` texts or numbers to texts.
+    """Return `n` texts or numbers as texts.
 
     Parameters
     ----------
     values : sequence of str or number, length n
     name : str
-        Name of the values in messages.
+        Name of the values in error messages.
     empty : bool
-        Whether a text may be empty: an id may not.
+        True if a text may be empty; an id may not.
 
     Raises
     ------
     InputError
-        One line: what is wrong, in which row, and the way out.
+        If a value is invalid: the problem, the row and the way out, in one line.
     """
     if isinstance(values, str) or (isinstance(values, np.ndarray) and values.ndim != 1):
         raise InputError(f"{name} must have the shape (n,), got {np.shape(values) or 'one text'}")
     if len(values) != n:
         raise InputError(f"{name} must have {n} rows, got {len(values)}")
     return tuple(
-        # Most are plain, and most audits ask for all of them several times.
+        # Most are plain, and most audits convert all of them several times.
         value
         if type(value) is str and value and value.isascii()
         else _text(value, name, row, empty)
@@ -237,7 +241,7 @@ def _text(value: object, name: str, row: int, empty: bool) -> str:
 
 
 def _missing(value: object) -> bool:
-    # pandas' NA and NaT are known by name: pandas may not be there.
+    # pandas' NA and NaT are recognised by name, since pandas may not be installed.
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float | np.floating) and bool(np.isnan(value))
@@ -251,12 +255,12 @@ _NAMES = ("members", "non-members", "population")
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """Samples that stay, and a note on each kind that does not."""
+    """Samples that stay, with a note on each kind that does not."""
 
     kept: Bools
-    """(n,) True for the samples that stay."""
+    """(n,) True for the samples to keep."""
     notes: tuple[str, ...]
-    """Notes: the numbers of samples left out, and the reasons."""
+    """Notes with the numbers of samples left out, and the reasons."""
     copies: Ints | None = None
     """(n,) Component of near copies of each text; None without texts."""
 
@@ -272,11 +276,11 @@ def find_overlap(
     Parameters
     ----------
     sample : sequence of str, length n
-        Ids.
+        Ids of the samples.
     member, population : ndarray of bool, shape (n,)
-        No sample is both.
+        True for members, and for the population; no sample is both.
     text : sequence of str, length n, optional
-        Compared but for case, white space and a few words (`near_copies`).
+        Texts, compared without case, white space and a few words (`components`).
 
     Returns
     -------
@@ -287,7 +291,7 @@ def find_overlap(
     Raises
     ------
     InputError
-        If an id occurs twice in one part.
+        If an id occurs twice on one side.
     """
     part = np.where(population, _POPULATION, np.where(member, _MEMBER, _NONMEMBER))
     seen: set[tuple[str, int]] = set()
@@ -311,7 +315,7 @@ def find_overlap(
 
 
 def plain_texts(texts: Sequence[str]) -> tuple[str, ...]:
-    """Normalise texts for comparison: lower case, single spaces."""
+    """Return texts normalised for comparison: lower case, single spaces."""
     return tuple(" ".join(text.split()).casefold() for text in texts)
 
 
@@ -328,6 +332,7 @@ def _leave_out(kept: Bools, places: dict[str, list[int]], part: Ints, kind: str)
     for rows in places.values():
         if len(rows) == 1:
             continue
+        # Samples left out for an earlier reason are not counted again.
         alive = [row for row in rows if kept[row]]
         parts = {int(part[row]) for row in alive}
         if {_MEMBER, _NONMEMBER} <= parts:

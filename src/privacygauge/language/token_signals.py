@@ -28,33 +28,33 @@ from privacygauge.language.energies import Energies
 
 # Membership signals from a causal model's token log-probabilities.
 #
-# Every signal is (n,), one value per text, and higher means more likely a member. All of them
-# come from one pass over the texts; see `token_log_probabilities`.
+# Every signal is (n,), one value per text; higher means more likely a member. All of them come from
+# one pass over the texts; see `token_log_probabilities`. come from one pass over the texts; see
+# `token_log_probabilities`.
 
 ZLIB = "zlib"
 """Loss over the text's compressed length (Carlini et al. 2021)."""
 MIN_K = "min-k"
-"""Mean of the least likely tokens (Shi et al. 2024)."""
+"""Mean over the least likely tokens (Shi et al. 2024)."""
 MIN_K_PLUS = "min-k++"
-"""Min-K% after each token's log-probability is standardised over the vocabulary (Zhang et al.
-2025)."""
+"""Min-K% with each token's log-probability standardised over the vocabulary (Zhang et al. 2025)."""
 
 SHARE = 0.2
-"""k, the share of tokens in Min-K%, in (0, 1): the value that its authors recommend."""
+"""k, the share of tokens in Min-K%, in (0, 1]: the value that its authors recommend."""
 
 
 def loss_signal(energies: Energies) -> Floats:
-    """Return the mean log-probability of every text's tokens, (n,), in nats, at most 0.
+    """Return the mean log-probability of each text's tokens, (n,), in nats, at most 0.
 
     Notes
     -----
-    Yeom et al. (2018), section 3: the loss of a member is lower. This is -1 times the loss.
+    Yeom et al. (2018), section 3: the loss of a member is lower. The signal is minus the loss.
     """
     return -energies.mean()
 
 
 def ratio_signal(target: Energies, reference: Energies) -> Floats:
-    """Return the log-likelihood ratio of target to reference of every text, (n,), in nats.
+    """Return the log-likelihood ratio of target to reference for each text, (n,), in nats.
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ def ratio_signal(target: Energies, reference: Energies) -> Floats:
     Notes
     -----
     Carlini et al. (2021), section 5.2, compare with a second model; the difference of mean
-    log-probabilities is the likelihood-ratio statistic of Mireshghallah et al. (2022), section
-    2.3, with the sign turned.
+    log-probabilities is minus the likelihood-ratio statistic of Mireshghallah et al. (2022),
+    section 2.3.
     """
     if len(target) != len(reference):
         raise InputError(
@@ -80,13 +80,13 @@ def zlib_signal(energies: Energies, texts: Sequence[str]) -> Floats:
     Parameters
     ----------
     texts : sequence of str, length n
-        The same texts. Where a model has read the beginning only, the whole text is compressed
-        all the same.
+        The same texts. If a model read only the beginning of a text, the whole text is compressed
+        nevertheless.
 
     Notes
     -----
     Carlini et al. (2021), section 5.2: the logarithm of the perplexity over the zlib entropy.
-    Repetitive texts are likely to every model, and compress well.
+    Repetitive texts are likely under every model, and compress well.
     """
     if len(texts) != len(energies):
         raise InputError(f"texts must be the {len(energies)} of the energies, got {len(texts)}")
@@ -96,12 +96,12 @@ def zlib_signal(energies: Energies, texts: Sequence[str]) -> Floats:
 
 
 def min_k_signal(energies: Energies, share: float = SHARE) -> Floats:
-    """Return the mean log-probability of every text's least likely tokens, (n,), in nats.
+    """Return the mean log-probability of each text's least likely tokens, (n,), in nats.
 
     Parameters
     ----------
     share : float
-        k, the share of the tokens that count, in (0, 1]; rounded down, and one token at least.
+        k, the share of tokens that count, in (0, 1]; rounded down, but at least one token.
 
     Notes
     -----
@@ -111,7 +111,7 @@ def min_k_signal(energies: Energies, share: float = SHARE) -> Floats:
 
 
 def min_k_plus_signal(energies: Energies, share: float = SHARE) -> Floats:
-    """Return the mean standardised log-probability of every text's lowest tokens, (n,).
+    """Return the mean standardised log-probability of each text's lowest tokens, (n,).
 
     Parameters
     ----------
@@ -122,13 +122,13 @@ def min_k_plus_signal(energies: Energies, share: float = SHARE) -> Floats:
     Raises
     ------
     InputError
-        If the energies are of a masked model.
+        If the energies come from a masked model.
 
     Notes
     -----
-    Zhang et al. (2025), Min-K%++: ``(log p - mean) / sd`` for every token, with mean and standard
-    deviation over the model's own next-token distribution. Where the model is certain of a token
-    (sd 0), there is nothing to compare with, and it counts as 0, the mean.
+    Zhang et al. (2025), Min-K%++: ``(log p - mean) / sd`` of every token, with mean and standard
+    deviation over the model's own next-token distribution. If the model is certain of the token (sd
+    0), there is nothing to standardise by, and the token counts as 0, the mean.
     """
     if not {"mean", "sd"} <= set(energies.further):
         raise InputError(
@@ -145,10 +145,10 @@ def min_k_plus_signal(energies: Energies, share: float = SHARE) -> Floats:
 def _mean_of_lowest(energies: Energies, values: Floats, share: float) -> Floats:
     if not 0.0 < share <= 1.0:
         raise InputError(f"share must be in (0, 1], got {share}")
-    # Sorted by text first, so that each text's lowest values come first among its own.
+    # Sorted by text, then by value: each text's lowest values come first among its own.
     ordered = values[np.lexsort((values, energies.text))]
     size = np.bincount(energies.text, minlength=len(energies))
-    # 0.2 * 35 is a little less than 7 for no reason but binary fractions, and means 7.
+    # In floating point 0.2 * 35 may be slightly below 7, and floor would return 6.
     n_lowest = np.maximum(np.floor(np.round(share * size, 9)).astype(np.int64), 1)
     start = np.cumsum(size) - size
     total = np.append(0.0, np.cumsum(ordered))
@@ -160,7 +160,7 @@ LEARNED = "learned"
 """Logistic regression on `token_features`."""
 
 QUANTILES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
-"""Quantiles of each text's token log-probabilities, and of their differences to the reference."""
+"""Quantiles of each text's token log-probabilities, and of the differences to the reference."""
 
 
 def token_features(target: Energies, reference: Energies | None = None) -> Floats:
@@ -169,14 +169,14 @@ def token_features(target: Energies, reference: Energies | None = None) -> Float
     Parameters
     ----------
     target, reference : Energies
-        Energies of the same texts and units, the reference where there is one.
+        Energies of the same texts and units; the reference is optional.
 
     Returns
     -------
     ndarray of float, shape (n, d)
-        Mean, standard deviation and `QUANTILES` of the log-probabilities of the units, and with a
-        reference those of the differences. The number of units is known without the model, and is
-        therefore not a feature.
+        Mean, standard deviation and `QUANTILES` of the units' log-probabilities, and with a
+        reference also of the differences. The number of units is known without the model, and so is
+        not a feature.
     """
     text, _, value = target.of_unit()
     rows = [(text, value)]
@@ -194,42 +194,43 @@ def learned_signal(
     unit: Ints,
     rng: np.random.Generator,
 ) -> Floats | Skipped:
-    """Score how much each text looks like a member's, with models trained on other people.
+    """Return how much each text resembles a member's, by models trained on other people.
 
     Parameters
     ----------
     features : ndarray of float, shape (n, d)
         Features from `token_features`.
     first : ndarray of float, shape (n,)
-        A signal that needs no learning, such as the likelihood ratio: it ranks the people whom
-        the first model learns from.
+        A signal without training, such as the likelihood ratio; it scores the fold of people that
+        no model precedes.
     member, population : ndarray of bool, shape (n,)
-        True for members, and for texts that are not judged.
+        True for members, and for texts of the population, which are not judged.
     unit : ndarray of int, shape (n,)
-        The person of each text: all texts of a person are judged by one model.
+        Person of each text: all texts of a person are scored by one model.
     rng : numpy.random.Generator
-        Deals the people into folds.
+        Assigns the people to folds.
 
     Returns
     -------
     ndarray of float, shape (n,), or Skipped
-        Standard deviations above the mean of the population by the same model; without a
-        population, the share of the texts in the same fold that look less like a member's.
-        Skipped with fewer than 20 people on a side.
+        Standard deviations above the population's mean under the same model; without a population,
+        the share of texts in the same fold that resemble a member's less. Skipped with fewer than
+        20 people on a side.
 
     Notes
     -----
-    Ours. Logistic regression, both sides weighted alike. Every fold of people is scored by a model
-    of the folds BEFORE it, the first by `first`, and the population by a model of all folds: given
-    earlier folds, a fold's scores are those of a fixed function, so that without a leak members and
-    non-members are exchangeable and intervals hold. Common cross-validation lacks this property
-    (`blind_scores`).
+    Our own method. Logistic regression with equal weights of both sides. Every fold of people is
+    scored by a model of the folds BEFORE it, the first fold by `first`, and the population by a
+    model of all folds. Given the earlier folds, a fold's scores are those of a fixed function, so
+    without a leak members and non-members are exchangeable and intervals hold. Ordinary
+    cross-validation lacks this property (`blind_scores`).
     """
     judged = ~population
     fewest = min(len(np.unique(unit[side])) for side in (member, judged & ~member))
     if fewest < FEWEST_GROUPS:
         reason = f"needs {FEWEST_GROUPS} people among members and non-members, got {fewest}"
         return Skipped(LEARNED, reason)
+    # N_FOLDS is the fold of the population, after all others.
     fold = np.full(len(member), N_FOLDS)
     fold[judged] = folds_of(unit[judged], member[judged], N_FOLDS, rng)
     result = np.empty(len(member))
@@ -237,7 +238,7 @@ def learned_signal(
         before = fold < part
         held = fold == part
         score = _logistic_scores(features, member, before) if part else first
-        # Scores of different models have different scales.
+        # Scores of different models have different scales: standardised, or ranked within the fold.
         if population.any():
             known = score[population]
             spread = float(known.std())
@@ -265,6 +266,7 @@ def _shape(text: Ints, value: Floats, n: int) -> Floats:
     mean = np.bincount(text, value, n) / size
     variance = np.bincount(text, (value - mean[text]) ** 2, n) / size
     ordered = value[np.lexsort((value, text))]
+    # Linear interpolation between order statistics, as numpy's default, for all texts at once.
     place = np.multiply.outer(size - 1, QUANTILES)
     below = np.floor(place).astype(np.int64)
     start = (np.cumsum(size) - size)[:, None]
@@ -274,7 +276,7 @@ def _shape(text: Ints, value: Floats, n: int) -> Floats:
 
 
 DC_PDD = "dc-pdd"
-"""Probabilities against token frequencies (Zhang et al. 2024)."""
+"""Token probabilities weighted by rarity in a corpus (Zhang et al. 2024)."""
 
 BOUND = 0.01
 """Bound on the contribution of one token: the published value for English texts."""
@@ -288,14 +290,15 @@ def token_frequencies(
     Parameters
     ----------
     energies : Energies
-        Energies with the tokens to count.
+        Energies with token ids.
     corpus : Energies
-        Energies of texts that are not judged, by the same tokenizer: its scored tokens are counted.
+        Energies of texts that are not judged, with the same tokenizer; their scored tokens are
+        counted.
     vocabulary : int
-        V, the number of tokens that there are.
+        V, the size of the vocabulary.
     own : bool
-        True where `energies` are those of the corpus: each text is then left out of its own
-        frequencies, as the judged ones are.
+        True if `energies` are those of the corpus: each text is then left out of its own
+        frequencies, since judged texts are not in the corpus either.
 
     Notes
     -----
@@ -306,6 +309,7 @@ def token_frequencies(
     count = np.bincount(known, minlength=vocabulary)[token]
     total = np.full(len(token), len(known))
     if own:
+        # How often each token occurs in its own text, to be subtracted from the corpus.
         keys = energies.text * vocabulary + token
         _, place, times = np.unique(keys, return_inverse=True, return_counts=True)
         count = count - times[place.reshape(-1)]
@@ -321,9 +325,9 @@ def dc_pdd_signal(energies: Energies, frequency: Floats, bound: float = BOUND) -
     ----------
     energies : Energies
     frequency : ndarray of float, shape (m,)
-        Frequency of every scored token, from `token_frequencies`.
+        Frequency of each scored token, from `token_frequencies`.
     bound : float
-        a, the most that a token counts, above 0.
+        a, the most that a token contributes, above 0.
 
     Returns
     -------
@@ -333,12 +337,13 @@ def dc_pdd_signal(energies: Energies, frequency: Floats, bound: float = BOUND) -
     Notes
     -----
     Zhang et al. (2024), DC-PDD: with p_i the probability of token i under the target and q_i its
-    frequency in a corpus, the mean of ``min(-p_i log q_i, a)`` over the first occurrence of every
+    frequency in a corpus, the mean of ``min(-p_i log q_i, a)`` over the first occurrence of each
     token in the text. Common words, which any model expects, count little.
     """
     if not bound > 0:
         raise InputError(f"bound must be above 0, got {bound}")
     token = _tokens(energies)
+    # return_index gives the first occurrence of each token in its text.
     keys = energies.text * (int(token.max()) + 1) + token
     first = np.unique(keys, return_index=True)[1]
     divergence = -np.exp(energies.log_probability[first]) * np.log(frequency[first])
@@ -364,27 +369,27 @@ class SideTokens:
     texts: Sequence[str]
     """(n,) The texts."""
     target: Energies
-    """Energies under the audited model, which is causal."""
+    """Energies under the audited causal model."""
     reference: Energies | None = None
-    """Energies under a model that has not seen the members."""
+    """Energies under a model that never saw the members; None without one."""
 
     @property
     def first(self) -> Floats:
-        """(n,) Likelihood ratio, or without a reference the loss; higher for members."""
+        """(n,) Likelihood ratio, or the loss signal without a reference; higher for members."""
         if self.reference is None:
             return loss_signal(self.target)
         return ratio_signal(self.target, self.reference)
 
 
 def signals_alone(side: SideTokens) -> dict[str, Floats]:
-    """Return the signals of texts that need no other text, (n,) each: higher for members.
+    """Return the signals of texts that need no other text, (n,) each; higher for members.
 
     Returns
     -------
     dict of str to ndarray
-        ``zlib``, ``min-k`` and ``min-k++``; with a reference ``ez-mia`` and ``wbc``. A model behind
-        a server lacks ``min-k++`` and ``ez-mia``, since it does not return other tokens'
-        probabilities.
+        ``zlib``, ``min-k`` and ``min-k++``, and with a reference ``ez-mia`` and ``wbc``. Models
+        behind servers lack ``min-k++`` and ``ez-mia``, since they do not return the probabilities
+        of other tokens.
     """
     found = {ZLIB: zlib_signal(side.target, side.texts), MIN_K: min_k_signal(side.target)}
     if side.target.further:
@@ -405,24 +410,24 @@ def token_signals(
     Parameters
     ----------
     sides : sequence of SideTokens
-        Members, non-members and, where there is one, the population.
+        Members, non-members and optionally the population.
     unit : ndarray of int, shape (n,)
-        The person of each text, side by side in this order.
+        Person of each text, side by side in this order.
     vocabulary : int
-        The number of tokens that the target's tokenizer has; 0 where nobody knows.
+        Number of tokens of the target's tokenizer; 0 if unknown.
     rng : numpy.random.Generator
-        Deals people into folds.
+        Assigns people to folds.
 
     Returns
     -------
     signals : dict of str to ndarray
-        (n,) each, higher for members, side by side: those of `signals_alone`, with a population
-        ``dc-pdd`` and ``length-calibrated``, and ``learned``.
-    skipped : tuple of Skipped
+        (n,) each, higher for members, side by side: those of `signals_alone`, ``learned``, and with
+        a population ``dc-pdd`` and ``length-calibrated``.
     """
     alone = [signals_alone(side) for side in sides]
     found = {name: np.concatenate([one[name] for one in alone]) for name in alone[0]}
     first = np.concatenate([side.first for side in sides])
+    # 0 for members, 1 for non-members, 2 for the population.
     which = np.repeat(np.arange(len(sides)), [len(side.texts) for side in sides])
     population = which == 2
     if np.count_nonzero(population) >= FEWEST_TEXTS:

@@ -1,7 +1,7 @@
 """Texts in tokens: the tokenizer, and the units of a text that are masked and scored as a whole.
 
-Two models with equal tokens share their masks token by token. Where their tokenizers differ,
-the units are words: the smallest stretches of text that are whole numbers of tokens to both.
+Two models with equal tokens share their masks token by token. If their tokenizers differ, the units
+are words: the smallest stretches of text that are whole numbers of tokens to both.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from privacygauge.language.trained import ScoredText, TrainedText, plain
 # A tokenizer as an immutable value: no call changes its state.
 
 _MIXED_CASE = "The Patient Was Seen TODAY"
-# Set by whoever called the tokenizer last, and no part of what it is.
+# Set by the last caller of the tokenizer, and not part of its identity.
 _STATE = ("truncation", "padding")
-# Some vocabularies of lower case hold a few letters that have no other.
+# Lower-case vocabularies may hold a few letters without a lower-case form.
 _SHARE_OF_CASED = 0.02
 
 
@@ -37,13 +37,13 @@ class EncodedText:
     """One text in tokens."""
 
     ids: Ints
-    """(t,) Token ids, those of the frame ([CLS], [SEP]) included."""
+    """(t,) Token ids, including those of the frame ([CLS], [SEP])."""
     framing: Bools
-    """(t,) True for tokens that the tokenizer puts around the text."""
+    """(t,) True for tokens that the tokenizer adds around the text."""
     spans: Ints
-    """(t, 2) Start and stop of every token in the text, in characters."""
+    """(t, 2) Start and stop of each token in the text, in characters."""
     trained: Bools | None = None
-    """(t,) True for the tokens that a training took the loss on; None for all of the text."""
+    """(t,) True for tokens on which a training took the loss; None for all of the text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,46 +53,47 @@ class Tokenizer:
     state: str
     """Tokenizer as JSON, in the format of `tokenizer.json`."""
     mask_id: int | None
-    """Id of the mask token; None without one."""
+    """Id of the mask token; None if there is none."""
     pad_id: int
     """Id of the padding token."""
     unknown_id: int | None
-    """Id of the unknown token; None where the vocabulary covers every text."""
+    """Id of the unknown token; None if the vocabulary covers every text."""
     limit: int
-    """Most tokens of a text that the tokenizer allows, frame included."""
+    """Most tokens of a text that the tokenizer allows, including the frame."""
     literal: bool = False
-    """True where special tokens written in a text are read as letters."""
+    """True to read special tokens written in a text as letters."""
     chat: str | None = None
-    """Chat template, if there is one, and named special tokens, as JSON; None where not known."""
+    """Chat template, if there is one, and named special tokens, as JSON; None if unknown."""
 
     @cached_property
     def _backend(self) -> Any:
         from tokenizers import Tokenizer as Backend
 
         backend = Backend.from_str(self.state)
-        # As letters, "[MASK]" or "[SEP]" written in a text steers nothing; but whoever trained on
+        # As letters, "[MASK]" or "[SEP]" written in a text has no effect; but a model trained on
         # chats read "<|im_start|>" as one token.
         backend.encode_special_tokens = self.literal
         return backend
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # The backend does not pickle as it is: a copy builds its own from `state`.
         return Tokenizer, tuple(getattr(self, part.name) for part in fields(self))
 
     @cached_property
     def sha256(self) -> str:
-        """SHA-256 of all settings that affect tokenization."""
+        """SHA-256 of all settings that affect tokenization, in hexadecimal."""
         ids = f"{self.mask_id} {self.pad_id} {self.unknown_id}{' literal' * self.literal}\n"
         return hashlib.sha256((ids + self.state).encode()).hexdigest()
 
     @cached_property
     def is_cased(self) -> bool:
-        """True where it distinguishes upper and lower case."""
+        """True if it distinguishes upper and lower case."""
         given, lowered = self.encoded([_MIXED_CASE, _MIXED_CASE.lower()])
         return not np.array_equal(given.ids, lowered.ids)
 
     @cached_property
     def loses_case(self) -> bool:
-        """True where it lower-cases texts although its vocabulary is cased."""
+        """True if it lower-cases texts although its vocabulary is cased."""
         words = [token for token in self._backend.get_vocab() if token.isalpha()]
         upper = sum(token != token.lower() for token in words)
         return not self.is_cased and upper > _SHARE_OF_CASED * max(len(words), 1)
@@ -103,24 +104,25 @@ class Tokenizer:
         return int(max(self._backend.get_vocab().values())) + 1
 
     def without_added(self, size: int) -> Tokenizer:
-        """Return it without the added tokens whose ids are `size` or more."""
+        """Return the tokenizer without added tokens with ids of at least `size`."""
         state = json.loads(self.state)
         state["added_tokens"] = [x for x in state.get("added_tokens", ()) if x["id"] < size]
         pad = self.pad_id if self.pad_id < size else 0
         return replace(self, state=json.dumps(state, ensure_ascii=False), pad_id=pad)
 
     def as_in_transformers(self, special: Mapping[str, str]) -> Any:
-        """Return a tokenizer of transformers with these special tokens, by their names."""
+        """Return a transformers tokenizer with these special tokens, by name."""
         from tokenizers import Tokenizer as Backend
         from transformers import PreTrainedTokenizerFast
 
-        # Of the caller's own: transformers sets state on what it is given.
+        # A copy: transformers sets state on the tokenizer that it is given.
         made: Any = PreTrainedTokenizerFast  # untyped in some versions
         return made(tokenizer_object=Backend.from_str(self.state), **special)
 
     def encoded(self, texts: Sequence[ScoredText]) -> list[EncodedText]:
         """Return every text in tokens, untruncated."""
         framed = [isinstance(text, str) or text.framed for text in texts]
+        # Framed and unframed texts need separate calls; rows are put back in order.
         found: list[Any] = [None] * len(texts)
         for frame in (True, False):
             rows = [row for row, it in enumerate(framed) if it is frame]
@@ -133,6 +135,7 @@ class Tokenizer:
 
 def _in_tokens(text: ScoredText, found: Any) -> EncodedText:
     if isinstance(text, TrainedText) and text.ids is not None:
+        # Tokens of a training have no known place in the text.
         ids = np.array(text.ids, np.int64)
         nowhere = np.zeros((len(ids), 2), np.int64)
         return EncodedText(ids, np.zeros(len(ids), np.bool_), nowhere, np.array(text.of_loss))
@@ -151,7 +154,7 @@ def read_tokenizer(path: Path) -> Tokenizer:
     Raises
     ------
     InputError
-        If there is none, or none that says where in the text its tokens lie.
+        If there is none, or none that gives the positions of its tokens in the text.
     """
     from transformers import AutoTokenizer
 
@@ -165,7 +168,8 @@ def read_tokenizer(path: Path) -> Tokenizer:
             f"{path} must hold a tokenizer, but it cannot be read ({first_line(error)}): save it "
             "there with tokenizer.save_pretrained"
         ) from error
-    # Without a vocabulary, one of a few special tokens comes back, and every word is unknown.
+    # Without a vocabulary, a tokenizer with a few special tokens is returned, for which every word
+    # is unknown.
     files = ("tokenizer.json", *found.vocab_files_names.values())
     if not any((path / name).is_file() for name in files):
         raise InputError(
@@ -177,12 +181,12 @@ def read_tokenizer(path: Path) -> Tokenizer:
 
 
 def tokenizer_of(found: Any, name: str) -> Tokenizer:
-    """Return a tokenizer of transformers as a value.
+    """Return a transformers tokenizer as a value.
 
     Raises
     ------
     InputError
-        If it cannot give its tokens' places in the text; `name` is its name in the message.
+        If it cannot give the positions of its tokens; `name` is its name in the message.
     """
     backend = getattr(found, "backend_tokenizer", None)
     if backend is None:
@@ -217,7 +221,7 @@ class Tokenizes(Protocol):
 
     @property
     def unknown_id(self) -> int | None:
-        """Id of the unknown token."""
+        """Id of the unknown token; None if there is none."""
 
     def encoded(self, texts: Sequence[ScoredText]) -> list[EncodedText]:
         """Return every text in tokens, untruncated."""
@@ -228,21 +232,21 @@ class Tokens:
     """Texts in the tokens of one model, one text after another."""
 
     keys: tuple[str, ...]
-    """SHA-256 of every text, in hexadecimal."""
+    """SHA-256 of each text, in hexadecimal."""
     ids: Ints
-    """(m,) Token ids of all texts, frames included."""
+    """(m,) Token ids of all texts, including their frames."""
     units: Ints
-    """(m,) Unit of its text that a token belongs to, from 0; -1 for none, such as [SEP]."""
+    """(m,) Unit of its text to which a token belongs, from 0; -1 for none, such as for [SEP]."""
     starts: Ints
-    """(n + 1,) First token of every text, and the end of the last one."""
+    """(n + 1,) First token of each text, and the end of the last one."""
     n_units: Ints
-    """(n,) T, the number of units of every text, at least 1."""
+    """(n,) T, the number of units of each text, at least 1."""
     n_truncated: Ints
     """(n,) Number of tokens cut off because they do not fit into a model's context."""
     n_unknown: Ints
-    """(n,) Number of unknown tokens among those that are left."""
+    """(n,) Number of unknown tokens among the remaining ones."""
     frame: tuple[int, int] = (0, 0)
-    """Number of frame tokens before every text, and after it."""
+    """Number of frame tokens before and after each text."""
 
     def __post_init__(self) -> None:
         for name in ("ids", "units", "starts", "n_units", "n_truncated", "n_unknown"):
@@ -262,19 +266,20 @@ class Tokens:
 
     @property
     def lengths(self) -> Ints:
-        """(n,) Number of tokens of every text, frame included."""
+        """(n,) Number of tokens of each text, including the frame."""
         return np.diff(self.starts)
 
     @cached_property
     def sha256(self) -> str:
-        """SHA-256 of texts and tokens."""
+        """SHA-256 of texts and tokens, in hexadecimal."""
         digest = hashlib.sha256("\n".join(self.keys).encode())
+        # "<i8" on every platform, so that the digest does not depend on the machine.
         for part in (self.ids, self.units, self.starts):
             digest.update(np.ascontiguousarray(part, "<i8").data)
         return digest.hexdigest()
 
     def rows(self, texts: Ints) -> Tokens:
-        """Return some of the texts, in the order asked for."""
+        """Return some of the texts, in the order requested."""
         found = [self.of(int(text)) for text in texts]
         return Tokens(
             keys=tuple(self.keys[text] for text in texts),
@@ -296,19 +301,19 @@ def tokens_of(
     Parameters
     ----------
     limit : sequence of int
-        The most tokens, frame included, that each of the models reads.
+        Most tokens, including the frame, that each model reads.
     unit : "token" or "word"
-        Unit wanted. Words are used where the tokens differ in any of the texts.
+        Unit wanted. Words are used if the tokens differ in any text.
 
     Returns
     -------
     list of Tokens, "token" or "word"
-        One Tokens per tokenizer, with equal texts, units and truncation; and the unit.
+        One `Tokens` per tokenizer, with equal texts, units and truncation; and the unit.
 
     Raises
     ------
     InputError
-        If there is no text, a text is not one, or nothing of it is left to score.
+        If there is no text, one is not a str, or nothing of it is left to score.
     """
     keys = checked_keys(texts)
     found = [tokenizer.encoded(texts) for tokenizer in tokenizers]
@@ -330,13 +335,13 @@ def tokens_of(
 def n_units_of(
     texts: Sequence[ScoredText], tokenizers: Sequence[Tokenizes], limit: Sequence[int], unit: Unit
 ) -> Ints:
-    """Return the number of units (n,) that `tokens_of` would find in every text, 0 included."""
+    """Return the number of units (n,) that `tokens_of` would find in each text, 0 included."""
     found = [tokenizer.encoded(texts) for tokenizer in tokenizers]
     return np.array([row.n_units for row in _rows(texts, found, limit, unit)[0]], np.int64)
 
 
 def checked_keys(texts: Sequence[ScoredText]) -> tuple[str, ...]:
-    """Return the key of every text: its SHA-256, and that of its trained part if there is one."""
+    """Return the key of each text: its SHA-256, with that of its trained part if it has one."""
     if isinstance(texts, str | bytes) or len(texts) == 0:
         raise InputError(f"texts must be a sequence of at least one text, got {type(texts)}")
     return tuple(_key(i, text) for i, text in enumerate(texts))
@@ -384,6 +389,7 @@ def _row(text: ScoredText, found: Sequence[EncodedText], limits: Sequence[int], 
         units = [np.where(one, np.cumsum(one) - 1, _NONE) for one in scored]
     else:
         units = word_units(text, found)
+    # The smallest number that fits into every model: all of them score the same units.
     n_units = min(map(_n_fitting, found, units, limits))
     ids = []
     kept_units = []
@@ -398,31 +404,31 @@ def _row(text: ScoredText, found: Sequence[EncodedText], limits: Sequence[int], 
 
 
 def _n_fitting(found: EncodedText, units: Ints, limit: int) -> int:
-    """Return the number of units, from the first on, that fit into a model's context."""
+    """Return the number of leading units that fit into a model's context."""
     n_units = int(units.max(initial=_NONE)) + 1
     room = limit - int(np.count_nonzero(found.framing))
     content = units[~found.framing]
     if len(content) <= room:
         return n_units
-    # The first unit that lies beyond, in full or in part, is left out, and all after it.
+    # The first unit that does not fit completely is left out, with all units after it.
     beyond = content[max(room, 0) :]
     return int(min(beyond[beyond >= 0], default=n_units))
 
 
 def word_units(text: ScoredText, found: Sequence[EncodedText]) -> list[Ints]:
-    """Return the word of every token, as far as the tokenizers agree on it.
+    """Return the word of each token, as far as the tokenizers agree on it.
 
     Parameters
     ----------
     found : sequence of EncodedText
-        The text by every tokenizer.
+        The text as each tokenizer splits it.
 
     Returns
     -------
     list of (t,) arrays
-        For every tokenizer the number of the word, from 0; -1 for the frame, for blanks, for words
-        that were not trained, and for those of which another tokenizer has no token. Words that
-        share a token count as one.
+        The number of the word, from 0, per tokenizer; -1 for the frame, for blanks, for words that
+        were not trained, and for words for which another tokenizer has no token. Words that share a
+        token count as one.
     """
     letters, whole = (text, ()) if isinstance(text, str) else (text.text, text.trained)
     word_at = np.full(len(letters), _NONE)
@@ -432,7 +438,9 @@ def word_units(text: ScoredText, found: Sequence[EncodedText]) -> list[Ints]:
         if isinstance(text, str) or any(a < stop and start < b for a, b in whole):
             word_at[start:stop] = n_words
             n_words += 1
+    # (t, 2) per tokenizer: the first and last word that each token touches.
     ranges = [_words_touched(one, word_at) for one in found]
+    # joined[w]: word w shares a token with word w - 1 in some tokenizer.
     joined = np.zeros(n_words, np.bool_)
     for first, last in (pair for one in ranges for pair in one):
         joined[first + 1 : last + 1] = True
@@ -445,7 +453,7 @@ def word_units(text: ScoredText, found: Sequence[EncodedText]) -> list[Ints]:
 
 
 def _words_touched(found: EncodedText, word_at: Ints) -> Ints:
-    """Return the first and the last word that every token overlaps; -1 and -1 for none."""
+    """Return the first and last word that each token overlaps, (t, 2); -1 and -1 for none."""
     touched = np.full((len(found.ids), 2), _NONE)
     for i, (start, stop) in enumerate(found.spans):
         words = word_at[start:stop]
@@ -456,7 +464,7 @@ def _words_touched(found: EncodedText, word_at: Ints) -> Ints:
 
 
 def _all_equal(found: Sequence[Sequence[EncodedText]]) -> bool:
-    """Return whether all tokenizers give the same tokens at the same places."""
+    """Return whether all tokenizers give the same tokens at the same positions."""
     return all(
         np.array_equal(a.ids[~a.framing], b.ids[~b.framing])
         and np.array_equal(a.spans[~a.framing], b.spans[~b.framing])

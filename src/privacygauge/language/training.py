@@ -1,4 +1,4 @@
-"""Training of language models: a small reference of one's own, and a target for a test."""
+"""Training of language models: a small reference, and a target for tests."""
 
 from __future__ import annotations
 
@@ -47,30 +47,30 @@ from privacygauge.runs.threads import one_thread
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 """Special tokens, in the order of their ids."""
 ENDS = ("<s>", "</s>")
-"""Special tokens of a causal model: before every text, and after it."""
+"""Special tokens of a causal model, before and after every text."""
 
 _UNKNOWN = "[UNK]"
-# As many letters as the usual trainers keep: the rest is read as unknown.
+# Letters kept, as in the usual trainers: rarer ones are read as unknown.
 _MOST_LETTERS = 1000
 
 
 def trained_word_pieces(texts: Sequence[str], vocabulary: int, limit: int) -> Any:
-    """Return a WordPiece tokenizer in lower case whose vocabulary comes from `texts` alone.
+    """Return a lower-case WordPiece tokenizer with a vocabulary learnt only from `texts`.
 
     Parameters
     ----------
     texts : sequence of str
-        At least one.
+        Training texts, at least one.
     vocabulary : int
-        The most tokens, special ones included. There are fewer where the texts do not hold as
-        many different pieces.
+        Most tokens, including special ones; fewer if the texts do not hold as many different
+        pieces.
     limit : int
-        The most tokens of a text it wants to see, frame included.
+        Most tokens of a text, including the frame.
 
     Returns
     -------
     transformers.PreTrainedTokenizerFast
-        The same for the same texts, in any process.
+        Tokenizer, the same for the same texts in every process.
 
     Raises
     ------
@@ -79,8 +79,8 @@ def trained_word_pieces(texts: Sequence[str], vocabulary: int, limit: int) -> An
 
     Notes
     -----
-    Wu et al. (2016), section 4.1, as BERT uses it (Devlin et al. 2019): pieces that go on inside
-    of a word begin with ``##``.
+    Wu et al. (2016), section 4.1, as used by BERT (Devlin et al. 2019): pieces that continue a word
+    begin with ``##``.
     """
     from tokenizers import decoders, models, processors, trainers
     from transformers import PreTrainedTokenizerFast
@@ -88,7 +88,7 @@ def trained_word_pieces(texts: Sequence[str], vocabulary: int, limit: int) -> An
     fast: Any = PreTrainedTokenizerFast
     checked_keys(texts)
     learning = _empty(models.WordPiece(unk_token=_UNKNOWN))
-    # Letters that begin a word, and with ## those inside of one.
+    # Letters that begin a word, and letters inside a word, marked by ##.
     counts: Counter[str] = Counter()
     for text in texts:
         plain = learning.normalizer.normalize_str(text)
@@ -101,8 +101,9 @@ def trained_word_pieces(texts: Sequence[str], vocabulary: int, limit: int) -> An
             f"vocabulary must be at least {len(first)} for the letters of these texts, got "
             f"{vocabulary}"
         )
-    # The trainer numbers letters in an order of its own that differs from process to process, and
-    # breaks ties by these numbers. What is given as special is numbered as it is given.
+    # The trainer numbers letters in an order that differs between processes, and breaks ties by
+    # these numbers. Special tokens keep the order in which they are given, so letters are given as
+    # such.
     trainer = trainers.WordPieceTrainer(
         vocab_size=vocabulary, special_tokens=first, show_progress=False
     )
@@ -127,13 +128,13 @@ def trained_word_pieces(texts: Sequence[str], vocabulary: int, limit: int) -> An
 
 
 def trained_byte_pairs(texts: Sequence[str], vocabulary: int, limit: int) -> Any:
-    """Return a byte-pair tokenizer whose vocabulary comes from `texts` alone.
+    """Return a byte-pair tokenizer with a vocabulary learnt only from `texts`.
 
     Returns
     -------
     transformers.PreTrainedTokenizerFast
-        The same for the same texts, in any process. It holds every byte, so that no text is
-        unknown to it, and a text's first token has one to its left.
+        Tokenizer, the same for the same texts in every process. It holds every byte, so no text is
+        unknown to it, and its frame gives a text's first token a context.
 
     Raises
     ------
@@ -142,8 +143,8 @@ def trained_byte_pairs(texts: Sequence[str], vocabulary: int, limit: int) -> Any
 
     Notes
     -----
-    Radford et al. (2019), section 2.2: pairs are joined inside of words, which are stretches of
-    letters, of digits or of other signs, each with the blank before it.
+    Radford et al. (2019), section 2.2: pairs are merged within words, which are stretches of
+    letters, of digits or of other signs, each with the preceding blank.
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
@@ -183,7 +184,7 @@ def _empty(model: Any) -> Any:
 
 
 _TOKENS_A_HEAD = 64
-# The frame and two tokens of a text.
+# The frame of two tokens, and two tokens of a text.
 _SHORTEST = 4
 
 
@@ -192,15 +193,15 @@ class Shape:
     """Architecture of a model that is trained from scratch."""
 
     kind: Kind
-    """Kind: a BERT with word pieces in lower case, or a GPT-2 with byte pairs."""
+    """Kind: a BERT with lower-case word pieces, or a GPT-2 with byte pairs."""
     layers: int
     """Number of layers, at least 1."""
     hidden: int
-    """Hidden width, at least 1; one attention head per 64, at least one."""
+    """Hidden width, at least 1; one attention head per 64 units, at least one."""
     vocabulary: int
-    """Most tokens of the vocabulary."""
+    """Most tokens in the vocabulary."""
     context: int
-    """Most tokens read at once, frame included."""
+    """Most tokens read at once, at least 4, including the frame."""
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -222,15 +223,16 @@ class Shape:
         return max(1, self.hidden // _TOKENS_A_HEAD)
 
     def tokenizer(self, texts: Sequence[str]) -> Any:
-        """Return a transformers tokenizer whose vocabulary comes from `texts` alone."""
+        """Return a transformers tokenizer with a vocabulary learnt only from `texts`."""
         trained = trained_word_pieces if self.kind == "masked" else trained_byte_pairs
         return trained(texts, self.vocabulary, self.context)
 
     def module(self, tokenizer: Any, seed: int) -> Any:
-        """Return the torch module; its weights depend on the seed alone."""
+        """Return the torch module; its weights depend only on the seed."""
         import torch
 
         made = _bert if self.kind == "masked" else _gpt2
+        # fork_rng restores the caller's random state afterwards.
         with torch.random.fork_rng(devices=[]):
             first = stream(seed, "language training", "weights")
             torch.default_generator.manual_seed(int(first.integers(2**63)))
@@ -238,7 +240,7 @@ class Shape:
 
 
 def check_context(context: int) -> None:
-    """Raise where a model would read too few tokens at once to learn from them."""
+    """Raise if a model would read too few tokens at once to learn from them."""
     if isinstance(context, bool) or context < _SHORTEST:
         raise InputError(f"context must be at least {_SHORTEST} tokens, got {context}")
 
@@ -289,9 +291,9 @@ class TrainedModel:
     """A trained model, and the course of its training."""
 
     path: Path
-    """Folder: config, weights as safetensors, tokenizer."""
+    """Folder with config, weights as safetensors, and tokenizer."""
     losses: tuple[float, ...]
-    """Mean loss of every epoch, in nats per predicted token."""
+    """Mean loss of each epoch, in nats per predicted token."""
     n_texts: int
     """Number of training texts."""
     n_tokens: int
@@ -300,7 +302,7 @@ class TrainedModel:
     """Number of tokens cut off because they do not fit into the model's context."""
 
     def summary(self) -> str:
-        """Return one sentence: the folder, the number of texts and tokens, and the loss."""
+        """Return one sentence: the folder, the numbers of texts and tokens, and the loss."""
         cut = f", {self.n_truncated:,} more cut off" if self.n_truncated else ""
         return (
             f"{self.path}: {self.n_texts:,} texts of {self.n_tokens:,} tokens{cut}, "
@@ -331,48 +333,48 @@ def train_reference(
     Parameters
     ----------
     texts : sequence of str
-        None of them a member, a non-member or of the population of the audit to come.
+        Training texts: no member, non-member or population text of the audit to come.
     out : str or pathlib.Path
-        A folder that is empty or does not exist; or one where the same training was stopped,
-        which goes on from its last whole epoch.
+        Empty or new folder, or one in which the same training was interrupted, which continues
+        after its last complete epoch.
     kind : "masked" or "causal"
-        A BERT with word pieces in lower case, or a GPT-2 with pieces of bytes.
+        BERT with lower-case word pieces, or GPT-2 with byte pairs.
     layers, hidden : int
-        Its size; one attention head per 64 hidden units, at least one.
+        Size of the model; one attention head per 64 hidden units, at least one.
     vocabulary : int
-        The most tokens.
+        Most tokens in the vocabulary.
     context : int
-        The most tokens that it reads at once, at least 4; longer texts are cut off.
+        Most tokens read at once, at least 4; longer texts are cut off.
     epochs, batch : int
         Passes over the texts, and texts per step.
     rate : float
-        The largest learning rate.
+        Largest learning rate.
     seed : int
-        First weights, order and masks derive from it.
+        Seed from which initial weights, order and masks are derived.
     precision : "float32" or "bfloat16"
         Precision of the computation in training; the weights stay float32.
     device : str
-        A torch device.
+        Torch device.
     progress : callable, optional
-        Called with the epochs done and their total.
+        Called with the number of epochs done and their total.
 
     Returns
     -------
     TrainedModel
-        The same weights for the same arguments on the same machine, however often it was stopped.
+        The same weights for the same arguments on the same machine, however often interrupted.
 
     Raises
     ------
     InputError
-        If a text or a number is invalid, or the folder has other files.
+        If a text or a number is invalid, or the folder holds other files.
 
     Notes
     -----
     The objective of a masked model is that of Devlin et al. (2019), section 3.1: 15% of the tokens
-    are predicted, 80% of them hidden, 10% replaced. A causal one predicts every token from those
-    to its left (Radford et al. 2019, section 2). Adam with decoupled weight decay 0.01 (Loshchilov
-    & Hutter 2019), gradients of length 1 at most, the learning rate up for 6% of the steps and
-    down to 0. No dropout. One thread, so that sums do not depend on the machine's load.
+    are predicted, 80% of these masked and 10% replaced. A causal model predicts every token from
+    those to its left (Radford et al. 2019, section 2). AdamW with weight decay 0.01 (Loshchilov &
+    Hutter 2019), gradient norms clipped at 1, learning rate warmed up over 6% of the steps and
+    decayed to 0. No dropout. One thread, so that sums do not depend on the machine's load.
     """
     course = Course(
         epochs=epochs, batch=batch, rate=rate, seed=seed, precision=precision, device=device
@@ -407,11 +409,11 @@ def train_further(
     Parameters
     ----------
     path : str or pathlib.Path
-        The folder of the model to begin with, masked or causal, which is left as it is.
+        Folder of the initial model, masked or causal, which is left unchanged.
     texts : sequence of str
         Training texts, such as the members of a test.
     context : int, optional
-        The most tokens that it reads at once in training; by default as many as it can.
+        Most tokens read at once in training; by default the model's context.
     out, epochs, batch, rate, seed, precision, device, progress
         As in `train_reference`; a small model needs a larger rate, such as 1e-3.
 
@@ -422,7 +424,7 @@ def train_further(
     Raises
     ------
     InputError
-        As `train_reference`, and as `load_masked` or `load_causal` for the model.
+        As in `train_reference`, and as in `load_masked` or `load_causal` for the model.
     """
     course = Course(
         epochs=epochs, batch=batch, rate=rate, seed=seed, precision=precision, device=device
@@ -471,7 +473,7 @@ def _train(
 ) -> TrainedModel:
     require_own(out)
     with quiet_transformers(), one_thread():
-        # Through a folder, as every audit will read it.
+        # Saved and read again, as every audit will read it.
         with tempfile.TemporaryDirectory(prefix="privacygauge-") as folder:
             start.tokenizer.save_pretrained(folder)
             own = read_tokenizer(Path(folder))
@@ -482,6 +484,7 @@ def _train(
         if start.kind == "causal" and int(tokens.lengths.max()) < 2:
             raise InputError("texts must have at least two tokens for a causal model, got one each")
         settings = _settings(start, limit, tokens=tokens, tokenizer=own, course=course)
+        # Finished earlier, with the same settings: `losses_of` checks that.
         if (out / DONE).is_file():
             return _result(out, losses_of(out, settings), tokens)
         check_writable(out)
@@ -491,7 +494,7 @@ def _train(
         losses = _learn(learner, tokens, kept, progress)
         start.tokenizer.save_pretrained(out)
         module.to("cpu").save_pretrained(out)
-    # Written last: without it the training is one that was stopped.
+    # Written last: a folder without it holds an interrupted training.
     write_all(out, {DONE: json.dumps({"settings": settings, "losses": losses}).encode()})
     kept.remove()
     return _result(out, losses, tokens)

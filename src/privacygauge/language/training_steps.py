@@ -1,4 +1,4 @@
-"""Training steps of a language model, and the checkpoints kept on disk."""
+"""Training steps of a language model, and its checkpoints on disk."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from privacygauge.runs.atomic import check_writable, write_all
 MASKED = 0.15
 """Share of the tokens chosen for prediction (Devlin et al. 2019, section 3.1)."""
 HIDDEN = 0.8
-"""Share of the chosen tokens that [MASK] replaces; half of the others become a random token."""
+"""Share of the chosen tokens replaced by [MASK]."""
 REPLACED = 0.1
-"""Share of the chosen tokens that a random token replaces."""
+"""Share of the chosen tokens replaced by a random token; the rest stay unchanged."""
 NOT_SCORED = -100
-"""Label of a token that is not to be predicted."""
+"""Label of a token that is not predicted."""
 
-# Rows of about equal length share a batch, without making the batches the same in every epoch.
+# Rows of similar length share a batch; sorting in parts keeps batches different in every epoch.
 _BATCHES_SORTED_TOGETHER = 32
-# Share of the steps in which the learning rate rises.
+# Share of the steps in which the learning rate rises to its peak.
 _WARM = 0.06
 _DECAY = 0.01
 _LARGEST_GRADIENT = 1.0
@@ -45,7 +45,7 @@ class Course:
     batch: int
     """Texts per step, at least 1."""
     rate: float
-    """Peak learning rate, above 0: reached after 6% of the steps, 0 at the end."""
+    """Peak learning rate, above 0: reached after 6% of the steps, decaying to 0 at the end."""
     seed: int
     """Seed of order, masks and initial weights."""
     precision: Precision
@@ -66,6 +66,7 @@ class Course:
 
     def step_rate(self, step: int, n_steps: int) -> float:
         """Return the learning rate of a step, counted from 0."""
+        # Linear up, then linear down; the 1.0 caps both at the peak.
         warm = max(1, round(_WARM * n_steps))
         return self.rate * min((step + 1) / warm, (n_steps - step) / max(1, n_steps - warm), 1.0)
 
@@ -75,9 +76,9 @@ class Vocabulary:
     """Properties of a tokenizer that training needs."""
 
     n_tokens: int
-    """Number of token ids that a random token is drawn from."""
+    """Number of token ids from which a random token is drawn."""
     mask_id: int | None
-    """Id of the mask token; None where every token is predicted from those to its left."""
+    """Id of the mask token; None if every token is predicted from those to its left."""
     pad_id: int
     """Id of the padding token."""
 
@@ -95,16 +96,17 @@ class Learner:
     course: Course
     """Settings of the training."""
     vocabulary: Vocabulary
-    """Vocabulary of the token ids that it reads."""
+    """Properties of the tokenizer."""
 
 
 def learner_of(module: Any, vocabulary: Vocabulary, course: Course) -> Learner:
-    """Prepare a module for training, without dropout: it is trained as it is later evaluated."""
+    """Prepare a module for training, without dropout: it trains as it is later evaluated."""
     import torch
 
     module.eval()
     head = head_of(module)
     move_to_device(module, course.device)
+    # No weight decay on biases and normalisations, which have one dimension.
     weights = list(module.parameters())
     groups = [
         {"params": [part for part in weights if part.ndim > 1], "weight_decay": _DECAY},
@@ -136,13 +138,14 @@ def learn_epoch(learner: Learner, tokens: Tokens, epoch: int) -> float:
             shown, asked = mask_tokens(ids, content, learner.vocabulary, masks)
             labels = np.where(asked, ids, NOT_SCORED)
         if n_asked := int(np.count_nonzero(labels != NOT_SCORED)):
+            # Weighted by the number of predicted tokens, as a step's loss is their mean.
             total += _step(learner, shown, inside=inside, labels=labels, rate=rate) * n_asked
             n_scored += n_asked
     return total / n_scored
 
 
 def step_rows(lengths: Ints, batch: int, epoch: int, seed: int) -> Iterator[Ints]:
-    """Yield the rows of every step of an epoch: each row once, in an order of its own."""
+    """Yield the rows of every step of an epoch, each row once, in an order for this epoch."""
     rng = stream(seed, "language training", "order", epoch)
     order = rng.permutation(len(lengths))
     parts: list[Ints] = []
@@ -160,7 +163,7 @@ def pad_rows(tokens: Tokens, rows: Ints, pad_id: int) -> tuple[Ints, Bools, Bool
     Returns
     -------
     ids : array of int, shape (b, t)
-        Padded on the right.
+        Token ids, padded on the right.
     inside : array of bool, shape (b, t)
         True where there is no padding.
     content : array of bool, shape (b, t)
@@ -185,20 +188,21 @@ def mask_tokens(
     ----------
     ids : array of int, shape (b, t)
     content : array of bool, shape (b, t)
-        True for tokens that may be predicted: at least one per row.
+        True for tokens that may be predicted, at least one per row.
 
     Returns
     -------
     shown : array of int, shape (b, t)
     asked : array of bool, shape (b, t)
-        Each token with probability 15%, and one of every row at least.
+        True for tokens to predict: each with probability 15%, and at least one per row.
 
     Notes
     -----
-    Devlin et al. (2019), section 3.1: of the tokens to predict, 80% are hidden, 10% become a
-    random token and 10% stay.
+    Devlin et al. (2019), section 3.1: of the tokens to predict, 80% are masked, 10% replaced by a
+    random token and 10% left unchanged.
     """
     assert vocabulary.mask_id is not None
+    # The smallest draw of a row is always chosen: no row is without a token to predict.
     drawn = np.where(content, rng.random(ids.shape), np.inf)
     asked = (drawn < MASKED) | (drawn == drawn.min(axis=1, keepdims=True))
     fate = rng.random(ids.shape)
@@ -209,7 +213,7 @@ def mask_tokens(
 
 
 def next_tokens(ids: Ints, inside: Bools) -> Ints:
-    """Return the token after every token of the rows, (b, t); `NOT_SCORED` after the last one.
+    """Return the token after each token of the rows, (b, t); `NOT_SCORED` after the last one.
 
     Parameters
     ----------
@@ -219,8 +223,8 @@ def next_tokens(ids: Ints, inside: Bools) -> Ints:
 
     Notes
     -----
-    Radford et al. (2019), section 2: a text's probability is the product of those of its tokens,
-    each given all to its left.
+    Radford et al. (2019), section 2: the probability of a text is the product of those of its
+    tokens, each given all tokens to its left.
     """
     labels = np.full(ids.shape, NOT_SCORED, np.int64)
     labels[:, :-1] = np.where(inside[:, 1:], ids[:, 1:], NOT_SCORED)
@@ -265,19 +269,19 @@ def _finite(loss: float) -> float:
 
 
 DONE = "training.json"
-"""File with the course of a finished training; written last."""
+"""File with the course of a finished training, written last."""
 UNFINISHED = "unfinished"
 """Folder of the checkpoints until the training ends."""
 
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """Checkpoint of a training that has not ended: one file, replaced after every epoch."""
+    """Checkpoint of an unfinished training: one file, replaced after every epoch."""
 
     folder: Path
-    """Folder of the file; removed at the end."""
+    """Folder of the file, removed at the end."""
     settings: str
-    """All settings that the result depends on, as JSON."""
+    """All settings that affect the result, as JSON."""
 
     @property
     def _path(self) -> Path:
@@ -296,12 +300,12 @@ class Checkpoints:
         write_all(self.folder, {self._path.name: save(plain, said)})
 
     def take_up(self, learner: Learner) -> tuple[float, ...]:
-        """Restore the learner; return the losses of the epochs that are done.
+        """Restore the learner; return the losses of the completed epochs.
 
         Raises
         ------
         InputError
-            If what lies there was trained otherwise, or is damaged.
+            If the checkpoint belongs to another training, or is damaged.
         """
         if not self._path.is_file():
             return ()
@@ -319,7 +323,7 @@ class Checkpoints:
         return tuple(json.loads(said["losses"]))
 
     def remove(self) -> None:
-        """Remove the checkpoints of a training that has ended."""
+        """Remove the checkpoints of a finished training."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _read(self) -> tuple[dict[str, str], dict[str, Any]]:
@@ -333,7 +337,7 @@ class Checkpoints:
 
 
 def require_same(there: str, here: str, place: Path) -> None:
-    """Raise where two trainings differ, naming the first setting that differs."""
+    """Raise if two trainings differ, naming the first setting that differs."""
     old = json.loads(there)
     new = json.loads(here)
     for name in sorted({*old, *new}):
@@ -345,7 +349,7 @@ def require_same(there: str, here: str, place: Path) -> None:
 
 
 def require_own(out: Path) -> None:
-    """Raise where the folder holds files of another origin: nothing is overwritten."""
+    """Raise if the folder holds files of another origin: nothing is overwritten."""
     try:
         names = sorted(path.name for path in out.iterdir())
     except FileNotFoundError:
@@ -360,12 +364,12 @@ def require_own(out: Path) -> None:
 
 
 def losses_of(out: Path, settings: str) -> tuple[float, ...]:
-    """Return the losses of a training that has ended.
+    """Return the losses of a finished training.
 
     Raises
     ------
     InputError
-        If it was trained otherwise, or what says so is damaged.
+        If it was trained with other settings, or its file is damaged.
     """
     try:
         there = json.loads((out / DONE).read_text(encoding="utf-8"))

@@ -46,27 +46,27 @@ from privacygauge.language.texts import Texts
 
 @dataclass(frozen=True)
 class ThresholdFinding:
-    """A threshold: the false-positive rate asked for, and the one realised."""
+    """A threshold, with its nominal and its realised false-positive rate."""
 
     attack: str
-    """Title of the attack that uses it."""
+    """Title of the attack that uses the threshold."""
     kind: str
     """``population``, ``oracle`` or ``mean-train``."""
     asked: float | None
-    """False-positive rate asked for; None for ``mean-train``, which asks for none."""
+    """Nominal false-positive rate; None for ``mean-train``, which has none."""
     score: float
-    """Smallest score that is called a member; infinity where there is none."""
+    """Smallest score guessed to be a member's; infinity if there is none."""
     n: int
-    """Number of units that the threshold was taken from."""
+    """Number of units from which the threshold was taken."""
     realised: Estimate
     """False-positive rate on the judged non-members."""
     kept: bool
-    """True where asked and realised rate agree, as far as both sides can tell."""
+    """True if nominal and realised rate agree within the uncertainty of both."""
 
 
 @dataclass(frozen=True, eq=False)
 class UnitFindings:
-    """Attack results on units of one kind, such as samples or patients."""
+    """Results of attacks on units of one kind, such as samples or patients."""
 
     unit: str
     """``sample`` or ``patient``."""
@@ -77,18 +77,18 @@ class UnitFindings:
     evaluations: tuple[Evaluation, ...]
     """One evaluation per attack and threshold."""
     spoken: tuple[Evaluation, ...]
-    """Evaluations that the verdict uses: an attack on the audited model alone counts where it goes
-    beyond an attack on the reference model, which never saw the members."""
+    """Evaluations that the verdict uses: an attack on the audited model alone counts only if it
+    goes beyond an attack on the reference model, which never saw the members."""
     headline: Headline
-    """Attack that the verdict names, one of these; its interval allows for the choice among all."""
+    """Attack that the verdict names; its interval accounts for the choice among all attacks."""
     thresholds: tuple[ThresholdFinding, ...]
-    """One threshold per evaluation, in their order."""
+    """One threshold per evaluation, in the same order."""
     notes: tuple[str, ...] = ()
     """Notes for the reader about these units, one sentence each."""
 
     @property
     def signals(self) -> tuple[Evaluation, ...]:
-        """One evaluation per signal, named by the signal, and by the unit if that is not a sample.
+        """One evaluation per signal, named by the signal, and by the unit if it is not a sample.
 
         Results on scores, such as the ROC curve, are the same for every threshold of a signal.
         """
@@ -101,14 +101,14 @@ class UnitFindings:
 
 @dataclass(frozen=True, eq=False)
 class LengthFindings:
-    """Attack results on samples of one range of lengths, with thresholds of their own."""
+    """Results of attacks on samples of one range of lengths, with thresholds of their own."""
 
     name: str
     """``short`` or ``long``."""
     fewest: int
-    """Tokens of the shortest sample."""
+    """Smallest number of tokens per sample."""
     most: int
-    """Tokens of the longest sample."""
+    """Largest number of tokens per sample."""
     n_in: int
     """Number of members."""
     n_out: int
@@ -122,11 +122,11 @@ class PatientRows:
     """One row per judged patient: ids and scores, never texts."""
 
     names: Texts = field(repr=False)
-    """(p,) Ids, as the user gave them."""
+    """(p,) Ids as given by the user."""
     member: Bools
     """(p,) True for a member."""
     samples: Ints
-    """(p,) Judged samples of each patient."""
+    """(p,) Number of judged samples of each patient."""
     score: Floats
     """(p,) Mean score of the samples; higher means more likely a member."""
 
@@ -138,11 +138,11 @@ class PatientRows:
 
 
 THRESHOLDS = ("population", "oracle", "mean-train")
-"""Sources of a threshold."""
+"""Kinds of thresholds, by their sources."""
 
 
 Results = list[tuple[Play, Evaluation]]
-"""Evaluation of every attack, in the order of the attacks."""
+"""Decisions and evaluation of each attack, in the order of the attacks."""
 
 
 _LENGTHS = {"short": SHORT, "long": LONG}
@@ -154,9 +154,9 @@ _PATIENTS = "patient level"
 def thresholds_named(
     kinds: Sequence[str] | None, fprs: Sequence[float], population: bool
 ) -> tuple[Threshold, ...]:
-    """Return the ways to choose a threshold: every kind at every rate, ``mean-train`` once.
+    """Return the rules for thresholds: every kind at every rate, ``mean-train`` once.
 
-    The kinds are of `THRESHOLDS`, by default the population, or the oracle without one; the rates
+    The kinds are from `THRESHOLDS`, by default the population, or the oracle without one; the rates
     are in (0, 1).
     """
     if not fprs:
@@ -183,13 +183,13 @@ class ThresholdOptions:
     """Options shared by samples, patients and samples of one range of lengths."""
 
     kinds: tuple[str, ...] | None
-    """Sources of thresholds; None for the default."""
+    """Kinds of thresholds; None for the default."""
     fprs: tuple[float, ...]
     """False-positive rates at which thresholds are chosen."""
     seed: int
     """Seed of all random draws."""
     level: float
-    """Level of every interval, in (0, 1)."""
+    """Level of each interval, in (0, 1)."""
 
 
 def asked_for(
@@ -209,28 +209,29 @@ def asked_for(
 
 @dataclass(frozen=True)
 class Suite:
-    """Attacks to play, and the source of each threshold."""
+    """Attacks to play, and the rule for each threshold."""
 
     attacks: tuple[EnergyAttack, ...]
     """One attack per signal and threshold."""
     thresholds: tuple[Threshold, ...]
     """One threshold per attack."""
     skipped: tuple[Skipped, ...]
-    """Attacks that cannot be played."""
+    """Attacks that cannot be played, and the reasons."""
 
 
 def suite_of(scores: TextScores, asked: ThresholdOptions) -> Suite:
-    """Return the attacks on some energies, with thresholds from those energies."""
+    """Return the attacks on some energies, with thresholds chosen on them."""
     kinds = asked.kinds
     chosen = thresholds_named(kinds, asked.fprs, bool(scores.population.any()))
     found = list(energy_attacks(scores, chosen))
     if kinds is None:
         mean = MeanTrainThreshold()
-        # Beside the loss, before the further signals.
+        # After the loss attacks, before the further signals.
         last = max(row for row, attack in enumerate(found) if attack.name == LOSS)
         found.insert(last + 1, EnergyAttack(LOSS, mean.cut(scores, LOSS), mean.label))
         chosen = (*chosen, mean)
     by_label = {threshold.label: threshold for threshold in chosen}
+    # Signals with the same value for all judged texts rank nobody.
     played = [
         Skipped(x.name, TIED)
         if isinstance(x, EnergyAttack) and tied(signal(scores, x.signal)[scores.judged])
@@ -248,7 +249,7 @@ def suite_of(scores: TextScores, asked: ThresholdOptions) -> Suite:
 
 
 def require_two(n_in: int, n_out: int, unit: str) -> None:
-    """Raise where a side has a single unit, such as a ``patient``."""
+    """Raise if a side has a single unit, such as a ``patient``."""
     if min(n_in, n_out) < 2:
         raise InputError(
             f"an audit needs at least two {unit}s among the members and two among the non-members, "
@@ -261,12 +262,12 @@ def unit_findings(
 ) -> tuple[Results, UnitFindings]:
     """Play the attacks on the judged rows, one per `unit`: ``sample`` or ``patient``.
 
-    The suite is that of the scores.
+    The suite must be that of the scores.
 
     Raises
     ------
     InputError
-        With a single group of members or of non-members.
+        If there is a single group of members or of non-members.
     """
     sides = (scores.member, scores.nonmember)
     n_in, n_out = (len(np.unique(scores.unit[side])) for side in sides)
@@ -295,18 +296,20 @@ def unit_findings(
 def patients_of(
     scores: TextScores, asked: ThresholdOptions
 ) -> tuple[UnitFindings, PatientRows] | Skipped:
-    """Play the attacks patient by patient; return the findings and one row per judged patient."""
+    """Play the attacks patient by patient; return findings and one row per judged patient."""
     if scores.group is None:
         return Skipped(_PATIENTS, "needs groups: give a column group with the patient")
     if len(set(scores.group)) == len(scores):
         return Skipped(_PATIENTS, "every patient has one sample: it is the level of samples")
     drawn = seeds.stream(asked.seed, "language", "texts of a patient")
     try:
+        # Comparing equally many texts, so that patients with many do not look like members.
         compared = even_sizes(whole_patients(scores), drawn, asked.level)
         patients = by_patient(compared)
         _, found = unit_findings(patients, suite_of(patients, asked), "patient", asked)
     except InputError as error:
         return Skipped(_PATIENTS, str(error))
+    # The notes on samples are printed already.
     notes = tuple(note for note in patients.notes if note not in scores.notes)
     return replace(found, notes=notes), _rows(compared, patients)
 
@@ -314,7 +317,7 @@ def patients_of(
 def findings_by_length(
     scores: TextScores, asked: ThresholdOptions
 ) -> tuple[tuple[LengthFindings, ...], tuple[Skipped, ...]]:
-    """Play the attacks on short and on long samples, each with thresholds of their own."""
+    """Play the attacks on short and on long samples, each with its own thresholds."""
     if scores.length is None:
         reason = "needs the length of every sample: give a column length"
         return (), (Skipped("short and long samples", reason),)
@@ -342,7 +345,7 @@ def findings_by_length(
 
 
 def best_signal(scores: TextScores) -> str:
-    """Return the signal that ranks records: the likelihood ratio, or the loss alone."""
+    """Return the signal that ranks records: the likelihood ratio, or the loss without one."""
     return LOSS if scores.energy_reference is None else LIKELIHOOD_RATIO
 
 
@@ -368,19 +371,21 @@ def _play_attacks(scores: TextScores, suite: Suite, asked: ThresholdOptions) -> 
 def _beyond_reference(scores: TextScores, played: Results, level: float) -> Results:
     """Return the attacks that go beyond a reference model, which cannot know the members.
 
-    A likelihood ratio already subtracts the reference's answers, so at least one attack is always
-    left. A placebo within one standard error of chance does not count. An attack with inverted
+    A likelihood ratio already subtracts the reference's answers, so at least one attack always
+    remains. A placebo within one standard error of chance does not count. An attack with inverted
     direction is compared with a placebo on the other side of chance.
     """
     if scores.energy_reference is None:
         return played
     placebo = roc.auc(energy_transcript(scores, REFERENCE), level)
+    # The interval's half-width divided by its normal quantile gives the standard error.
     error = (placebo.high - placebo.low) / 2 / float(ndtri(0.5 + level / 2))
     if abs(placebo.value - 0.5) <= error:
         return played
     with_reference = (LIKELIHOOD_RATIO, EZ, WINDOWS, BY_LENGTH)
     lowest = min(0.5, placebo.value)
     highest = max(0.5, placebo.value)
+    # If every attack loses to the placebo, all of them are kept, since a verdict needs one.
     return [
         (play, found)
         for play, found in played
@@ -406,7 +411,7 @@ def _threshold(
     if threshold.name == "population":
         hit = signal(scores, attack.signal)[behind] >= attack.cut.threshold
         asked = rates.proportion(hit, scores.unit[behind], level)
-        # Both rates are uncertain: the threshold is one of few samples too.
+        # Both rates are uncertain, since the threshold also comes from few samples.
         kept = realised.low <= asked.high and asked.low <= realised.high
     return ThresholdFinding(
         attack=evaluation.title,

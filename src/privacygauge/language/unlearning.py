@@ -31,17 +31,17 @@ def audit_unlearning(
     device: str = "cpu",
     level: float = 0.95,
 ) -> Unlearning:
-    """Audit whether a language model that was made to forget texts still tells them from others.
+    """Audit whether a language model still distinguishes texts that it was made to forget.
 
     Parameters
     ----------
     before, after : path, MaskedModel or CausalModel
-        The model before and after it was made to forget.
+        Models before and after forgetting.
     forgotten, fresh : path, sequence of str, mapping of lists, or data frame
-        Texts that it was made to forget, and texts like them that it never saw; see `load_texts`.
+        Texts that it was made to forget, and similar texts that it never saw; see `load_texts`.
     retrained : path, MaskedModel or CausalModel, optional
-        A model that saw neither, best one that was trained like the first without the forgotten
-        texts; its own difference is the placebo.
+        Model that saw neither, ideally one trained like the first without the forgotten texts; its
+        own difference is the placebo.
     columns : Columns, optional
         Columns of files and frames, if they have other names.
     device : str
@@ -52,12 +52,12 @@ def audit_unlearning(
     Returns
     -------
     Unlearning
-        Texts of one person, and near copies, are one unit. Near copies across both sides are left
-        out, since what was forgotten of one is then forgotten of the other.
+        Texts of one person, and near copies, are one unit. Near copies across the sides are left
+        out, since forgetting one means forgetting the other.
 
     Notes
     -----
-    See `measure_unlearning`, which is the same for scores of any model, such as a classifier's
+    See `measure_unlearning`, which accepts scores of any model, such as a classifier's
     log-probabilities.
     """
     load = functools.partial(load_either, device=device)
@@ -70,11 +70,11 @@ def audit_unlearning(
     copies = components(plain_texts(different_parts(sides)))
     both = np.intersect1d(copies[forgets], copies[~forgets])
     kept = ~np.isin(copies, both)
-    # A person is the id where nobody is named.
+    # Without names of people, each text counts as a person of its own.
     people = [name for side in sides for name in side.records.group or side.sample]
     owner = connected_rows(people, copies)
     asked = [text for text, stays in zip(texts, kept, strict=True) if stays]
-    # Where the tokenizers differ, words that all share are scored.
+    # If the tokenizers differ, only words that all of them share are scored.
     pairs = (pair_log_probabilities(model, models[-1], asked).target for model in models[:-1])
     same = len({model.tokenizer.sha256 for model in models}) == 1
     found = (

@@ -22,13 +22,13 @@ class Windows:
     """How a model reads long texts: by default whole, in windows of its full context."""
 
     context: int | None = None
-    """Most tokens per window, frame included; by default the model's full context."""
+    """Most tokens per window, at least 2, including the frame; by default the model's context."""
     stride: int | None = None
     """Tokens from the start of a window to the start of the next; by default half a window. 0: only
     the beginning of a longer text is read."""
     literal: bool = False
-    """True to read special tokens written in a text, such as ``<|im_end|>``, as letters: for texts
-    of people who are not trusted. Otherwise as the tokenizer reads them."""
+    """True to read special tokens written in a text, such as ``<|im_end|>``, as letters, for texts
+    of people who are not trusted; False to read them as the tokenizer does."""
 
     def __post_init__(self) -> None:
         for name, least in (("context", 2), ("stride", 0)):
@@ -38,12 +38,12 @@ class Windows:
 
     @property
     def cut(self) -> bool:
-        """True where texts are truncated."""
+        """True if texts are truncated."""
         return self.stride == 0
 
 
 WHOLE = Windows()
-"""Texts are read whole."""
+"""Windows that read texts whole."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +55,9 @@ class WindowedTexts:
     text: Ints
     """(w,) Text of each window."""
     begin: Ints
-    """(w,) Number of tokens of its text before a window, frame left out."""
+    """(w,) Number of tokens of the text before each window, without the frame."""
     own: Bools
-    """(m,) True for the tokens that a window scores: every token of a text is scored in one
+    """(m,) True for the tokens that a window scores: each token of a text is scored in exactly one
     window."""
 
     def __post_init__(self) -> None:
@@ -75,18 +75,18 @@ def cut_into_windows(
     tokens : Tokens
         Whole texts, sorted by length.
     limit : int
-        The most tokens in a window, frame included.
+        Most tokens per window, including the frame.
     stride : int, optional
         Tokens from the start of a window to the start of the next; by default half a window.
     shared : float
-        The share of what two windows have in common that the earlier one answers for: 1 for
-        causal models, so that every token has all the context there is to its left; 0.5 for
-        masked ones, which look to both sides.
+        Share of the overlap of two windows that the earlier one scores: 1 for causal models, so
+        that every token has as much context to its left as possible; 0.5 for masked models, which
+        use both sides.
 
     Raises
     ------
     InputError
-        If the stride is not from 1 to one less than the tokens of a text in a window.
+        If the stride is not between 1 and one less than the tokens of a text in a window.
     """
     n = len(tokens)
     if int(tokens.lengths.max()) <= limit:
@@ -98,7 +98,7 @@ def cut_into_windows(
     for text in range(n):
         size = int(tokens.lengths[text]) - front - behind
         for begin, stop, first, last in _spans(size, room, stride, shared):
-            # The frame, then the tokens of the window.
+            # The frame before, the tokens of the window, the frame behind.
             here = np.r_[:front, front + begin : front + stop, front + size : front + size + behind]
             own = (here >= front + first) & (here < front + last)
             parts.append((text, begin, here + tokens.starts[text], own))
@@ -135,8 +135,9 @@ def _check_stride(stride: int | None, room: int, limit: int) -> int:
 
 
 def _spans(n: int, room: int, stride: int, shared: float) -> list[tuple[int, int, int, int]]:
-    """Return begin and stop of each window, and first and last of the positions scored in it."""
+    """Return begin and stop of each window, and first and last of the positions it scores."""
     n_more = max(0, -(-(n - room) // stride))
+    # The overlap is room - stride tokens; this many of them are scored by the earlier window.
     handed_over = int(shared * (room - stride))
     found = []
     for number in range(n_more + 1):
@@ -150,7 +151,7 @@ def _spans(n: int, room: int, stride: int, shared: float) -> list[tuple[int, int
 def whole(
     answers: Mapping[str, Floats32], windows: WindowedTexts, scored: ScoredPositions
 ) -> tuple[dict[str, Floats32], ScoredPositions]:
-    """Merge answers for windows into answers for texts; each token's own answer counts once.
+    """Merge answers for windows into answers for texts; each token is taken from one window.
 
     Parameters
     ----------
@@ -159,10 +160,11 @@ def whole(
 
     Returns
     -------
-    dict of arrays, Scored
+    dict of arrays, ScoredPositions
         Text by text, copy by copy, from left to right; positions are those in the whole text.
     """
     window = np.repeat(np.arange(len(windows.tokens)), np.diff(scored.starts))
+    # A window also scores masked tokens that another window owns: these are dropped.
     own = windows.own[windows.tokens.starts[window] + scored.position]
     text = windows.text[window]
     position = scored.position + windows.begin[window]

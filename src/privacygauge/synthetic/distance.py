@@ -15,7 +15,7 @@ from privacygauge.errors import InputError
 from privacygauge.synthetic.table import Table
 
 Columns = Iterable[tuple[Floats, Floats]]
-"""Coordinates of one record and of the other, of shapes that broadcast."""
+"""Coordinates of one record and of the other, column by column, of shapes that broadcast."""
 
 
 class Distance(Protocol):
@@ -27,30 +27,30 @@ class Distance(Protocol):
 
     @property
     def title(self) -> str:
-        """Name, with its parameters."""
+        """Name with parameters, as reports print it."""
 
     def coordinates(self, scaled: Floats) -> Floats:
         """Return the coordinates (n, L) for `of_numbers`, from numbers scaled to [0, 1]."""
 
     def of_categories(self, mismatches: Ints, n_columns: int) -> Floats:
-        """Return the distance of records from the number of categorical columns that differ."""
+        """Return the distance of the categorical parts, from the number of columns that differ."""
 
     def of_numbers(self, a: Floats, b: Floats) -> Floats:
-        """Return the distance of coordinates, over the last axis."""
+        """Return the distance of the numeric parts, over the last axis of their coordinates."""
 
     def of_columns(self, columns: Columns) -> Floats:
-        """Return the same distance from coordinates that come column by column, at least one."""
+        """Return the same distance from coordinates given column by column, at least one."""
 
 
 @dataclass(frozen=True)
 class Cosine:
-    """One minus the cosine: of the one-hot categories, and of the scaled numbers (equation 5).
+    """One minus the cosine, of the one-hot categories and of the scaled numbers (equation 5).
 
-    The cosine of one-hot categories is the share of columns that agree. That of numbers
-    compares directions, not lengths: (0.1, 0.2) and (0.2, 0.4) are at distance 0, so that a
-    single column of numbers tells apart only whether a number is the column's least. The paper
-    leaves open the cosine with a vector of zeros (every number the least of its column): here two
-    such vectors are alike, and unlike any other.
+    The cosine of one-hot categories is the share of columns that agree. The cosine of numbers
+    compares directions, not lengths: (0.1, 0.2) and (0.2, 0.4) are at distance 0, so a single
+    column of numbers only distinguishes its minimum from all other values. The paper leaves open
+    the cosine with a vector of zeros (every number the minimum of its column): here two such
+    vectors are equal, and at distance 1 from any other.
     """
 
     name = "cosine"
@@ -61,8 +61,8 @@ class Cosine:
         return self.name
 
     def coordinates(self, scaled: Floats) -> Floats:
-        """Return unit vectors, with a further axis for zero vectors where there are any."""
-        # Scaled by the largest number first: squares of tiny numbers would vanish.
+        """Return unit vectors, with one more axis for zero vectors if there are any."""
+        # Divided by the largest number first: squares of tiny numbers would underflow.
         largest = scaled.max(axis=1, keepdims=True, initial=0.0)
         zero = largest == 0.0
         scaled = scaled / np.where(zero, 1.0, largest)
@@ -75,11 +75,12 @@ class Cosine:
 
     def of_numbers(self, a: Floats, b: Floats) -> Floats:
         """Return one minus the cosine of unit vectors, without cancellation."""
+        # |a - b|^2 / 2 = 1 - a . b for unit vectors, and accurate where a . b is near 1.
         difference = a - b
         return np.asarray(0.5 * np.einsum("...l,...l->...", difference, difference))
 
     def of_columns(self, columns: Columns) -> Floats:
-        """Return one minus the cosine of unit vectors that come column by column."""
+        """Return one minus the cosine of unit vectors given column by column."""
         total = _powers(columns, 2)
         total *= 0.5
         return total
@@ -87,7 +88,7 @@ class Cosine:
 
 @dataclass(frozen=True)
 class Minkowski:
-    """The p-norm of the difference: of the one-hot categories, and of the numbers (equation 6).
+    """The p-norm of the difference, of the one-hot categories and of the numbers (equation 6).
 
     Raises
     ------
@@ -114,7 +115,7 @@ class Minkowski:
         return scaled
 
     def of_categories(self, mismatches: Ints, n_columns: int) -> Floats:
-        """Return the norm: each column that differs counts in two places of its one-hot vector."""
+        """Return the norm; a column that differs counts in two places of the one-hot vector."""
         return np.asarray((2.0 * np.asarray(mismatches, np.float64)) ** (1.0 / self.p))
 
     def of_numbers(self, a: Floats, b: Floats) -> Floats:
@@ -123,7 +124,7 @@ class Minkowski:
         return np.asarray(powers.sum(axis=-1) ** (1.0 / self.p))
 
     def of_columns(self, columns: Columns) -> Floats:
-        """Return the norm of differences that come column by column."""
+        """Return the norm of differences given column by column."""
         total = _powers(columns, self.p)
         take_root(total, self.p)
         return total
@@ -143,17 +144,18 @@ def _powers(columns: Columns, p: int) -> Floats:
 
 
 def raise_to(gap: NDArray[Any], p: int) -> None:
-    """Raise the absolute values of differences to a power of 1, 2, 3 or 4, in place."""
+    """Raise the absolute values of differences to the power 1, 2, 3 or 4, in place."""
     if p % 2:
         np.abs(gap, out=gap)
     if p == 3:
         gap *= gap * gap
+    # Squared once for p = 2, twice for p = 4; by multiplication, which is far faster than a power.
     for _ in range(p // 2 if p != 3 else 0):
         gap *= gap
 
 
 def take_root(total: NDArray[Any], p: int) -> None:
-    """Take a root of order 1, 2, 3 or 4, in place."""
+    """Take the root of order 1, 2, 3 or 4, in place."""
     if p == 3:
         np.cbrt(total, out=total)
     for _ in range(p // 2 if p != 3 else 0):
@@ -166,7 +168,7 @@ def written_distance(name: str, p: int | None = None) -> Distance:
     Raises
     ------
     InputError
-        If there is none, or the cosine is given a p.
+        If there is no such distance, or the cosine is given a p.
     """
     if name == "minkowski":
         return Minkowski(2 if p is None else p)
@@ -182,17 +184,17 @@ class Space:
     """Records as points of a metric space."""
 
     distance: Distance
-    """Distance measure of the two parts."""
+    """Distance measure of both parts."""
     codes: Ints
-    """(n, F_cat) Codes of categories."""
+    """(n, F_cat) Category codes."""
     sizes: tuple[int, ...]
     """(F_cat,) Number of codes of each column."""
     numbers: Floats
-    """(n, L) Coordinates of the numbers."""
+    """(n, L) Coordinates of the numeric part."""
     steps: Floats
-    """(F_cat + 1,) Weighted distance of records that differ in 0, 1, ... categories alone."""
+    """(F_cat + 1,) Weighted distance of records that differ only in 0, 1, ... categories."""
     share: float
-    """F_cont / F, weight of the numbers."""
+    """Weight of the numbers, F_cont / F."""
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -210,7 +212,7 @@ class Space:
         )
 
     def between(self, i: Ints, j: Ints) -> Floats:
-        """Return the distances of pairs of points."""
+        """Return the distances between points i and j, pair by pair."""
         mismatches = np.count_nonzero(self.codes[i] != self.codes[j], axis=-1)
         found = self.steps[mismatches]
         if self.share:
@@ -221,9 +223,9 @@ class Space:
 def space_of(table: Table, distance: Distance) -> Space:
     """Return a table's records as points.
 
-    Numbers are scaled to 0..1 over the table (equation 3); a constant column becomes 0. Missing
-    values are a category of their own: a missing number is 0 in its column and 1 in one more,
-    so that it is like other missing ones and unlike every number.
+    Numbers are scaled to [0, 1] over the table (equation 3); a constant column becomes 0. A missing
+    number is 0 in its column and 1 in an indicator column, so that it equals other missing numbers
+    and differs from every number.
     """
     n_columns = table.values.shape[1]
     n_cat = len(table.schema.categorical)
@@ -231,11 +233,14 @@ def space_of(table: Table, distance: Distance) -> Space:
     sizes = table.sizes
     numbers = distance.coordinates(scale_columns(table.numbers))
     if isinstance(distance, Cosine) and n_columns - n_cat == 1:
-        # One number has a direction or none, or is missing: a category, found by counting.
+        # A single number is positive, zero or missing: a category, whose distances are found by
+        # counting.
         codes = np.column_stack([codes, numbers.argmax(axis=1)])
         sizes = (*sizes, numbers.shape[1])
         numbers = numbers[:, :0]
         n_cat = n_columns
+    # Distances by the number of mismatches, weighted by the share of categorical columns (equation
+    # 1).
     counts = np.arange(n_cat + 1)
     return Space(
         distance=distance,
@@ -248,22 +253,22 @@ def space_of(table: Table, distance: Distance) -> Space:
 
 
 def scale_columns(numbers: Floats) -> Floats:
-    """Scale each column from 0, its minimum, to 1, its maximum; missing values get own axes.
+    """Scale each column from its minimum, 0, to its maximum, 1; add indicators of missing values.
 
     Parameters
     ----------
     numbers : ndarray, shape (n, F_cont)
-        NaN where a number is missing.
+        Numbers, NaN where missing.
 
     Returns
     -------
     ndarray, shape (n, F_cont + m)
-        With a column of 0 and 1 for each of the m columns that have missing numbers.
+        Scaled numbers, then a 0/1 column for each of the m columns with missing numbers.
     """
     if not numbers.size:
         return numbers
     missing = np.isnan(numbers)
-    # Halves, because the range of the largest numbers is not a number.
+    # Halves, since the range of the largest numbers overflows.
     halves = np.where(missing, np.nan, numbers / 2)
     low = np.where(missing, np.inf, halves).min(axis=0)
     width = np.where(missing, -np.inf, halves).max(axis=0) - low
@@ -278,21 +283,22 @@ Singles = NDArray[np.float32]
 _CACHED = 2**18
 """Numbers that stay in the cache: 1 MB."""
 _FEW = 64
-"""A code of a larger column is rare where fewer than one in this many points have it."""
+"""Largest column stored whole; in larger ones, codes of fewer than one in this many points are
+rare."""
 _UNIT = 2.0**-24
 """Largest relative error of rounding to single precision."""
 
 
 class Rough(Protocol):
-    """Approximate distances, up to a constant."""
+    """Approximate distances; `n + padding` is a multiple of `width`."""
 
     @property
     def width(self) -> int:
-        """Divisor of the number of columns."""
+        """Divisor of the number of columns of the result."""
 
     @property
     def error(self) -> np.float32:
-        """Bound on the distance from the exact values."""
+        """Bound on the difference from the exact distances."""
 
     def distances(self, rows: Ints) -> Singles:
         """Return (r, n + padding) distances to all points, infinite in the padding."""
@@ -303,17 +309,17 @@ class _Products:
     """Distances that are one inner product: those of categories, and the cosine."""
 
     points: Singles
-    """(n + padding, D) Points to multiply."""
+    """(n + padding, D) Points, of which the inner products are taken."""
     n: int
     """Number of points."""
     offset: float
-    """Offset added to the products."""
+    """Offset added to minus the products."""
     width: int
-    """Divisor of the number of columns."""
+    """Divisor of the number of columns of the result."""
     error: np.float32
-    """Error bound of every distance."""
+    """Error bound of each distance."""
     rare: csr_array
-    """(n, R) Roots of weights where a point has a rare code; their product is subtracted, too."""
+    """(n, R) Roots of weights where a point has a rare code; their products are subtracted too."""
 
     def distances(self, rows: Ints) -> Singles:
         """Return (r, n + padding) distances to all points, infinite in the padding."""
@@ -332,27 +338,28 @@ class _Norms:
     """Distances of categories as a product, and of numbers column by column."""
 
     mismatches: _Products
-    """Numbers of categories that differ."""
+    """Number of categories that differ."""
     numbers: Singles
     """(L, n + padding) Coordinates."""
     share: float
     """Weight of the numbers."""
     p: int
-    """Order p of the norm."""
+    """Order of the norm."""
     error: np.float32
-    """Error bound of every distance."""
+    """Error bound of each distance."""
 
     @property
     def width(self) -> int:
-        """Divisor of the number of columns."""
+        """Divisor of the number of columns of the result."""
         return self.mismatches.width
 
     def distances(self, rows: Ints) -> Singles:
         """Return (r, n + padding) distances to all points, infinite in the padding."""
         n_columns = self.numbers.shape[1]
         found = self.mismatches.distances(rows)
+        # The padding is 0 during the computation: an infinity would turn into NaN.
         found[:, self.mismatches.n :] = 0
-        # A few rows at a time stay in the cache, which is several times faster.
+        # A few rows at a time, so that the arrays stay in the cache, which is several times faster.
         n_rows = max(1, _CACHED // n_columns)
         total = np.empty((n_rows, n_columns), dtype=np.float32)
         gap = np.empty_like(total)
@@ -371,6 +378,7 @@ class _Norms:
             total += gap
         take_root(total, self.p)
         total *= np.float32(self.share)
+        # 2 m: each mismatch counts in two places of the one-hot vectors.
         found *= np.float32(2)
         take_root(found, self.p)
         found *= np.float32(1 - self.share)
@@ -380,7 +388,7 @@ class _Norms:
 def rough_of(space: Space, width: int) -> Rough:
     """Return approximate distances between all points of a space.
 
-    Those of categories alone are numbers of columns that differ, and exact.
+    Without numbers they are the exact numbers of categorical columns that differ.
     """
     n, n_cat = space.codes.shape
     padding = -n % width
@@ -392,7 +400,7 @@ def rough_of(space: Space, width: int) -> Rough:
         np.multiply(
             space.numbers, np.sqrt(space.share), out=both[:n, -length:], casting="same_kind"
         )
-        # At most n_cat + length terms are above zero, none is below, and their sum is 1.
+        # At most n_cat + length terms are above zero, none below, and their sum is at most 1.
         error = np.float32((n_cat + length + 8) * _UNIT)
         return _Products(points=both, n=n, offset=0.0, width=width, error=error, rare=rare)
     points, rare = _one_hot(space, n + padding)
@@ -404,9 +412,9 @@ def rough_of(space: Space, width: int) -> Rough:
     if not isinstance(space.distance, Minkowski):
         raise InputError(f"distance must be Cosine or Minkowski, got {space.distance.name}")
     numbers = np.pad(space.numbers.astype(np.float32), ((0, padding), (0, 0)))
-    # Coordinates in [0, 1] are off by a unit of rounding. A norm changes by no more than the norm
-    # of the change, at most L units twice; its terms, sum and root lose at most L + 8 units of a
-    # norm of at most L. Then comes the weighted sum. Fourth powers of numbers below 1e-9 vanish,
+    # Coordinates in [0, 1] are off by one rounding unit. A norm changes by no more than the norm of
+    # the change, at most L units, twice; its terms, sum and root lose at most L + 8 units of a norm
+    # of at most L. The weighted sum comes last. Fourth powers of numbers below 1e-9 underflow,
     # which is less than a unit.
     length = space.numbers.shape[1]
     units = length * (length + 12) + 8 * float(space.steps[-1]) + 4
@@ -420,10 +428,10 @@ def rough_of(space: Space, width: int) -> Rough:
 def _one_hot(
     space: Space, n_rows: int, further: int = 0, one: float = 1.0
 ) -> tuple[Singles, csr_array]:
-    """Return one-hot codes (n_rows, C + further), and the same of rare codes (n, R).
+    """Return one-hot codes (n_rows, C + further), and sparse ones of rare codes (n, R).
 
-    In a column of many codes those that few points have are rare: their ones take no more memory
-    than there are points, and few pairs of points share one. Further columns are zeros.
+    In a column with many codes, those of few points are rare: stored sparsely, they take no more
+    memory than there are points, and few pairs of points share one. Further columns are zeros.
     """
     n = len(space)
     sizes = np.array(space.sizes, dtype=np.int64)
@@ -443,7 +451,7 @@ def _one_hot(
         ones = np.full(len(seldom), one, dtype=np.float32)
         rare.append(csr_array((ones, (seldom, codes[seldom])), shape=(n, space.sizes[j])))
     frequent = np.zeros((n_rows, width + further), dtype=np.float32)
-    # A row after the other, as they lie in memory.
+    # Block by block in memory order.
     step = max(1, _CACHED // max(1, len(small)))
     for begin in range(0, n, step):
         some = np.arange(begin, min(begin + step, n))

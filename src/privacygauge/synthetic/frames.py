@@ -28,7 +28,7 @@ from privacygauge.synthetic.table import LARGEST_WHOLE, Column, Kind, Schema, Ta
 if TYPE_CHECKING:
     import pandas as pd
 
-# Answers of pandas.api.types.infer_dtype.
+# Results of pandas.api.types.infer_dtype.
 _NUMBERS = ("integer", "floating", "decimal", "mixed-integer-float")
 _MIXED = ("mixed", "mixed-integer")
 
@@ -42,13 +42,13 @@ def read_table(
     drop: Sequence[str] = (),
     separator: str | None = None,
 ) -> Table:
-    """Return the records of a frame or a file, with the schema given or inferred.
+    """Return the records of a frame or a file, with a given or inferred schema.
 
-    Columns of numbers are numbers, whole where every value is. Dates are numbers too: days since
-    1970-01-01 (`days_of`), and so are amounts such as $1,006.25 or 12% (`amounts_of`). All others,
-    true and false included, are categories. A category is the text that a CSV file shows (1 and
-    1.0 are one). Empty fields are missing values, and so are the words of `MISSING` (NA, null,
-    NaN, ...) in columns of numbers.
+    Columns of numbers are numbers, integer if every value is whole. Dates are numbers too: days
+    since 1970-01-01 (`days_of`), and so are amounts such as $1,006.25 or 12% (`amounts_of`). All
+    other columns, true and false included, are categories. A category is the text that a CSV file
+    shows (1 and 1.0 are the same). Empty fields are missing values, and so are the words of
+    `MISSING` (NA, null, NaN, ...) in columns of numbers.
 
     Parameters
     ----------
@@ -59,16 +59,16 @@ def read_table(
     continuous : sequence of str
         Columns to take as numbers, whatever they look like.
     categorical : sequence of str
-        Columns to take as categories, numbers though they may be.
+        Columns to take as categories, even if they hold numbers.
     drop : sequence of str
         Columns to leave out.
     separator : str, optional
-        Between the fields of a CSV file; default: as its lines show (`separator_of`).
+        Separator between the fields of a CSV file; by default recognised (`separator_of`).
 
     Raises
     ------
     InputError
-        One line: the column or the row, what is wrong, and the way out.
+        If the data do not fit: the column or the row, the problem and the way out, in one line.
     """
     checks.kind(schema, "schema", Schema, "a Schema, such as that of read_table(...)")
     if isinstance(data, Table):
@@ -116,7 +116,7 @@ def _infer_columns(
 
 
 def read_schema(path: str | Path) -> Schema:
-    """Read the schema in a JSON file."""
+    """Read a schema from a JSON file."""
     return Schema.from_json(read_text(Path(path), "schema"))
 
 
@@ -136,7 +136,7 @@ def read_frame(
     Raises
     ------
     InputError
-        One line: what is wrong with the file, or two columns of one name.
+        If the file cannot be read, or two columns have the same name; one line.
     """
     import pandas as pd
 
@@ -158,7 +158,7 @@ def read_frame(
 
 
 def column_named(frame: pd.DataFrame, name: str | None, flag: str) -> NDArray[Any] | None:
-    """Return the column that an option names, or None."""
+    """Return the column that an option names; None without a name."""
     if name is None:
         return None
     require_columns((name,), list(frame.columns), flag)
@@ -175,7 +175,7 @@ def _file(path: Path, separator: str | None, names: Collection[str | None]) -> p
 
 
 def _check_csv(path: Path, given: str | None) -> None:
-    """Refuse a CSV file that pandas would silently pad, shift or rename."""
+    """Raise on a CSV file that pandas would silently pad, shift or rename."""
     try:
         separator = separator_of(path, given)
         with csv_stream(path) as stream, fields_of_any_length():
@@ -213,6 +213,7 @@ def _is_number(column: pd.Series[Any]) -> bool:
         return column.dtype.kind != "c"
     if days_of(column) is not None or amounts_of(column) is not None:
         return True
+    # A number among texts would become a category "1", which is hardly meant.
     found = pd.api.types.infer_dtype(column, skipna=True)
     if found in _MIXED and any(isinstance(value, int | float) for value in column.dropna()):
         raise InputError(
@@ -231,6 +232,7 @@ def _number_column(column: pd.Series[Any]) -> tuple[Column, Floats]:
     there = numbers[~missing]
     low = float(there.min())
     high = float(there.max())
+    # Beyond 2**53 float64 skips whole numbers, so they cannot be called exact.
     whole = np.array_equal(there, np.rint(there)) and max(-low, high) <= LARGEST_WHOLE
     kind: Kind = "integer" if whole else "continuous"
     gaps = bool(missing.any())
@@ -247,7 +249,7 @@ def _category_column(column: pd.Series[Any]) -> tuple[Column, Floats]:
 
 
 def text_order(text: str) -> tuple[int, float, str]:
-    """Sort key of a category: numbers first, 2 before 10, then texts."""
+    """Return a sort key for categories: numbers first, 2 before 10, then texts."""
     try:
         number = float(text)
     except ValueError:
@@ -281,11 +283,12 @@ def _encode_frame(frame: pd.DataFrame, schema: Schema) -> Table:
 
 
 def _numbers(column: pd.Series[Any], *, date: bool = False) -> Floats:
-    """Return finite numbers, NaN where one is missing; days where the column has dates."""
+    """Return finite numbers, NaN where missing; days if the column holds dates."""
     import pandas as pd
 
     if (days := days_of(column) if date else None) is not None:
         return days
+    # Only texts may be words for a missing value.
     if column.dtype.kind not in "biuf":
         column = column.astype(object)
         column = column.mask(column.isin(MISSING))
@@ -295,13 +298,14 @@ def _numbers(column: pd.Series[Any], *, date: bool = False) -> Floats:
     coerced = pd.to_numeric(column, errors="coerce")
     found = coerced.to_numpy(dtype=np.float64, na_value=np.nan).copy()
     whole = column.dtype.kind in "iu" or pd.api.types.infer_dtype(column) == "integer"
-    # Floats hold larger whole numbers only rounded, so that different ids would become one.
+    # float64 rounds larger whole numbers, so that different ids would become one.
     large = np.flatnonzero(np.abs(found) > LARGEST_WHOLE)
     if whole and len(large):
         raise InputError(
             f"column {column.name!r} must hold whole numbers of at most 2**53, got "
             f"{column.iloc[large[0]]} in row {large[0]}: name the column categorical, or drop it"
         )
+    # Present, but not read as a finite number.
     bad = np.flatnonzero(there & ~np.isfinite(found))
     if len(bad):
         value = column.iloc[bad[0]]
@@ -336,12 +340,12 @@ def _codes(frame: pd.DataFrame, column: Column) -> Floats:
 def category_places(codes: Ints, texts: Sequence[str], categories: Sequence[str]) -> Floats:
     """Return the positions of texts among the categories."""
     place = {text: code for code, text in enumerate(categories)}
-    # The last entry is what code -1, a missing value, becomes.
+    # Code -1, a missing value, selects the last entry.
     return np.array([*(place[text] for text in texts), len(place)], dtype=np.float64)[codes]
 
 
 def _categories(column: pd.Series[Any]) -> tuple[Ints, list[str]]:
-    """Return codes, -1 where a value is missing, and the text of each code."""
+    """Return codes, -1 where missing, and the text of each code."""
     import pandas as pd
 
     try:
@@ -349,6 +353,7 @@ def _categories(column: pd.Series[Any]) -> tuple[Ints, list[str]]:
     except TypeError:  # lists and the like have no hash
         first, values = pd.factorize(column.astype(str), use_na_sentinel=True)
     texts = [_text(value) for value in values]
+    # 1 and 1.0 are different values with one text: their codes are merged.
     distinct = list(dict.fromkeys(texts))
     place = {text: code for code, text in enumerate(distinct)}
     merged = np.array([*(place[text] for text in texts), -1], dtype=np.int64)

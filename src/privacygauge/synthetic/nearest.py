@@ -1,9 +1,9 @@
 """Exact mean distances to the nearest other records, for all records at once.
 
-A search in three exact steps, each for the records that the one before leaves open: equal records
-are counted; records are compared with those that agree in all categories, in all but one, and so
-on; and the rest are compared with every distinct record in single precision, whose candidates are
-measured again in double precision.
+The search has three exact steps, each for the records that the previous one leaves open: equal
+records are counted; records are compared with those that agree in all categories, in all but one,
+and so on; the rest are compared with every distinct record in single precision, and the candidates
+are measured again in double precision.
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ from privacygauge.synthetic.distance import Rough, Singles, Space, rough_of
 
 # Groups of rows with equal codes.
 
-# Larger keys could overflow 64 bits.
+# Keys up to this bound cannot overflow 64 bits.
 _LARGEST_KEY = 2**62
 _FEW_ROWS = 1 / 4
-"""Share of all rows; where more are asked about, all rows are sorted without a filter."""
+"""Share of all rows; if more are queried, all rows are sorted without a filter."""
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 """2**64 over the golden ratio, odd: products spread over all bits (Knuth)."""
 
 
 def keys_of(columns: Sequence[tuple[Ints, int]], n: int) -> Ints:
-    """Return a key (n,) per row; rows have equal keys if all their codes are equal."""
+    """Return a key (n,) per row, equal for rows with equal codes in all columns."""
     keys = np.zeros(n, dtype=np.int64)
     bound = 1
     for codes, size in columns:
+        # Renumbering the keys so far, 0..values - 1, makes room for further columns.
         if bound * size > _LARGEST_KEY:
             values, keys = np.unique(keys, return_inverse=True)
             bound = len(values)
@@ -50,6 +51,8 @@ class Keys:
     def __init__(self, space: Space) -> None:
         self.codes = np.ascontiguousarray(space.codes.T)
         self._columns = list(zip(self.codes, space.sizes, strict=True))
+        # Mixed radix: the key is a sum with one part per column, so leaving out a column is a
+        # subtraction.
         self._parts = []
         step = 1
         for codes, size in self._columns:
@@ -72,16 +75,16 @@ class Keys:
 
 
 def group_by_key(keys: Ints) -> tuple[Ints, Ints]:
-    """Return rows in the order of their keys, and the beginning of each group of equal keys.
+    """Return rows sorted by key, and the start of each group of equal keys.
 
     Parameters
     ----------
     keys : ndarray of int, shape (n,)
-        Not negative.
+        Keys, at least 0.
     """
     bits = len(keys).bit_length()
     if int(keys.max(initial=0)).bit_length() + bits < 64:
-        # One sort of keys and rows in one number is several times as fast as a sort of rows.
+        # One sort of keys and rows packed into one number is several times faster than argsort.
         both = np.sort((keys << bits) | np.arange(len(keys)))
         order = both & ((1 << bits) - 1)
         keys = both >> bits
@@ -92,9 +95,10 @@ def group_by_key(keys: Ints) -> tuple[Ints, Ints]:
 
 
 def grouped_with(keys: Ints, rows: Ints) -> tuple[Ints, Ints]:
-    """Return the same for all rows that share a key with one of some rows, and perhaps others."""
+    """Return the groups of all rows that share a key with a queried row, and perhaps of others."""
     if len(rows) > _FEW_ROWS * len(keys):
         return group_by_key(keys)
+    # A hash table of one bit per slot, more than 16 slots per query: false hits only cost time.
     bits = 4 + len(rows).bit_length()
     spread = (keys.view(np.uint64) * _MULTIPLIER) >> np.uint64(64 - bits)
     marked = np.zeros(2**bits, dtype=np.bool_)
@@ -105,9 +109,9 @@ def grouped_with(keys: Ints, rows: Ints) -> tuple[Ints, Ints]:
 
 
 def equal_points(space: Space) -> tuple[Ints, Ints, Ints]:
-    """Return a point of each kind of equal points, the kind of each point, and each kind's size.
+    """Return one point per kind of equal points, the kind of each point, and each kind's size.
 
-    All points of a kind are equal, and all equal points are of one kind.
+    Two points are of one kind exactly if they are equal.
     """
     of_codes = keys_of(list(zip(space.codes.T, space.sizes, strict=True)), len(space))
     order, begins = group_by_key(_hash_rows(of_codes, space.numbers))
@@ -116,6 +120,7 @@ def equal_points(space: Space) -> tuple[Ints, Ints, Ints]:
     later = np.flatnonzero(again)
     one = order[later - 1]
     other = order[later]
+    # Neighbours within a group must be equal; if two hashes collided, the exact keys decide.
     if not (
         np.array_equal(of_codes[one], of_codes[other])
         and np.array_equal(space.numbers[one], space.numbers[other])
@@ -128,7 +133,7 @@ def equal_points(space: Space) -> tuple[Ints, Ints, Ints]:
 
 
 def _hash_rows(keys: Ints, numbers: Floats) -> Ints:
-    """Return a hash per row: equal rows have equal ones, and others hardly ever."""
+    """Return a hash per row: equal for equal rows, and almost never for others."""
     if not numbers.shape[1]:
         return keys
     mixed = keys.astype(np.uint64)
@@ -140,7 +145,7 @@ def _hash_rows(keys: Ints, numbers: Floats) -> Ints:
 
 
 def _exact(keys: Ints, numbers: Floats) -> Ints:
-    """Return a key per row; two rows have equal keys exactly if they are equal."""
+    """Return a key per row, equal exactly for equal rows."""
     columns = [(keys, int(keys.max(initial=0)) + 1)]
     for column in numbers.T:
         values, codes = np.unique(column, return_inverse=True)
@@ -150,34 +155,33 @@ def _exact(keys: Ints, numbers: Floats) -> Ints:
 
 # Nearest other records, searched by the number of categories that differ.
 #
-# Records that differ in h categories agree outside of some set of h columns, so that grouping by
-# the other columns finds them all. A record is settled once its neighbours are no farther than
-# any record that differs in one category more.
+# Records that differ in h categories agree outside some set of h columns, so grouping by the other
+# columns finds them all. A record is settled once its neighbours are no farther than any record
+# that differs in one category more.
 
 _CELLS = 2**15
-"""Distances that a thread computes at once: few enough to stay in its cache."""
-# A record with more candidates than the larger of the two is left to the search over all.
+"""Distances that a thread computes at once, few enough to stay in its cache."""
+# A record with more candidates than the larger of these two is left to the search over all records.
 _CANDIDATES = 2**10
 _SHARE = 1 / 16
 _KEPT = 2**23
-"""Distances held, and those merged at once: 64 MB."""
+"""Distances held, and distances merged at once: 64 MB."""
 _GROUPING_PAYS = 30
-"""Fewest open records for which a grouping of all records pays off."""
+"""Fewest open records for which grouping all records pays off."""
 _GROUPED = 2**20
-"""Records of all groupings held at once: about 50 MB."""
+"""Records held at once over all groupings: about 50 MB."""
 
 
 @dataclass(eq=False)
 class _Open:
-    """Points whose nearest others are not all known yet."""
+    """Points with some of their nearest others still unknown."""
 
     rows: Ints
-    """(m,) Numbers of the points."""
+    """(m,) Positions of the points."""
     nearest: Floats
     """(m, k) Distances of the nearest others found, ascending; infinite where fewer were found."""
     compared: Ints
-    """(m,) Number of others that each point was compared with, of those it must be compared
-    with."""
+    """(m,) Number of others compared with each point, or that it would have to be compared with."""
 
     def keep(self, which: Bools) -> None:
         """Keep these points and drop all others."""
@@ -186,7 +190,7 @@ class _Open:
         self.compared = self.compared[which]
 
     def merge(self, asked: Ints, found: Floats) -> None:
-        """Merge further distances, and keep the nearest."""
+        """Merge further distances, and keep the k nearest."""
         both = np.hstack([self.nearest[asked], found])
         both.sort(axis=1)
         self.nearest[asked] = both[:, : self.nearest.shape[1]]
@@ -194,18 +198,18 @@ class _Open:
 
 @dataclass(frozen=True, eq=False)
 class _OpenPoints:
-    """Open points, each with the points that agree with it outside some columns."""
+    """Open points, each with the group of points that agree with it outside some columns."""
 
     order: Ints
-    """(t,) Points, group by group; one that stands for several records is repeated."""
+    """(t,) Points, group by group; a point that stands for several records is repeated."""
     place: Ints
-    """(q,) Position among the open points; those of a group are adjacent."""
+    """(q,) Position among the open points; those of one group are adjacent."""
     begin: Ints
-    """(q,) Beginning of each point's group in `order`."""
+    """(q,) Start of each point's group in `order`."""
     size: Ints
     """(q,) Size of the group."""
     at: Ints
-    """(q,) Position of the point in the group."""
+    """(q,) Position of the point within its group."""
     which: Ints
     """(q,) Number of the set of columns."""
 
@@ -219,17 +223,19 @@ class _OpenPoints:
         return _OpenPoints(self.order, *parts)
 
     def blocks(self) -> Iterator[tuple[Ints, Ints]]:
-        """Yield the first point and the number of points, for groups of about equal size.
+        """Yield first points and numbers of points, in blocks of groups of about equal size.
 
-        A group that too many are asked of comes in parts.
+        A group with too many open points comes in parts.
         """
         place = np.arange(len(self.place))
+        # A group's points are compared with the whole group: (count, size) distances per part.
         first = np.flatnonzero(np.diff(self.begin, prepend=-1))
         rank = place - np.repeat(first, np.diff(first, append=len(place)))
         first = np.flatnonzero(rank % np.maximum(1, _CELLS // np.maximum(self.size, 1)) == 0)
         count = np.diff(first, append=len(place))
         high = _power_above(self.size[first])
         wide = _power_above(count)
+        # One class per pair of powers of two: little of a padded block is wasted.
         for kind in np.unique(high * 64 + wide):
             some = np.flatnonzero(high * 64 + wide == kind)
             step = max(1, _CELLS >> (int(kind) // 64 + int(kind) % 64))
@@ -243,7 +249,8 @@ def _power_above(size: Ints) -> Ints:
 
 
 def _join_points(parts: Sequence[_OpenPoints]) -> _OpenPoints:
-    """Join points asked about several sets of columns."""
+    """Join points queried for several sets of columns."""
+    # The groups' starts move by the lengths of the orders in front.
     shift = np.cumsum([0, *(len(part.order) for part in parts)])
     place, begin, size, at, which = (
         np.concatenate(column) for column in zip(*(part.columns for part in parts), strict=True)
@@ -257,26 +264,27 @@ def _join_points(parts: Sequence[_OpenPoints]) -> _OpenPoints:
 def means_by_level(
     space: Space, weight: Ints, k: int, left: Ints, pool: Executor, unit: Ints | None = None
 ) -> tuple[Floats, Bools]:
-    """Return mean distances to the k nearest of some points, and a mask of those that are exact.
+    """Return mean distances to the k nearest of the queried points, and a mask of the exact ones.
 
     Parameters
     ----------
     space : Space
-        n points; without units they are distinct.
+        Space of n points; distinct ones if there are no units.
     weight : ndarray of int, shape (n,)
         Number of records that each point stands for.
     k : int
-        At least 1.
+        Number of neighbours, at least 1.
     left : ndarray of int, shape (m,)
-        The points asked about.
+        Queried points.
     pool : Executor
         Pool of threads.
     unit : ndarray of int, shape (n,), optional
-        Points of a point's own unit are none of its others.
+        Unit of each point; points of a point's own unit do not count as others.
     """
     n, width = space.codes.shape
     scores = np.zeros(n)
     settled = np.zeros(n, dtype=np.bool_)
+    # Without categories there is one group, without numbers counting is enough: other searches.
     if not width or not space.numbers.shape[1] or len(left) * k > _KEPT:
         return scores[left], settled[left]
     found = _Open(left, np.full((len(left), k), np.inf), np.zeros(len(left), np.int64))
@@ -286,7 +294,7 @@ def means_by_level(
             break
         search.compare(h, found)
         found.keep(found.compared <= search.most)
-        # All others within the last distance have been compared.
+        # All others within the last distance found have been compared.
         done = found.nearest[:, -1] <= (space.steps[h + 1] if h < width else np.inf)
         scores[found.rows[done]] = found.nearest[done].mean(axis=1)
         settled[found.rows[done]] = True
@@ -305,20 +313,23 @@ class _Search:
         self._unit = None if unit is None else np.append(unit, -1)
         self._copies = copies if copies.max(initial=1) > 1 else None
         self._keys = Keys(space)
-        # A further point, far from all, stands for positions beyond the end of a group.
+        # One more point, infinitely far away, fills positions beyond the end of a group.
         self._columns = np.pad(space.numbers.T, ((0, 0), (0, 1)), constant_values=np.inf)
         self._codes = np.pad(self._keys.codes, ((0, 0), (0, 1)), constant_values=-1)
         self.most = max(_CANDIDATES, _SHARE * len(space))
 
     def compare(self, h: int, found: _Open) -> None:
-        """Compare open points with those that differ from them in h columns; merge distances."""
+        """Compare open points with those that differ in exactly h columns; merge the distances."""
         sets = combinations(range(len(self._keys.codes)), h)
         place = np.full(len(self._space), -1)
         place[found.rows] = np.arange(len(found.rows))
+        # As many sets of columns at once as memory allows.
         at_once = min(_GROUPED // len(self._space), _KEPT // max(1, found.nearest.size))
         while some := list(islice(sets, max(1, at_once))):
             about = partial(self._asked, found.rows, place)
             parts = list(self._pool.map(about, range(len(some)), some))
+            # The number of candidates is known before any distance: points with too many are
+            # dropped first.
             for part in parts:
                 found.compared[part.place] += part.size - 1
             asked = _join_points(parts)
@@ -327,17 +338,21 @@ class _Search:
             self._merge(found, list(self._pool.map(measured, asked.blocks())))
 
     def _merge(self, found: _Open, parts: Sequence[tuple[Ints, Ints, Floats]]) -> None:
+        # Blocks may yield fewer than k distances: those with equal numbers are merged together.
         for nearest in {part[2].shape[1] for part in parts}:
             some = [part for part in parts if part[2].shape[1] == nearest]
             which, place, away = (np.concatenate(x) for x in zip(*some, strict=True))
+            # Set by set: a point occurs at most once in each, as the assignment in `merge`
+            # requires.
             for one in np.unique(which):
                 found.merge(place[which == one], away[which == one])
 
     def _asked(self, rows: Ints, place: Ints, which: int, without: tuple[int, ...]) -> _OpenPoints:
-        """Return the open points that are not alone in their group."""
+        """Return the open points whose group has other points."""
         order, begins = grouped_with(self._keys.without(without), rows)
         place = place[order]
         at = np.arange(len(order))
+        # A point that stands for several records takes as many positions, up to k + 1.
         if self._copies is not None:
             copies = self._copies[order]
             at = np.cumsum(copies) - copies
@@ -356,8 +371,10 @@ class _Search:
     def _measured(
         self, found: _Open, asked: _OpenPoints, sets: Ints, block: tuple[Ints, Ints]
     ) -> tuple[Ints, Ints, Floats]:
-        """Return the open points with nearer others in a block, and the nearest distances."""
+        """Return the open points with nearer others in a block, and their nearest distances."""
         first, count = block
+        # Shapes: (g, s) for the others of g groups, (g, q) for their open points, padded to equal
+        # lengths.
         step = np.arange(asked.size[first].max())
         turn = np.arange(count.max())
         inside = step < asked.size[first, None]
@@ -367,8 +384,9 @@ class _Search:
         place = asked.place[one]
         real = turn < count[:, None]
         away = self._distances(sets[asked.which[first]], found.rows[place], other)
+        # Level 0: a point's own position is in its group, and is no other.
         if not sets.shape[1]:
-            # A part of a group may be followed by another group's.
+            # If a group comes in parts, the padded points may be another group's.
             at = np.minimum(asked.at[one], len(step) - 1)
             np.put_along_axis(away, at[:, :, None], np.inf, axis=2)
         k = found.nearest.shape[1]
@@ -399,17 +417,17 @@ _BLOCK = 2**25
 _PAIRS = 2**20
 """Candidates measured at once."""
 _WIDTH = 64
-"""Records that share a minimum in the search for candidates."""
+"""Records per block minimum in the search for candidates."""
 _PASS = 100
 """Fewest open records for which a pass over the columns pays off."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Pairs:
-    """Neighbours of some points."""
+    """Pairs of a queried point and a neighbour."""
 
     point: Ints
-    """Position of the point among those asked about."""
+    """Position of the point among the queried points."""
     distance: Floats
     """Distance to the neighbour."""
     weight: Ints
@@ -417,12 +435,13 @@ class _Pairs:
 
 
 def _mean_of_nearest(pairs: _Pairs, n: int, k: int) -> Floats:
-    """Return each point's mean distance to its k nearest."""
+    """Return each point's mean distance to its k nearest records."""
     order = np.lexsort((pairs.distance, pairs.point))
     point = pairs.point[order]
     distance = pairs.distance[order]
     weight = pairs.weight[order]
     total = np.concatenate([[0], np.cumsum(weight)])
+    # Records nearer than each neighbour; a neighbour counts with what is left of the k.
     before = total[:-1] - total[np.searchsorted(point, point)]
     taken = np.clip(k - before, 0, weight)
     return np.bincount(point, taken * distance, minlength=n) / k
@@ -434,11 +453,12 @@ def mean_distances(space: Space, k: int, unit: Ints | None = None) -> Floats:
     Parameters
     ----------
     space : Space
-        n points; equal ones are neighbours at distance 0.
+        Space of n points; equal points are neighbours at distance 0.
     k : int
         Number of neighbours, in 1..n - 1.
     unit : ndarray of int, shape (n,), optional
-        The unit of each point: points of its own unit are none of its others, of which k are left.
+        Unit of each point; points of its own unit do not count as others, and at least k others
+        must be left.
 
     Returns
     -------
@@ -450,10 +470,12 @@ def mean_distances(space: Space, k: int, unit: Ints | None = None) -> Floats:
     points = space
     first = kind = np.arange(n)
     weight = np.ones(n, dtype=np.int64)
+    # Distinct points with weights; with units equal points differ, and stay apart.
     if unit is None:
         first, kind, weight = equal_points(space)
         points = space[first]
     scores = np.zeros(len(points))
+    # With more than k equal records, the k nearest are at distance 0.
     left = np.flatnonzero(weight <= k)
     with one_thread(), ThreadPoolExecutor(cpu_count()) as pool:
         if space.share:
@@ -472,11 +494,11 @@ def mean_distances(space: Space, k: int, unit: Ints | None = None) -> Floats:
 def _by_mismatches(
     space: Space, weight: Ints, k: int, left: Ints, pool: Executor
 ) -> tuple[Floats, Bools]:
-    """Return scores of points with categories alone, by counting others level by level.
+    """Return scores of points with categories only, by counting others level by level.
 
-    Summed over all sets S of h columns, the records that agree with a point outside of S count
-    one that differs in m columns C(F - m, h - m) times: so the counts of h = 0, 1, ... give how
-    many differ in exactly h columns, without comparing pairs.
+    Summed over all sets S of h columns, the number of records that agree with a point outside S
+    counts a record that differs in m columns C(F - m, h - m) times. So the sums for h = 0, 1, ...
+    give the number of records that differ in exactly h columns, without comparing pairs.
     """
     width = space.codes.shape[1]
     keys = Keys(space)
@@ -491,6 +513,7 @@ def _by_mismatches(
         counts[h][still] = _agreeing(keys, weight, h=h, rows=left[still], pool=pool) - nearer
         enough = np.sum(counts, axis=0) > k
     others = np.column_stack(counts)
+    # The point itself.
     others[:, 0] -= 1
     before = np.cumsum(others, axis=1) - others
     taken = np.clip(k - before, 0, others)
@@ -521,7 +544,7 @@ def _cut(rows: Ints, size: int) -> Iterator[Ints]:
 def _by_all(
     space: Space, weight: Ints, k: int, left: Ints, pool: Executor, unit: Ints | None = None
 ) -> Floats:
-    """Return scores by comparing points with all others, a block at a time."""
+    """Return scores by comparing points with all others, block by block."""
     from joblib import cpu_count
 
     n = len(space)
@@ -544,25 +567,27 @@ def _candidates(
 ) -> _Pairs:
     """Return all candidates for the k nearest of each point, and its own copies.
 
-    `own` are pairs of a place among `rows` and a point that does not count as another.
+    `own` holds pairs of a position among `rows` and a point that does not count as another.
     """
     found = rough.distances(rows)
     found[own] = np.inf
+    # (r, width, columns of blocks): a minimum over axis 1 covers `width` points.
     blocks = found.reshape(len(rows), rough.width, -1)
     least = blocks.min(axis=1)
     limit = np.full(len(rows), np.inf, dtype=np.float32)
     if least.shape[1] >= k:
-        # k minima below it are k records: no farther one is among the k nearest.
+        # k minima at most this large are k records: farther ones are not among the k nearest.
         limit = np.partition(least, k - 1, axis=1)[:, k - 1]
     parts = [_Pairs(np.arange(len(rows)), np.zeros(len(rows)), weight[rows] - 1)]
     if space.share == 0.0:
-        # In categories alone distances are small whole numbers, exact, and tie by the thousand:
-        # one entry stands for the k neighbours at the limit, and only nearer ones are looked for.
+        # With categories only, distances are small whole numbers, exact, with thousands of ties:
+        # one entry stands for the k neighbours at the limit, and only nearer ones are searched for.
         known = np.flatnonzero(np.isfinite(limit))
         at = space.steps[limit[known].astype(np.int64)]
         parts.append(_Pairs(known, at, np.full(len(known), k)))
         limit = limit - np.float32(0.5)
     else:
+        # Limit and distance may both be off by the error.
         limit = limit + 2 * rough.error
     parts += _within_limit(space, weight, rows=rows, blocks=blocks, least=least, limit=limit)
     return _Pairs(
@@ -583,6 +608,7 @@ def _within_limit(
         values = blocks[hit[some], :, block[some]]
         which, place = np.nonzero((values <= limit[hit[some], None]) & np.isfinite(values))
         point = hit[some][which]
+        # Position of entry (place, block) in the flat row of distances.
         other = place * m + block[some][which]
         parts.append(_Pairs(point, space.between(rows[point], other), weight[other]))
     return parts

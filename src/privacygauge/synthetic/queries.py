@@ -1,8 +1,8 @@
 """Counting queries on a target record: bit masks of its conditions, and counts for subsets.
 
-A row of a table becomes the bit mask of the target's conditions that it meets, and a query, the
-conditions in a subset A of the attributes, counts the rows whose mask holds A. The number of a
-subset is its bit mask too: bit j stands for attribute j.
+A row of a table becomes the bit mask of the target's conditions that it meets. A query, the
+conditions in a subset A of the attributes, counts the rows with a mask that contains A. A subset is
+numbered by its bit mask too: bit j is attribute j.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from privacygauge.errors import InputError
 # One condition per attribute: "equals the target's value", or "is at most the target's value".
 
 Masks = NDArray[np.uint32]
-"""Bit j of a row's mask: the row meets condition j."""
+"""Bit j of a row's mask is set if the row meets condition j."""
 
 MOST_BITS = 32
-"""Bits of a mask: 4 bytes."""
+"""Bits per mask: 4 bytes."""
 
 BLOCK = 1 << 19
-"""Cells processed at once: few enough to stay in a processor's cache."""
+"""Cells processed at once, few enough to stay in the processor's cache."""
 
 
 def masks(rows: ArrayLike, target: ArrayLike, at_most: ArrayLike) -> Masks:
-    """Return, for each row, the bit mask of the target's conditions that the row meets.
+    """Return, for each row, the bit mask of the target's conditions that it meets.
 
     Parameters
     ----------
     rows : array_like of shape (n, F) or (k, n, F)
-        The rows of a table, or of k tables, as numbers; categories as codes. F is at most 32.
+        Rows of a table, or of k tables, as numbers; categories as codes. F is at most 32.
     target : array_like of shape (F,)
-        The target record, coded as the rows are.
+        Target record, coded like the rows.
     at_most : array_like of shape (F,)
-        True for the attributes that are compared with "<=", False for those with "=".
+        True for attributes compared by "<=", False for "=".
 
     Returns
     -------
@@ -58,8 +58,8 @@ def masks(rows: ArrayLike, target: ArrayLike, at_most: ArrayLike) -> Masks:
 
     Notes
     -----
-    Meeus et al. (2023), section 5.1: "=" on categorical attributes and "<=" on continuous ones.
-    "=" on all of them is another choice of the attacker, who then sees values that a generator
+    Meeus et al. (2023), section 5.1: "=" on categorical attributes and "<=" on continuous ones. "="
+    on all attributes is another choice of the attacker, which detects values that a generator
     copied.
 
     Examples
@@ -72,7 +72,7 @@ def masks(rows: ArrayLike, target: ArrayLike, at_most: ArrayLike) -> Masks:
 
 @dataclass(frozen=True)
 class Conditions:
-    """Rows of tables, and the bounds within which each attribute meets the target's condition."""
+    """Rows of tables, and the range in which each attribute meets the target's condition."""
 
     rows: NDArray[Any]
     """(..., n, F) Values as numbers."""
@@ -83,7 +83,7 @@ class Conditions:
 
     @classmethod
     def of(cls, rows: ArrayLike, target: ArrayLike, at_most: ArrayLike) -> Conditions:
-        """Return the conditions of one target; check its shape and values."""
+        """Return the conditions of one target, after checking shapes and values."""
         table = numbers(rows, "rows")
         record = numbers(target, "target")
         if table.ndim not in (2, 3):
@@ -95,18 +95,19 @@ class Conditions:
                 f"target must have the shape (F,) = {table.shape[-1:]}, got {record.shape}"
             )
         below = bools(at_most, "at_most", length=len(record))
+        # The common type of both, or comparing would round the target's values.
         high = record.astype(np.result_type(table, record), copy=False)
         return cls(table, np.where(below, _least(high.dtype), high), high)
 
     def met(self, part: slice = slice(None)) -> NDArray[np.bool_]:
-        """Return a mask (rows, F) of the conditions that the rows of a flat part meet."""
+        """Return a mask (rows, F) of the conditions met by some of the flattened rows."""
         rows = self.rows.reshape(-1, self.rows.shape[-1])[part]
         result = rows <= self.high
         result &= rows >= self.low
         return result
 
     def masks(self) -> Masks:
-        """Return the bit masks of the rows: (..., n)."""
+        """Return the bit masks of the rows, (..., n)."""
         n_features = self.rows.shape[-1]
         if n_features > MOST_BITS:
             raise InputError(
@@ -115,6 +116,7 @@ class Conditions:
             )
         result = np.empty(self.rows.shape[:-1], np.uint32)
         flat = result.reshape(-1)
+        # Padded to 32 bits per row: packbits yields 4 bytes, read as one little-endian number.
         for part in row_blocks(flat.size, MOST_BITS):
             met = self.met(part)
             bits = np.zeros((len(met), MOST_BITS), np.bool_)
@@ -124,7 +126,7 @@ class Conditions:
 
 
 def numbers(values: ArrayLike, name: str) -> NDArray[Any]:
-    """Convert `values` to an array of numbers."""
+    """Return `values` as an array of numbers; booleans become 0 and 1."""
     array = np.asarray(values)
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} must hold numbers (categories as codes), got {array.dtype}")
@@ -132,9 +134,10 @@ def numbers(values: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def whole_numbers(values: ArrayLike, name: str, n_features: int) -> NDArray[Any]:
-    """Check that `values` are bit masks of `n_features` bits; return them."""
+    """Return `values` after checking that they are bit masks of `n_features` bits."""
     array = np.asarray(values)
     if not array.size:
+        # An empty list is an array of floats.
         return array.astype(np.uint32)
     if array.dtype.kind not in "iu":
         raise InputError(f"{name} must hold integers, got {array.dtype}")
@@ -147,40 +150,40 @@ def whole_numbers(values: ArrayLike, name: str, n_features: int) -> NDArray[Any]
 
 
 def row_blocks(length: int, width: int) -> Iterator[slice]:
-    """Cut `length` rows of `width` cells into slices of about `BLOCK` cells."""
+    """Yield slices of `length` rows of `width` cells, each of about `BLOCK` cells."""
     step = max(1, BLOCK // max(1, width))
     return (slice(start, start + step) for start in range(0, length, step))
 
 
 def _least(dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return the smallest value of the type."""
+    """Return the smallest value of the type, which every number is at least."""
     return np.array(-np.inf if dtype.kind == "f" else np.iinfo(dtype).min, dtype)
 
 
 Counts = NDArray[np.signedinteger[Any]]
 
 MOST_FEATURES = 24
-"""Most attributes; all subsets of more would need more than 32 MB per data set."""
+"""Most attributes; all subsets of more would take more than 32 MB per data set."""
 
 LONGEST_STRIDE = 4
 """Longest stride, in words of 8 bytes, that is faster than short rows; measured."""
 
 
 def all_query_counts(masks: ArrayLike, n_features: int) -> Counts:
-    """Return the counts of all 2^F queries, one for each subset of the attributes.
+    """Return the counts of all 2^F queries, one per subset of the attributes.
 
     Parameters
     ----------
     masks : array_like of shape (n,) or (k, n)
-        The bit masks of the rows of a data set, or of k data sets, as `masks` gives them.
+        Bit masks of the rows of a data set, or of k data sets, as returned by `masks`.
     n_features : int
-        F, in 0..24. For more attributes count a sample of queries on bitmaps.
+        F, in 0..24. For more attributes, count a sample of queries on bitmaps.
 
     Returns
     -------
     ndarray of shape (2^F,) or (k, 2^F)
-        Entry A is the number of rows that meet all conditions in A; entry 0 is n. It holds int16
-        for up to 32,767 rows and int32 above: differences of counts never overflow.
+        Entry A is the number of rows that meet all conditions in A; entry 0 is n. The type is int16
+        up to 32,767 rows and int32 above: differences of counts never overflow.
 
     Raises
     ------
@@ -189,9 +192,9 @@ def all_query_counts(masks: ArrayLike, n_features: int) -> Counts:
 
     Notes
     -----
-    Q^A = #{rows whose mask holds A}, Meeus et al. (2023), section 5.1. It is the superset sum of
-    the histogram of the masks: F passes over 2^F cells, each adding the half with bit j to the
-    half without (Yates' scheme), instead of a pass over the rows for each query.
+    Q^A = #{rows with a mask that contains A}, Meeus et al. (2023), section 5.1. It is the superset
+    sum of the histogram of the masks: F passes over 2^F cells, each adding the half with bit j to
+    the half without (Yates' scheme), instead of one pass over the rows per query.
 
     Examples
     --------
@@ -214,15 +217,15 @@ def some_query_counts(masks: ArrayLike, subsets: ArrayLike, n_features: int) -> 
     masks : array_like of shape (n,) or (k, n)
         As in `all_query_counts`.
     subsets : array_like of shape (q,)
-        The numbers of the queries: bit masks of attributes, in 0..2^F - 1.
+        Numbers of the queries: bit masks of attributes, in 0..2^F - 1.
     n_features : int
         F, in 0..24.
 
     Returns
     -------
     ndarray of shape (q,) or (k, q)
-        ``answers(masks, n_features)[..., subsets]``, of which no more than a few data sets' are
-        held at once.
+        ``all_query_counts(masks, n_features)[..., subsets]``, computed for a few data sets at a
+        time.
 
     Raises
     ------
@@ -242,7 +245,7 @@ def some_query_counts(masks: ArrayLike, subsets: ArrayLike, n_features: int) -> 
 
 
 def checked_masks(masks: ArrayLike, n_features: int) -> NDArray[Any]:
-    """Return the checked masks of one or k data sets, whose 2^F counts fit into memory."""
+    """Return the checked masks of one or k data sets, if all 2^F counts fit into memory."""
     if not 0 <= n_features <= MOST_FEATURES:
         raise InputError(
             f"n_features must be in 0..{MOST_FEATURES}, got {n_features}: "
@@ -263,8 +266,8 @@ def count_dtype(n_rows: int) -> type[np.signedinteger[Any]]:
 
 
 def _count_blocks(sets: NDArray[Any], n_features: int) -> Iterator[tuple[slice, Counts]]:
-    """Yield blocks of data sets (k, n) with their counts (block, 2^F)."""
-    # The low bits select a lane of an 8-byte word, so there must be as many as there are lanes.
+    """Yield slices of data sets (k, n) with their counts (block, 2^F)."""
+    # The low bits select a lane of an 8-byte word, so there must be at least that many bits.
     lanes = _lanes(count_dtype(sets.shape[1]))
     low = len(lanes).bit_length() - 1
     n_bits = max(n_features, low)
@@ -274,41 +277,46 @@ def _count_blocks(sets: NDArray[Any], n_features: int) -> Iterator[tuple[slice, 
 
 
 def _lanes(dtype: type[np.signedinteger[Any]]) -> Counts:
-    """Return the counts that one row adds to a word of 8 bytes, for each mask of its low bits."""
+    """Return what one row adds to the lanes of an 8-byte word, by the low bits of its mask."""
     numbers = np.arange(8 // np.dtype(dtype).itemsize)
+    # Lane a gets 1 from a mask that contains a: the superset sum over the low bits, done in
+    # advance.
     counts: Counts = (numbers[:, None] & numbers == numbers).astype(dtype)
     return counts
 
 
 def _spread(sets: NDArray[Any], lanes: Counts, n_bits: int) -> NDArray[np.uint64]:
-    """Return a histogram of the masks, summed over the low bits, as flat words.
+    """Return histograms of the masks, already summed over the low bits, as flat words.
 
-    A row is added to all lanes of its word in one addition, which spares the passes over the low
-    bits; they would be the slowest, since they go through memory in the shortest steps.
+    One addition adds a row to all lanes of its word, which saves the passes over the low bits.
+    These would be the slowest, since they go through memory in the shortest steps.
     """
     low = len(lanes).bit_length() - 1
     words = np.zeros(len(sets) << (n_bits - low), np.uint64)
+    # Each data set has its own range of words; the high bits of a mask are the position in it.
     start = np.arange(len(sets), dtype=np.intp)[:, None] << (n_bits - low)
     at = (sets >> sets.dtype.type(low)).astype(np.intp) + start
     added = lanes.view(np.uint64)[:, 0][sets & sets.dtype.type(len(lanes) - 1)]
+    # Repeated positions add up, unlike in `words[at] += added`.
     np.add.at(words, at.reshape(-1), added.reshape(-1))
     return words
 
 
 def _superset_sums(words: NDArray[np.uint64], lanes: Counts, n_bits: int) -> Counts:
-    """Return the sums over supersets of `n_bits` bits, in place, of words of counts.
+    """Return the superset sums over `n_bits` bits of words of counts, in place.
 
-    Lanes hold counts of at most n, which fit, so that nothing is carried from one to the next.
-    The words of several data sets lie one after the other and go through the same passes.
+    Lanes hold counts of at most n, which fit, so nothing carries from one lane to the next. The
+    words of several data sets lie one after the other and go through the same passes.
     """
     counts: Counts = words.view(lanes.dtype)
     for step in (1 << j for j in range(n_bits)):
         if step <= LONGEST_STRIDE:
-            # numpy goes through one long stride faster than through many short rows.
+            # numpy handles one long strided slice faster than many short rows.
             for i in range(step):
                 words[i :: 2 * step] += words[i + step :: 2 * step]
         else:
-            # Rows of many small numbers: numpy copies rows of less than 4,096 before it adds.
+            # As many small numbers per row: numpy copies rows of less than 4,096 numbers before it
+            # adds.
             pairs = counts.reshape(-1, 2, step * len(lanes))
             pairs[:, 0] += pairs[:, 1]
     return counts
@@ -316,9 +324,9 @@ def _superset_sums(words: NDArray[np.uint64], lanes: Counts, n_bits: int) -> Cou
 
 # Counting queries on a target record with many attributes: a sample, counted on bitmaps.
 #
-# With more than about 20 attributes the 2^F queries are too many. A bitmap keeps, for each
-# condition on the target, one bit per row; a query is the AND of a few bitmaps, and its answer
-# the number of bits that are left.
+# With more than about 20 attributes, 2^F queries are too many. A bitmap holds, for one condition on
+# the target, one bit per row; a query is the AND of a few bitmaps, and its answer the number of
+# bits that remain.
 
 Bitmaps = NDArray[np.uint64]
 
@@ -326,23 +334,23 @@ WORD = 64
 
 
 def sampled_subsets(n_features: int, n_queries: int, most: int, rng: np.random.Generator) -> Ints:
-    """Draw distinct subsets of the attributes, uniformly.
+    """Draw distinct nonempty subsets of the attributes, uniformly.
 
     Parameters
     ----------
     n_features : int
-        F, at least 1.
+        Number of attributes, F, at least 1.
     n_queries : int
-        Number of subsets to draw, at least 1. Where there are fewer, all are returned.
+        Number of subsets to draw, at least 1. If there are fewer, all are returned.
     most : int
-        The largest size of a subset, in 1..F; F for any size.
+        Largest size of a subset, in 1..F; F for any size.
     rng : Generator
 
     Returns
     -------
     ndarray of int64, shape (q, most)
-        Each row names the attributes of one subset, in ascending order. A smaller subset names
-        its last attribute again, which changes no query. No subset is empty, and none comes twice.
+        Attributes of one subset per row, ascending. A smaller subset repeats its last attribute,
+        which changes no query. No subset is empty or repeated.
 
     Raises
     ------
@@ -352,7 +360,7 @@ def sampled_subsets(n_features: int, n_queries: int, most: int, rng: np.random.G
     Notes
     -----
     Meeus et al. (2023), section 5.5, draw 100,000 of all 2^F queries. Most subsets of at most
-    `most` attributes have just `most`: where low orders matter, draw them on their own.
+    `most` attributes have exactly `most`: if low orders matter, draw them separately.
 
     Examples
     --------
@@ -372,6 +380,7 @@ def sampled_subsets(n_features: int, n_queries: int, most: int, rng: np.random.G
             f"most must leave fewer than 2^63 subsets of {n_features} attributes, got {most}: "
             "take a smaller one"
         )
+    # Subsets are drawn by number, smaller sizes first, and then decoded.
     if total <= n_queries:
         drawn = np.arange(total)
     else:
@@ -391,17 +400,17 @@ def bits_of(subsets: ArrayLike) -> Masks:
     Parameters
     ----------
     subsets : array_like of shape (q, most)
-        The attributes of each subset, in 0..31; one that is named twice counts once.
+        Attributes of each subset, in 0..31; repeated attributes count once.
 
     Returns
     -------
     ndarray of uint32, shape (q,)
-        The subsets as `answers_of` takes them.
+        Subsets as `some_query_counts` takes them.
 
     Raises
     ------
     InputError
-        If the shape is another, or an attribute is out of range.
+        If the shape is wrong, or an attribute is out of range.
     """
     named = _checked_subsets(subsets, MOST_BITS)
     bits: Masks = np.bitwise_or.reduce(np.uint32(1) << named.astype(np.uint32), axis=1)
@@ -409,16 +418,16 @@ def bits_of(subsets: ArrayLike) -> Masks:
 
 
 def bitmaps(rows: ArrayLike, target: ArrayLike, at_most: ArrayLike) -> Bitmaps:
-    """Return, for each attribute, the rows that meet the target's condition: one bit per row.
+    """Return, for each attribute, the rows that meet the target's condition, one bit per row.
 
     Parameters
     ----------
     rows : array_like of shape (n, F) or (k, n, F)
-        The rows of a table, or of k tables, as numbers; categories as codes.
+        Rows of a table, or of k tables, as numbers; categories as codes.
     target : array_like of shape (F,)
-        The target record, coded as the rows are.
+        Target record, coded like the rows.
     at_most : array_like of shape (F,)
-        True for the attributes that are compared with "<=", False for those with "=".
+        True for attributes compared by "<=", False for "=".
 
     Returns
     -------
@@ -445,15 +454,15 @@ def bitmap_query_counts(bitmaps: ArrayLike, subsets: ArrayLike) -> Counts:
     Parameters
     ----------
     bitmaps : array_like of uint64, shape (F, w) or (k, F, w)
-        The bitmaps of a data set, or of k data sets, as `bitmaps` gives them.
+        Bitmaps of a data set, or of k data sets, as returned by `bitmaps`.
     subsets : array_like of shape (q, most)
-        The attributes of each query, in 0..F - 1; one that is named twice counts once.
+        Attributes of each query, in 0..F - 1; repeated attributes count once.
 
     Returns
     -------
     ndarray of shape (q,) or (k, q)
-        Number of rows that meet all conditions of each query; int16 for up to 511 words (32,704
-        rows) and int32 above.
+        Number of rows that meet all conditions of each query; int16 up to 511 words (32,704 rows)
+        and int32 above.
 
     Raises
     ------
@@ -462,7 +471,7 @@ def bitmap_query_counts(bitmaps: ArrayLike, subsets: ArrayLike) -> Counts:
 
     Notes
     -----
-    Q^A of Meeus et al. (2023), section 5.1, as the number of bits in the AND of the bitmaps.
+    Q^A of Meeus et al. (2023), section 5.1, as the number of bits in the AND of bitmaps.
     """
     words = np.asarray(bitmaps)
     if words.dtype != np.uint64 or words.ndim not in (2, 3):
@@ -481,19 +490,19 @@ def bitmap_query_counts(bitmaps: ArrayLike, subsets: ArrayLike) -> Counts:
 
 
 def _bitmap_counts(bitmaps: Bitmaps, named: Ints) -> NDArray[Any]:
-    """Return the counts (q,) of queries named by columns (most, q)."""
+    """Return the counts (q,) of queries given by columns (most, q)."""
     left = bitmaps.take(named[0], axis=0)
     for attributes in named[1:]:
         left &= bitmaps.take(attributes, axis=0)
-    # A matrix product adds short rows several times faster than a sum does. The numbers are
-    # whole and small enough to be exact.
+    # A matrix product sums short rows several times faster than sum does. The numbers are whole and
+    # small enough to be exact.
     exact = np.float32 if WORD * left.shape[1] < 1 << 24 else np.float64
     totals: NDArray[Any] = np.bitwise_count(left).astype(exact) @ np.ones(left.shape[1], exact)
     return totals
 
 
 def _checked_subsets(subsets: ArrayLike, n_features: int) -> Ints:
-    """Check that the attributes of subsets (q, most) exist; return the subsets."""
+    """Return the subsets (q, most) after checking that their attributes exist."""
     array = np.asarray(subsets)
     if array.ndim != 2 or array.shape[1] < 1 or array.dtype.kind not in "iu":
         raise InputError(
@@ -510,8 +519,9 @@ def _checked_subsets(subsets: ArrayLike, n_features: int) -> Ints:
 def _subsets(ranks: Ints, n_features: int, size: int, width: int) -> Ints:
     """Return the subsets (q, width) of one size with these ranks, in colexicographic order.
 
-    The rank of a_1 < ... < a_size is C(a_1, 1) + ... + C(a_size, size): the largest attribute is
-    the largest a with C(a, size) at most the rank, and so on down with what is left.
+    The rank of a_1 < ... < a_size is C(a_1, 1) + ... + C(a_size, size). So the largest attribute is
+    the largest a with C(a, size) at most the rank, and the others follow in the same way from the
+    rest.
     """
     result = np.empty((len(ranks), width), np.int64)
     left = ranks.copy()
@@ -519,5 +529,6 @@ def _subsets(ranks: Ints, n_features: int, size: int, width: int) -> Ints:
         below = np.array([comb(a, j) for a in range(n_features)])
         result[:, j - 1] = np.searchsorted(below, left, side="right") - 1
         left -= below[result[:, j - 1]]
+    # Repeat the last attribute up to the common width.
     result[:, size:] = result[:, size - 1, None]
     return result

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 PEOPLE = "people"
-"""Name of the table of people, for generators of both tables."""
+"""Key of the table of people in the dicts of frames of generators."""
 ROWS = "rows"
-"""Name of the table of their rows, for generators of both tables."""
+"""Key of the table of their rows in the dicts of frames of generators."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +34,11 @@ class Related:
     rows: Table
     """(m, ...) Rows of all people, without the key."""
     key: str
-    """Column of the person's name, in both tables."""
+    """Name of the column that names the person, in both tables."""
     keys: NDArray[Any]
-    """(n,) Name of each person."""
+    """(n,) Key of each person."""
     owner: Ints
-    """(m,) Position of each row's person."""
+    """(m,) Position in `people` of each row's person."""
 
     @classmethod
     def of(
@@ -59,20 +59,22 @@ class Related:
         people, rows, key
             As in `per_person`.
         schema : Schema, optional
-            Schema of `people` without the key; by default inferred, as that of `rows` always is.
+            Schema of `people` without the key; by default inferred, as the schema of `rows` always
+            is.
         continuous, categorical, drop : sequence of str
-            As in `read_table`, of columns of either table.
+            As in `read_table`, for columns of either table.
 
         Raises
         ------
         InputError
-            As of `per_person` and `read_table`.
+            As in `per_person` and `read_table`.
         """
         frames = [read_frame(people), read_frame(rows)]
         for frame in frames:
             require_columns((key,), list(frame.columns), "key")
         owner = _owners(frames[0][key], frames[1][key])
         columns = {"continuous": continuous, "categorical": categorical, "drop": drop}
+        # Each name must be in one of the tables; `read` passes it to those that have it.
         for what, names in columns.items():
             require_columns(names, [name for frame in frames for name in frame.columns], what)
 
@@ -92,7 +94,7 @@ class Related:
         return {PEOPLE: self.people.schema, ROWS: self.rows.schema}
 
     def frames(self, places: Ints) -> dict[str, pd.DataFrame]:
-        """Return some of the people, and all their rows, by the tables' names."""
+        """Return some of the people and all their rows, with the key, by table name."""
         own = np.flatnonzero(np.isin(self.owner, places))
         people = self.people[places].to_frame()
         rows = self.rows[own].to_frame()
@@ -101,24 +103,26 @@ class Related:
         return {PEOPLE: people, ROWS: rows}
 
     def table(self) -> Table:
-        """Return one record per person (see `per_person`), with the person's number.
+        """Return one record per person (see `per_person`), with the person's position.
 
-        Its ranges and categories are those of both tables, so that a synthetic person may have any
-        rows, or none.
+        Its ranges and categories cover what both tables allow, so that a synthetic person may have
+        any rows, or none.
         """
         n = len(self.people)
+        # Largest number of rows per person: the range of the column that counts them.
         largest = int(np.bincount(self.owner, minlength=n).max())
         schema = Schema((*self.people.schema.columns, *_summaries(self.rows.schema, largest)))
         joined = self._joined(self.frames(np.arange(n)))
         return replace(read_table(joined, schema=schema), people=np.arange(n))
 
     def joined(self, made: object, name: str) -> pd.DataFrame:
-        """Return one record per person of the tables that a generator made.
+        """Return one record per person from the tables that a generator made.
 
         Raises
         ------
         InputError
-            If these are not both tables, or their keys do not fit: with the generator's `name`.
+            If these are not both tables, or their keys do not match; the message has the
+            generator's `name`.
         """
         if not isinstance(made, dict) or set(made) != {PEOPLE, ROWS}:
             got = (
@@ -143,6 +147,7 @@ def _summaries(schema: Schema, largest: int) -> Iterator[Column]:
     yield Column("rows", "integer", 0, largest)
     for column in schema.columns:
         for part in ("least", "mean", "largest") if column.is_number else ():
+            # A mean of whole numbers need not be whole.
             kind = "continuous" if part == "mean" else column.kind
             yield Column(f"{column.name} {part}", kind, column.low, column.high, missing=True)
         if not column.is_number:
@@ -160,18 +165,18 @@ def join_related_rows(
     left: Collection[str] = (),
     separator: str | None = None,
 ) -> tuple[dict[str, pd.DataFrame], dict[str, list[str]]]:
-    """Return one record per person where people have further rows, and the columns by table.
+    """Return one record per person with aggregates of further rows, and column names by part.
 
     Parameters
     ----------
     frames : mapping of str to pandas.DataFrame
-        Tables of people, the real one first.
+        Tables of people by name, the real one first.
     related : sequence of str
-        The file of rows beside each; none where people have no further rows.
+        File of rows for each table; empty if people have no further rows.
     key : str, optional
         As in `per_person`.
     left : collection of str
-        Columns that are not named among those of a table.
+        Columns to leave out of the names by part.
     separator : str, optional
         As in `read_frame`.
     """
@@ -183,6 +188,7 @@ def join_related_rows(
         alone = list(frames[name].columns)
         found[name], own = per_person(frames[name], rows, str(key), schema=schema)
         further = [x for x in found[name].columns if x not in alone]
+        # The real table comes first: its schema decides the kinds of columns in the others.
         schema = schema or own
         parts = {"the people's table": alone, "related rows": further}
     known = {name: [x for x in columns if x not in left] for name, columns in parts.items()}
@@ -192,33 +198,33 @@ def join_related_rows(
 def per_person(
     people: object, rows: object, key: str, *, schema: Schema | None = None
 ) -> tuple[pd.DataFrame, Schema]:
-    """Return one record per person: own columns, and aggregates of their rows of another table.
+    """Return one record per person: own columns, and aggregates of their rows in another table.
 
     Parameters
     ----------
     people : pandas or polars frame, str or Path
-        A row for each person, n of them.
+        One row per person, n rows.
     rows : pandas or polars frame, str or Path
-        Any number of rows for each person.
+        Any number of rows per person.
     key : str
-        The column that names the person, in both.
+        Name of the column that names the person, in both tables.
     schema : Schema, optional
-        Schema of `rows` without the key, from the real table: what is a number there is
-        one here. Default: inferred.
+        Schema of `rows` without the key, from the real table: its numeric columns are read as
+        numbers. By default inferred.
 
     Returns
     -------
     tuple of pandas.DataFrame and Schema
-        n rows: the columns of `people`, then ``rows`` (the number per person), of each column of
-        numbers (dates are days) ``NAME least``, ``NAME mean`` and ``NAME largest``, and of each
-        column of categories ``NAME most frequent`` (of equally frequent ones the first in the
-        schema) and ``NAME kinds`` (how many different ones). Missing where a person has no value.
-        And the schema of the columns of `rows`.
+        n rows: the columns of `people`, then ``rows`` (number per person), for each column of
+        numbers (dates as days) ``NAME least``, ``NAME mean`` and ``NAME largest``, and for each
+        column of categories ``NAME most frequent`` (of equally frequent ones, the first in the
+        schema) and ``NAME kinds`` (number of distinct ones). Missing if a person has no value. Also
+        the schema of the columns of `rows`.
 
     Raises
     ------
     InputError
-        If the key is missing, two people have the same, or a row has one that nobody has.
+        If the key is missing, two people share one, or a row has a key that nobody has.
 
     Examples
     --------
@@ -244,7 +250,7 @@ def per_person(
             grouped = pd.Series(values).groupby(owner)
             least = grouped.min()
             largest = grouped.max()
-            # A sum of floats divided by their number may lie beyond them by rounding.
+            # The rounded mean of equal numbers may lie outside their range.
             parts = {
                 "least": least,
                 "mean": grouped.mean().clip(least, largest),
@@ -261,9 +267,10 @@ def per_person(
 
 
 def _frequent(column: Column, values: Floats, owner: Ints, n: int) -> tuple[NDArray[Any], Ints]:
-    """Return each person's most frequent category, None for none, and number of values."""
+    """Return each person's most frequent category, None if there is none, and number of kinds."""
     size = len(column.categories) + 1  # the last code is that of a missing value
     there = values < size - 1
+    # A pair is owner * size + code: sorted, then by count within the owner, ties by code.
     pairs, counts = np.unique(
         owner[there] * size + values[there].astype(np.int64), return_counts=True
     )
@@ -275,7 +282,7 @@ def _frequent(column: Column, values: Floats, owner: Ints, n: int) -> tuple[NDAr
 
 
 def _owners(people: pd.Series[Any], rows: pd.Series[Any]) -> Ints:
-    """Return the position of each row's person."""
+    """Return the position of each row's person in `people`."""
     import pandas as pd
 
     again = people[people.isna() | people.duplicated()]
@@ -284,6 +291,7 @@ def _owners(people: pd.Series[Any], rows: pd.Series[Any]) -> Ints:
             f"key {people.name!r} must name each person once, got {again.iloc[0]} in row "
             f"{again.index[0]}: correct it, or give the rows of the table of people once"
         )
+    # 1 in one file may be "1" in the other: unless both are numbers, both are compared as texts.
     if people.dtype.kind not in "iuf" or rows.dtype.kind not in "iuf":  # 1 is the person "1"
         people, rows = (keys.astype(str).where(keys.notna()) for keys in (people, rows))
     found = pd.Index(people).get_indexer(rows)

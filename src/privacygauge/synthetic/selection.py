@@ -1,4 +1,4 @@
-"""Selection of records to attack: at random, or by how far they are from all others.
+"""Selection of records to attack: at random, or by their distance from all others.
 
 Each rule is called with a table, a number of records and a random generator.
 """
@@ -21,15 +21,15 @@ from privacygauge.synthetic.nearest import mean_distances
 from privacygauge.synthetic.released.tables import joined_schema, recode_table, stack_tables
 from privacygauge.synthetic.table import Schema, Table, require_at_least
 
-# Vulnerability: how far a record is from all others (Meeus et al. 2023, section 4).
+# Vulnerability: the distance of a record from all others (Meeus et al. 2023, section 4).
 
 DIGITS = 12
-"""Decimals to which scores must agree to be ties; further ones are rounding."""
+"""Decimals to which scores are rounded, so that rounding errors do not break ties."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Vulnerability:
-    """Every record's vulnerability score, and their order."""
+    """Vulnerability scores of all records, and their order."""
 
     scores: Floats
     """(n,) Mean distance to the k nearest other records; higher is more at risk."""
@@ -38,10 +38,10 @@ class Vulnerability:
     distance: Distance
     """Distance between two records."""
     schema: Schema
-    """Schema inferred for the columns."""
+    """Schema of the records."""
     unit: Ints | None = field(default=None, kw_only=True)
-    """(n,) Person behind each record, whose other records are not neighbours; None where every
-    record is one person's."""
+    """(n,) Person behind each record, whose other records are not neighbours; None if every record
+    is of another person."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scores", checks.floats(self.scores, "scores"))
@@ -51,7 +51,8 @@ class Vulnerability:
 
     @property
     def order(self) -> Ints:
-        """(n,) Rows, the most vulnerable first; ties by row."""
+        """(n,) Rows, the most vulnerable first; ties in the order of rows."""
+        # Rounded, so that equal records rank in the order of rows whatever the arithmetic gives.
         return np.argsort(-np.round(self.scores, DIGITS), kind="stable")
 
     @property
@@ -64,7 +65,7 @@ class Vulnerability:
     def top(self, n: int) -> Ints:
         """Return the rows of the n most vulnerable records, one per person.
 
-        All of them where n is larger.
+        All of them if n is larger.
         """
         checks.at_least(1, top=n)
         return foremost(np.round(self.scores, DIGITS), self.unit, n)
@@ -80,32 +81,32 @@ def vulnerability_scores(
     """Return each record's mean distance to its k nearest other records.
 
     V_k(x_i) = (1/k) (d(x_i, x_i1) + ... + d(x_i, x_ik)), where x_i1, x_i2, ... are the other
-    records, nearest first; a record's copies are others, at distance 0. Exact.
+    records, nearest first; copies of a record are other records at distance 0. The search is exact.
 
     Parameters
     ----------
     table : Table
-        n records.
+        Table of n records.
     k : int
         Number of neighbours, in 1..n - 1.
     distance : Cosine or Minkowski, optional
-        Equation 5 where it is not given.
+        Distance between records; by default the cosine distance of equation 5.
     reference : Table, optional
-        Table of the same schema. Numbers are scaled to 0..1 over both tables, so that scores of
-        parts of a table can be compared. Its records are not neighbours.
+        Table of the same schema. Numbers are scaled to [0, 1] over both tables, so that scores of
+        parts of a table are comparable. Its records are not neighbours.
     unit : ndarray of int, shape (n,), optional
-        The number of the person behind each record: the other records of a person are not
-        neighbours of its own.
+        Person behind each record: a person's other records are not neighbours.
 
     Returns
     -------
     ndarray, shape (n,)
-        At least 0; at most 1 for the cosine. Higher is more vulnerable.
+        Scores, at least 0; at most 1 for the cosine distance. Higher is more vulnerable.
 
     Notes
     -----
     Meeus et al. 2023, section 4, definition 2 and equations 1 to 6.
     """
+    # A person's own records are no neighbours, so the person with the most records limits k.
     others = len(table) - (1 if unit is None else int(np.bincount(unit).max()))
     if not 1 <= k <= others:
         whose = "" if unit is None else ", of other people for everybody"
@@ -113,6 +114,7 @@ def vulnerability_scores(
             f"k must be in 1..{others}, the number of other records{whose}, got {k}: choose "
             "fewer neighbours"
         )
+    # Reference records take part in the scaling only.
     whole = table if reference is None else stack_tables(table, reference)
     space = space_of(whole, distance or Cosine())
     return mean_distances(space if whole is table else space[np.arange(len(table))], k, unit)
@@ -140,12 +142,12 @@ def vulnerability_of_records(
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Records chosen from a table."""
+    """Records selected from a table."""
 
     method: str
     """Name of the rule."""
     rows: Ints
-    """(n,) Different rows; the most vulnerable first where the method orders them."""
+    """(n,) Distinct rows; the most vulnerable first if the method orders them."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", checks.integers(self.rows, "rows"))
@@ -163,7 +165,7 @@ class Selector(Protocol):
 
 @dataclass(frozen=True)
 class Random:
-    """Records drawn at random."""
+    """Records drawn uniformly at random."""
 
     def __call__(self, table: Table, n: int, rng: np.random.Generator) -> Selection:
         """Return n records, drawn uniformly."""
@@ -175,9 +177,9 @@ class Random:
 class RareValue:
     """Records with a rare category or a large number, drawn at random (Stadler et al. 2022).
 
-    Meeus et al. 2023, section 5.2, leave open when a category is rare. Here it is if it and all
-    those as rare or rarer hold together at most `tail` of the records, just like numbers above the
-    (1 - tail) quantile. A missing number counts as a category.
+    Meeus et al. (2023), section 5.2, leave open when a category is rare. Here it is rare if all
+    categories at most as frequent hold together at most `tail` of the records, in analogy to
+    numbers above the (1 - tail) quantile. A missing number counts as a category.
     """
 
     tail: float = 0.05
@@ -187,13 +189,13 @@ class RareValue:
         checks.level(self.tail, "tail")
 
     def __call__(self, table: Table, n: int, rng: np.random.Generator) -> Selection:
-        """Return n of the records that have such a value."""
+        """Return n random records with such a value."""
         rows = np.flatnonzero(self.found(table))
         _require(n, len(rows), "records with a rare value; raise tail for more")
         return Selection("rare value", rng.choice(rows, n, replace=False))
 
     def found(self, table: Table) -> Bools:
-        """Return (n,) which records have a rare category or a large number."""
+        """Return (n,) True for a record with a rare category or a large number."""
         rare = np.zeros(len(table), dtype=np.bool_)
         for codes, size in zip(table.codes.T, table.sizes, strict=True):
             rare |= self._rare(codes, size)
@@ -201,12 +203,13 @@ class RareValue:
             missing = np.isnan(numbers)
             rare |= self._rare(missing.astype(np.int64), 2) & missing
             if not missing.all():
-                # NaN is above nothing.
+                # Comparisons with NaN are false: missing numbers are never large.
                 rare |= numbers > np.quantile(numbers[~missing], 1 - self.tail)
         return rare
 
     def _rare(self, codes: Ints, size: int) -> Bools:
         counts = np.bincount(codes, minlength=size)
+        # Records with this category or one at most as frequent: the lower tail of the column.
         as_rare = np.array([counts[counts <= count].sum() for count in counts])
         return np.asarray((as_rare <= self.tail * len(codes))[codes])
 
@@ -215,26 +218,27 @@ class RareValue:
 class LogLikelihood:
     """The least likely records under independent columns (Houssiau et al. 2022).
 
-    The likelihood of a record is the product of the shares of records that have its values;
-    numbers are cut at percentiles first (Meeus et al. 2023, section 5.2). A missing number has
-    an interval of its own.
+    The likelihood of a record is the product of the shares of records that have its values, with
+    numbers cut at percentiles (Meeus et al. 2023, section 5.2). A missing number has an interval of
+    its own.
     """
 
     n_bins: int = 100
-    """Number of quantile bins of a number; 100 for percentiles. Equal quantiles count once."""
+    """Quantile bins per number, at least 2; 100 for percentiles. Equal quantiles count once."""
 
     def __post_init__(self) -> None:
         require_at_least(self, n_bins=2)
 
     def __call__(self, table: Table, n: int, rng: np.random.Generator) -> Selection:
-        """Return the n least likely records; ties by row. Nothing is drawn."""
+        """Return the n least likely records, ties in the order of rows; nothing is drawn."""
         _require(n, len(table), "records in the table")
         order = np.argsort(np.round(self.of_records(table), DIGITS), kind="stable")
         return Selection("log-likelihood", order[:n])
 
     def of_records(self, table: Table) -> Floats:
-        """Return (n,) log-likelihoods."""
+        """Return the log-likelihood of each record, (n,)."""
         columns = [*table.codes.T, *(self._cut(numbers) for numbers in table.numbers.T)]
+        # Sum over the columns of the log share of records with the same value.
         total = np.zeros(len(table))
         for codes in columns:
             total += np.log(np.bincount(codes)[codes] / len(table))
@@ -244,6 +248,7 @@ class LogLikelihood:
         there = numbers[~np.isnan(numbers)]
         if not len(there):
             return np.zeros(len(numbers), dtype=np.int64)
+        # Inner edges only, so that values beyond them share the outer bins.
         inner = np.linspace(0.0, 1.0, self.n_bins + 1)[1:-1]
         edges = np.unique(np.quantile(there, inner))
         codes = np.searchsorted(edges, numbers, side="left")
@@ -260,7 +265,7 @@ class Vulnerable:
     """Distance between two records."""
 
     def __call__(self, table: Table, n: int, rng: np.random.Generator) -> Selection:
-        """Return the n most vulnerable records; ties by row. Nothing is drawn."""
+        """Return the n most vulnerable records, ties in the order of rows; nothing is drawn."""
         return MostVulnerable(lambda: vulnerability_of_records(table, self.k, self.distance))(
             table, n, rng
         )
@@ -268,14 +273,14 @@ class Vulnerable:
 
 @dataclass(frozen=True)
 class MostVulnerable:
-    """The most vulnerable records by given scores; one per person."""
+    """The most vulnerable records by given scores, one per person."""
 
     known: Callable[[], Vulnerability]
-    """Function that returns the vulnerability of the records; called if there are enough of
-    them."""
+    """Function that returns the vulnerability of the records, called only if there are enough
+    records."""
 
     def __call__(self, table: Table, n: int, rng: np.random.Generator) -> Selection:
-        """Return the n records of the highest scores; ties by row."""
+        """Return the n records with the highest scores, ties in the order of rows."""
         _require(n, len(table), "records in the table")
         rows = self.known().top(n)
         _require(n, len(rows), "people in the table")
@@ -301,7 +306,7 @@ SELECTORS: Mapping[str, Selector] = {
 
 
 def written_targets(text: str) -> TargetsAsked:
-    """Parse targets: ``10`` for a number, ``all``, or the rows ``17,4``.
+    """Parse targets: ``10`` for a number of records, ``all``, or rows such as ``17,4``.
 
     Examples
     --------
@@ -330,7 +335,8 @@ def select_targets(
 ) -> tuple[Selection, ...]:
     """Select the records to attack, by rule.
 
-    `known` gives the vulnerability of all records, where it is needed beside.
+    `known` returns the vulnerability of all records, so that it is computed once if needed
+    elsewhere.
     """
     if isinstance(targets, str):
         if targets != "all":
@@ -353,6 +359,7 @@ def select_targets(
             f"{checks.short_list(names)}"
         )
     selectors: Mapping[str, Selector] = SELECTORS
+    # Known scores are used again, since computing them takes long.
     if known is not None:
         selectors = {**SELECTORS, "distance": MostVulnerable(known)}
     return tuple(

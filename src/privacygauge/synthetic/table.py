@@ -1,4 +1,4 @@
-"""A table as numbers and codes, with its schema: kinds of columns, and values that may occur."""
+"""A table as numbers and codes, with its schema: kinds of columns, and possible values."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# Schemas of tables: the kinds of columns, and the values that may occur in them.
+# Schemas of tables: the kinds of columns, and their possible values.
 
 Kind = Literal["continuous", "integer", "categorical"]
 """Kind of a column: numbers, whole numbers, or texts without an order."""
 
 LARGEST_WHOLE = 2**53
-"""Largest whole number that float64 tells from the next."""
+"""Largest whole number up to which float64 represents all whole numbers."""
 
 FORMAT = "privacygauge-schema/1"
 """First entry of a schema in JSON."""
@@ -40,7 +40,7 @@ class Column:
     Raises
     ------
     InputError
-        If a number's range is not a range, or a category occurs twice.
+        If a number's range is invalid, or a category occurs twice.
     """
 
     name: str
@@ -52,11 +52,11 @@ class Column:
     high: float | None = None
     """Largest number; None for categories."""
     categories: tuple[str, ...] = ()
-    """Texts that may occur; empty for numbers."""
+    """Possible texts; empty for numbers."""
     missing: bool = False
-    """True where a value may be missing: a category of its own, the last code of a column."""
+    """True if values may be missing: for categories, missing is the last code of the column."""
     date: bool = False
-    """True where the numbers are days since 1970-01-01, shown as dates."""
+    """True if the numbers are days since 1970-01-01, displayed as dates."""
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -88,7 +88,7 @@ class Column:
 
     @property
     def n_codes(self) -> int:
-        """Number of codes of a categorical column, that of a missing value included."""
+        """Number of codes of a categorical column, including that of a missing value."""
         return len(self.categories) + self.missing
 
 
@@ -109,7 +109,7 @@ class Schema:
     """
 
     columns: tuple[Column, ...]
-    """Columns, at least one; names differ."""
+    """Columns, at least one, with distinct names."""
 
     def __post_init__(self) -> None:
         if not self.columns:
@@ -125,7 +125,7 @@ class Schema:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """Positions of the columns of numbers."""
+        """Positions of the numeric columns."""
         return tuple(j for j, column in enumerate(self.columns) if column.is_number)
 
     @property
@@ -144,19 +144,19 @@ class Schema:
         )
 
     def to_json(self) -> str:
-        """Return the schema as JSON, to be edited and read back."""
+        """Return the schema as JSON, to edit and read back."""
         rows = [json.dumps(_column_to_dict(column), ensure_ascii=False) for column in self.columns]
         body = ",\n    ".join(rows)
         return f'{{\n  "schema": "{FORMAT}",\n  "columns": [\n    {body}\n  ]\n}}\n'
 
     @classmethod
     def from_json(cls, text: str) -> Schema:
-        """Parse a schema that `to_json` wrote, or that was edited.
+        """Parse a schema written by `to_json`, possibly edited.
 
         Raises
         ------
         InputError
-            One line: the entry, and what is wrong with it.
+            If an entry is wrong: the entry and the problem, in one line.
         """
         try:
             found = json.loads(text)
@@ -201,6 +201,7 @@ def _check_entry(name: str, key: str, value: object) -> None:
             f"column {name!r} of the schema has an unknown entry {key!r}; it may have "
             f"{checks.short_list(_TYPES)}"
         )
+    # True is an int in Python, but not a limit.
     wrong = not isinstance(value, _TYPES[key]) or (key in ("low", "high") and value is True)
     if wrong or (isinstance(value, list) and not all(isinstance(text, str) for text in value)):
         kinds = {
@@ -213,7 +214,7 @@ def _check_entry(name: str, key: str, value: object) -> None:
 
 
 FEWEST_FOR_IDS = 50
-"""Fewest records; in a smaller table whole numbers may all differ without being names."""
+"""Fewest records; in a smaller table, whole numbers may all differ without being names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,20 +230,20 @@ class Table:
     schema: Schema
     """Schema of the columns."""
     values: Floats
-    """(n, F) Numbers, NaN where one is missing; codes 0, 1, ... of categories in the schema's
-    order, and the next code where the category is missing."""
+    """(n, F) Numbers, NaN where missing; codes 0, 1, ... of categories in the schema's order, and
+    the next code where the category is missing."""
     clipped: int = 0
     """Number of values that a generator drew beyond the schema's range, and that were moved to its
-    end."""
+    nearer end."""
     people: Ints | None = None
-    """(n,) Number of each record's person, where generators see further rows of these people."""
+    """(n,) Person of each record, where generators see further rows of these people."""
 
     def __post_init__(self) -> None:
         values = np.asarray(self.values, dtype=np.float64)
         width = len(self.schema.columns)
         if values.ndim != 2 or values.shape[1] != width:
             raise InputError(f"values must have the shape (n, {width}), got {values.shape}")
-        # All columns at once, which is faster; column by column only to name the wrong one.
+        # All columns at once, which is faster; column by column only to name the wrong value.
         low, high, whole, missing = self.schema.limits
         inside = (values >= low) & (values <= high)
         inside &= ~whole | (values == np.rint(values))
@@ -255,17 +256,18 @@ class Table:
         return len(self.values)
 
     def __getitem__(self, rows: Ints) -> Table:
+        # `clipped` belongs to the whole table, not to some of its rows.
         people = None if self.people is None else self.people[rows]
         return Table(self.schema, self.values[rows], people=people)
 
     @property
     def numbers(self) -> Floats:
-        """(n, F_cont) Numbers, NaN where one is missing."""
+        """(n, F_cont) Numbers, NaN where missing."""
         return self.values[:, self.schema.numbers]
 
     @property
     def codes(self) -> Ints:
-        """(n, F_cat) Codes."""
+        """(n, F_cat) Category codes."""
         return self.values[:, self.schema.categorical].astype(np.int64)
 
     @property
@@ -274,7 +276,7 @@ class Table:
         return tuple(self.schema.columns[j].n_codes for j in self.schema.categorical)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the records with their texts and numbers, None or NaN where one is missing."""
+        """Return the records with texts and numbers, None or NaN where missing."""
         import pandas as pd
 
         columns = zip(self.schema.columns, self.values.T, strict=True)
@@ -287,6 +289,7 @@ def _check_values(column: Column, found: Floats) -> None:
     name = column.name
     missing = np.isnan(found)
     if column.low is not None and column.high is not None:
+        # Negated, so that the comparison is not true for NaN.
         wrong = ~missing & ~((found >= column.low) & (found <= column.high))
         rule = f"must be in [{column.low}, {column.high}]"
         _refuse(name, wrong, found, f"{rule}, the range of the schema")
@@ -310,6 +313,7 @@ def _refuse(name: str, wrong: NDArray[np.bool_], found: NDArray[Any], rule: str)
 
 def _decode_column(column: Column, found: Floats) -> NDArray[Any]:
     if not column.is_number:
+        # The code past the last category is a missing value.
         texts = np.array([*column.categories, None], dtype=object)
         return texts[found.astype(np.int64)]
     if column.date:
@@ -321,8 +325,8 @@ def _decode_column(column: Column, found: Floats) -> NDArray[Any]:
 def column_advice(table: Table) -> tuple[str, ...]:
     """Return a note on each column that should be left out or checked.
 
-    A column with a different value in every record identifies the records: it does not show how
-    similar two of them are.
+    A column that differs in every record identifies the records: it does not show how similar two
+    of them are.
     """
     found = []
     if len(table.schema.columns) == 1:
@@ -366,7 +370,7 @@ def _is_number(text: str) -> bool:
 
 
 def require_moderate(schema: Schema) -> None:
-    """Refuse a column whose range exceeds `LARGEST`: runs and models use single precision."""
+    """Raise on a column with a range beyond `LARGEST`: runs and models use single precision."""
     for column in schema.columns:
         for end in (column.low, column.high):
             if end is not None and abs(end) > LARGEST:
@@ -377,7 +381,7 @@ def require_moderate(schema: Schema) -> None:
 
 
 def require_at_least(thing: object, **least: float) -> None:
-    """Refuse a value with a field below its minimum; None is allowed."""
+    """Raise on a field below its minimum; None is allowed."""
     for name, low in least.items():
         value = getattr(thing, name)
         if value is not None:
@@ -385,7 +389,7 @@ def require_at_least(thing: object, **least: float) -> None:
 
 
 def require_columns(names: Sequence[str], known: Sequence[str], what: str) -> None:
-    """Refuse names that no column has."""
+    """Raise on names that no column has."""
     unknown = [name for name in names if name not in known]
     if unknown:
         raise InputError(

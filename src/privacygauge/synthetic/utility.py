@@ -28,24 +28,24 @@ if TYPE_CHECKING:
 
 
 MOST_LABELS = 4
-"""Most columns that are labels in turn where none is named."""
+"""Most columns that serve as labels where none is named."""
 MOST_CATEGORIES = 20
-"""Most categories of a label that was not named."""
+"""Most categories of a label that is not named."""
 FEWEST_OF_A_CLASS = 10
 """Fewest real records in the second most frequent category of a label."""
 MOST_TAUGHT = 3_000
-"""Most training records of a forest."""
+"""Most training records per forest."""
 MOST_TESTED = 5_000
-"""Most test records of a forest."""
+"""Most test records per forest."""
 TREES = 25
-"""Trees in a forest."""
+"""Trees per forest."""
 
 
 @dataclass(frozen=True)
 class LearningComparison:
-    """Quality of forests on the same real records, trained on real and on synthetic ones.
+    """Quality of forests on the same real records, trained on real and on synthetic records.
 
-    No class of the test records is left out: one that the synthetic table lacks counts as never
+    All classes of the test records count: a class that the synthetic table lacks is never
     predicted.
     """
 
@@ -54,17 +54,17 @@ class LearningComparison:
     classes: int
     """Number of its categories among the test records."""
     n_taught: int
-    """Training records of each forest."""
+    """Number of training records per forest."""
     n_tested: int
-    """Real records that both are tested on."""
+    """Number of real records that both forests are tested on."""
     real_accuracy: float
-    """Balanced accuracy of the forest trained on real records, in [0, 1]: the mean of the classes'
-    recalls; chance is 1 / classes."""
+    """Balanced accuracy of the forest trained on real records, in [0, 1]: mean recall over the
+    classes; chance is 1 / classes."""
     synthetic_accuracy: float
-    """Balanced accuracy of the forest trained on synthetic records."""
+    """Balanced accuracy of the forest trained on synthetic records, in [0, 1]."""
     real_auc: float
-    """Mean over the classes of the AUC of each against all others, for the forest trained on real
-    records; chance is 1/2."""
+    """Mean over the classes of the AUC of one class against all others, in [0, 1], for the forest
+    trained on real records; chance is 1/2."""
     synthetic_auc: float
     """The same AUC of the forest trained on synthetic records."""
 
@@ -73,6 +73,7 @@ def possible_labels(table: Table) -> tuple[str, ...]:
     """Return up to four categorical columns that can be labels, fewest categories first."""
     found: list[tuple[int, str]] = []
     for j, codes, size in zip(table.schema.categorical, table.codes.T, table.sizes, strict=True):
+        # minlength 2: a column of one category has a second one with no records.
         counts = np.sort(np.bincount(codes, minlength=2))
         if size <= MOST_CATEGORIES and counts[-2] >= FEWEST_OF_A_CLASS:
             found.append((size, table.schema.names[j]))
@@ -83,18 +84,18 @@ def possible_labels(table: Table) -> tuple[str, ...]:
 def compare_learning(
     taught: Table, synthetic: Table, tested: Table, label: str, rng: np.random.Generator
 ) -> LearningComparison:
-    """Return how well forests trained on each of two tables predict a label.
+    """Compare forests trained on real and on synthetic records in predicting a label.
 
     Parameters
     ----------
     taught : Table
-        Real records to learn from.
+        Real records to train on.
     synthetic : Table
-        Synthetic records to learn from. Equally many of both are used, at most 3,000.
+        Synthetic records to train on. Equally many of both are used, at most 3,000.
     tested : Table
-        Real records, none of which is in `taught`; 5,000 of them at most are used.
+        Real records, none of which is in `taught`; at most 5,000 of them are used.
     label : str
-        A categorical column.
+        Name of a categorical column.
     rng : numpy.random.Generator
 
     Raises
@@ -148,7 +149,7 @@ def _probabilities(
     )
     values = fill_missing(table)
     with warnings.catch_warnings():
-        # Of a few records nearly each may have a class of its own: a label all the same.
+        # Among few records nearly each may have its own class, which is still a label.
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         forest.fit(np.delete(values, j, axis=1), values[:, j].astype(np.int64))
     found = np.zeros((len(shown), size))
@@ -157,13 +158,15 @@ def _probabilities(
 
 
 def _quality(probabilities: Floats, truth: Ints) -> tuple[float, float]:
-    """Return balanced accuracy and the mean AUC."""
+    """Return the balanced accuracy and the mean AUC."""
     guess = probabilities.argmax(axis=1)
     recalls = []
     aucs = []
     for one in np.unique(truth):
         of_class: Bools = truth == one
         recalls.append(float(np.mean(guess[of_class] == one)))
+        # The AUC is the mean over the members of the class of the share of others below, ties as
+        # halves.
         inside, _ = placements(roc(Transcript(probabilities[:, one], of_class)))
         aucs.append(float(inside.mean()))
     return float(np.mean(recalls)), float(np.mean(aucs))
@@ -192,11 +195,11 @@ class Marginals:
     """Total variation distances between two tables, for sets of k columns."""
 
     k: int
-    """Number of columns in a set."""
+    """Number of columns per set."""
     sets: tuple[tuple[int, ...], ...]
     """Positions of the columns of each set."""
     distances: Floats
-    """(number of sets,) In [0, 1]; 0 where all combinations of values have equal shares."""
+    """(number of sets,) In [0, 1]; 0 if all combinations of values have equal shares."""
 
     def __post_init__(self) -> None:
         found = checks.floats(self.distances, "distances", length=len(self.sets))
@@ -211,7 +214,7 @@ class Marginals:
 def column_sets(
     width: int, k: int, most: int, rng: np.random.Generator
 ) -> tuple[tuple[int, ...], ...]:
-    """Return all sets of k of `width` columns, or `most` distinct ones drawn at random."""
+    """Return all sets of k of `width` columns, or `most` distinct random ones if there are more."""
     if math.comb(width, k) <= most:
         return tuple(combinations(range(width), k))
     drawn: dict[tuple[int, ...], None] = {}
@@ -231,14 +234,14 @@ def marginal_distances(
     one, other : ndarray of int, shape (n, F) and (m, F)
         Codes of two tables.
     sizes : tuple of int, length F
-        Codes of each column.
+        Number of codes of each column.
     sets : tuple of tuple of int
         Sets of equally many columns, at least one.
 
     Notes
     -----
-    TV = 1/2 sum over combinations of values of |share in one - share in the other|. Two samples
-    of one population are apart too, the farther the smaller they are and the larger k is.
+    TV = 1/2 sum over combinations of values of |share in one - share in the other|. Two samples of
+    one population also differ, the more, the smaller they are and the larger k is.
     """
     found = [_distance(one, other, sizes, columns) for columns in sets]
     return Marginals(len(sets[0]), sets, np.array(found))
@@ -246,7 +249,7 @@ def marginal_distances(
 
 def _distance(one: Ints, other: Ints, sizes: tuple[int, ...], columns: tuple[int, ...]) -> float:
     keys = [combine_codes(codes, columns, sizes) for codes in (one, other)]
-    # Only what occurs is counted: the product of the sizes may be large.
+    # Only values that occur are counted: the product of the sizes may be large.
     values, places = np.unique(np.concatenate(keys), return_inverse=True)
     sides = np.split(places, [len(one)])
     shares = [np.bincount(side, minlength=len(values)) / len(side) for side in sides]
@@ -256,11 +259,10 @@ def _distance(one: Ints, other: Ints, sizes: tuple[int, ...], columns: tuple[int
 def associations(table: Table) -> Floats:
     """Return the association of every pair of columns, (F, F), symmetric, 1 on the diagonal.
 
-    Of two columns of numbers the correlation of the ranks, in [-1, 1] (Spearman; a missing
-    number ranks below all others). Of two categorical columns Cramér's V, in [0, 1], without a
-    correction of its bias. Of one of each the correlation ratio of the ranks, in [0, 1]: the
-    root of the share of their variance that lies between the categories. A constant column is
-    associated with none.
+    For two numeric columns it is the correlation of the ranks, in [-1, 1] (Spearman; a missing
+    number ranks below all others); for two categorical columns Cramér's V, in [0, 1], without bias
+    correction; for one of each the correlation ratio of the ranks, in [0, 1]: the root of the share
+    of their variance that lies between the categories. The association with a constant column is 0.
     """
     values = fill_missing(table)
     is_number = np.array([column.is_number for column in table.schema.columns], np.bool_)
@@ -268,6 +270,7 @@ def associations(table: Table) -> Floats:
     categories = np.flatnonzero(~is_number)
     found = np.eye(values.shape[1])
     ranks = np.array([_standard(rankdata(values[:, j])) for j in numbers]).reshape(-1, len(values))
+    # Each column with the ones before it: half of the symmetric matrix.
     for place, i in enumerate(numbers):
         others = numbers[:place]
         found[i, others] = found[others, i] = (ranks[:place] * ranks[place]).mean(axis=1)
@@ -287,10 +290,11 @@ def _standard(ranks: Floats) -> Floats:
 
 
 def _correlation_ratios(standard: Floats, codes: Ints) -> Floats:
-    """Return (k,) the correlation ratio of each row of ranks (k, n) with one column's codes."""
+    """Return (k,) the correlation ratio of each row of ranks (k, n) with one column."""
     counts = np.bincount(codes)
     begins = np.cumsum([0, *counts[:-1]])
     sums = np.add.reduceat(standard[:, np.argsort(codes, kind="stable")], begins, axis=1)
+    # Ranks have variance 1: the sum of squared class means, weighted, is the share between classes.
     shares = (sums**2 / counts).sum(axis=1) / len(codes)
     return np.asarray(np.sqrt(np.minimum(1.0, shares)))
 
@@ -300,7 +304,7 @@ def _cramers_v(others: Ints, one: Ints) -> Floats:
     k, n = others.shape
     size = int(one.max()) + 1
     levels = others.max(axis=1, initial=0) + 1
-    # Only pairs that occur: of two columns of names there are more pairs than fit into memory.
+    # Only pairs that occur: two columns of names have more possible pairs than fit into memory.
     pairs = np.sort(others * size + one, axis=1)
     last = np.ones(pairs.shape, np.bool_)
     last[:, :-1] = pairs[:, 1:] != pairs[:, :-1]
@@ -308,7 +312,8 @@ def _cramers_v(others: Ints, one: Ints) -> Floats:
     row = ends // n
     pair = pairs[last]
     counts = np.diff(ends, prepend=-1)
-    # chi^2 / n without expected counts: the sum of n_ij^2 / (n_i n_j), less one.
+    # chi^2 / n without expected counts: the sum of n_ij^2 / (n_i n_j), minus one. Marginal counts
+    # of all rows in one array; `begins` is where each row's levels start.
     begins = np.cumsum([0, *levels])[:-1]
     of_others = np.bincount((others + begins[:, None]).ravel())
     sides = of_others[begins[row] + pair // size] * np.bincount(one)[pair % size]
@@ -320,23 +325,23 @@ def _cramers_v(others: Ints, one: Ints) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Utility:
-    """Similarity of a synthetic table to the real one; the holdout gives the scale."""
+    """Similarity of a synthetic table to the real one, with the holdout as the scale."""
 
     names: tuple[str, ...]
     """(F,) Names of the columns."""
     marginals: tuple[Marginals, ...]
-    """Real against synthetic, for sets of 1, 2 and 3 columns."""
+    """Distances of the synthetic table from the real one, for sets of 1, 2 and 3 columns."""
     holdout_marginals: tuple[Marginals, ...]
-    """Real against holdout, for the same sets: the difference that sampling other people makes.
-    Empty without a holdout."""
+    """Distances of the holdout from the real table, for the same sets: the effect of sampling other
+    people. Empty without a holdout."""
     real_associations: Floats
-    """(F, F) Associations of the real records, as `associations` returns them."""
+    """(F, F) Associations in the real table, as `associations` returns them."""
     synthetic_associations: Floats
-    """(F, F) Associations of the synthetic records."""
+    """(F, F) Associations in the synthetic table."""
     holdout_associations: Floats | None
-    """(F, F) Associations of the holdout; None without one."""
+    """(F, F) Associations in the holdout; None without one."""
     learnt: tuple[LearningComparison, ...] | Skipped
-    """Comparisons of forests, one per label."""
+    """Comparisons of forests, one per label; skipped if there is no label."""
     notes: tuple[str, ...] = ()
     """Notes for the reader of the result, one sentence each."""
 
@@ -347,26 +352,26 @@ class Utility:
 
     @property
     def correlation_mean(self) -> float:
-        """Mean absolute difference of two columns' associations; 0 for a perfect table."""
+        """Mean absolute difference of associations, in [0, 2]; 0 for a perfect table."""
         return float(_differences(self.real_associations, self.synthetic_associations).mean())
 
     @property
     def correlation_largest(self) -> float:
-        """Largest absolute difference of two columns' associations, in [0, 2]."""
+        """Largest absolute difference between two columns' associations, in [0, 2]."""
         return float(_differences(self.real_associations, self.synthetic_associations).max())
 
     @property
     def holdout_correlation_mean(self) -> float | None:
-        """Mean absolute difference of real and holdout; None without a holdout."""
+        """Mean absolute difference of real and holdout associations; None without a holdout."""
         if self.holdout_associations is None:
             return None
         return float(_differences(self.real_associations, self.holdout_associations).mean())
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per measure: measure, label, synthetic, reference.
+        """Return one row per measure, with columns measure, label, synthetic and reference.
 
-        The reference is the value for real records: the holdout's distances, or what a forest
-        learns from real records; missing where there is none.
+        The reference is the value for real records: the holdout's distances, or the quality of a
+        forest trained on real records; missing if there is none.
         """
         import pandas as pd
 
@@ -426,24 +431,25 @@ def utility(
     real, synthetic : Table
         Tables of one schema, as `read_together` returns them.
     holdout : Table, optional
-        Further records of the same source. They say how far two samples of people are apart, and
-        are what the forests are tested on; without them three tenths of the real records are.
+        Further records of the same source. They show how far two samples of people are apart, and
+        the forests are tested on them; without a holdout, on three tenths of the real records.
     rng : numpy.random.Generator
     label : str, optional
-        The categorical column to learn; by default up to four, each in turn.
+        Categorical column to predict; by default up to four, each in turn.
     n_bins : int, default 10
-        Bins of a number, at the quantiles of the real ones.
+        Bins per number, at the quantiles of the real numbers.
     most_sets : int, default 200
-        Sets of k columns, drawn at random where there are more.
+        Most sets of k columns; drawn at random if there are more.
 
     Raises
     ------
     InputError
-        If the schemas differ, a table is too small, or the label cannot be one.
+        If the schemas differ, a table is too small, or the label is not usable.
     """
     released = ReleasedTables(real, synthetic, holdout)
     bins = QuantileBins.of(real, n_bins)
     codes = [bins.codes(table) for table in released.tables().values()]
+    # One draw of sets for both comparisons, or their means could not be compared.
     width = codes[0].shape[1]
     sets = [column_sets(width, k, most_sets, rng) for k in range(1, min(3, width) + 1)]
     near = [
@@ -471,6 +477,7 @@ def _learning_results(
     labels = [] if label is None else [label]
     if label is None and len(taught.schema.columns) > 1:
         place = taught.schema.names.index
+        # A label needs two classes among the test records too.
         labels = [
             name
             for name in possible_labels(taught)

@@ -34,7 +34,7 @@ from privacygauge.holdout.history.votes import Nearness, around, label_ranks
 
 NO_ANSWERS = "the submitted answers are not available"
 _SMALL = 2
-"""Changed labels of a scan step, at most: a scan whose last candidate is inferred changes two."""
+"""Most labels changed in a scan step: a scan that infers its last candidate changes two."""
 # Shares of an account's submissions up to which the detectors take it for honest.
 _MOST = 0.75
 _HALF = 0.5
@@ -72,7 +72,9 @@ def random_rows(history: History, near: Nearness) -> Bools:
         return np.zeros(len(history), np.bool_)
     s = len(near.points)
     rate = 1 / history.n_classes
+    # Agreement with the other submissions at chance, less the s points of each with itself.
     agreed = near.agreement[:, inside].sum(axis=1) - np.where(inside, s, 0)
+    # Agreements on s points with `others` submissions are binomial if all are independent.
     limit = s * rate * others + BAND * math.sqrt(s * rate * (1 - rate) * others)
     return np.asarray(inside & (agreed <= limit))
 
@@ -87,6 +89,7 @@ def random_answers(history: History, near: Nearness) -> tuple[Evidence, ...] | S
 
     def counted(group: Sequence[int]) -> Bools:
         of = np.flatnonzero(np.isin(history.codes, group) & near.fresh)
+        # The flags count only if the scores of the group as a whole are as those of random labels.
         counts = history.n_correct[of[flags[of]]]
         return np.asarray(flags[of] & (narrow(history, counts) and is_centred(history, counts)))
 
@@ -97,13 +100,13 @@ def random_answers(history: History, near: Nearness) -> tuple[Evidence, ...] | S
 
 
 _OTHERS = 3
-"""Minimum number of other accounts whose wavering shows that the points are hard."""
+"""Minimum number of other accounts needed to show by their wavering that points are hard."""
 _SAME = 0.9
-"""Share of the points on which an account never wavers where one with the same base does not."""
+"""Share of an account's steady points on which another with the same base is steady too."""
 _AS_MUCH = 1 / 3
 """Changes of another account on an account's wavering points, as a share of its own there."""
 _ALIKE = 0.3
-"""Correlation over all points between the changes of another account and an account's own."""
+"""Correlation over all points between another account's changes and an account's own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,20 +116,21 @@ class NeighbourPredictions:
     flags: Bools
     """(k,) Whether a submission is as unpredictable as coin flips."""
     contested: Ints
-    """(k,) Sampled points on which the others disagree."""
+    """(k,) Number of sampled points on which the others disagree."""
     hits: Ints
-    """(k,) Of those, points where their most frequent answer is the submission's."""
+    """(k,) Number of these on which their most frequent answer is the submission's."""
     guess: Floats
-    """(k,) Hits expected of a guess among the answers that the others gave."""
+    """(k,) Expected hits of a guess among the answers that the others gave."""
     variance: Floats
-    """(k,) Variance of that number."""
+    """(k,) Variance of the hits of such a guess."""
     n_points: int
-    """Sampled points."""
+    """Number of sampled points."""
 
 
 def coins(history: History, near: Nearness) -> NeighbourPredictions:
     """Predict every submission from the account's others around it."""
     k = len(history)
+    # Columns: contested points, hits, hits of a guess, and their variance.
     table = np.zeros((k, 4))
     for code in range(len(history.names)):
         of = np.flatnonzero((history.codes == code) & near.fresh)
@@ -149,18 +153,18 @@ def coins(history: History, near: Nearness) -> NeighbourPredictions:
 
 @dataclass(frozen=True, eq=False)
 class Wavering:
-    """Changes of mind of accounts about points, compared across accounts."""
+    """Changes of mind of accounts on each point, compared across accounts."""
 
     codes: Ints
-    """(k, s) The answers on the sampled points, by rank."""
+    """(k, s) Answers on the sampled points, by rank."""
     shares: Floats
     """(accounts, s) Share of an account's new submissions that contradict its majority."""
     bases: Ints
-    """(accounts, s) The majority answers."""
+    """(accounts, s) Majority answers of the accounts."""
 
     @classmethod
     def counted(cls, history: History, near: Nearness) -> Wavering:
-        """Count changed and contradicted labels of the history's accounts on the sampled points."""
+        """Count the contradicted labels of the history's accounts on the sampled points."""
         codes = label_ranks(near.sample)
         found = [
             _contradicting(codes[(history.codes == code) & near.fresh])
@@ -172,25 +176,29 @@ class Wavering:
     def covers(self, code: int, rows: Ints) -> bool:
         """Return whether most other accounts waver on the same points, and nearly as much.
 
-        Then it is the points: ties that all models have to break. Who changes labels at random
-        does so where others are sure. Accounts that answer the same wherever neither wavers share
-        one base, and do not count: they may be one person's.
+        If they do, the points are the cause: ties that all models have to break. An account that
+        changes labels at random does so where others are sure. Accounts that answer the same
+        wherever neither wavers share one base, and do not count: they may be one person's.
         """
         if len(self.shares) <= _OTHERS:
             return False
+        # (accounts, s): points on which neither account wavers.
         steady = (self.shares == 0) & (self.shares[code] == 0)
         differs = ((self.bases != self.bases[code]) & steady).any(axis=1)
-        # One base wavers nowhere else, where another model does.
+        # An account with the same base is steady on nearly all of these points, another model is
+        # not.
         same = ~differs & (steady.sum(axis=1) >= _SAME * np.count_nonzero(self.shares[code] == 0))
         beside = np.arange(len(same)) != code
         # Nearly everybody has the same base where the task is easy: then all count.
         apart_from = beside if same[beside].mean() >= _MOST else beside & ~same
         others = self.shares[apart_from]
+        # Wavering of the flagged submissions alone.
         own, _ = _contradicting(self.codes[rows])
         inside = own > 0
         if len(others) < _OTHERS or not inside.any():
             return False
         as_much = others[:, inside].mean(axis=1) >= _AS_MUCH * own[inside].mean()
+        # Correlation of the wavering over all points; size is the product of both norms.
         apart = own - own.mean()
         spread = others - others.mean(axis=1, keepdims=True)
         size = np.sqrt((apart**2).sum() * (spread**2).sum(axis=1))
@@ -199,7 +207,7 @@ class Wavering:
 
 
 def _contradicting(codes: Ints) -> tuple[Floats, Ints]:
-    """Return the share of rows that contradict the most frequent answer, and that answer; (s,)."""
+    """Return the share, (s,), of rows against the most frequent answer, and that answer, (s,)."""
     if not len(codes):
         return np.zeros(codes.shape[1]), np.zeros(codes.shape[1], np.int64)
     counts = np.stack([np.count_nonzero(codes == c, axis=0) for c in range(int(codes.max()) + 1)])
@@ -245,11 +253,13 @@ def shared_lineage(history: History, near: Nearness) -> tuple[Evidence, ...]:
 def _majority_hits(row: Ints, others: Ints, counts: Answers) -> tuple[int, int, float, float]:
     """Return contested points, hits of the others' most frequent answer, and those of a guess."""
     contested = counts.max(axis=0) < len(others)
+    # A guess takes each of the answers that the others gave with equal probability.
     rate = 1 / np.count_nonzero(counts[:, contested], axis=0)
     # Among equally frequent answers, the earliest.
     same = np.take_along_axis(counts, others, axis=0)
     best = np.take_along_axis(others, same.argmax(axis=0)[None], axis=0)[0]
     hits = np.count_nonzero((best == row) & contested)
+    # Sum and variance of independent guesses.
     total = int(np.count_nonzero(contested))
     return total, int(hits), float(rate.sum()), float((rate * (1 - rate)).sum())
 
@@ -259,12 +269,14 @@ def _plausible(history: History, found: NeighbourPredictions, rows: Ints) -> boo
     if not len(rows):
         return False
     deviation = math.sqrt(found.variance[rows].sum())
+    # More hits than guesses have: the account's submissions predict each other.
     if found.hits[rows].sum() - found.guess[rows].sum() > _POOLED * deviation:
         return False
     if history.n_classes is None:
         return True
-    # The fewest right answers among the contested points, if all other points are right.
+    # Right answers among the contested points, at least: all other points may be right.
     share = found.contested[rows] / found.n_points
+    # Share of all points; positive if the submissions know more than a guess or than chance.
     least = history.n_correct[rows] / history.n - (1 - share)
     more = least - share * np.maximum(
         found.guess[rows] / found.contested[rows], 1 / history.n_classes
@@ -275,6 +287,7 @@ def _plausible(history: History, found: NeighbourPredictions, rows: Ints) -> boo
 
 def _pair(history: History, near: Nearness, far: Floats, a: int, b: int) -> Evidence:
     first, second = (np.flatnonzero((history.codes == c) & near.fresh) for c in (a, b))
+    # Each account less than half as far from the other's earlier work as from its own.
     flags = [2 * far[b, first] < far[a, first], 2 * far[a, second] < far[b, second]]
     for own in flags:
         own[:1] = False  # nothing of their own before it
@@ -293,24 +306,24 @@ def _pair(history: History, near: Nearness, far: Floats, a: int, b: int) -> Evid
 
 
 _AROUND = 40
-"""Number of an account's submissions around one that it is compared with."""
+"""Number of an account's submissions around one with which it is compared."""
 _NEIGHBOURS = 12
 """Minimum number of submissions to compare with."""
 _WAVERING = 100
-"""Minimum number of points on which those submissions disagree."""
+"""Minimum number of points on which these submissions disagree."""
 _WRONG = 30
 """Minimum number of these points where their majority is wrong."""
 _BASELESS = 0.4
-"""Share of all points: a submission that changes more has no base, and is found as random."""
+"""Share of all points; a submission that changes more has no base, and is found as random."""
 _TOGETHER = 1.0
-"""Limit on the mean over an account's submissions, whose standard deviation for 12 is 0.3."""
+"""Limit on the mean over an account's submissions; its standard deviation for 12 is 0.3."""
 
 
 def random_flips(history: History, near: Nearness) -> tuple[Evidence, ...] | Skipped:
-    """Return for every account whether it submits a model with labels changed at random.
+    """Test every account for submitting a model with labels changed at random.
 
     On the points on which the submissions around one disagree, its changes of their majority are
-    compared with how many others change it there, and with where it is wrong.
+    compared with the number of others that change it there, and with where it is wrong.
     """
     if history.labels is None:
         return Skipped(FLIPS.title, "the labels are not available")
@@ -320,6 +333,7 @@ def random_flips(history: History, near: Nearness) -> tuple[Evidence, ...] | Ski
     found = []
     for code, name in enumerate(history.names):
         of = np.flatnonzero((history.codes == code) & near.fresh)
+        # The labels are ranked along as the last row, to compare them with the answers.
         codes = label_ranks(np.vstack([near.sample[of], labels]))
         tests = [
             _compare_with_majority(row, counts, len(others), codes[-1])
@@ -329,6 +343,7 @@ def random_flips(history: History, near: Nearness) -> tuple[Evidence, ...] | Ski
         flagged = [test for test in tests if test is not None and test.like_chance]
         odd = False
         if flagged:
+            # Excesses in standard deviations, (2,), averaged over the flagged submissions.
             off = np.mean([test.above / np.sqrt(test.variance) for test in flagged], axis=0)
             odd = bool((off <= _TOGETHER).all()) and not shared.covers(code, of[flags])
         log_p = log_excess(flags, _QUARTER) if odd else 0.0
@@ -368,6 +383,7 @@ def _compare_with_majority(
         return None
     base = counts.argmax(axis=0)
     changes = total - counts.max(axis=0)
+    # Points on which the others disagree, whatever this submission answers.
     contested = changes > 0
     size = int(contested.sum())
     wrong = base != truth
@@ -381,5 +397,6 @@ def _compare_with_majority(
     values = np.stack([changes[contested], wrong[contested]]).astype(np.float64)
     # Sums over d points drawn without replacement.
     above = values[:, changed].sum(axis=1) - d * values.mean(axis=1)
+    # Variance of a sum of d drawn without replacement; a value without spread tests nothing.
     variance = d * (size - d) / (size - 1) * values.var(axis=1)
     return _MajorityComparison(above, variance) if variance.all() else None

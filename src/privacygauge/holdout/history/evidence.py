@@ -29,9 +29,9 @@ class Evidence:
     p_value: float
     """Upper bound on the probability of such submissions under the detector's null."""
     says: str
-    """The counts, in a sentence."""
+    """Counts behind the test, in a sentence."""
     rows: Ints = field(repr=False, default_factory=lambda: np.empty(0, np.int64))
-    """The submissions behind it, numbered in time from 0."""
+    """Submissions behind the test, numbered in time from 0."""
 
 
 def longest_run(flags: Bools) -> tuple[int, int]:
@@ -48,8 +48,8 @@ def longest_run(flags: Bools) -> tuple[int, int]:
 def log_run_tail(run: int, trials: int, rate: float) -> float:
     """Return the log of a bound on the probability of a run of `run` successes.
 
-    A run begins at the first trial or after a failure: rate^run (1 + (trials - run)(1 - rate)),
-    Boole's inequality, for independent trials that succeed with at most `rate`.
+    A run begins at the first trial or after a failure. By Boole's inequality, the bound is rate^run
+    (1 + (trials - run)(1 - rate)) for independent trials that succeed with at most `rate`.
     """
     if run == 0:
         return 0.0
@@ -59,8 +59,8 @@ def log_run_tail(run: int, trials: int, rate: float) -> float:
 def log_excess(flags: Bools, rate: float) -> float:
     """Return the log p-value of "each flag is True with probability at most `rate`".
 
-    Twice the smaller of the binomial tail and that of the longest run: the first sees flags
-    spread over an account, the second a stretch within much else.
+    It is twice the smaller of the binomial tail and the tail of the longest run: the first detects
+    flags spread over an account, the second a stretch within much else.
     """
     count = int(np.count_nonzero(flags))
     trials = len(flags)
@@ -93,17 +93,17 @@ def best_group(
     Parameters
     ----------
     ranked : sequence of int
-        Accounts, the most suspicious first, ranked by whatever the data say: groups are its
-        beginnings. Only some lengths are looked at where there are many.
+        Accounts, the most suspicious first, ranked by the data; groups are its beginnings. If there
+        are many, only some lengths are tried.
     log_p : callable
-        From a group, chosen beforehand, to the log of its p-value.
+        Maps a group chosen beforehand to the log of its p-value.
     total : int
         Number of accounts to choose from.
 
     Notes
     -----
-    Bonferroni over every group of the same size, C(total, g) of them, and over the sizes: so it
-    does not matter that the data rank the accounts, and that some are taken out again.
+    The Bonferroni correction covers every group of the same size, C(total, g) of them, and all
+    sizes. So the data may rank the accounts, and some may be taken out again.
     """
 
     def corrected(group: Sequence[int]) -> float:
@@ -114,6 +114,7 @@ def best_group(
     if not sizes:
         return (), 0.0
     group = min((tuple(ranked[:g]) for g in sizes), key=corrected)
+    # Drop accounts that do not lower the p-value, so that bystanders are not accused.
     for code in group if corrected(group) < _LOOKED_INTO else ():
         without = tuple(other for other in group if other != code)
         if len(without) > 1 and log_p(without) <= log_p(group):
@@ -130,13 +131,13 @@ class Detector:
     """A test of a history, in words."""
 
     name: str
-    """As in the results."""
+    """Name in the results."""
     title: str
-    """For a heading."""
+    """Title for a heading."""
     needs: str
     """Data that the history must hold besides times, accounts and scores; empty if none."""
     null: str
-    """Null hypothesis of honest play; the p-value holds for it and for all that is further away."""
+    """Null hypothesis of honest play; the p-value is valid under it and anything further away."""
     limits: str
     """Other causes of a finding, and cheating that escapes the test."""
 

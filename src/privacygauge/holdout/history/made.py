@@ -1,4 +1,4 @@
-"""Made-up histories: honest teams, and attacks among them, to try an audit of a history on."""
+"""Made-up histories of honest teams, with or without attacks, to try an audit of a history on."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class World:
     labels: Ints
     """(n,) Hidden labels."""
     m: int
-    """Classes."""
+    """Number of classes."""
     shared: Floats = field(repr=False)
     """(n, m) Errors that all teams share."""
     public: int | None = None
@@ -40,11 +40,11 @@ class World:
 
     @classmethod
     def drawn(cls, n: int, m: int, rng: np.random.Generator) -> World:
-        """Return a test set of n points of m classes, uniform, with errors from `rng`."""
+        """Return a test set of n points of m uniform classes, with errors from `rng`."""
         return cls(rng.integers(0, m, n), m, rng.normal(0.0, SHARED, (n, m)))
 
     def score(self, answers: Ints) -> Floats:
-        """Return the accuracies, (...), that are shown of answers, (..., n)."""
+        """Return the accuracies, (...), that are shown for answers, (..., n)."""
         right = answers[..., : self.public] == self.labels[: self.public]
         return np.asarray(right.mean(axis=-1))
 
@@ -53,13 +53,14 @@ class World:
         return np.asarray(rng.normal(0.0, size, self.shared.shape))
 
     def logits(self, skill: float, errors: Floats) -> Floats:
-        """Return logits, (n, m): truth times skill plus all errors."""
+        """Return logits, (n, m): `skill` on the true class plus all errors."""
         found = self.shared + errors
         found[np.arange(len(self.labels)), self.labels] += skill
         return np.asarray(found)
 
 
 def _rising(world: World, k: int, public: Floats, rng: np.random.Generator) -> Ints:
+    # Skills rise over the submissions, with a little noise; 0.4 is new error of each model.
     skills = np.sort(rng.uniform(0.5, 3.0, k)) + rng.normal(0.0, 0.1, k)
     own = world.errors(OWN, rng)
     return np.stack(
@@ -68,7 +69,7 @@ def _rising(world: World, k: int, public: Floats, rng: np.random.Generator) -> I
 
 
 def _steps(world: World, k: int, start: Floats, rng: np.random.Generator, *, climbs: bool) -> Ints:
-    """Return a walk in small steps, from half a percent to five percent of a unit of logit."""
+    """Return a walk in small steps of the logits, of standard deviation 0.02, 0.05 or 0.1."""
     size = float(rng.choice([0.02, 0.05, 0.1]))
     present = start
     rows = [start.argmax(axis=1)]
@@ -77,6 +78,7 @@ def _steps(world: World, k: int, start: Floats, rng: np.random.Generator, *, cli
         following = present + world.errors(size, rng)
         rows.append(following.argmax(axis=1))
         score = float(world.score(rows[-1]))
+        # A climber takes a step only if its score rose; tuning takes every step.
         if not climbs or score > best:
             present = following
             best = max(best, score)
@@ -114,12 +116,13 @@ def _ensemble(world: World, k: int, public: Floats, rng: np.random.Generator) ->
 
 def _public(world: World, k: int, public: Floats, rng: np.random.Generator) -> Ints:
     rows = _steps(world, k, public, rng, climbs=bool(rng.integers(2)))
+    # One submission is the public baseline itself.
     rows[int(rng.integers(k))] = public.argmax(axis=1)
     return rows
 
 
 def _beginner(world: World, k: int, public: Floats, rng: np.random.Generator) -> Ints:
-    """Return models whose first files were written in another order of the points."""
+    """Return models with the first files written in another order of the points."""
     rows = _rising(world, k, public, rng)
     order = rng.permutation(len(world.labels))
     rows[: max(1, k // 5)] = rows[: max(1, k // 5)][:, order]
@@ -145,7 +148,7 @@ ATTACKS = ("scan", "nb", "majority", "top-2", "designed", "flips")
 likeliest labels of a base model, designed queries, and random flips of a model.
 """
 _FLIPPED = 0.25
-"""Share of the points changed in each submission that flips a model's labels."""
+"""Share of the points changed in each submission by the attack ``flips``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,16 +176,16 @@ def honest_history(
     ----------
     rng : numpy.random.Generator
     n, m : int
-        Points and classes.
+        Numbers of points and classes.
     teams : int
         At least 1.
     submissions : int
-        Mean number per team; each draws from 0.5 to 1.5 times this.
+        Mean number per team; each team draws from 0.5 to 1.5 times this.
     habits : sequence of str
-        Some of `HABITS`: models that get better; tuning that changes few labels, kept or (hill
-        climbing) kept only where the score rose; one model with many seeds; models and then
-        averages of the account's own best five by score; a public baseline, submitted as it is
-        and then tuned; a beginner whose first files are out of order.
+        Some of `HABITS`: models that improve; tuning that changes few labels, kept or (hill
+        climbing) kept only if the score rose; one model with many seeds; models and then averages
+        of the account's own best five by score; a public baseline, submitted as it is among tuned
+        versions of it; a beginner with first files out of order.
     """
     world = World.drawn(n, m, rng)
     return mix_works(
@@ -221,10 +224,10 @@ def attacked_history(
     attack : str
         One of `ATTACKS`.
     queries : int
-        Submissions of the attack before its final answer.
+        Number of submissions of the attack before its final answer.
     accounts : int
-        Accounts, named ``attacker-0`` and so on, that take turns with the queries; the first
-        submits the final answer.
+        Number of accounts, named ``attacker-0`` and so on, that take turns with the queries; the
+        first submits the final answer.
     """
     world = World.drawn(n, m, rng)
     honest = honest_work(world, rng, teams=teams, submissions=submissions, habits=HABITS)
@@ -257,12 +260,12 @@ def contest_history(
     rng, m, teams, submissions
         As in `honest_history`; honest teams climb on the public score.
     n, n_private : int
-        Points of which scores are shown, and points that decide in the end.
+        Numbers of points with shown scores, and of points that decide in the end.
     overfitted : int
-        Further teams, named ``climber-0`` and so on, that use their public scores as NB does on
-        the two likeliest labels of a model.
+        Number of further teams, named ``climber-0`` and so on, that use their public scores as NB
+        does on the two likeliest labels of a model.
     queries : int
-        Submissions of such a team before its last one.
+        Number of submissions of such a team before its last one.
     """
     world = replace(World.drawn(n + n_private, m, rng), public=n)
     works = honest_work(world, rng, teams=teams, submissions=submissions, habits=HABITS)
@@ -290,12 +293,14 @@ def mix_works(
     """Return the works in one order of time; the last `turns` of them alternate in one stretch."""
     times = [np.sort(rng.uniform(0.0, 100.0, len(work.answers))) for work in works]
     if turns:
+        # The attack's accounts share one clock, and submit one after the other.
         taking = works[-turns:]
         total = sum(len(work.answers) for work in taking)
         first, last = np.sort(rng.uniform(0.0, 100.0, 2))
         clock = np.linspace(float(first), float(last), total)
         for a, work in enumerate(taking):
             places = a + turns * np.arange(len(work.answers))
+            # The final answer comes after the queries of all accounts.
             if a == 0:
                 places[-1] = total - 1
             times[len(works) - turns + a] = clock[np.minimum(places, total - 1)]
@@ -373,7 +378,7 @@ def analyst_rows(
 
 @dataclass(frozen=True, eq=False)
 class _Recording:
-    """A guard's answers about the first points; every submission is written down."""
+    """A guard that answers about the first points only, and records every submission."""
 
     rows: list[NDArray[np.integer]]
     public: int | None
@@ -409,11 +414,12 @@ class _Recording:
 def _detecting_queries(world: World, queries: int, rng: np.random.Generator) -> NDArray[np.integer]:
     """Return Lindstrom's detecting queries between two labels per point, and the decoded labels.
 
-    Query y of 2^r sets column (x, j) to the second label where y & x is one of the first 2^j
-    subsets of x whose size has the parity of x. The decoder is exact, so the truth stands in for
-    it wherever it is one of the two labels.
+    Query y of 2^r sets column (x, j) to the second label if y & x is one of the first 2^j subsets
+    of x with a size of the parity of the size of x. The decoder is exact, so the truth replaces it
+    wherever it is one of the two labels.
     """
     r = max(1, int(np.log2(max(2, queries))))
+    # Column (x, j) is one point; each x has as many columns as bits.
     columns = [(x, j) for x in range(1, 2**r) for j in range(x.bit_count())]
     points = rng.permutation(len(world.labels))[: len(columns)]
     base = world.logits(1.0, world.errors(OWN, rng))
@@ -441,6 +447,7 @@ def _flips(world: World, queries: int, rng: np.random.Generator) -> NDArray[np.i
     rows = np.where(rng.random((queries, n)) < _FLIPPED, other, base)
     weights = (rows == world.labels).mean(axis=1)
     weights -= weights.mean()
+    # (n, m): sum of the centred scores of the submissions with each label, relative to the model's.
     votes = np.stack([weights @ (rows == label) for label in range(m)], axis=1)
     votes -= np.take_along_axis(votes, base[:, None], axis=1)
     best = votes.argmax(axis=1)

@@ -22,7 +22,7 @@ from privacygauge.holdout.metrics import Metric, metric_named
 _PERFECT_TIES = 1e-12
 """Standard deviations up to this are rounding: the scores tie, and no gap is tested."""
 _TOP = 0.1
-"""Share of the teams, the best by public score, that are also summarised by themselves."""
+"""Share of the teams, the best by public score, that are also summarised separately."""
 
 
 @dataclass(frozen=True)
@@ -30,20 +30,21 @@ class TeamEnd:
     """Final result of one team."""
 
     account: str
-    """The team."""
+    """Name of the team."""
     submissions: int
     """Number of submissions of the team."""
     row: int
-    """The one that it is judged by: of those it selected the best on the private points, else its
-    best on the public ones."""
+    """Submission that the team is judged by: of those it selected the best on the private points,
+    else its best on the public ones.
+    """
     public: float
-    """Its score on the points that answers were about."""
+    """Its score on the points whose scores were shown."""
     private: float
     """Its score on the other points."""
     gap: Estimate | None
     """`public` less `private`; None where the sizes of both parts are not known."""
     p_value: float | None
-    """p-value of "both parts are equally easy for it", two-sided, after Holm's correction over
+    """Two-sided p-value of "both parts are equally easy for it", after Holm's correction over
     teams.
     """
 
@@ -60,15 +61,15 @@ class Overfitting:
     teams: tuple[TeamEnd, ...]
     """Teams by private score, the best first."""
     mean: float
-    """Public less private score, the mean over teams. They share the points: no interval."""
+    """Mean over teams of public less private score; without interval, as teams share the points."""
     top: float
     """The same for the tenth of the teams with the best public scores, at least one."""
     slope: float | None
-    """Slope of private on public scores through all submissions, 1 if gains carry over in full;
-    None if all public scores are equal.
+    """Slope of private on public scores over all submissions, 1 if gains carry over in full; None
+    if all public scores are equal.
     """
     ranks: float | None
-    """The rank correlation of the teams' public and private scores; None for a single team."""
+    """Rank correlation of the teams' public and private scores; None for a single team."""
 
 
 def gap(
@@ -76,18 +77,18 @@ def gap(
 ) -> tuple[Estimate, float]:
     """Return the first of two scores less the second, and the p-value of "they are equal".
 
-    The two parts share no points, so that their errors are independent.
+    The two parts share no points, so their errors are independent.
 
     Parameters
     ----------
     scores : tuple of float
-        On either part, in [0, 1].
+        Scores on the two parts, in [0, 1].
     points : tuple of float
-        `Metric.points` of either part.
+        `Metric.points` of the two parts.
     metric : Metric
-        Where its variance is at most S(1 - S)/points (`Metric.like_share`), both scores have
-        Wilson intervals, combined as Newcombe does; else the variance is taken to be as large as
-        it can be, 1/(4 points), and the interval is rather too wide.
+        If its variance is at most S(1 - S)/points (`Metric.like_share`), both scores have Wilson
+        intervals, combined as Newcombe does. Otherwise the variance is taken to be the largest
+        possible, 1/(4 points), and the interval is conservative.
     level : float
         In (0, 1).
 
@@ -114,6 +115,7 @@ def gap(
             n=int(n + m),
             method=("largest variance"),
         )
+    # Scores that tie give z = 0 and a p-value of 1.
     z = abs(found.value) / deviation if deviation > _PERFECT_TIES else 0.0
     return found, float(2 * ndtr(-z))
 
@@ -121,12 +123,14 @@ def gap(
 def _deviation(
     scores: tuple[ArrayLike, ArrayLike], points: tuple[float, float], metric: Metric
 ) -> Floats:
-    """Return the standard deviation of the difference of two scores that are equal in truth."""
+    """Return the standard deviation of the difference of two scores, if they are equal in truth."""
     a, b = map(np.asarray, scores)
     n, m = points
     pooled = (a * n + b * m) / (n + m)
+    # Scores may lie outside [0, 1] by rounding.
     variance = np.clip(pooled * (1 - pooled), 0, None)
     if not metric.like_share:
+        # The largest variance of a value in [0, 1].
         variance = np.full_like(pooled, 1 / 4)
     return np.asarray(np.sqrt(variance * (1 / n + 1 / m)))
 
@@ -146,7 +150,7 @@ def overfitting(history: History, level: float = 0.95) -> Overfitting | None:
     history : History
         With `private`; with `n_private`, the differences have intervals.
     level : float
-        In (0, 1), of each team's interval.
+        In (0, 1), level of each team's interval.
 
     Sources
     -------
@@ -179,6 +183,7 @@ def overfitting(history: History, level: float = 0.95) -> Overfitting | None:
         for code, name in enumerate(history.names)
     ]
     best = np.argsort(-public, kind="stable")[: max(1, round(_TOP * len(rows)))]
+    # Least squares of private on public; the centred public scores make an intercept needless.
     spread = history.scores - history.scores.mean()
     ranks = rank_correlation(public, private)
     return Overfitting(
@@ -205,19 +210,19 @@ def final_gaps(history: History) -> tuple[Evidence, ...] | Skipped:
 
     Notes
     -----
-    With d a gap and D the median over the other teams of the median gap of all their submissions,
-    ``(d - D) / s`` is compared with the normal distribution. s is what sampling gives, with the
-    errors of both parts independent; where the others spread further around their median (1.4826
-    times their median absolute deviation), since a harder part is not equally hard for all, it is
-    that, and the distribution Student's. D adds its own error.
+    Let d be a gap and D the median over the other teams of the median gap of all their submissions.
+    ``(d - D) / s`` is compared with the normal distribution, with s the standard deviation from
+    sampling if the errors of both parts are independent. If the others spread further around their
+    median (1.4826 times their median absolute deviation), since a harder part is not equally hard
+    for all, s is that spread and the distribution is Student's. The error of D is added to s.
 
-    Gaps of one team are an error that all its submissions share plus errors of their own, whose
-    variance t is at most what the private scores vary: nobody chose by them, and growing skill adds
-    to it. The gap of the best of k is at most the shared error plus the largest of k independent
-    ones (Slepian 1962), for the upper limit of t. Where the p-value of one of them times k is less,
-    it is taken: that holds whatever they share.
+    Gaps of one team consist of an error that all its submissions share and errors of their own. The
+    variance t of the latter is at most that of the private scores: nobody chose by them, and
+    growing skill adds to it. The gap of the best of k is at most the shared error plus the largest
+    of k independent ones (Slepian 1962), for the upper limit of t. If k times the p-value of a
+    single gap is smaller, it is used: that holds whatever the submissions share.
 
-    Any tenth of the submissions may exceed a gap that one of them exceeds with probability p with
+    If one submission exceeds a gap with probability p, a tenth of the submissions exceed it with
     probability at most 10 p, whatever they share (Markov's inequality; Rueger 1978).
     """
     if history.private is None or history.n_private is None:
@@ -229,7 +234,7 @@ def final_gaps(history: History) -> tuple[Evidence, ...] | Skipped:
             f"needs {FEWEST_TEAMS} teams to tell a private part that is harder for all, got "
             f"{n_teams}",
         )
-    # Of all submissions: those that are judged were chosen, which their makers' luck adds to.
+    # Over all submissions: those that are judged were chosen, and so carry their makers' luck.
     differences = history.scores - history.private
     gaps = np.array([np.median(differences[history.rows_of(code)]) for code in range(n_teams)])
     return tuple(_final_gap(history, code, gaps) for code in range(n_teams))
@@ -250,6 +255,7 @@ def _final_gap(history: History, code: int, gaps: Floats) -> Evidence:
     wider = math.sqrt(1 + math.pi / (2 * len(others)))
 
     def standard(rows: Ints) -> tuple[Floats, Floats]:
+        # z-scores against the other teams; a scale of 0 is no evidence.
         public = history.scores[rows]
         private = private_scores[rows]
         scale = np.maximum(spread, _deviation((public, private), sizes, metric)) * wider
@@ -263,13 +269,16 @@ def _final_gap(history: History, code: int, gaps: Floats) -> Evidence:
 
     private_scores = history.private
     judged, scale = standard(np.array([row]))
+    # Sampling explains the spread of the others: normal, else Student's t on their number.
     normal = spread * wider < scale[0]
     chosen = min(1.0, k * float(tail(judged)[0]))
     if k > 1 and scale[0] > _PERFECT_TIES:
         doubt = _DOUBT / len(gaps)
+        # The gap has a public error too: its variance is n_private/n of the private one.
         own = _own_spread(history, of, doubt) * math.sqrt(1 + history.n_private / history.n)
         chosen = min(chosen, doubt + _best_of(k, float(judged[0]), own / float(scale[0]), tail))
     p_value = chosen
+    # The gap that at least a tenth of the submissions reach.
     some = math.ceil(k / _SHARE)
     if some > 1:
         exceeded = min(float(judged[0]), float(np.sort(standard(of)[0])[-some]))
@@ -290,12 +299,13 @@ def _final_gap(history: History, code: int, gaps: Floats) -> Evidence:
 
 
 def _own_spread(history: History, rows: Ints, doubt: float) -> float:
-    """Return an upper limit of the standard deviation of one team's private scores."""
+    """Return an upper limit on the standard deviation of one team's private scores."""
     assert history.private is not None
     of = history.private[rows]
     different = np.unique(history.private)
-    # Rounded scores may be further apart than they look.
+    # Rounded scores may be further apart than they look, by up to half a step each.
     step = float(np.diff(different).min()) if len(different) > 1 else 1.0
+    # An upper confidence limit of the variance at 1 - doubt, by the chi-squared distribution.
     squares = (len(of) - 1) / scipy.stats.chi2.ppf(doubt, len(of) - 1)
     return float((of.std(ddof=1) + step / 2) * math.sqrt(squares))
 
@@ -308,13 +318,13 @@ def _best_of(k: int, z: float, own: float, tail: Callable[[Floats], Floats]) -> 
     k : int
     z : float
     own : float
-        The standard deviation of what the errors do not share, of 1 in all.
+        Standard deviation of the unshared part of the errors, which have standard deviation 1.
     tail : callable
-        The upper tail of an error; what they share has the same, scaled.
+        Upper tail of an error; the shared part has the same one, scaled.
     """
     if own >= 1:
         return 1.0
-    # The density of the largest of k standard normals.
+    # Density of the largest of k standard normals, integrated against the shared part's tail.
     x = np.linspace(-9.0, 9.0, 3_601)
     density = k * np.exp(-(x**2) / 2 + (k - 1) * log_ndtr(x)) / math.sqrt(2 * math.pi)
     beyond = tail((z - own * x) / math.sqrt(1 - own**2))
@@ -324,9 +334,9 @@ def _best_of(k: int, z: float, own: float, tail: Callable[[Floats], Floats]) -> 
 _TO_SIGMA = 1.4826
 """Factor from the median absolute deviation to the standard deviation of normals."""
 _SHARE = 10
-"""The gap that one submission in this number exceeds is tested along with the judged one."""
+"""Number k such that the gap exceeded by one submission in k is tested with the judged one."""
 _DOUBT = 1e-3
-"""The probability, over all teams, that submissions differ by more than their upper limit."""
+"""Probability, over all teams, that submissions differ by more than their upper limit."""
 
 
 def _final_submission(history: History, code: int) -> int:

@@ -1,4 +1,4 @@
-"""Reading a leaderboard's history from files."""
+"""Read a leaderboard's history from files."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ NAMES = {
     "selected": ("IsSelected",),
     "late": ("IsAfterDeadline",),
 }
-"""Our columns, and their names in Meta Kaggle's table Submissions: the first that exists counts.
-Its day comes before its number, which orders the submissions of one day.
+"""Our columns, and their names in Meta Kaggle's table Submissions; the first that exists counts.
+The table holds the day of a submission, and its number orders the submissions of one day.
 """
 
 PLATFORMS = {
@@ -80,23 +80,24 @@ PLATFORMS = {
     "private": ("privatescore",),
 }
 """Our columns, and their names in exports of platforms (Kaggle, EvalAI, Codabench, DrivenData), in
-small letters alone: the first that exists counts.
+lower-case letters alone; the first that exists counts.
 """
 
+# American notation, as in Meta Kaggle; a time with AM or PM is unambiguous in any file.
 _MORNINGS = "%m/%d/%Y %I:%M %p", "%m/%d/%Y %I:%M:%S %p"
 _DAYS = "%m/%d/%Y", "%m/%d/%Y %H:%M:%S", *_MORNINGS
 _TRUE = ("true", "1", "yes")
 
 
 def is_export(columns: Sequence[str]) -> bool:
-    """Return whether these are the columns of such a table, and not those of a history."""
+    """Return whether these are the columns of an export, and not those of a history."""
     return "score" not in columns and any(name in columns for name in NAMES["score"])
 
 
 def from_export(rows: Sequence[Row]) -> list[Row]:
     """Return rows under the names of a history, without those that do not count.
 
-    Submissions after the deadline, and those that lack a score, are left out.
+    Submissions after the deadline and those without a score are left out.
     """
     names = {ours: _first_known(rows[0], theirs) for ours, theirs in NAMES.items()}
     found = [
@@ -110,6 +111,7 @@ def from_export(rows: Sequence[Row]) -> list[Row]:
     ]
     for row in kept:
         row["time"] = _iso(row.get("time"))
+    # Days first, as text in ISO 8601; numbers order the submissions of one day.
     if names["number"] is not None and names["time"] is not None:
         kept.sort(key=lambda row: (str(row["time"]), _int_or_zero(row["number"])))
         return [row | {"number": i} for i, row in enumerate(kept)]
@@ -130,7 +132,7 @@ def _is_given(value: object) -> bool:
 
 
 def _iso(value: object, forms: Sequence[str] = _DAYS) -> object:
-    """Return a day in American notation as ISO 8601, anything else unchanged."""
+    """Return a day in American notation as ISO 8601, and anything else unchanged."""
     for form in forms:
         with suppress(ValueError):
             return datetime.strptime(str(value).strip(), form).isoformat()
@@ -150,21 +152,21 @@ TIME = "time"
 ANSWERS = "predictions"
 """Optional column: a list of labels."""
 SUBMISSION = "submission"
-"""Optional column: a name of the submission."""
+"""Optional column: name of the submission."""
 
 # Columns of a scoring server's log.
 NUMBER = "number"
-"""The order of submissions."""
+"""Order of the submissions."""
 GUARD = "guard"
-"""The guard that answered."""
+"""Guard that answered."""
 METRIC = "metric"
-"""The metric that was scored."""
+"""Metric of the scores."""
 EXACT = "exact"
-"""The score behind the guard, if the owner added it."""
+"""Score behind the guard, if the owner added it."""
 
 # Columns of a contest that has ended.
 PRIVATE = "private"
-"""The score that decided."""
+"""Score that decided in the end."""
 SELECTED = "selected"
 """Whether its team chose the submission."""
 _KNOWN = (TIME, *COLUMNS, ANSWERS, SUBMISSION, NUMBER, GUARD, METRIC, EXACT, PRIVATE, SELECTED)
@@ -186,33 +188,34 @@ def read_history(
     ----------
     path : Path
         JSON lines, CSV or Parquet with the columns ``account`` and ``score`` (accuracy in [0, 1],
-        right answers out of `n`, or percentages). Optional: ``time`` (ISO 8601, or a number),
-        without which rows are taken to be in the order of submissions; ``submission``, a name;
-        ``number``, an integer that gives the order where clocks do not; ``guard``, the name of
-        what answered, and ``metric``, what was scored, each the same in every row;
-        ``exact``, the score behind the guard, which is then looked at in place of its answers;
-        ``private``, the score that decided in the end; ``selected``, true for what a team chose
-        to be judged by; and, in JSON lines and Parquet, ``predictions``, a list of labels. Or
-        with the columns of Meta Kaggle's table Submissions (`NAMES`), as it is, for one
-        contest: scores of a metric that is an error are then errors, of which less is better.
+        right answers out of `n`, or percentages). Optional columns: ``time`` (ISO 8601, or a
+        number; without it rows are taken to be in the order of submissions); ``submission``, a
+        name; ``number``, an integer that gives the order where clocks do not; ``guard``, name of
+        the guard that answered, and ``metric``, name of the metric scored, each the same in every
+        row; ``exact``, the score behind the guard, which is then examined in place of its answers;
+        ``private``, the score that decided in the end; ``selected``, true for the submissions that
+        a team chose to be judged by; and, in JSON lines and Parquet, ``predictions``, a list of
+        labels. Alternatively, the unchanged columns of Meta Kaggle's table Submissions (`NAMES`)
+        for one contest; the scores of a metric that is an error are then errors, of which less is
+        better.
     n : int, optional
-        Points of the test set; told by labels or predictions where it is not given.
+        Number of points of the test set; default: taken from labels or predictions.
     n_classes : int, optional
-        Classes; counted in labels and predictions where it is not given.
+        Number of classes; default: counted in labels and predictions.
     predictions : Path, optional
-        The submitted labels: .npy of shape (k, n) in the order of the file, or .npz with a
-        vector under each submission's name, or with one array ``predictions``.
+        Submitted labels: .npy of shape (k, n) in the order of the file, or .npz with a vector under
+        each submission's name, or with one array ``predictions``.
     labels : Path, optional
-        The hidden labels: .npy of shape (n,), or .npz with one array ``labels``.
+        Hidden labels: .npy of shape (n,), or .npz with one array ``labels``.
     metric : str, optional
         Name of the metric, as `metric_named` reads it, if no column holds it.
     n_private : int, optional
-        Points behind the private scores.
+        Number of points behind the private scores.
 
     Raises
     ------
     InputError
-        One line: the file, what is wrong, and the way out.
+        One line: the file, the problem, and the way out.
     """
     rows = given = _rows(path)
     exported = bool(rows) and is_export(list(rows[0]))
@@ -260,6 +263,7 @@ def read_history(
     history = replace(history, left_out=len(given) - len(rows))
     if PRIVATE not in rows[0]:
         return history
+    # The private columns are put in the order that `in_time` gave the others.
     order = order_in_time(np.arange(len(rows)) if times is None else times, numbers)
     given_private = _scores(rows, path, column=PRIVATE, metric=scored, raw=exported)
     private = as_shares(given_private, n_private or 0, len(rows), metric=scored.name)
@@ -279,6 +283,7 @@ def _rename_columns(rows: Sequence[Row]) -> list[Row]:
     if not rows:
         return []
     ours = {name: str(name).strip().lower() for name in rows[0] if name not in _KNOWN}
+    # A name that two columns share without case is ambiguous, and stays as it is.
     changed = {
         name: known
         for name, known in ours.items()
@@ -331,6 +336,7 @@ def _scores(rows: Sequence[Row], path: Path, column: str, metric: Metric, raw: b
             raise InputError(
                 f"{path}: {column} must be a number, got {row.get(column)!r} in submission {i + 1}"
             ) from error
+    # Only exports hold errors; in a history of ours the scores are shares already.
     if not raw or metric.worst is None:
         return values
     return [max(0.0, 1 - value / metric.worst) for value in values]
@@ -365,7 +371,7 @@ def _account(row: Row, path: Path, place: int) -> str:
 
 
 def _number(cell: Any) -> float:
-    """Return the number of a cell, which may have a decimal comma or a percent sign."""
+    """Return the number in a cell, which may have a decimal comma or a percent sign."""
     if not isinstance(cell, str):
         return float(cell)
     text = cell.strip()
@@ -379,17 +385,18 @@ def _times(values: Sequence[Any], path: Path) -> NDArray[np.float64]:
 
 
 _DAY = re.compile(r"\s*(\d{1,2})([/.])(\d{1,2})\2(\d{4})(?=\D|$)(.*)")
-"""Matches days such as 3/14/2026 and 14.3.2026, perhaps with a time behind them."""
+"""Matches days such as 3/14/2026 and 14.3.2026, perhaps followed by a time."""
 
 
 def _with_iso_days(values: Sequence[Any], path: Path) -> Sequence[Any]:
-    """Return days in ISO 8601 where the column shows which number is the month.
+    """Return days in ISO 8601 if the column shows which number is the month.
 
     Days with dots begin with the day. With slashes one of the numbers must exceed 12 somewhere. A
-    time with AM or PM is written in America.
+    time with AM or PM is American.
     """
     found = [_DAY.fullmatch(value) if isinstance(value, str) else None for value in values]
     days = [match for match in found if match is not None]
+    # A column with other notations is left to the reading of single times.
     if len(days) < len(values):
         return values
     first, second = (max(int(match[place]) for match in days) for place in (1, 3))
@@ -400,6 +407,7 @@ def _with_iso_days(values: Sequence[Any], path: Path) -> Sequence[Any]:
             f"{path}: the time {values[0]!r} may begin with the day or with the month, and no "
             "other submission shows which: write 2026-01-31"
         )
+    # `_time` reads American notation with AM or PM itself.
     if american and not day_first:
         return values
     year_month_day = (4, 3, 1) if day_first else (4, 1, 3)

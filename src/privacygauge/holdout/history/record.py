@@ -24,34 +24,34 @@ _FEWEST_VALUES = 8
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """Submissions in the order of time; equal times keep the order that they came in."""
+    """Submissions in the order of time; equal times keep their original order."""
 
     accounts: tuple[str, ...]
-    """(k,) Who submitted."""
+    """(k,) Account of each submission."""
     scores: Floats
     """(k,) Accuracy in [0, 1], as the leaderboard showed it."""
     n: int
-    """Points of the test set."""
+    """Number of points of the test set."""
     n_classes: int | None = None
     """Number of classes, at least 2; None if unknown."""
     times: Floats | None = None
-    """(k,) Ascending; None where the order alone is known."""
+    """(k,) Ascending times; None if only the order is known."""
     answers: Answers | None = field(repr=False, default=None)
-    """(k, n) The submitted labels; None where only scores were kept."""
+    """(k, n) Submitted labels; None if only scores were kept."""
     labels: Ints | None = field(repr=False, default=None)
-    """(n,) The hidden labels; None where they stay with their owner."""
+    """(n,) Hidden labels; None if their owner keeps them."""
     guard: str | None = None
-    """The guard that gave the scores, or `shown`; None without one."""
+    """Guard that gave the scores, or `shown`; None without one."""
     shown: Floats | None = None
-    """(k,) The guard's answers, where `scores` are the exact ones behind it."""
+    """(k,) Answers of the guard, if `scores` are the exact ones behind it."""
     metric: str = "accuracy"
     """Metric of the scores; results that hold for accuracy alone are left out for others."""
     private: Floats | None = None
-    """(k,) Scores on the points that decided in the end, of which none was shown before."""
+    """(k,) Scores on the points that decided in the end, none of them shown before."""
     n_private: int | None = None
     """Number of private points, at least 1; None if unknown."""
     selected: Bools | None = field(repr=False, default=None)
-    """(k,) Which submissions their teams chose to be judged by; None where it is not known."""
+    """(k,) Whether its team chose the submission to be judged by; None if unknown."""
     left_out: int = 0
     """Rows of the file that do not count: without a score, or after the deadline."""
     percentages: bool = False
@@ -90,7 +90,7 @@ class History:
 
     @cached_property
     def codes(self) -> Ints:
-        """(k,) The place in `names` of each submission's account."""
+        """(k,) Index in `names` of each submission's account."""
         place = {name: i for i, name in enumerate(self.names)}
         return np.array([place[account] for account in self.accounts], np.int64)
 
@@ -110,11 +110,13 @@ class History:
         """Step of the scores, in right answers: 1 if exact, larger if rounded, 0 for no grid."""
         if self.answers is not None and self.labels is not None:
             return 1.0
+        # Answers of a guard other than exact lie on no grid of right answers.
         if not self.counted or (self.shown is None and self.guard not in (None, "exact")):
             return 0.0
         if np.abs(self.scores * self.n - self.n_correct).max() > _OFF_GRID:
             return 0.0
         different = np.unique(self.n_correct)
+        # Too few values to reveal a rounded display, and so counted as exact.
         if len(different) < _FEWEST_VALUES:
             return 1.0
         return float(np.gcd.reduce(np.diff(different)))
@@ -149,27 +151,27 @@ def in_time(
     Parameters
     ----------
     times : array_like of shape (k,), optional
-        Numbers; without them the rows are taken to be in the order of time.
+        Times as numbers; without them the rows are taken to be in the order of time.
     accounts : sequence of length k
-        Who submitted; taken as texts.
+        Account of each submission, converted to text.
     scores : array_like of shape (k,)
-        Accuracies in [0, 1]; right answers out of `n`; or percentages, where they can be nothing
-        else (`are_percentages`).
+        Accuracies in [0, 1]; right answers out of `n`; or percentages, if they can be nothing else
+        (`are_percentages`).
     n : int
-        Points of the test set.
+        Number of points of the test set.
     n_classes : int, optional
-        At least 2; counted in the labels and answers where it is not given.
+        At least 2; default: counted in the labels and answers.
     answers : array_like of shape (k, n), optional
         Submitted labels, integers from 0.
     labels : array_like of shape (n,), optional
         Hidden labels, integers from 0.
     numbers : sequence of int, length k, optional
-        The order, where it is known better than by the times: a clock may have been set back. A
-        time before that of an earlier submission is then taken to be the latter.
+        Order, if it is known better than by the times: a clock may have been set back. A time
+        before that of an earlier submission is then replaced by the latter.
     guard : str, optional
-        The guard whose answers the scores are, or `shown` is.
+        Guard that gave the scores, or `shown`.
     shown : array_like of shape (k,), optional
-        The guard's answers, where the scores are the exact ones behind it.
+        Answers of the guard, if the scores are the exact ones behind it.
     metric : str
         Metric of the scores.
     """
@@ -177,6 +179,7 @@ def in_time(
     k = len(names)
     given = None if times is None else checks.floats(times, "times", length=k)
     order = order_in_time(np.arange(k) if given is None else given, numbers)
+    # No time lies before that of an earlier submission, also where numbers gave the order.
     when = None if given is None else np.maximum.accumulate(given[order])
     rows = None if answers is None else np.asarray(answers)
     if rows is not None and (rows.ndim != 2 or len(rows) != k):
@@ -200,18 +203,19 @@ def in_time(
 
 
 def order_in_time(times: Floats | Ints, numbers: Sequence[int] | None) -> Ints:
-    """Return the places, (k,), of submissions in their order: by number where there is one."""
+    """Return the order, (k,), of submissions: by number if there are numbers, else by time."""
     return np.asarray(np.argsort(times if numbers is None else np.array(numbers), kind="stable"))
 
 
 def as_shares(scores: ArrayLike, n: int, k: int, *, metric: str = "accuracy") -> Floats:
     """Return accuracies in [0, 1] from accuracies, numbers of right answers or percentages.
 
-    `n` is 0 where the number of points is not known.
+    `n` is 0 if the number of points is unknown.
     """
     values = checks.floats(scores, "score", length=k)
     if are_percentages(values, n, metric):
         return np.asarray(values / 100)
+    # If no score exceeds 1, they are accuracies; without n, counts cannot be divided.
     if k == 0 or values.max() <= 1 or n < 1:
         return values
     wrong = np.flatnonzero((values < 0) | (values > n) | (np.trunc(values) != values))
@@ -226,9 +230,9 @@ def as_shares(scores: ArrayLike, n: int, k: int, *, metric: str = "accuracy") ->
 def are_percentages(scores: ArrayLike, n: int, metric: str = "accuracy") -> bool:
     """Return whether scores, (k,), are percentages without a sign, and surely nothing else.
 
-    They are in [0, 100], most of them above 1, and no right answers: not all whole, or more than
-    the `n` points (0 if unknown). A metric that is known as an error has no percentages. A score of
-    at most 1 may be a share among percentages, unless it were twice the best as one.
+    They are in [0, 100], most of them above 1, and not right answers: not all whole, or more than
+    the `n` points (0 if unknown). A metric known as an error has no percentages. A score of at most
+    1 may be a share among percentages, unless as a share it would be more than twice the best.
     """
     values = np.asarray(scores, np.float64)
     if not values.size or metric_named(metric).worst is not None:
@@ -237,6 +241,7 @@ def are_percentages(scores: ArrayLike, n: int, metric: str = "accuracy") -> bool
     counts = bool((np.trunc(values) == values).all()) and not 1 <= n < best
     if not (values.min() >= 0 and 1 < best <= 100 and np.mean(values > 1) > 0.5) or counts:
         return False
+    # Read as shares, all low scores would be more than twice the best: so they are percentages.
     low = values[(values > 0) & (values <= 1)]
     return bool((100 * low > 2 * best).all())
 
@@ -269,6 +274,7 @@ def _answers(values: Answers, k: int, n: int, n_classes: int | None) -> Answers:
     if rows.size and (rows.min() < 0 or (n_classes is not None and rows.max() >= n_classes)):
         most = "" if n_classes is None else str(n_classes - 1)
         raise InputError(f"answers must be in 0..{most}, got {rows.min()} to {rows.max()}")
+    # The smallest type that holds the labels: histories hold k times n of them.
     return np.asarray(checks.frozen(rows.astype(np.min_scalar_type(int(rows.max())), copy=False)))
 
 
@@ -283,4 +289,5 @@ def _n_classes(rows: Answers | None, truth: Ints | None) -> int | None:
     tops = [
         int(x.max()) for x in (rows, truth) if x is not None and x.size and x.dtype.kind in "iu"
     ]
+    # Constant labels still leave two classes.
     return max(2, max(tops) + 1) if tops else None

@@ -22,7 +22,9 @@ from privacygauge.holdout.guards import (
 from privacygauge.holdout.history.record import History
 from privacygauge.holdout.mechanism import Guard, GuardState, MarkedSubmission
 
+# Guards that need the submitted labels, not the score alone.
 _NEEDS_ALL = (ParameterFreeLadder,)
+# Tolerance for equal answers, which logs may hold as decimals.
 _SAME = 1e-9
 
 
@@ -31,24 +33,25 @@ class Replay:
     """A history under one guard."""
 
     guard: str
-    """The guard's name."""
+    """Name of the guard."""
     shown: Floats = field(repr=False)
-    """(k,) Answer that each submission would have received."""
+    """(k,) Answers that the submissions would have received."""
     improvements: int
-    """Number of times that the best value on display rose after the first."""
+    """Number of times that the best value shown rose after the first submission."""
     best: float
-    """The best value shown in the end."""
+    """Best value shown in the end."""
     error: float
-    """Mean distance between the best value on display and the best accuracy so far."""
+    """Mean distance between the best value shown and the best accuracy so far."""
     nats: float
     """Log of the number of transcripts that the guard could have produced; bounds the leak."""
     approximate: bool
-    """Whether the answers themselves were not available, so that noise is drawn submission by
-    submission and not by content."""
+    """Whether answers or labels are missing; without answers, noise is drawn by submission and not
+    by content.
+    """
 
 
 def replay(history: History, guard: Guard, rng: np.random.Generator) -> Replay | Skipped:
-    """Return the answers of the guard to a history's submissions, or why there are none.
+    """Return the guard's answers to a history's submissions, or why there are none.
 
     Parameters
     ----------
@@ -91,8 +94,8 @@ def replay(history: History, guard: Guard, rng: np.random.Generator) -> Replay |
 def other_answers(history: History) -> int | None:
     """Count the recorded answers that differ from the guard's answers to the exact scores.
 
-    The guard keeps a state per account or one for all, whichever agrees better. None if unknown:
-    without exact scores, or if an answer depends on more than the score.
+    The guard keeps one state per account or one for all, whichever agrees better. Return None if
+    the count is unknown: without exact scores, or if an answer depends on more than the score.
     """
     guard = None if history.guard is None else guard_named(history.guard)
     if history.shown is None or not isinstance(guard, Exact | Rounded | Calibrated | Ladder):
@@ -103,6 +106,7 @@ def other_answers(history: History) -> int | None:
         states: dict[int, GuardState] = {}
         other = 0
         for code, count, shown in zip(history.codes, counts, history.shown, strict=True):
+            # -1 is the single holder when all accounts share one state.
             holder = int(code) if apart else -1
             before = states.get(holder) or guard.start(b"")
             marked = MarkedSubmission(int(count), history.n, history.n_classes or 2)
@@ -113,7 +117,7 @@ def other_answers(history: History) -> int | None:
 
 
 def scores_ladder(n: int) -> Ladder:
-    """Return the Ladder for scores alone: its step is 1/sqrt(n), the widest that two differ by."""
+    """Return the Ladder for scores alone, with step 1/sqrt(n), the widest that two differ by."""
     return Ladder(min(1.0, 1 / math.sqrt(n)))
 
 
@@ -136,12 +140,13 @@ def improvements(scores: Floats) -> int:
 def noise_curve(history: History) -> Floats:
     """Return the expected best so far, (k,), of equally good submissions.
 
-    p + sqrt(p (1 - p)/n) E[max of t standard normals], p the median score: what luck alone makes
-    of t submissions whose errors are independent. Best scores far above it are skill, or more
-    than luck; below it nothing can be told.
+    The value is p + sqrt(p (1 - p)/n) E[max of t standard normals], p the median score: the best of
+    t submissions with independent errors by luck alone. Best scores far above it show skill, or
+    more than luck; scores below it show nothing.
     """
     p = float(np.median(history.scores))
     deviation = math.sqrt(p * (1 - p) / history.n)
+    # The expected maximum changes slowly with t, so 60 places are enough to interpolate.
     places = np.unique(np.geomspace(1, len(history), 60).round().astype(np.int64))
     expected = np.array([expected_maximum(int(t)) for t in places])
     return np.asarray(p + deviation * np.interp(np.arange(1, len(history) + 1), places, expected))
@@ -149,20 +154,20 @@ def noise_curve(history: History) -> Floats:
 
 @dataclass(frozen=True)
 class Winner:
-    """The account with the best score, and the part of its lead that selection alone explains."""
+    """Account with the best score, and the part of its lead that selection alone explains."""
 
     account: str
     """Name of the leading account."""
     submissions: int
     """Number of different submissions of the account."""
     best: float
-    """Its best score."""
+    """Best score of the account."""
     margin: float | None
     """Lead over the best score of any other account; None without others."""
     correlation: float
     """Correlation of the errors of the account's submissions; 0 if unknown."""
     selection: float
-    """Average gain, at most, from choosing the best among equally good submissions."""
+    """Upper bound on the mean gain from choosing the best among equally good submissions."""
 
     @property
     def explained(self) -> float | None:
@@ -184,6 +189,7 @@ def winner(history: History) -> Winner:
     if history.answers is not None:
         different = len({history.answers[i].tobytes() for i in of})
     correlation = _correlation(history, of)
+    # Keep a variance above 0 when the median score is 0 or 1.
     typical = float(np.clip(np.median(scores), 1 / (2 * history.n), 1 - 1 / (2 * history.n)))
     return Winner(
         account=history.names[code],
@@ -200,12 +206,13 @@ def _correlation(history: History, of: Ints) -> float:
     if history.answers is None or history.labels is None or len(of) < 2:
         return 0.0
     right = (history.answers[of] == history.labels).astype(np.float64)
+    # Center each submission's right answers; a dot product of unit vectors is their correlation.
     spread = right - right.mean(axis=1, keepdims=True)
     size = np.sqrt((spread**2).sum(axis=1))
     unit = spread[size > 0] / size[size > 0, None]
     k = len(unit)
     if k < 2:
         return 0.0
-    # The sum over all pairs is that of the summed vectors, less the diagonal.
+    # The sum over all pairs is that of the summed unit vectors, less the diagonal.
     mean = (float((unit.sum(axis=0) ** 2).sum()) - k) / (k * (k - 1))
     return min(1.0, max(0.0, mean))

@@ -28,17 +28,17 @@ from privacygauge.holdout.history.record import History
 SINGLE = 0.78
 """Rate of single steps: P(|X - Y| = 1 given X != Y) for two Poisson variables of mean 1/2."""
 _MEMORY = 16
-"""Number of submissions whose best score is a scan's present level."""
+"""Number of latest submissions over which the best score is taken as a scan's current level."""
 _AROUND = 8
-"""Right answers around a base that was not submitted within which other scores are counted."""
+"""Distance from an unsubmitted base, in right answers, within which other scores are counted."""
 _STRAY = 0.02
-"""Largest number of scores there that are not one off the base, as a share of those that are."""
+"""Largest number of scores in that range more than one off the base, per score that is one off."""
 _BESIDE = 3
-"""Right answers between a group and other accounts that count as scoring alike."""
+"""Margin, in right answers, within which other accounts count as scoring like a group."""
 _CHANGES = 7
-"""Minimum changes of the score in a run: a score that stands still is always one off another."""
+"""Minimum changes of the score in a run: a constant score is also always one off another."""
 _GROUP = 8
-"""Maximum number of accounts among which a scan is suspected to be split up."""
+"""Largest group of accounts among which a scan is suspected to be split."""
 BAND = 3.3
 """Standard deviations around 1/m: one random query in a thousand lies outside."""
 _CHANCE = 0.5
@@ -46,11 +46,11 @@ _CHANCE = 0.5
 _TEAMS = 5
 """Number of accounts that, if all score at chance, show that the task is hard."""
 _TAIL = 0.001
-"""Level at which scores are too wide, a rise too frequent, or an account suspect by itself."""
+"""Level for calling scores too wide, a rise too frequent, or an account suspect by itself."""
 _CLOSE = 0.01
-"""Tail probability beyond which scores are too close together for random labels."""
+"""Lower tail probability below which scores are too close together for random labels."""
 _RISING = 2.33
-"""Standard deviations of a trend that random labels exceed in one account of a hundred."""
+"""Standard deviations of a trend that random labels exceed in one account in a hundred."""
 
 
 def score_scan(history: History) -> tuple[Evidence, ...] | Skipped:
@@ -88,10 +88,10 @@ def score_scan(history: History) -> tuple[Evidence, ...] | Skipped:
 
 
 def _is_crowded(history: History, rows: Sequence[Ints], group: Sequence[int]) -> bool:
-    """Return whether half of the others score like the group: then the cause is the task.
+    """Return whether half of the other accounts score like the group: then the task is the cause.
 
-    If accuracies are close to 1, all accounts are a few answers apart, and a group of them moves by
-    single answers because each stands still.
+    If accuracies are close to 1, all accounts are within a few answers of each other. A group then
+    moves by single answers because each account stands still.
     """
     levels = np.array([np.median(history.n_correct[of]) for of in rows])
     others = np.delete(levels, group)
@@ -106,6 +106,7 @@ def _merge_rows(rows: Sequence[Ints], group: Sequence[int]) -> Ints:
 
 def _scan_evidence(names: tuple[str, ...], of: Ints, run: tuple[float, int, int]) -> Evidence:
     log_p, first, last = run
+    # Without a run there is nothing to point at.
     inside = of[first : last + 1] if log_p < 0 else of[:0]
     whose = "" if len(names) == 1 else f" of {len(names)} accounts together"
     says = f"{len(inside):,} submissions in a row{whose} move the score by single right answers"
@@ -115,7 +116,7 @@ def _scan_evidence(names: tuple[str, ...], of: Ints, run: tuple[float, int, int]
 
 
 def _single_steps(history: History, rows: Ints) -> tuple[float, int, int]:
-    """Return the log p-value of the longest run of single steps, and where it begins and ends."""
+    """Return the log p-value of the longest run of single steps, and its first and last places."""
     counts = history.n_correct[rows]
     if len(counts) < 2:
         return 0.0, 0, 0
@@ -124,6 +125,8 @@ def _single_steps(history: History, rows: Ints) -> tuple[float, int, int]:
     places = np.arange(1, len(counts))
     recent = np.array([counts[max(0, t - _MEMORY) : t].max() for t in places])
     ever = np.maximum.accumulate(counts)[:-1]
+    # A scan may step from the last submission, from a best score that it keeps, or from a fixed
+    # base.
     references = [
         counts[:-1],
         recent,
@@ -131,6 +134,7 @@ def _single_steps(history: History, rows: Ints) -> tuple[float, int, int]:
         *(np.full(len(places), c) for c in _bases(counts, finer)),
     ]
     found = []
+    # Submissions that leave the score where the reference is (steps of 0) are left out of the run.
     for reference in references:
         steps = counts[1:] - reference
         moved = np.flatnonzero(steps != 0)
@@ -138,6 +142,7 @@ def _single_steps(history: History, rows: Ints) -> tuple[float, int, int]:
         start, stop = longest_run(single)
         if stop == start:
             continue
+        # From the submission before the first step to the last step of the run.
         stretch = counts[moved[start] : moved[stop - 1] + 2]
         moving = np.count_nonzero(np.diff(stretch)) >= _CHANGES and _irregular(
             stretch[1:], history.n_classes
@@ -148,11 +153,12 @@ def _single_steps(history: History, rows: Ints) -> tuple[float, int, int]:
     if not found:
         return 0.0, 0, 0
     log_p, first, last = min(found)
+    # Bonferroni over the references.
     return min(0.0, log_p + math.log(len(references))), first, last
 
 
 def _bases(counts: Ints, finer: bool) -> Ints:
-    """Return the candidate scores of a fixed base: those submitted, and those with both neighbours.
+    """Return candidate scores of a fixed base: those submitted, and those with both neighbours.
 
     With two classes every changed label moves the score, and the base itself need not be submitted.
     Other scores nearby do not come from a scan, so hardly any may exist: a model that moves by
@@ -162,6 +168,7 @@ def _bases(counts: Ints, finer: bool) -> Ints:
     submitted = np.unique(counts)
     if not finer:
         return submitted
+    # Unsubmitted scores with both neighbours submitted.
     between = submitted[:-1][np.diff(submitted) == 2] + 1
     off = np.abs(counts - between[:, None])
     others = ((off <= _AROUND) & (off > 1)).sum(axis=1)
@@ -171,10 +178,10 @@ def _bases(counts: Ints, finer: bool) -> Ints:
 def _irregular(stretch: Ints, m: int | None) -> bool:
     """Return whether scores differ from those of two files that are sent again and again.
 
-    Two files come by turns or in blocks: the number of changes is compared with that of a random
-    order (Wald and Wolfowitz 1940). In any order they are no scan where they are one answer apart
-    and there are two classes: changed labels never leave the score as it is. More than two scores
-    are no such thing.
+    Two files alternate or come in blocks: the number of changes is compared with that of a random
+    order (Wald and Wolfowitz 1940). If the two scores are one answer apart and there are two
+    classes, they are no scan in any order: changed labels never leave the score as it is. More than
+    two scores are never taken for two files.
     """
     scores = np.unique(stretch)
     if len(scores) != 2:
@@ -182,6 +189,7 @@ def _irregular(stretch: Ints, m: int | None) -> bool:
     if m == 2 and scores[1] - scores[0] == 1:
         return False
     low = int(np.count_nonzero(stretch == scores[0]))
+    # Mean and variance of the number of changes in a random order.
     pairs = 2 * low * (len(stretch) - low)
     middle = pairs / len(stretch)
     variance = middle * (pairs - len(stretch)) / (len(stretch) * (len(stretch) - 1))
@@ -192,9 +200,9 @@ def _irregular(stretch: Ints, m: int | None) -> bool:
 def _blind(steps: Ints, wrong: float) -> bool:
     """Return whether single steps rise no more often than blind changes do.
 
-    A changed label turns right where it was wrong. Who scans changes the least confident labels
-    first, and these are right at least half of the time, unless most of all are wrong. A team that
-    gets better rises far more often than that.
+    A changed label turns right where it was wrong. A scan changes the least confident labels first,
+    and these are right at least half of the time, unless most labels are wrong. A team that
+    improves rises far more often than that.
     """
     rises = int(np.count_nonzero(steps > 0))
     return bool(binom.sf(rises - 1, len(steps), max(0.5, wrong)) >= _TAIL)
@@ -204,6 +212,7 @@ def at_chance(history: History) -> Bools:
     """Return which submissions, (k,), score within `BAND` standard deviations of 1/m."""
     middle, deviation = _chance(history)
     off = np.abs(history.n_correct - middle)
+    # Rounded scores get half a step of tolerance.
     return np.asarray(off <= BAND * deviation + max(history.step, 1.0) / 2)
 
 
@@ -216,6 +225,7 @@ def chance_scores(history: History) -> tuple[Evidence, ...] | Skipped:
     near = at_chance(history)
 
     def counted(group: Sequence[int]) -> Bools:
+        # Equal scores in a row may be one file sent again, and count once.
         of = np.flatnonzero(np.isin(history.codes, group))
         fresh = of[np.concatenate([[True], np.diff(history.n_correct[of]) != 0])]
         flags = near[fresh]
@@ -230,6 +240,7 @@ def chance_scores(history: History) -> tuple[Evidence, ...] | Skipped:
 
     def usual(group: Sequence[int]) -> float:
         others = np.delete(shares, list(group))
+        # If all accounts score at chance and there are enough of them, the task is hard.
         if not len(others) and len(shares) >= _TEAMS:
             return 1.0
         return max(_CHANCE, float(np.median(others))) if len(others) else _CHANCE
@@ -247,18 +258,18 @@ def per_account_and_group(
     rate: float | Callable[[Sequence[int]], float],
     what: str,
 ) -> tuple[Evidence, ...]:
-    """Return the evidence of every account, and of the best group where there are several.
+    """Return the evidence on every account, and on the best group where there are several.
 
     Parameters
     ----------
     history : History
-    detector : str
+    detector : Detector
     flags : array of shape (k,)
         Submissions that count as evidence.
     counted : callable
-        From accounts to the flags that count for them.
+        Maps accounts to the flags that count for them.
     rate : float or callable
-        How probable a flag is at most under the null; or, from accounts, what the others say of it.
+        Largest probability of a flag under the null; or a function of the accounts that returns it.
     what : str
         Behaviour of a flagged submission, in words.
     """
@@ -280,10 +291,13 @@ def per_account_and_group(
     shares = counts / np.bincount(history.codes, minlength=len(every))
     ranked = [
         int(i)
+        # By share of flagged submissions, ties by their number; accounts that stand out alone are
+        # left out.
         for i in np.lexsort((-counts, -shares))
         if alone[i] > lone_account_threshold(len(every))
     ]
     group, together = best_group(ranked, log_p, len(every))
+    # Members with less than half of the group's mean number of flags are not accused.
     members = [code for code in group if 2 * counts[code] >= counts[list(group)].mean()]
     if len(members) > 1:
         found.append(
@@ -295,7 +309,7 @@ def per_account_and_group(
 def lone_account_threshold(accounts: int) -> float:
     """Return the log p-value below which an account stands out alone.
 
-    Groups are looked for among the others: whom no test alone would find.
+    Groups are formed among the others, which no test would find alone.
     """
     return math.log(_TAIL / accounts)
 
@@ -331,6 +345,7 @@ def narrow(history: History, counts: Ints) -> bool:
     if len(counts) < 2:
         return True
     _, deviation = _chance(history)
+    # Chi-squared with len(counts) - 1 degrees of freedom, in the normal approximation.
     spread = float(((counts - counts.mean()) ** 2).sum()) / deviation**2
     return bool(spread <= chi2.isf(_TAIL, len(counts) - 1))
 
@@ -338,8 +353,8 @@ def narrow(history: History, counts: Ints) -> bool:
 def as_wide(history: History, counts: Ints) -> bool:
     """Return whether right answers spread as wide as Bin(n, 1/m), and no wider.
 
-    Random labels are drawn afresh each time. Submissions of one weak model have much in common, and
-    their scores lie closer together.
+    Random labels are drawn independently each time. Submissions of one weak model have much in
+    common, and their scores lie closer together.
     """
     if len(counts) < 2:
         return True
@@ -349,11 +364,11 @@ def as_wide(history: History, counts: Ints) -> bool:
 
 
 def afresh(history: History, rows: Ints) -> bool:
-    """Return whether each account's right answers are independent of the submissions before.
+    """Return whether each account's right answers are independent of its earlier submissions.
 
-    Random labels are drawn afresh: successive differences have twice the variance of Bin(n, 1/m)
-    (von Neumann 1941), and rises are as frequent as falls among all pairs (Mann 1945). Models that
-    get better, or are trained again, have most right answers in common with the last ones.
+    Random labels are drawn independently: successive differences have twice the variance of
+    Bin(n, 1/m) (von Neumann 1941), and rises are as frequent as falls among all pairs (Mann 1945).
+    Models that improve, or are trained again, share most right answers with the previous ones.
     """
     _, deviation = _chance(history)
     total = mean = variance = 0.0
@@ -362,14 +377,16 @@ def afresh(history: History, rows: Ints) -> bool:
         counts = history.n_correct[rows[history.codes[rows] == code]]
         k = len(counts)
         if k > 1:
+            # Mean and variance of the sum for normals; neighbouring differences share a term.
             total += float((np.diff(counts) ** 2).sum()) / (2 * deviation**2)
             mean += k - 1
             variance += 3 * k - 4
+            # Kendall's statistic, and its variance in a random order.
             trend += float(np.sign(counts[None] - counts[:, None])[np.triu_indices(k, 1)].sum())
             trend_variance += k * (k - 1) * (2 * k + 5) / 18
     if mean == 0:
         return True
-    # A gamma distribution of that mean and variance.
+    # Too small a sum, tested by a gamma distribution of that mean and variance, means too close.
     least = gamma.ppf(_CLOSE, mean**2 / variance, scale=variance / mean)
     return bool(total >= least and trend <= _RISING * math.sqrt(trend_variance))
 
@@ -383,21 +400,21 @@ def is_centred(history: History, counts: Ints) -> bool:
 
 
 FEWEST = 5
-"""Minimum number of accounts: among fewer, no distance can be called far."""
+"""Minimum number of accounts: with fewer, no distance can be called large."""
 TOGETHER = 10
 """Largest number of accounts that may share the labels; at least three must be left."""
 _FRIENDS = 3
-"""Larger groups of accounts must have fewer errors in proportion to their size: a good model that
-was made public has many followers too.
+"""Group size above which the errors must be fewer in proportion to the size: a good model that was
+made public has many followers too.
 """
 NEIGHBOURS = 6
-"""Minimum number of steps that define far; a third of the accounts if that is more."""
+"""Minimum number of steps that define a large one; a third of the accounts if that is more."""
 _FEWER = 6.0
 """Factor by which the errors must be fewer than the next account's to suggest a leaked file."""
 
 
 def near_perfect(history: History) -> tuple[Evidence, ...] | Skipped:
-    """Test the best account, and the best two to ten, for being far ahead, also in private.
+    """Test the best account, and the best two to ten, for being far ahead, in private too.
 
     Parameters
     ----------
@@ -408,31 +425,34 @@ def near_perfect(history: History) -> tuple[Evidence, ...] | Skipped:
     -----
     Let ``e_1 <= ... <= e_m`` be the errors of the accounts' best submissions, with half an error
     added, and ``g_i = log(e_(i+1) / e_i)``. If errors fall off like a power towards 0, the
-    ``i g_i`` are independent exponential variables of one mean (Renyi 1953), so that ``j g_j`` over
-    the mean of the r later ones has an F distribution with 2 and ``2 r`` degrees of freedom. The
-    same distribution serves the jump by which the board's errors fell when the first of these
-    accounts got there, beside the mean of all others' improvements; the smaller of both p-values
-    counts twice. The errors must be at most a sixth of the next account's, of j accounts more than
-    three one in ``2 j``, and fewer by more than counting explains.
+    ``i g_i`` are independent exponential variables of one mean (Renyi 1953). Then ``j g_j`` over
+    the mean of the r later ones has an F distribution with 2 and ``2 r`` degrees of freedom.
+
+    The jump by which the board's errors fell when the first of these accounts got there is compared
+    with the mean of all others' improvements, by the same distribution. The smaller of both
+    p-values is doubled. The errors must be at most a sixth of the next account's (for j accounts
+    beyond three, one in ``2 j``), and fewer by more than counting explains.
     """
     m = len(history.names)
     if m < FEWEST:
         return Skipped(NEAR_PERFECT.title, f"needs {FEWEST} accounts, got {m}")
     found = _far_ahead(history, history.scores, history.n)
     if history.private is not None and history.n_private is not None:
-        # Labels of the private part got out, and the public score shows nothing of it.
+        # Leaked labels of the private part need not show in the public score.
         found += _far_ahead(history, history.private, history.n_private, "in private ")
     return tuple(found)
 
 
 def _far_ahead(history: History, scores: Floats, n: int, where: str = "") -> list[Evidence]:
-    """Return a test for each number of leading accounts, by scores on n points."""
+    """Return one test for each number of leading accounts, by scores on n points."""
     m = len(history.names)
     rows_of = [history.rows_of(code) for code in range(m)]
     best = np.array([rows[np.argmax(scores[rows])] for rows in rows_of])
     wrong = (1 - scores[best]) * n
     order = np.argsort(wrong, kind="stable")
+    # Half an error added keeps the logarithm finite.
     errors = wrong[order] + 0.5
+    # The ``i g_i`` of the notes above.
     steps = np.arange(1, m) * np.diff(np.log(errors))
     log_errors = np.log((1 - scores) * n + 0.5)
     found = []
@@ -440,10 +460,12 @@ def _far_ahead(history: History, scores: Floats, n: int, where: str = "") -> lis
         later = steps[j : j + max(NEIGHBOURS, m // 3)]
         mean = float(later.mean())
         alone = 1.0
+        # A smaller lead is no sign of a leak, and keeps the p-value 1.
         if errors[j] >= _FEWER * max(1.0, j / _FRIENDS) * errors[j - 1]:
             ratio = float(steps[j - 1]) / mean if mean > 0 else math.inf
             spaced = float(f.sf(ratio, 2, 2 * len(later)))
             rate = min(1.0, float(errors[j]) / n)
+            # Counting alone: so few errors at the next account's rate, corrected for m accounts.
             counted = float(binom.cdf(math.floor(wrong[order[j - 1]]), n, rate))
             jump = _jump(history, log_errors, group=order[:j], reached=float(errors[j - 1]))
             alone = max(min(1.0, 2 * min(spaced, jump)), min(1.0, m * counted))
@@ -465,20 +487,23 @@ def _far_ahead(history: History, scores: Floats, n: int, where: str = "") -> lis
 def _jump(history: History, errors: Floats, group: Ints, reached: float) -> float:
     """Return the p-value of the jump to few errors, given the improvements of all others.
 
-    `errors` (k,) are the logarithms of each submission's errors.
+    `errors`, (k,), are the logarithms of the submissions' errors.
     """
     inside = np.isin(history.codes, group)
     first = int(np.flatnonzero(inside & (errors <= math.log(reached) + 1e-9))[0])
+    # Nothing came before to jump from.
     if first == 0:
         return 1.0
     jump = float(errors[:first].min() - errors[first])
     steps = []
     for code in range(len(history.names)):
         if code not in group:
+            # Improvements of each account over its own best.
             own = np.minimum.accumulate(errors[history.rows_of(code)])
             steps.append(-np.diff(own))
     others = np.concatenate(steps)
     others = others[others > 0]
     if len(others) < FEWEST or jump <= 0:
         return 1.0
+    # Bonferroni over all improvements, the jump included.
     return min(1.0, (len(others) + 1) * float(f.sf(jump / others.mean(), 2, 2 * len(others))))

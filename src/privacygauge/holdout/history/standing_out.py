@@ -31,48 +31,48 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CorrectedTest(Evidence):
-    """One test, corrected for all that were made."""
+    """One test, corrected for the number of tests made."""
 
     adjusted: float
     """p-value after Holm's correction over all tests, in (0, 1]."""
     stands_out: bool
-    """Whether it is a finding at the level."""
+    """Whether the test is a finding at the level."""
 
 
 @dataclass(frozen=True, eq=False)
 class Submissions:
-    """One row per submission, in the order of time."""
+    """Submissions in the order of time, as columns."""
 
     accounts: tuple[str, ...]
-    """(k,) Who submitted."""
+    """(k,) Account of each submission."""
     times: Floats | None
-    """(k,) Time of each; None if only the order is known."""
+    """(k,) Time of each submission; None if only the order is known."""
     scores: Floats
     """(k,) Accuracies."""
     best: Floats
-    """(k,) The best so far."""
+    """(k,) Best score so far."""
     record: Bools
-    """(k,) Whether it beat all before it."""
+    """(k,) Whether the submission beat all before it."""
     noise: Floats
-    """(k,) The best so far that noise alone gives, from the median score."""
+    """(k,) Best score so far by noise alone, from the median score."""
     ladder: Floats | None
     """(k,) Answers of a Ladder; None if scores are rounded or noisy."""
     copy_of: Ints | None
     """(k,) The first submission with the same answers; None without answers."""
     distance: Ints | None
-    """(k,) Number of points on which it differs from the nearest earlier one; -1 if there is none.
+    """(k,) Number of points that differ from the nearest earlier submission; -1 if there is none.
     """
     flags: tuple[tuple[str, ...], ...]
-    """(k,) The names of the findings that it is part of."""
+    """(k,) Names of the findings that the submission is part of."""
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row for every submission, in the order of time.
 
         Columns: ``submission`` (from 0), ``time``, ``account``, ``score``, ``best_so_far``,
-        ``record`` (beat all before it), ``noise`` (best so far of noise alone), ``ladder`` (what
-        a Ladder would have shown), ``copy_of`` (first submission with the same answers),
-        ``distance`` (points changed from the nearest earlier one, -1 for none) and ``flags``
-        (names of findings, with commas). Missing throughout what was not available.
+        ``record`` (beat all before it), ``noise`` (best so far by noise alone), ``ladder`` (value
+        that a Ladder would have shown), ``copy_of`` (first submission with the same answers),
+        ``distance`` (points changed from the nearest earlier one, -1 for none) and ``flags`` (names
+        of findings, separated by commas). A column without data is missing throughout.
         """
         import pandas as pd
 
@@ -98,7 +98,7 @@ _BELOW = 3.3
 
 
 _FALLING = 2.6
-"""Standard deviations by which scores hardly ever fall if teams improve."""
+"""Standard deviations of a fall in scores that is rare if teams improve."""
 
 
 _NEAR = 100
@@ -106,7 +106,7 @@ _NEAR = 100
 
 
 _FEW = 20
-"""Minimum number of submissions of a history that can show anything."""
+"""Minimum number of submissions for a history to show anything."""
 
 
 def holm_corrected_tests(found: Inspection, most: float) -> tuple[CorrectedTest, ...]:
@@ -135,7 +135,7 @@ def history_by_submission(
     tests: Sequence[CorrectedTest],
     ladder: replays.Replay | None,
 ) -> Submissions:
-    """Return the history by submission, with the findings on each."""
+    """Return the history as columns, with the findings on each submission."""
     flags: list[list[str]] = [[] for _ in range(len(history))]
     for test in tests:
         for row in test.rows if test.stands_out else ():
@@ -159,6 +159,7 @@ def history_by_submission(
 def shared_copies(history: History, found: Inspection) -> int | None:
     """Return how many submissions are copies of another account's; None without answers."""
     if found.near is None:
+        # A copy points to the first submission with these answers; others point to themselves.
         return None
     other = history.codes[found.near.copy_of] != history.codes
     return int(np.count_nonzero(other))
@@ -175,7 +176,7 @@ def near_copies(history: History, found: Inspection) -> int | None:
 
 
 def evidence_in(history: History) -> str:
-    """Name the data that the history has on each submission."""
+    """Name the data that the history holds on each submission."""
     if history.shown is not None and history.answers is None:
         return f"exact scores behind the guard {history.guard}"
     if history.answers is None:
@@ -237,11 +238,11 @@ def taken_for_errors(history: History) -> str:
 
     Notes
     -----
-    Half of the submissions are right less often than random labels; or teams' scores fall as they
-    go on. Of teams that do not get better a trend (Kendall's statistic) is as often up as down,
-    however their submissions depend on each other: the sum of the trends over the root of the sum
-    of their squares exceeds t with probability ``exp(-t^2 / 2)`` at most (Hoeffding 1963). Errors
-    of teams that do not improve, or of fewer than seven, are not seen by it.
+    Scores look like errors if half of the submissions are right less often than random labels, or
+    if teams' scores fall over time. For teams that do not improve, a trend (Kendall's statistic) is
+    as often up as down, however their submissions depend on each other: the sum of the trends over
+    the root of the sum of their squares exceeds t with probability at most ``exp(-t^2 / 2)``
+    (Hoeffding 1963). Errors of teams that do not improve, or of fewer than seven teams, are missed.
     """
     if history.answers is not None and history.labels is not None:
         return ""
@@ -274,9 +275,9 @@ class Inspection:
     """Result of every detector, uncorrected, and the reasons for those that were skipped."""
 
     evidence: tuple[Evidence, ...]
-    """One entry per test; p-values are not yet corrected for their number."""
+    """One entry per test; p-values are not yet corrected for the number of tests."""
     skipped: tuple[Skipped, ...]
-    """Detectors that lack data."""
+    """Detectors that lack data, with the reasons."""
     near: Nearness | None
     """Similarities among the answers; None if there are no answers."""
 
@@ -297,6 +298,7 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
             final_gaps(history),
             near_perfect(history),
         ]
+        # Without answers, name every detector that would need them.
         absent = [Skipped(d.title, by_answers.NO_ANSWERS) for d in ALL if "answers" in d.needs]
         return _gather_evidence([*parts, *absent], None)
     near = nearness(history, rng)
@@ -335,35 +337,36 @@ class HistoryFindings:
     """Findings in a leaderboard's history."""
 
     n: int
-    """Points of the test set."""
+    """Number of points of the test set."""
     n_classes: int | None
     """Number of classes; None if unknown."""
     n_accounts: int
-    """Accounts."""
+    """Number of accounts."""
     evidence: str
     """Contents of the history: scores, answers, labels."""
     tests: tuple[CorrectedTest, ...]
-    """All tests, by rising p-value."""
+    """All tests, by ascending p-value."""
     submissions: Submissions
-    """Row by row."""
+    """Submissions as columns."""
     winner: Winner
-    """The leader, and the part of the lead that selection explains."""
+    """Leader, and the part of the lead that selection explains."""
     copies: int | None
-    """Submissions that repeat an earlier one exactly; None without answers."""
+    """Number of submissions that repeat an earlier one exactly; None without answers."""
     shared_copies: int | None
-    """Those of them that repeat another account's."""
+    """Number of these that repeat another account's; None without answers."""
     near_copies: int | None
-    """Submissions, not equal to any, whose nearest earlier one is another account's and differs on
-    at most one point in a hundred; None without answers."""
+    """Number of submissions, not equal to any, that differ on at most one point in a hundred from
+    their nearest earlier one, which is another account's; None without answers.
+    """
     ladder: str
-    """The name of the Ladder that `history_by_submission` shows."""
+    """Name of the Ladder shown by `history_by_submission`."""
     replays: tuple[Replay, ...]
-    """The history under guards."""
+    """Replays of the history under guards."""
     ended: Overfitting | None
     """Public and private scores in the end; None without private ones."""
 
     missing: tuple[Skipped, ...]
-    """Tests and replays that lack data, and why."""
+    """Tests and replays that lack data, with the reasons."""
     errors: str
     """Why the scores look like errors, of which less is better, so that no verdict is possible;
     empty if they do not.
@@ -371,12 +374,12 @@ class HistoryFindings:
 
     @property
     def findings(self) -> tuple[CorrectedTest, ...]:
-        """The tests that stand out, by rising p-value."""
+        """Tests that stand out, by ascending p-value."""
         return tuple(test for test in self.tests if test.stands_out)
 
     @property
     def suspects(self) -> tuple[str, ...]:
-        """The accounts of all findings, each once, those of the clearest finding first."""
+        """Accounts of all findings, each once, those of the clearest finding first."""
         return tuple(dict.fromkeys(name for test in self.findings for name in test.accounts))
 
     @property
@@ -400,7 +403,7 @@ def examine_history(
     chosen = [guard_named(name) for name in guards]
     found = inspect(history, seeds.stream(seed, "points"))
     errors = taken_for_errors(history)
-    # If errors were read as scores, the worst submissions would stand out.
+    # If errors were read as scores, the worst submissions would stand out: -1 makes no finding.
     tests = holm_corrected_tests(found, -1.0 if errors else 1 - level)
     played = [replays.replay(history, g, seeds.stream(seed, "guard", g.name)) for g in chosen]
     ladder, name = ladder_of(history, seed)

@@ -18,7 +18,7 @@ from privacygauge.holdout.history.record import Answers, History
 POINTS = 2_048
 """Size of the sample of points on which all pairs of submissions are compared."""
 _CANDIDATES = 256
-"""Nearest earlier submissions by the sample that are compared on all points."""
+"""Number of earlier submissions, the nearest on the sample, that are compared on all points."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,17 +26,17 @@ class Nearness:
     """Similarities among the answers of a history."""
 
     points: Ints
-    """(s,) The sampled points, ascending."""
+    """(s,) Sampled points, ascending."""
     sample: Answers = field(repr=False)
-    """(k, s) The answers there."""
+    """(k, s) Answers on the sampled points."""
     agreement: Ints = field(repr=False)
     """(k, k) Number of sampled points on which two submissions agree."""
     copy_of: Ints
-    """(k,) The first submission with the very same answers; the submission itself where new."""
+    """(k,) First submission with identical answers; the submission itself if they are new."""
     nearest: Ints
-    """(k,) The nearest earlier submission with other answers; -1 where there is none."""
+    """(k,) Nearest earlier submission with other answers; -1 if there is none."""
     distance: Ints
-    """(k,) Number of points on which it differs from that one; -1 if there is none."""
+    """(k,) Number of points that differ from the nearest one; -1 if there is none."""
 
     @property
     def fresh(self) -> Bools:
@@ -52,7 +52,7 @@ def nearness(history: History, rng: np.random.Generator) -> Nearness:
     history : History
         With answers.
     rng : numpy.random.Generator
-        Draws the points of the sample, where there are more than `POINTS`.
+        Draws the sampled points, if there are more than `POINTS`.
     """
     answers = history.answers
     assert answers is not None
@@ -62,6 +62,7 @@ def nearness(history: History, rng: np.random.Generator) -> Nearness:
     sample = np.ascontiguousarray(answers[:, points])
     agreement = np.empty((len(sample), len(sample)), np.int64)
     for i, row in enumerate(sample):
+        # Bits packed to bytes: a popcount is faster than a sum of booleans.
         same = np.bitwise_count(np.packbits(sample[: i + 1] == row, axis=1)).sum(axis=1)
         agreement[i, : i + 1] = agreement[: i + 1, i] = same
     copy_of = _copies(answers)
@@ -78,11 +79,12 @@ def nearness(history: History, rng: np.random.Generator) -> Nearness:
 
 
 def label_ranks(rows: Answers) -> Ints:
-    """Return the rank, (k, s), of every label among those that its point has in the rows."""
+    """Return the rank, (k, s), of every label among the labels that the rows have at its point."""
     order = np.argsort(rows, axis=0, kind="stable")
     ranked = np.take_along_axis(rows, order, axis=0)
     ranks = np.zeros(rows.shape, np.int64)
     codes = np.empty(rows.shape, np.int64)
+    # The rank rises by one at each new label of the sorted column.
     np.cumsum(ranked[1:] != ranked[:-1], axis=0, out=ranks[1:])
     np.put_along_axis(codes, order, ranks, axis=0)
     return codes
@@ -91,21 +93,24 @@ def label_ranks(rows: Answers) -> Ints:
 def around(codes: Ints, size: int) -> Iterator[tuple[Ints, Answers]]:
     """Yield for every row the places of the `size` others around it, and their counts by label.
 
-    The counts, (labels, s), stand until the next row.
+    The counts, (labels, s), are valid until the next row: they are updated in place.
     """
     k, s = codes.shape
     labels = int(codes.max(initial=0)) + 1
+    # Flat place of (label, point) in the counts.
     places = codes * s + np.arange(s)
     counts = np.zeros(labels * s, np.int32)
     for row in places[: size + 1]:
         counts[row] += 1
     before = 0
     for place, row in enumerate(places):
+        # At the ends the window moves inwards, so that it keeps its `size` others.
         first = min(max(0, place - size // 2), max(0, k - size - 1))
         if first > before:
             counts[places[before]] -= 1
             counts[places[first + size]] += 1
             before = first
+        # Leave the row itself out while its neighbours are counted.
         counts[row] -= 1
         window = np.arange(first, min(k, first + size + 1))
         yield window[window != place], counts.reshape(labels, s)
@@ -118,11 +123,13 @@ def _copies(answers: Answers) -> Ints:
 
 
 def _nearest(answers: Answers, agreement: Ints, copy_of: Ints, i: int) -> tuple[int, int]:
+    # Copies of the same file are not its nearest neighbour.
     earlier = np.flatnonzero(copy_of[:i] != copy_of[i])
     if not len(earlier):
         return -1, -1
     # Among equally near ones, the latest and also the first: a scan's base may be either.
     order = np.lexsort((-earlier, -agreement[i, earlier]))[:_CANDIDATES]
+    # The full distance decides among those tied on the sample, and the first.
     best = agreement[i, earlier[order[0]]]
     tied = order[agreement[i, earlier[order]] == best]
     some = np.unique(np.concatenate([earlier[tied], earlier[:1]]))
@@ -132,7 +139,7 @@ def _nearest(answers: Answers, agreement: Ints, copy_of: Ints, i: int) -> tuple[
 
 
 QUERIES = 20
-"""Minimum number of random queries for a test of an answer."""
+"""Minimum number of random queries to test an answer."""
 _EARLIER = 10
 """Minimum number of an account's submissions before an answer that may have settled points."""
 _MOVED = 0.02
@@ -142,12 +149,13 @@ is another model, which may be better everywhere.
 _SHARE = 0.75
 """Share of the earlier submissions: a point is contested if the majority has no more."""
 _BROKEN = 3.0
-"""Multiple of the usual distance from the majority beyond which files are broken."""
+"""Multiple of the usual distance from the majority beyond which files count as broken."""
 _ANSWERS = 10
 """Number of an account's answers that are tested, the best by score."""
 _FEW = 5
 """Minimum number of random queries of an account: broken files are rare but honest."""
 _WIDE = 0.001
+# Level at which changes are too spread in number, smallest p-value, and result of no test.
 _LEAST = 1e-300
 _NOTHING = (1.0, 0.0, 0.0)
 
@@ -163,13 +171,14 @@ def votes(
         With answers.
     near : Nearness
     queries : array of shape (k,)
-        The submissions that are random, or random changes of a base.
+        Submissions that are random, or random changes of a base.
     throughout : array of shape (k,)
-        Those of them that are random at every point.
+        Submissions among them that are random at every point.
     """
     found = []
     usable = _usable(history, queries, throughout)
     for code, name in enumerate(history.names):
+        # All random queries, and then those of other accounts alone.
         for own in (True, False):
             asked = usable.queries if own else usable.queries & (history.codes != code)
             answers = np.flatnonzero((history.codes == code) & near.fresh & ~usable.queries)
@@ -191,21 +200,22 @@ class _Queries:
     """Random queries against which an answer can be tested."""
 
     queries: Bools
-    """(k,) Mask of these submissions."""
+    """(k,) Mask of the queries."""
     throughout: Bools
-    """(k,) Mask of those that are random at every point."""
+    """(k,) Mask of the queries that are random at every point."""
     changed: Ints
     """(k,) Number of points that differ from the majority of the account's queries."""
 
 
 def _usable(history: History, queries: Bools, throughout: Bools) -> _Queries:
-    """Return the queries of accounts with several whose changes are random in number as well."""
+    """Return the queries of accounts with several and with changes random in number too."""
     assert history.answers is not None
     usable = np.zeros(len(history), np.bool_)
     changed = np.zeros(len(history), np.int64)
     for code in range(len(history.names)):
         for kind in (throughout, ~throughout):
             of = np.flatnonzero(queries & kind & (history.codes == code))
+            # Too few to tell a habit from broken files.
             if len(of) < _FEW:
                 continue
             rows = history.answers[of]
@@ -234,6 +244,7 @@ def _best_vote(
         f"agreement with {len(asked):,} random queries{whose} rises by {slope:.2f} points for "
         "each point that they score"
     )
+    # Accounts with at least half of the mean number of queries, and the account itself.
     counts = np.bincount(history.codes[asked], minlength=len(history.names))
     many = 2 * counts >= counts[counts > 0].mean()
     contributors = sorted({*np.flatnonzero(many).tolist(), code})
@@ -257,17 +268,21 @@ def _slope_p(history: History, answer: int, asked: Ints, usable: _Queries) -> tu
     groups, place = np.unique(history.codes[asked], return_inverse=True)
     nuisance = np.column_stack([place[:, None] == np.arange(len(groups)), usable.changed[asked]])
     score, agreed = (_residuals(x, nuisance) for x in (history.n_correct[asked], agreed))
+    # Less the group means, the column of changes, and the slope.
     freedom = len(asked) - len(groups) - 2
     power = float((score**2).sum())
     if power < 1 or freedom < 1:
         return 1.0, 0.0
     slope = float((score * agreed).sum()) / power
+    # Residual variance of the agreement after the slope.
     left = float(((agreed - slope * score) ** 2).sum()) / freedom
     honest = 1.0
     if history.n_classes is not None and usable.throughout[asked].all():
         m = history.n_classes
         accuracy = history.n_correct[answer] / history.n
+        # An honest answer agrees with queries that are random at every point by this slope.
         honest = max(0.0, (m * accuracy - 1) / (m - 1))
+    # A perfect fit leaves no error to compare the slope with.
     if left == 0:
         return (_LEAST if slope > honest else 1.0), slope
     return float(student.sf((slope - honest) / math.sqrt(left / power), freedom)), slope
@@ -310,11 +325,14 @@ def _best_settled(history: History, name: str, of: Ints) -> Evidence | None:
     others = earlier[distance <= int(off[usual].max())]
     rows = np.concatenate([rows[usual], history.answers[others]])
     majority = majority_of(rows)
+    # (points,): number of rows with the majority's answer.
     kept = np.count_nonzero(rows == majority, axis=0)
     agreed = kept == len(rows)
     contested = kept <= _SHARE * len(rows)
     right = rows[:, contested] == history.labels[contested]
+    # The best single submission on the contested points, the majority elsewhere.
     best = np.where(contested, rows[np.count_nonzero(right, axis=1).argmax()], majority)
+    # The larger of the two p-values counts: the answer must beat both.
     p, inside, outside = max(
         _settled_p(history.labels, answer, before=before, agreed=agreed, contested=contested)
         for before in (majority, best)
@@ -342,7 +360,9 @@ def _settled_p(
     inside = int(right[contested].sum())
     size = int(contested.sum())
     total = int(both.sum())
+    # Right answers on contested points, if all right answers were spread over both kinds.
     harder = float(hypergeom.sf(inside - 1, total, hits, size))
+    # A sign test of the contested points on which the answer and `before` differ in rightness.
     gained = int(np.count_nonzero(right & ~known & contested))
     lost = int(np.count_nonzero(~right & known & contested))
     better = float(binom.sf(gained - 1, gained + lost, 0.5)) if gained else 1.0

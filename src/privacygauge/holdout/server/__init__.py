@@ -1,6 +1,6 @@
 """A leaderboard that keeps the labels: a guard, budgets and a log behind one transaction.
 
-Needs the extra ``serve``; with PostgreSQL, ``postgresql``.
+Needs the extra ``serve``; with PostgreSQL, also ``postgresql``.
 """
 
 from __future__ import annotations
@@ -33,36 +33,35 @@ def open_board(
     metric: str | None = None,
     public: float | None = None,
 ) -> Board:
-    """Return the board that a database keeps for these labels, begun where there is none.
+    """Return the board that a database keeps for these labels, creating it if there is none.
 
     Parameters
     ----------
     database : str or pathlib.Path
         An SQLite file, or a URL such as ``postgresql://user@host/name``.
     labels : array_like of shape (n,), or HiddenLabels
-        The hidden labels, integers from 0; numbers, where the metric compares numbers. They stay
-        in memory: the database keeps a digest. `bodies.HiddenLabels` has names of the points and
-        the classes too, which are kept: other names, or another order, are refused later.
+        Hidden labels, integers from 0; or numbers, if the metric compares numbers. They stay in
+        memory: the database keeps a digest. `bodies.HiddenLabels` also has names of the points and
+        the classes, which are kept: other names, or another order, are refused later.
     n_classes : int, optional
-        By default that of the database, or one more than the largest label.
+        Default: that of the database, or one more than the largest label.
     guard : str, optional
-        Guard between accuracy and submitter, as `guards.guard_named` reads it; by default
-        that of the database, or a Ladder with a step of the size of chance. It cannot be changed
-        later.
+        Guard between accuracy and submitter, as `guards.guard_named` reads it; default: that of the
+        database, or a Ladder with a step of the size of chance. It cannot be changed later.
     scope : {"account", "board"}, optional
-        Whether the guard remembers each account's submissions apart, or all of them together; by
-        default that of the database, or ``account``. It cannot be changed later.
+        Whether the guard remembers each account's submissions separately, or all of them together;
+        default: that of the database, or ``account``. It cannot be changed later.
     budget : Budget, optional
-        Limits to set; those that it leaves open stay as they were.
+        Limits to set; limits that are None stay as they were.
     keep : bool, optional
         Whether the submitted labels are kept, so that `rescoring.rescore` can score them again;
-        by default as in the database, or not. It cannot be changed later.
+        default: as in the database, or not. It cannot be changed later.
     metric : str, optional
-        How submissions are scored, as `metrics.metric_named` reads it; by default as in the
-        database, or ``accuracy``. It cannot be changed later.
+        Metric of submissions, as `metrics.metric_named` reads it; default: that of the database, or
+        ``accuracy``. It cannot be changed later.
     public : float, optional
-        The share of the points, in (0, 1), that answers are about; the others are for the end. By
-        default all. The points are drawn when the board is begun.
+        Share of the points, in (0, 1), that answers are about; the others are for the end. Default:
+        all. The points are drawn when the board is begun.
 
     Raises
     ------
@@ -70,6 +69,7 @@ def open_board(
         If the extra is missing, the database cannot be used, or it belongs to other labels,
         another number of classes or another guard.
     """
+    # Imported here, so that the error about a missing extra comes first.
     require_extra()
     from privacygauge.holdout.server.bodies import HiddenLabels
     from privacygauge.holdout.server.opening import BoardOptions, open_or_begin
@@ -112,14 +112,14 @@ def score(
     submitted : array_like of shape (n,)
         A label in 0..n_classes-1 for every point.
     account : str
-        Who submits, as the platform names them; made where it is new.
+        Submitter, as the platform names them; a new account is created.
     labels, database, n_classes, guard, scope, budget, metric
         As for `open_board`.
     key : str, optional
         The platform's number of this submission: scored again, it gets the same answer and is
         not charged.
     trial : bool, default False
-        For the owner, to try a scoring script: the answer that the first submission of a new
+        For the owner, to try a scoring script: return the answer that the first submission of a new
         board would get. The database is neither read nor made, and nothing is charged.
 
     Raises

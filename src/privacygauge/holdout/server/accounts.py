@@ -1,8 +1,8 @@
 """Accounts that may submit: names, and the tokens that prove them.
 
-A token is ``ID.SECRET``. The secret is 256 random bits, so one fast hash is enough: what makes
-passwords need a slow one is that they can be guessed. The identifier is no secret; it finds the
-row, and the secret's digest is then compared in constant time.
+A token is ``ID.SECRET``. The secret is 256 random bits, so one fast hash is enough: passwords need
+a slow one because they can be guessed. The identifier is not secret; it finds the row, and the
+secret's digest is then compared in constant time.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def add_account(engine: Engine, name: str) -> str:
 
 
 def renew_token(engine: Engine, name: str) -> str:
-    """Return a new token of an account; the previous one stops working."""
+    """Return a new token for an account; the previous one stops working."""
     checked_name(name)
     with writing(engine) as connection:
         known_account(connection, name)
@@ -62,7 +62,7 @@ def revoke_token(engine: Engine, name: str) -> None:
 
 
 def admit(engine: Engine, name: str) -> None:
-    """Make an account without a token, unless one of this name exists."""
+    """Create an account without a token, unless one of this name exists."""
     # Two processes may both find none: the second insertion is refused, and not needed.
     with suppress(IntegrityError), writing(engine) as connection:
         if find_account(connection, checked_name(name)) is None:
@@ -70,7 +70,7 @@ def admit(engine: Engine, name: str) -> None:
 
 
 def account_of_token(engine: Engine, token: str) -> str | None:
-    """Return the name of the account that a token belongs to; None for a wrong one."""
+    """Return the name of the account that a token belongs to; None for a wrong token."""
     token_id, _, secret = token.partition(".")
     query = select(ACCOUNT.c.name, ACCOUNT.c.token_digest).where(ACCOUNT.c.token_id == token_id)
     # PostgreSQL cannot store, and so not look for, the character that ends its strings.
@@ -84,7 +84,7 @@ def account_of_token(engine: Engine, token: str) -> str | None:
 
 
 def find_account(connection: Connection, name: str) -> RowMapping | None:
-    """Return the row of an account; None where there is none of this name."""
+    """Return the row of an account; None if there is none of this name."""
     query = select(ACCOUNT).where(ACCOUNT.c.name == name)
     return connection.execute(query).mappings().one_or_none()
 
@@ -106,7 +106,8 @@ def known_account(connection: Connection, name: str) -> RowMapping:
 def checked_name(name: str) -> str:
     """Return a name that is short, printable, and begins with a letter or a digit.
 
-    Names go into tables that are opened in spreadsheets, which compute what begins otherwise.
+    Names go into tables that are opened in spreadsheets, which may compute a text that begins
+    otherwise.
     """
     if not 1 <= len(name) <= _LONGEST or not name.isprintable() or not name[0].isalnum():
         raise InputError(
@@ -125,9 +126,11 @@ _ALIKE = str.maketrans(
 
 
 def _skeleton(name: str) -> str:
-    """Return the look of a name: names that share it cannot be told apart on the page."""
+    """Return the look of a name: names with the same look cannot be told apart on the page."""
+    # Compatibility forms (full width, ligatures) become plain letters, accents separate marks.
     plain = unicodedata.normalize("NFKD", name).casefold().translate(_ALIKE)
     letters = [c for c in plain if not unicodedata.combining(c) and c.isprintable()]
+    # In many fonts i and l look alike, and so do rn and m.
     return " ".join("".join(letters).replace("i", "l").replace("rn", "m").split())
 
 
@@ -153,6 +156,7 @@ def _set_token(
     connection.execute(update(ACCOUNT).where(ACCOUNT.c.name == name).values(values))
 
 
+# "surrogatepass": a token may hold anything that a client sends, and must be refused, not fail.
 def _digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
@@ -173,7 +177,7 @@ def hide_account(engine: Engine, name: str, reason: str) -> None:
 
 
 def show_account(engine: Engine, name: str, reason: str) -> None:
-    """Put an account back on the board, and take its submissions again, as many as others may make.
+    """Put an account back on the board, and accept its submissions again, up to the usual limits.
 
     Limits set by an alert are lifted too.
     """
@@ -225,7 +229,7 @@ def checked_reason(reason: str) -> None:
 
 
 def write_action(connection: Connection, kind: str, account_id: int, reason: str) -> None:
-    """Add a row, within a transaction that has locked the board's row."""
+    """Add a row to the log of actions, in a transaction that has locked the board's row."""
     last = connection.execute(select(func.max(ACTION.c.number))).scalar() or 0
     row = {
         "number": last + 1,

@@ -1,8 +1,8 @@
 """A test set behind a guard, kept in a database: one submission is one transaction.
 
-The log's row, the guard's new state and what the budgets have left are written together, before
-anybody sees the answer. A process that is killed has therefore either answered nothing, or
-answered what the database says.
+The log's row, the guard's new state and the remaining budgets are written together, before anybody
+sees the answer. A process that is killed has therefore either answered nothing, or given the answer
+that the database holds.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _LONGEST_KEY = 200
 
 
 class KeyConflictError(InputError):
-    """An idempotency key that stands for another submission already."""
+    """An idempotency key that was used for another submission."""
 
 
 class HiddenError(BudgetError):
@@ -56,31 +56,32 @@ class HiddenError(BudgetError):
 
 @dataclass(frozen=True)
 class Receipt:
-    """What a submitter gets for a submission."""
+    """Receipt of a submission."""
 
     number: int
-    """Which submission of the board it is, from 1."""
+    """Number of the submission on the board, from 1."""
     time: str
-    """When it was answered, in UTC."""
+    """Time at which it was answered, in UTC."""
     account: str
-    """Who submitted."""
+    """Account of the submitter."""
     score: float
     """The guard's answer, in [0, 1]."""
     about: int | None
-    """The submission whose score this is: this one, or an earlier one that a Ladder still shows;
-    None where the answer is the submitter's own claim."""
+    """Number of the submission with this score: this one, or an earlier one that a Ladder still
+    shows; None if the answer is the submitter's own claim.
+    """
     digest: str
     """SHA-256 of the labels, each as four bytes, the lowest first."""
 
 
 @dataclass(frozen=True)
 class RemainingBudget:
-    """What the budgets have left; None for what is not limited."""
+    """Submissions that the budgets have left; None if there is no limit."""
 
     account: int | None
-    """Submissions of this account."""
+    """Number of submissions left to this account."""
     total: int | None
-    """Submissions of all accounts together."""
+    """Number of submissions left to all accounts together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,21 +95,21 @@ class _CheckedSubmission:
     digest: str
     """Digest of the content."""
     key: str | None
-    """The submitter's name for it."""
+    """Submitter's name for it; None without one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """A test set, its guard, and the database that remembers. See `server.open_board`."""
+    """A test set, its guard, and the database with the history; see `server.open_board`."""
 
     holdout: Holdout = field(repr=False)
-    """The hidden labels that the guard answers about."""
+    """Hidden labels that the guard answers about."""
     guard: Guard
     """Guard between accuracy and submitter."""
     scope: str
     """One of `SCOPES`: the submissions that share a state of the guard."""
     engine: Engine = field(repr=False)
-    """The database."""
+    """Engine of the board's database."""
     private: Holdout | None = field(default=None, repr=False)
     """Points of the final score, on which no answer depends; None if the guard sees all."""
     public: Bools | None = field(default=None, repr=False)
@@ -118,7 +119,7 @@ class Board:
     classes: tuple[str, ...] | None = field(default=None, repr=False)
     """Names of the classes from 0, as submissions may write them; None for the numbers."""
     turn: Lock = field(default_factory=Lock, repr=False)
-    """Threads wait here for their turn, which is fairer and quicker than SQLite's waiting."""
+    """Lock for which threads wait: fairer and faster than waiting for SQLite."""
 
     def submit(
         self,
@@ -133,21 +134,21 @@ class Board:
         Parameters
         ----------
         account : str
-            Who submits. The caller knows that it is them.
+            Submitting account. The caller has verified its identity.
         labels : array_like of shape (n,)
-            A label in 0..n_classes-1 for every point, or what the metric asks for.
+            A label in 0..n_classes-1 for every point, or the values that the metric asks for.
         key : str, optional
-            The submitter's name for this submission, at most 200 printable ASCII characters.
-            Sent again with the same labels it brings the same receipt and costs nothing.
+            The submitter's name for this submission, at most 200 printable ASCII characters. Sent
+            again with the same labels, it returns the same receipt and costs nothing.
         claimed : float, optional
-            The accuracy on the submitter's own data, in [0, 1], for `Thresholdout`.
+            Accuracy on the submitter's own data, in [0, 1], for `Thresholdout`.
 
         Raises
         ------
         InputError
             If the labels, the key or the claim break a rule, or the account does not exist.
         KeyConflictError
-            If the key stands for other labels, or another claim.
+            If the key was used for other labels, or another claim.
         BudgetError
             If nothing is left.
         HiddenError
@@ -164,6 +165,7 @@ class Board:
         marked = self.holdout.marked(self.part(sent, private=False), claimed)
         asked = _CheckedSubmission(sent, marked, hashlib.sha256(content(sent)).hexdigest(), key)
         with self.turn, writing(self.engine) as connection:
+            # Before the limits: a submission that was answered costs nothing when it is sent again.
             board = _row(connection)
             holder = accounts.known_account(connection, account)
             earlier = _of_key(connection, holder, key=key, digest=asked.digest, claimed=claimed)
@@ -175,7 +177,7 @@ class Board:
     def check_allowed(self, account: str, key: str | None = None) -> None:
         """Raise if any submission of this account would be refused.
 
-        So that nobody has to send a file that will not be scored, nor the server to read it. A key
+        So nobody has to send a file that will not be scored, and the server need not read it. A key
         that was answered before is answered again.
 
         Raises
@@ -203,15 +205,15 @@ class Board:
     ) -> Receipt:
         """Repeat a submission within a transaction; return its receipt.
 
-        No limit is asked, as none was exceeded when it was made.
+        No limit is checked, as none was exceeded when it was made.
 
         Parameters
         ----------
         connection : sqlalchemy.Connection
         account : str
-            Who made it.
+            Account that made the submission.
         labels : ndarray
-            As they were kept.
+            Submitted labels, as they were kept.
         row : mapping
             Row of `SUBMISSION` with the time, the key and the claim.
         """
@@ -231,11 +233,13 @@ class Board:
     ) -> Receipt:
         """Answer a submission, write everything, and return the receipt."""
         marked = asked.marked
+        # Holder 0 is the board as a whole.
         held = 0 if self.scope == "board" else int(holder["id"])
         before, shown = self._remembered(connection, board, held, holder["name"])
         score, after = self.guard.answer(marked, before)
         number = board["used"] + 1
         own = is_about_submission(before, after)
+        # The submission still shown; 0 if none is, as for a claim.
         stays = max(shown, 0) if after.shown is not None else 0
         about = number if own else stays
         receipt = Receipt(
@@ -246,7 +250,7 @@ class Board:
             about=about or None,
             digest=asked.digest,
         )
-        # The same rows whatever the answer: who times it learns nothing further.
+        # The same rows are written whatever the answer, so that timing tells nothing further.
         state = {"about": about, **state_columns(after)}
         if shown < 0:
             connection.execute(insert(STATE).values(holder=held, **state))
@@ -258,6 +262,7 @@ class Board:
         if board["keep"]:
             kept = pack_submission(asked.sent, marked.n_classes)
             connection.execute(insert(KEPT).values(number=number, content=kept))
+        # A first submission adds one to the accounts that have submitted.
         asking = board["asking"] + (holder["used"] == 0)
         connection.execute(update(BOARD).values(used=number, asking=asking))
         return receipt
@@ -268,12 +273,12 @@ class Board:
             return self._left(_row(connection), accounts.known_account(connection, account))
 
     def admit(self, account: str) -> None:
-        """Make an account without a token, unless one of this name exists."""
+        """Create an account without a token, unless one of this name exists."""
         accounts.admit(self.engine, account)
 
     @property
     def n(self) -> int:
-        """The number of points that a submission is about."""
+        """Number of points that a submission is about."""
         return len(self.holdout) + (0 if self.private is None else len(self.private))
 
     def close(self) -> None:
@@ -289,7 +294,7 @@ class Board:
             return guard_state(row, len(self.holdout)), int(row["about"])
         key = bytes(board["state_key"])
         if not isinstance(self.guard, Memoryless):
-            # Noise that belongs to a number and not to content: other numbers for each account.
+            # Noise drawn by number and not by content: each account gets numbers of its own.
             whose = account.encode() if held else b""
             key = hashlib.blake2b(whose, key=key, digest_size=16).digest()
         return self.guard.start(key), -1
@@ -319,8 +324,8 @@ class Board:
     def total_left(self, board: RowMapping, *, further: bool = False) -> int | None:
         """Return the number of submissions left to all accounts, from the board's row.
 
-        Counts the accounts that have submitted, plus a `further` one if requested: each has its own
-        state, so that a budget in nats allows fewer submissions to more accounts.
+        Accounts that have submitted are counted, plus a `further` one if requested: each has its
+        own state, so a budget in nats allows fewer submissions to more accounts.
         """
         budget = Budget(total=board["total"], nats=board["nats"])
         accounts = None if self.scope == "board" else max(1, board["asking"] + further)
@@ -330,7 +335,7 @@ class Board:
 
 
 def pack_submission(sent: Values, n_classes: int) -> bytes:
-    """Pack a submission into few bytes."""
+    """Pack a submission into few bytes, by the smallest type that holds its labels."""
     return zlib.compress(sent.astype(_dtype(sent.dtype.kind, n_classes)).tobytes(), 1)
 
 
@@ -340,6 +345,7 @@ def unpack_submission(content: bytes, n: int, n_classes: int, kind: str = "i") -
     return found if len(found) == n else found.reshape(n, -1)
 
 
+# Little-endian on every machine, so that a database can move.
 def _dtype(kind: str, n_classes: int) -> np.dtype[Any]:
     return np.dtype("<f8") if kind == "f" else np.min_scalar_type(n_classes - 1).newbyteorder("<")
 
@@ -357,6 +363,7 @@ def receipt_of(row: RowMapping) -> Receipt:
 
 
 @lru_cache(maxsize=16)
+# Searching for the largest number of submissions takes a while, and the arguments rarely change.
 def _most_submissions(
     guard: str, budget: Budget, n: int, n_classes: int, accounts: int | None
 ) -> int | None:
@@ -387,6 +394,7 @@ def _of_key(
     row = connection.execute(query).mappings().one_or_none()
     if row is None:
         return None
+    # The key must not become a way to score other labels for free.
     if (row["digest"], row["claimed"]) != (digest, claimed):
         raise KeyConflictError(
             f"the key {key} stands for submission {row['number']}, which had other content: take "
@@ -421,6 +429,7 @@ def _write(
     connection.execute(insert(SUBMISSION).values(row))
     best = holder["best"]
     number = holder["best_number"]
+    # Only an answer about this submission can be the account's best.
     if receipt.about == receipt.number and (best is None or receipt.score > best):
         best = receipt.score
         number = receipt.number
@@ -429,10 +438,10 @@ def _write(
 
 
 def is_about_submission(before: GuardState, after: GuardState) -> bool:
-    """Return whether an answer is about the submission, and not about one before it or a claim.
+    """Return whether an answer is about the submission, not about an earlier one or a claim.
 
-    Which of the two it is follows from the answers so far, and so gives nothing further away. A
-    guard without memory hands back what it was handed.
+    Which of these it is follows from the answers so far, and so reveals nothing further. A guard
+    without memory returns the state that it was given.
     """
     return after is before or after.spent > before.spent
 

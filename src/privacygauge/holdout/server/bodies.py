@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 JSON = "application/json"
 NPY = "application/octet-stream"
 CSV = "text/csv"
-# For the file's head, or for brackets and blanks.
+# Bytes for the head of a file, or for brackets and blanks.
 _HEAD = 4096
 # A number of 64 bits, or the digits of a label with a comma and an indented new line.
 _FEWEST_BYTES = 16
@@ -42,7 +42,7 @@ _FEWEST_BYTES = 16
 _FLOAT_BYTES = 32
 _ID = "id"
 _BEFORE_CLASS = re.compile(r"^(p|prob|proba|probability|class)[_ ]", re.IGNORECASE)
-"""What probability columns are often called before the class."""
+"""Common beginnings of the names of probability columns, before the class."""
 
 
 class BodyError(PrivacyGaugeError):
@@ -61,6 +61,7 @@ def largest_body(
     classes: Sequence[str] | None = None,
 ) -> int:
     """Return the largest number of bytes of a submission about n points."""
+    # A class takes its name in quotes, with a comma and an indented new line.
     longest = max(len(name.encode()) for name in classes or (str(n_classes - 1),))
     each = max(_FEWEST_BYTES, longest + 8)
     name = 0 if ids is None else 8 + max(len(each.encode()) for each in ids)
@@ -88,13 +89,14 @@ def check_head(content_type: str | None, length: str | None, most: int) -> str:
     kind = (content_type or "").partition(";")[0].strip().lower()
     if kind not in (JSON, NPY, CSV):
         raise BodyError(415, f"Content-Type must be {JSON}, {NPY} or {CSV}")
+    # int refuses texts with thousands of digits, so 20 of them are enough to compare.
     if length is not None and length.isascii() and length.isdigit() and int(length[:20]) > most:
         raise _too_long(most)
     return kind
 
 
 async def read_body(parts: AsyncIterator[bytes], most: int, seconds: float) -> bytes:
-    """Read a body, counting it while it arrives: a declared length proves nothing.
+    """Read a body, counting its bytes as they arrive: a declared length proves nothing.
 
     Raises
     ------
@@ -118,17 +120,17 @@ class Form:
     """The form of submissions about a test set."""
 
     columns: int = 1
-    """Numbers per point, at most: with more than one an array may have two dimensions."""
+    """Most numbers per point: with more than one an array may have two dimensions."""
     ids: tuple[str, ...] | None = field(default=None, repr=False)
     """(n,) Names of the points in the order of the hidden labels, for CSV; None for 0, 1, 2, ..."""
     classes: tuple[str, ...] | None = None
-    """Names of the classes, which may stand in place of their numbers; None for numbers alone."""
+    """Names of the classes, which may replace their numbers; None for numbers alone."""
     by_class: bool = False
-    """Whether the columns of a table are classes, and are matched by their names."""
+    """Whether the columns of a table are classes, matched by their names."""
 
 
 PLAIN = Form()
-"""One number per point."""
+"""Form with one number per point."""
 
 
 def form_of(board: Board) -> Form:
@@ -146,7 +148,7 @@ def labels_in(body: bytes, kind: str, form: Form = PLAIN) -> object:
     Raises
     ------
     InputError
-        If it is not a JSON list, no array in the npy format, or no table with every id once.
+        If it is not a JSON list, an array in the npy format, or a table with every id once.
     """
     if kind == CSV:
         return _table_in(body, form)
@@ -162,6 +164,7 @@ def _table_in(body: bytes, form: Form) -> NDArray[np.float64]:
         rows.decode("utf-8")
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError("the body must be CSV in UTF-8") from error
+    # The first column is the id; the names of the others count only for classes.
     if [name.strip().lower() for name in head[:1]] != [_ID] or len(head) < 2:
         raise InputError("the body must begin with the line id,label")
     order = _class_columns([name.strip() for name in head[1:]], form)
@@ -187,16 +190,18 @@ def _table_in(body: bytes, form: Form) -> NDArray[np.float64]:
         named = form.classes is not None and not form.by_class
         wanted = "a class of the test set" if named else f"{len(head) - 1} numbers"
         raise InputError(f"line {wrong[0] + 2} must have {wanted}")
+    # Lines may come in any order: the id gives the place.
     found = np.empty_like(values)
     found[_places(table[0], form.ids)] = values
     return found[:, 0] if found.shape[1] == 1 else found[:, order]
 
 
 def _class_columns(names: Sequence[str], form: Form) -> list[int]:
-    """Return the place of each class among a table's columns; all in order where none is one."""
+    """Return the place of each class among a table's columns; all in order if none is a class."""
     places = list(range(len(names)))
     if not form.by_class or form.classes is None or len(names) == 1:
         return places
+    # Names such as "prob_cat" for the class "cat", unless the classes are called that themselves.
     plain = [_BEFORE_CLASS.sub("", name) for name in names]
     if sorted(plain) != sorted(form.classes):
         plain = list(names)
@@ -207,12 +212,13 @@ def _class_columns(names: Sequence[str], form: Form) -> list[int]:
 
 
 def _places(ids: Any, names: tuple[str, ...] | None) -> NDArray[np.int64]:
-    """Return the place of each line's id, every one once."""
+    """Return the place of each line's id; every id must occur once."""
     import pandas as pd
 
     stripped = ids.str.strip()
     if names is None:
         numbers = pd.to_numeric(stripped, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+        # Ids are 0 to n - 1; a wrong one becomes -1, which no index is.
         known = (numbers >= 0) & (numbers < len(ids)) & (numbers == np.floor(numbers))
         places = np.where(known, numbers, -1).astype(np.int64)
     else:
@@ -229,6 +235,7 @@ def _places(ids: Any, names: tuple[str, ...] | None) -> NDArray[np.int64]:
     return places
 
 
+# Building the index of all names takes longer than a lookup; one for ids, one for classes.
 @lru_cache(maxsize=2)
 def _index(names: tuple[str, ...]) -> Any:
     import pandas as pd
@@ -260,7 +267,7 @@ def _list_in(body: bytes, form: Form) -> list[object]:
     if form.classes is not None and not form.by_class:
         codes = {name: code for code, name in enumerate(form.classes)}
         value = [codes.get(label, label) if isinstance(label, str) else label for label in value]
-    # Each is looked at before numpy turns all of them into texts, or truth values into numbers.
+    # Each is checked before numpy turns all of them into texts, or truth values into numbers.
     for row, label in enumerate(value):
         if form.columns > 1 and isinstance(label, list):
             inner = [x for x in label if isinstance(x, bool) or not isinstance(x, int | float)]
@@ -306,14 +313,14 @@ def _too_long(most: int) -> BodyError:
 
 @dataclass(frozen=True, eq=False)
 class HiddenLabels:
-    """The owner's file of hidden values."""
+    """Content of the owner's file of hidden values."""
 
     values: NDArray[np.generic] = field(repr=False)
     """(n,) Labels, integers from 0, or numbers."""
     ids: tuple[str, ...] | None = None
-    """(n,) Names of the points; None where the file has none."""
+    """(n,) Names of the points; None if the file has none."""
     classes: tuple[str, ...] | None = None
-    """Names of the classes from 0, where the labels are texts; in alphabetical order."""
+    """Names of the classes from 0, in alphabetical order; None if the labels are not texts."""
 
 
 def read_hidden(path: Path) -> HiddenLabels:
@@ -328,7 +335,7 @@ def read_hidden(path: Path) -> HiddenLabels:
     Raises
     ------
     InputError
-        One line: what is wrong, and the way out.
+        One line: the problem, and the way out.
     """
     require_local(path, "labels are read from a file")
     if path.suffix.lower() == ".npy":
@@ -342,6 +349,7 @@ def read_hidden(path: Path) -> HiddenLabels:
     if len(others) != 1:
         raise InputError(f"{path} must have one column of labels beside id, got {len(others)}")
     values = np.asarray(content[others[0]])
+    # Labels that are texts become class numbers, in alphabetical order.
     classes = None
     if values.dtype.kind in "OUT" and all(isinstance(value, str) for value in values):
         texts, codes = np.unique(np.array([value.strip() for value in values]), return_inverse=True)
@@ -383,6 +391,6 @@ async def receive_submission(
 
 
 def round_score(board: Board, receipt: Receipt) -> Receipt:
-    """Return a receipt without digits of the score that only the arithmetic put there."""
+    """Return a receipt without digits of the score that stem from the arithmetic alone."""
     digits = max(_DIGITS, len(str(len(board.holdout))) + 1)
     return replace(receipt, score=round(receipt.score, digits))

@@ -38,7 +38,7 @@ _LONGEST = {"title": 200, "rules": 20_000}
 
 
 class ClosedError(BudgetError):
-    """Outside the contest's dates, beyond the daily limit, or an invitation that was used."""
+    """Outside the contest's dates, over the daily limit, or with a wrong or used invitation."""
 
 
 def describe(
@@ -57,14 +57,14 @@ def describe(
     engine : sqlalchemy.Engine
         Engine of a board's database.
     title, rules : str, optional
-        For the page: at most 200 characters, and 20,000 in any number of lines.
+        Texts for the page: at most 200 characters, and at most 20,000 in any number of lines.
     per_day : int, optional
-        Submissions of one account on one day in UTC, at least 1.
+        Largest number of submissions of one account on one day in UTC, at least 1.
     finals : int, optional
         Number of final submissions that an account may choose, at least 1.
     judged_by : {"exact", "shown"}, optional
-        Judge of teams without a choice: the best exact public score, or the best that the guard
-        showed.
+        How teams without a choice are judged: by the best exact public score, or by the best that
+        the guard showed.
     """
     for name, text in (("title", title), ("rules", rules)):
         if text is not None and not 1 <= len(text) <= _LONGEST[name]:
@@ -98,10 +98,11 @@ def publish(engine: Engine, *, shown: bool = True) -> None:
 
 
 def set_phase(engine: Engine, name: str, opens: str, closes: str, *, zone: str = "UTC") -> None:
-    """Take submissions between two moments in ISO 8601, in `zone` where they name none.
+    """Take submissions between two moments in ISO 8601, in `zone` if they name none.
 
-    A phase of this name is replaced. With one phase or more nothing is taken outside of them. A
-    day without a time is open as a whole: a phase opens at its beginning, and closes at its end.
+    A phase of this name is replaced. With one phase or more, no submissions are taken outside of
+    them. A day without a time is open as a whole: a phase opens at its beginning, and closes at its
+    end.
     """
     try:
         local = ZoneInfo(zone)
@@ -150,10 +151,12 @@ def check_open(connection: Connection, now: str) -> None:
 
 def check_day(connection: Connection, board: RowMapping, holder: RowMapping, now: str) -> None:
     """Raise `ClosedError` if an account has reached the day's limit."""
+    # The board's limit, and one that an alert may have set for the account.
     limits = [each["per_day"] for each in (board, holder) if each["per_day"] is not None]
     if not limits:
         return
     most = min(limits)
+    # Merged accounts share one limit.
     own = SUBMISSION.c.account_id.in_(owned_by(connection, holder["id"]))
     # A submission of a clock that was a month ahead counts on that day, not until then.
     tomorrow = (date.fromisoformat(now[:10]) + timedelta(days=1)).isoformat()
@@ -167,7 +170,7 @@ def check_day(connection: Connection, board: RowMapping, holder: RowMapping, now
 
 
 def invite(engine: Engine, number: int) -> list[str]:
-    """Return invitation codes, each good for one account. They are not stored."""
+    """Return invitation codes, each good for one account; they are not stored."""
     if not 1 <= number <= _MOST_INVITED:
         raise InputError(f"invitations must be 1 to {_MOST_INVITED}, got {number}")
     codes = [secrets.token_urlsafe(24) for _ in range(number)]
@@ -197,7 +200,7 @@ def sign_up(engine: Engine, code: str, name: str) -> str:
         account = known_account(connection, name)["id"]
         if connection.execute(free.values(account_id=account)).rowcount == 1:
             return token
-        # Two at the same time with one code: the later account goes again.
+        # Two requests at the same time with one code: the later account is deleted.
         connection.execute(delete(ACCOUNT).where(ACCOUNT.c.id == account))
     raise ClosedError("the invitation is wrong, or was used: ask the board's owner")
 
@@ -226,6 +229,7 @@ def choose_submissions(engine: Engine, account: str, numbers: Sequence[int], now
         found = set(connection.execute(select(SUBMISSION.c.number).where(*own)).scalars())
         if missing := [number for number in chosen if number not in found]:
             raise InputError(f"submission {missing[0]} is not one of {account}: see its receipts")
+        # The new choice replaces the old one.
         connection.execute(delete(FINAL).where(FINAL.c.account_id == holder["id"]))
         rows = [{"account_id": holder["id"], "number": number} for number in chosen]
         if rows:
@@ -238,6 +242,7 @@ def _moment(text: str, name: str, zone: tzinfo) -> str:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise InputError(f"{name} must be ISO 8601 (2026-01-31T12:00), got {text!r}") from error
+    # A day without a time; one that closes includes the whole day.
     with suppress(ValueError):
         day = date.fromisoformat(text)
         if name == "closes":
@@ -247,4 +252,5 @@ def _moment(text: str, name: str, zone: tzinfo) -> str:
 
 
 def _digest(code: str) -> bytes:
+    # Codes are random and long, so a fast hash is enough.
     return hashlib.sha256(code.encode("utf-8", "surrogatepass")).digest()

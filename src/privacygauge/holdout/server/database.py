@@ -49,7 +49,7 @@ VERSION = 4
 METADATA = MetaData()
 
 SCHEMA = Table("privacygauge_schema", METADATA, Column("version", Integer, primary_key=True))
-"""One row: the version that the database was made with."""
+"""One row: version of the schema that the database was made with."""
 
 BOARD = Table(
     "board",
@@ -83,8 +83,8 @@ BOARD = Table(
 )
 """One row: labels, metric, guard and limits, the page's texts, and the number of accounts that have
 submitted. `public` has a bit for each point that the guard sees; without it the guard sees all.
-`judged_by` is the score that decides for teams without a choice: ``exact`` or ``shown``.
-`points` and `private_points` are the metric's for either part.
+`judged_by` is the score that decides for teams without a choice: ``exact`` or ``shown``. `points`
+and `private_points` are the metric's points of the two parts.
 """
 
 ACCOUNT = Table(
@@ -115,7 +115,7 @@ STATE = Table(
     Column("spent", Integer, nullable=False),
     Column("about", Integer, nullable=False),
 )
-"""A guard's state: a row for each account, or row 0 for the board. `about` is the number of the
+"""State of a guard: a row for each account, or row 0 for the board. `about` is the number of the
 submission on display, or 0.
 """
 
@@ -140,7 +140,7 @@ KEPT = Table(
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("content", LargeBinary, nullable=False),
 )
-"""The labels of each submission, if the owner keeps them."""
+"""Labels of each submission, if the owner keeps them."""
 
 EXACT = Table(
     "exact",
@@ -149,7 +149,7 @@ EXACT = Table(
     Column("public", Double, nullable=False),
     Column("private", Double),
 )
-"""For the owner: each submission's score on the points behind the guard, and on the others."""
+"""Exact score of each submission on the points behind the guard, and on the others; owner only."""
 
 VOIDED = Table(
     "voided",
@@ -172,7 +172,7 @@ FINAL = Table(
     Column("account_id", ForeignKey("account.id"), primary_key=True, autoincrement=False),
     Column("number", Integer, primary_key=True, autoincrement=False),
 )
-"""The submissions that an account has chosen to be judged by in the end."""
+"""Submissions that an account has chosen to be judged by in the end."""
 
 PHASE = Table(
     "phase",
@@ -200,8 +200,9 @@ ACTION = Table(
     Column("account_id", ForeignKey("account.id"), nullable=False),
     Column("reason", String, nullable=False),
 )
-"""One row for each time that the owner hid an account or showed it again, or that an account stood
-out, numbered from 1."""
+"""One row for each action, numbered from 1: the owner hid an account, showed it again, merged it or
+voided a submission of it; or the account stood out.
+"""
 
 ADDED = {
     2: (
@@ -224,7 +225,7 @@ last two.
 
 
 def _triggers(table: str, same: str) -> dict[str, tuple[str, ...]]:
-    """Return triggers that make a table append-only; `same` matches the row in the way."""
+    """Return triggers that make a table append-only; `same` matches a row to be replaced."""
     refused = f"{table}s are only ever added"
     stop = f"BEGIN SELECT RAISE(ABORT, '{refused}'); END"
     return {
@@ -233,7 +234,7 @@ def _triggers(table: str, same: str) -> dict[str, tuple[str, ...]]:
                 f"CREATE TRIGGER {table}_{what} BEFORE {what.upper()} ON {table} {stop}"
                 for what in ("update", "delete")
             ),
-            # INSERT OR REPLACE removes the row in its way without asking the trigger before this.
+            # INSERT OR REPLACE removes the old row without firing the trigger before this one.
             f"CREATE TRIGGER {table}_replace BEFORE INSERT ON {table} WHEN EXISTS "
             f"(SELECT 1 FROM {table} WHERE {same}) {stop}",
         ),
@@ -286,6 +287,7 @@ _WRITE = "privacygauge_write"
 _READY = "privacygauge_ready"
 # More than the number of request threads, so that none waits for a connection.
 _CONNECTIONS = {"pool_size": 10, "max_overflow": 40}
+# Seconds that SQLite waits for another writer.
 _SECONDS = 60
 # An arbitrary number that all processes creating tables share.
 _MAKING = 7_236_104
@@ -312,7 +314,7 @@ def connect(database: str | Path) -> Engine:
 def engine_of(database: str | Path) -> Engine:
     """Return the engine of `connect`; the database is created at the first read or write.
 
-    So a command that still has to check its arguments leaves nothing behind if they are wrong.
+    So a command that has yet to check its arguments leaves nothing behind if they are wrong.
     """
     url = _url(database)
     if url.get_backend_name() == "sqlite":
@@ -330,7 +332,7 @@ def database_name(engine: Engine) -> str:
 
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
-    """Return a connection within a transaction that may write; committed at the end."""
+    """Yield a connection within a transaction that may write; committed at the end."""
     _make_ready(engine)
     with _transaction(engine) as connection:
         yield connection
@@ -338,15 +340,15 @@ def writing(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """Return a connection within a transaction that only reads."""
+    """Yield a connection within a transaction that only reads."""
     _make_ready(engine)
     with engine.connect() as connection, connection.begin():
         yield connection
 
 
 def board_row(connection: Connection) -> RowMapping | None:
-    """Return the board's row, locked until the transaction ends; None where there is none."""
-    # SQLite leaves FOR UPDATE out: there the transaction has been the only writer since it began.
+    """Return the board's row, locked until the transaction ends; None if there is none."""
+    # SQLite has no FOR UPDATE: there the transaction has been the only writer since it began.
     query = select(BOARD).with_for_update()
     return connection.execute(query).mappings().one_or_none()
 
@@ -360,7 +362,7 @@ def begun_board(connection: Connection, name: str = "the database") -> RowMappin
 
 
 def wait_for_makers(connection: Connection) -> None:
-    """Wait until no other process creates tables or a board; SQLite's transaction has done so."""
+    """Wait until no other process creates tables or a board; on SQLite transactions already do."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _MAKING})
 
@@ -371,7 +373,7 @@ def _url(database: str | Path) -> URL:
     try:
         url = make_url(str(database))
     except ArgumentError:
-        # Without its cause, which quotes the password.
+        # Without the cause, which quotes the password.
         raise InputError(
             "database must be a file or a URL such as postgresql://user@host/name"
         ) from None
@@ -394,19 +396,22 @@ def _sqlite(url: URL) -> Engine:
     def _prepare(connection: Any, _record: object) -> None:
         # The driver's own BEGIN comes too late, before the first change, when it may be refused.
         connection.isolation_level = None
+        # WAL lets readers go on during a write; FULL keeps an answered submission through a power
+        # failure.
         for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
             connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
         writes = connection.get_execution_options().get(_WRITE)
+        # IMMEDIATE takes the write lock at the beginning, and so waits for other writers.
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
 
 
 def _refuse_foreign(path: Path) -> None:
-    """Refuse a file that is another program's database: not even its journal is changed."""
+    """Refuse a file that is another program's database; not even its journal is changed."""
     if not path.is_file() or not path.stat().st_size:
         return
     uri = f"file:{quote(str(path))}?mode=ro"
@@ -428,7 +433,7 @@ def _refuse_foreign(path: Path) -> None:
 def _own_file(path: Path) -> None:
     """Create the file, readable by its owner alone: a guard's state is as secret as the labels.
 
-    SQLite gives its side files the same rights.
+    SQLite gives its side files the same permissions.
     """
     try:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
@@ -497,7 +502,7 @@ def _bring_up(connection: Connection, version: int) -> None:
     for added in lacking:
         column = CreateColumn(added).compile(dialect=connection.dialect)
         connection.exec_driver_sql(f"ALTER TABLE {added.table.name} ADD COLUMN {column}")
-    # A contest that has begun goes on by the rule that its teams know.
+    # A contest that has begun keeps the rule that its teams know.
     connection.execute(update(BOARD).values(judged_by="shown"))
     connection.execute(update(SCHEMA).values(version=VERSION))
 

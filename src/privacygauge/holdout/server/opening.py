@@ -61,6 +61,7 @@ def open_or_begin(
             limits = {field.name: getattr(budget, field.name) for field in fields(budget)}
             given = {name: value for name, value in limits.items() if value is not None}
             if given:
+                # Limits of the budget that are None stay as they are in the database.
                 connection.execute(update(BOARD).values(given))
     except InputError:
         engine.dispose()
@@ -109,19 +110,19 @@ class BoardOptions:
     """Options of a board: set on a new one, required of an existing one; None for any."""
 
     n_classes: int | None = None
-    """Classes."""
+    """Number of classes."""
     guard: str | None = None
-    """The guard's name."""
+    """Name of the guard."""
     scope: str | None = None
     """One of `board.SCOPES`."""
     keep: bool | None = None
     """Whether submissions are kept."""
     metric_name: str | None = None
-    """The metric's name."""
+    """Name of the metric."""
     public: float | None = None
-    """The share of the points that the guard answers about."""
+    """Share of the points that the guard answers about."""
     mask: Bools | None = field(default=None, repr=False)
-    """(n,) Those points themselves, where they are known."""
+    """(n,) Mask of the points that the guard answers about, if they are known."""
     ids: tuple[str, ...] | None = field(default=None, repr=False)
     """(n,) Names of the points."""
     classes: tuple[str, ...] | None = field(default=None, repr=False)
@@ -134,6 +135,7 @@ class BoardOptions:
             raise InputError(f"public must be a share in (0, 1), got {self.public}")
         if self.guard is not None:
             guard = guard_named(self.guard)
+            # Names hold 6 digits: a guard must be the same when its name is read again.
             if guard_named(guard.name) != guard:
                 raise InputError(
                     f"guard must have a number of at most 6 digits, got {self.guard!r}"
@@ -146,7 +148,7 @@ class BoardOptions:
 
 
 def first_row(labels: ArrayLike, wanted: BoardOptions) -> dict[str, object]:
-    """Return a new board's row."""
+    """Return the row of a new board."""
     metric = wanted.metric
     truth, n_classes = metric.truth(labels, wanted.n_classes)
     mask = wanted.mask
@@ -157,6 +159,7 @@ def first_row(labels: ArrayLike, wanted: BoardOptions) -> dict[str, object]:
         guard = default_guard_of(Holdout(seen, n_classes, metric))
     else:
         guard = guard_for(guard_named(wanted.guard), metric, seen)
+    # A keyed digest: without the key nobody can check guessed labels against it.
     key = secrets.token_bytes(32)
     return {
         "id": 1,
@@ -184,7 +187,7 @@ def _begun(connection: Connection, values: dict[str, object]) -> RowMapping:
 
 
 def _draw_public(truth: Values, metric: Metric, share: float) -> Bools:
-    """Draw the public points, a mask (n,), from every class where possible.
+    """Draw the public points, a mask (n,), from every class if possible.
 
     The generator cannot be reproduced: an attacker who knew the points would tune on the others.
     """
@@ -192,13 +195,15 @@ def _draw_public(truth: Values, metric: Metric, share: float) -> Bools:
     order = rng.permutation(len(truth))
     groups = truth[order] if truth.dtype.kind == "i" else np.zeros(len(truth))
     order = order[np.argsort(groups, kind="stable")]
-    # Evenly along the sorted order, so that each class gives its share.
+    # Evenly along the sorted order, so that each class gives its share. Systematic sampling with a
+    # random start.
     steps = np.floor(np.arange(len(truth) + 1) * share + rng.random())
     mask = np.zeros(len(truth), np.bool_)
     mask[order] = np.diff(steps) > 0
     for part in (mask, ~mask):
         if not part.any():
             raise InputError(f"public leaves a part of {len(truth)} points empty, got {share}")
+        # Raise if a part lacks what the metric needs.
         metric.truth(truth[part], None)
     return mask
 

@@ -68,7 +68,7 @@ class MergedAccount:
     submissions: int
     """Number of submissions that count as its own."""
     before: float | None
-    """The better of the two accounts' scores on the board before."""
+    """Better of the two accounts' scores on the board before; None for none."""
     best: float | None
     """Its score now: the one that a single account would have been shown; None for none."""
 
@@ -87,7 +87,7 @@ def merge_accounts(board: Board, name: str, other: str, reason: str) -> MergedAc
     name, other : str
         The account that stays, and the one that becomes a part of it.
     reason : str
-        For the log of actions.
+        Reason for the log of actions.
 
     Raises
     ------
@@ -113,6 +113,7 @@ def absorb_account(
 ) -> float | None:
     """Return the best score of one account after it absorbed another, in a transaction."""
     moved = update(ACCOUNT).where(
+        # Accounts that were merged into the other one before move along.
         (ACCOUNT.c.id == goes["id"]) | (ACCOUNT.c.merged_into == goes["id"])
     )
     connection.execute(moved.values(merged_into=stays["id"]))
@@ -131,7 +132,7 @@ def absorb_account(
 def void_submission(board: Board, number: int, reason: str) -> float | None:
     """Void one submission; return the best score that its account has without it.
 
-    It stays in the log, and the budget that it took is not given back. The guard's state, the
+    It stays in the log, and the budget that it used is not given back. The guard's state, the
     account's best score and its choice for the end are as if it had never been made; answers to
     later submissions stay as they were given.
 
@@ -140,9 +141,9 @@ def void_submission(board: Board, number: int, reason: str) -> float | None:
     board : Board
         A board of `server.open_board`.
     number : int
-        Which submission, as on its receipt.
+        Number of the submission, as on its receipt.
     reason : str
-        For the log of actions.
+        Reason for the log of actions.
 
     Raises
     ------
@@ -169,6 +170,7 @@ def leave_out(board: Board, connection: Connection, number: int, account: int) -
     connection.execute(insert(VOIDED).values(number=number))
     connection.execute(delete(FINAL).where(FINAL.c.number == number))
     row = connection.execute(select(ACCOUNT).where(ACCOUNT.c.id == account)).mappings().one()
+    # The account, or the one that it was merged into.
     held = row["merged_into"] or account
     holder = connection.execute(select(ACCOUNT).where(ACCOUNT.c.id == held)).mappings().one()
     best, best_number = _replay_account(board, connection, holder)
@@ -187,14 +189,16 @@ def check_merge(name: str, other: str, reason: str) -> None:
 def _replay_account(
     board: Board, connection: Connection, stays: RowMapping
 ) -> tuple[float | None, int | None]:
-    """Return the best score of one account's replay and its submission; its state is written."""
+    """Replay one account, writing its state; return its best score and the submission's number."""
     apart = board.scope == "account"
     held = int(stays["id"])
+    # The state keeps its key, so that the same noise is drawn again.
     row = connection.execute(select(STATE).where(STATE.c.holder == held)).mappings().first()
     key = bytes((row or begun_board(connection))["state_key"])
     state = board.guard.start(key)
     about = 0
     best: tuple[float | None, int | None] = None, None
+    # With one state for the board the recorded answers stand; the best of those left is looked for.
     for each, marked in _submissions(board, connection, held, apart):
         answer = each["score"]
         own = each["about"] == each["number"]
@@ -202,6 +206,8 @@ def _replay_account(
             before = state
             answer, state = board.guard.answer(marked, before)
             own = is_about_submission(before, state)
+            # As in `Board`: an answer is about this submission, or about the one still shown, or a
+            # claim.
             stays_shown = about if state.shown is not None else 0
             about = int(each["number"]) if own else stays_shown
         if own and (best[0] is None or answer > best[0]):
@@ -214,7 +220,8 @@ def _replay_account(
 def _submissions(
     board: Board, connection: Connection, held: int, replayed: bool
 ) -> Iterator[tuple[RowMapping, MarkedSubmission]]:
-    """Return an account's submissions in order, with the true labels if they are replayed."""
+    """Yield an account's submissions in order, with the true labels if they are replayed."""
+    # Guards that need the score alone, so that the exact one is enough without kept labels.
     by_score = isinstance(board.guard, Exact | Rounded | Calibrated | Ladder | RelativeLadder)
     query = (
         select(SUBMISSION, EXACT.c.public, KEPT.c.content)
@@ -265,18 +272,18 @@ _OF_LABELS = (
 
 @dataclass(frozen=True)
 class MovedTeam:
-    """A team whose place or score on the board changed."""
+    """A team with a new place or score on the board."""
 
     account: str
-    """The team."""
+    """Name of the team."""
     before: float | None
-    """Its score on the old board."""
+    """Score on the old board; None for none."""
     after: float | None
-    """Its score on the new one."""
+    """Score on the new board; None for none."""
     place_before: int | None
-    """From 1; None where it had no score."""
+    """Place on the old board, from 1; None without a score."""
     place_after: int | None
-    """The same on the new board."""
+    """Place on the new board, from 1; None without a score."""
 
 
 @dataclass(frozen=True)
@@ -284,13 +291,13 @@ class RescoredBoard:
     """Counts of the rows that were recomputed."""
 
     submissions: int
-    """Submissions on the new board."""
+    """Number of submissions on the new board."""
     changed: int
-    """Submissions with another answer than before."""
+    """Number of submissions with another answer than before."""
     left_out: tuple[str, ...]
-    """Hidden accounts, whose submissions are not on the new board."""
+    """Hidden accounts; their submissions are not on the new board."""
     moved: tuple[MovedTeam, ...] = ()
-    """Teams whose place or score changed, by their new place."""
+    """Teams with a new place or score, by their new place."""
 
 
 def rescore(
@@ -306,27 +313,26 @@ def rescore(
 
     The new board is the same contest: guard, scope, key, limits, phases, title, rules, accounts
     with their tokens and throttles, mergers, invitations, choices for the end and the log of
-    actions; receipts keep their times and keys. Of hidden accounts the submissions are left out:
-    every guard's state is as if they had never been. What the old board showed stays known to those
-    who saw it, so the answers of both count where a bound on what they tell is asked for.
+    actions; receipts keep their times and keys. Submissions of hidden accounts are left out: every
+    guard's state is as if they had never been made. Answers of the old board stay known to those
+    who saw them, so a bound on what answers tell has to count those of both boards.
 
-    Everything is written in one transaction: a database whose rescore was interrupted holds no
-    board.
+    Everything is written in one transaction: a database with an interrupted rescore holds no board.
 
     Parameters
     ----------
     source : sqlalchemy.Engine
-        Engine of the old board's database, whose submissions were kept.
+        Engine of the old board's database, with kept submissions.
     database : str or pathlib.Path
         A new database: SQLite or PostgreSQL, whatever the old one is.
     labels : array_like of shape (n,)
-        The hidden labels, corrected or the same.
+        Hidden labels, corrected or the same.
     metric, guard : str, optional
-        Another metric of the same submissions, and another guard; by default as they are. With
+        Another metric of the same submissions, and another guard; default: the old ones. With
         another metric the default guard is that of a new board.
     public : float, optional
-        Share of the points, in (0, 1), that answers are about on the new board: drawn afresh. By
-        default the same points.
+        Share of the points, in (0, 1), that answers are about on the new board, drawn again.
+        Default: the same points.
 
     Raises
     ------
@@ -354,6 +360,7 @@ def rescore(
             mask=public_of(row),
         )
         of_labels = first_row(labels, wanted)
+        # The old row with the columns that depend on the labels replaced, and with nothing used.
         begun = {**row, **{name: of_labels[name] for name in _OF_LABELS}, "used": 0, "asking": 0}
         engine = connect(database)
         try:
@@ -436,7 +443,7 @@ def _act_again(
     by_id: Mapping[int, RowMapping],
     numbers: Mapping[int, int],
 ) -> None:
-    """Repeat a merger or a voided submission, which its reason begins with."""
+    """Repeat a merger, or voiding a submission: the reason begins with its number."""
     if action["kind"] == VOID:
         number = int(action["reason"].partition(":")[0])
         if number in numbers:
@@ -448,13 +455,14 @@ def _act_again(
         for row in by_id.values()
         if action["reason"].startswith(f"into {row['name']}: ")
     ]
+    # A name may begin with another name and ": ", so the longest match is meant.
     stays = max(named, key=len)
     rows = [known_account(connection, name) for name in (stays, goes)]
     absorb_account(board, connection, *rows)
 
 
 def _moved_teams(old: Connection, new: Connection) -> Iterator[MovedTeam]:
-    """Yield the teams whose place or score changed, by their new place."""
+    """Yield the teams with a new place or score, by their new place."""
     before = _places(old)
     after = _places(new)
     for name, (place, score) in after.items():
@@ -470,7 +478,7 @@ def _moved_teams(old: Connection, new: Connection) -> Iterator[MovedTeam]:
 
 
 def _places(connection: Connection) -> dict[str, tuple[int | None, float | None]]:
-    """Return the place and the score of every team that is on the board, in their order."""
+    """Return the place and the score of every team on the board, in their order."""
     order = ACCOUNT.c.best.is_(None), ACCOUNT.c.best.desc(), ACCOUNT.c.best_number, ACCOUNT.c.id
     shown_now = ACCOUNT.c.used > 0, ACCOUNT.c.hidden.is_(False)
     rows = connection.execute(select(ACCOUNT).where(*shown_now).order_by(*order)).mappings().all()

@@ -54,12 +54,12 @@ HEADERS = {
 
 @dataclass(frozen=True)
 class Outside:
-    """An ASGI application around another."""
+    """An ASGI application around another: limits, headers and log of every request."""
 
     app: App
-    """The one inside."""
+    """Application inside."""
     rate: RateLimit
-    """Requests of one address."""
+    """Limit on the requests of one address."""
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -110,6 +110,7 @@ def _line(scope: Message, status: int, seconds: float) -> dict[str, object]:
     }
 
 
+# Keys remembered by a rate limit; and bits of an IPv6 address that are one user's network.
 _REMEMBERED = 10_000
 _IPV6_NETWORK = 64
 
@@ -117,7 +118,7 @@ _IPV6_NETWORK = 64
 class RateLimit:
     """A token bucket per key: a minute's requests at once, then the same number per minute.
 
-    It counts and therefore changes. Each process counts on its own, and forgets when it ends.
+    The object is mutable. Each process counts separately, and forgets its counts when it ends.
     """
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -130,6 +131,7 @@ class RateLimit:
         """Return 0 and count the request, or the seconds until there is room for it."""
         with self._lock:
             now = self._clock()
+            # Taken out and put back, so that the order is that of the last requests.
             left, since = self._filled.pop(who, (self._most, now))
             left = min(self._most, left + (now - since) * self._most / 60.0)
             granted = left >= 1.0
@@ -143,6 +145,7 @@ class RateLimit:
 def limited_address(host: str) -> str:
     """Return the key by which an address is limited: itself, or for IPv6 a user's whole network."""
     try:
+        # "%" begins the zone of an IPv6 address.
         address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
         return host
@@ -153,14 +156,14 @@ def limited_address(host: str) -> str:
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong with a request."""
+    """Error of a request."""
 
     detail: str
-    """One line."""
+    """Description in one line."""
 
 
 class RateError(PrivacyGaugeError):
-    """A request too many in a minute."""
+    """One request too many in a minute."""
 
     def __init__(self, wait: float) -> None:
         super().__init__("too many requests")
@@ -177,7 +180,7 @@ _LATER = {"Retry-After": "5"}
 
 
 def _answering(status: int, detail: str = "", headers: Mapping[str, str] | None = None) -> Any:
-    """Return the handler of an exception: with the exception's own words if none are given."""
+    """Return the handler of an exception; by default with the exception's own message."""
 
     async def answer(_request: Request, error: Exception) -> JSONResponse:
         if isinstance(error, SQLAlchemyError):
@@ -221,7 +224,7 @@ ANSWERS: dict[type[Exception], Any] = {
 
 @dataclass(frozen=True)
 class Connections:
-    """The limits of one process, and the connections that are open."""
+    """Limits of one process, and its open connections."""
 
     most: int = 2_000
     """Maximum number of connections of all addresses."""
@@ -232,10 +235,11 @@ class Connections:
     proxy: str | None = None
     """Address of a proxy in front; None without one."""
     opened: Counter[str] = field(default_factory=Counter, repr=False)
-    """Connections by address."""
+    """Number of open connections by address."""
 
     def protocol(self) -> type[H11Protocol]:
         """Return the protocol class of each connection."""
+        # uvicorn creates the protocol itself, so the limits have to be on the class.
         return type("Limited", (_Limited,), {"limits": self})
 
     def full(self, address: str) -> bool:
@@ -279,6 +283,7 @@ class _Limited(H11Protocol):
         if self.transport.is_closing():
             return
         super().data_received(data)
+        # The next request's head has not ended yet.
         if self.conn.their_state is h11.IDLE:
             self._expect_head()
         else:
@@ -299,6 +304,7 @@ class _Limited(H11Protocol):
             self._late = None
 
     def _refuse(self, status: int, detail: str, more: dict[str, str] | None = None) -> None:
+        # Written by hand: there is no request yet that the application could answer.
         body = json.dumps({"detail": detail}).encode()
         head = {
             "Content-Type": "application/json",
@@ -313,6 +319,7 @@ class _Limited(H11Protocol):
         self.transport.close()
 
 
+# Seconds for requests in flight, and length of the queue of connections.
 _SECONDS_TO_FINISH = 30
 _WAITING = 2_048
 
@@ -323,9 +330,9 @@ def listening(host: str, port: int) -> socket.socket:
     Parameters
     ----------
     host : str
-        The address.
+        Address of this machine.
     port : int
-        0 for any that is free.
+        Port; 0 for any that is free.
 
     Raises
     ------
@@ -335,12 +342,12 @@ def listening(host: str, port: int) -> socket.socket:
     if not 0 <= port < 65_536:
         raise InputError(f"port must be in 0..65535, got {port}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # By its number: asyncio sends small answers at once only where a socket says it is TCP.
+    # The protocol by number: asyncio sends small answers at once only if a socket says it is TCP.
     found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((host, port))
-        # Before the server is ready, so that no other takes the port meanwhile.
+        # Before the server is ready, so that no other process takes the port meanwhile.
         found.listen(_WAITING)
     except OSError as error:
         found.close()
@@ -358,7 +365,7 @@ def address(listener: socket.socket) -> str:
 
 
 def run(app: FastAPI, listener: socket.socket, proxy: str | None = None) -> None:
-    """Answer requests until SIGTERM or SIGINT; those in flight are finished, for 30 seconds."""
+    """Answer requests until SIGTERM or SIGINT; those in flight have 30 seconds to finish."""
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -389,7 +396,7 @@ class JsonLines(logging.Formatter):
     default_msec_format = "%s.%03d"
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line of a record, whose message may be a dictionary."""
+        """Return the line of a record with a text or a dictionary as its message."""
         told = record.msg if isinstance(record.msg, dict) else {"message": record.getMessage()}
         line = {"time": self.formatTime(record), "level": record.levelname.lower(), **told}
         if record.exc_info:

@@ -35,20 +35,21 @@ from privacygauge.holdout.server.database import (
 
 @dataclass(frozen=True)
 class TeamResult:
-    """What one team ends with."""
+    """Final result of one team."""
 
     place: int
     """Rank by the private score, from 1; ties go to the earlier submission."""
     account: str
-    """The team."""
+    """Name of the team."""
     submission: int
-    """Which one it is judged by: of those it chose the best on the private points; without a
-    choice the one with the best exact public score, or the one that the guard showed as its best,
-    or its last, where the owner judges by what was shown."""
+    """Submission that the team is judged by: of those it chose the best on the private points.
+    Without a choice it is the one with the best exact public score or, if the owner judges by what
+    was shown, the one that the guard showed as its best, or else its last.
+    """
     private: float
     """Its exact score on the points that no answer was about."""
     public: float
-    """On those that answers were about."""
+    """Its exact score on the points that answers were about."""
     public_place: int
     """Rank by `public`, from 1."""
     difference: float
@@ -56,9 +57,9 @@ class TeamResult:
     low: float
     """Lower limit of the difference."""
     high: float
-    """Upper limit."""
+    """Upper limit of the difference."""
     p_value: float
-    """p-value of "both parts are equally easy for it", two-sided, after Holm's correction over
+    """Two-sided p-value of "both parts are equally easy for it", after Holm's correction over
     teams.
     """
 
@@ -74,12 +75,12 @@ class Ending:
 
     @property
     def mean_difference(self) -> float:
-        """Public less private score, averaged over teams. They share the points: no interval."""
+        """Mean public less private score; without interval, as teams share the points."""
         return float(np.mean([each.difference for each in self.results]))
 
     @property
     def ranks(self) -> float:
-        """The rank correlation of public and private scores; not a number for one team."""
+        """Rank correlation of public and private scores; nan for a single team."""
         scores = np.array([(each.public, each.private) for each in self.results]).reshape(-1, 2)
         return rank_correlation(*scores.T)
 
@@ -94,7 +95,7 @@ def ending(engine: Engine, *, level: float = 0.95) -> Ending:
     engine : sqlalchemy.Engine
         Engine of a board that was begun with a public share.
     level : float
-        In (0, 1), of each team's interval.
+        In (0, 1), level of each team's interval.
 
     Raises
     ------
@@ -154,6 +155,7 @@ def _final_submissions(connection: Connection, judged_by: str) -> list[RowMappin
     for team in connection.execute(teams).mappings().all():
         numbers = chosen.get(team["id"])
         shown = judged_by == "shown"
+        # The submission with the team's best shown answer.
         if not numbers and shown and team["best_number"] is not None:
             numbers = [int(team["best_number"])]
         elif not numbers:
@@ -165,6 +167,7 @@ def _final_submissions(connection: Connection, judged_by: str) -> list[RowMappin
                 own = own.join(EXACT, EXACT.c.number == SUBMISSION.c.number)
                 by = (EXACT.c.public.desc(), SUBMISSION.c.number)
             numbers = [int(connection.execute(own.order_by(*by)).scalars().first() or 0)]
+        # Among the candidates the best on the private points, the earlier of equal ones.
         query = (
             select(EXACT, literal(team["name"]).label("name"))
             .where(EXACT.c.number.in_(numbers))
@@ -183,71 +186,74 @@ class Place:
     """One account on the board."""
 
     account: str
-    """Its name."""
+    """Name of the account."""
     score: float | None
-    """The best answer that was about a submission of its own; None where there was none."""
+    """Best answer about a submission of its own; None if there was none."""
     submissions: int
     """Number of submissions."""
 
 
 @dataclass(frozen=True)
 class Phase:
-    """A time in which submissions are taken."""
+    """A period in which submissions are taken."""
 
     name: str
     """Name of the phase, as the page prints it."""
     opens: str
-    """When it begins, in UTC."""
+    """Time at which it begins, in UTC."""
     closes: str
-    """When it ends, in UTC."""
+    """Time at which it ends, in UTC."""
 
 
 @dataclass(frozen=True)
 class Standings:
-    """What everybody may see: what the guard released, and what is left."""
+    """Public view of a board: the guard's answers, and what is left of the budgets."""
 
     title: str
     """Title of the board."""
     rules: str | None
-    """Its rules, in any number of lines."""
+    """Rules of the board, in any number of lines."""
     n: int
-    """Points that answers are about."""
+    """Number of points that answers are about."""
     n_private: int
-    """Points that no answer is about: they decide in the end."""
+    """Number of points that no answer is about: they decide in the end."""
     metric: str
     """Metric of submissions."""
     n_classes: int
-    """Classes."""
+    """Number of classes."""
     guard: str
     """Guard between accuracy and submitter."""
     scope: str
-    """Whether it remembers the submissions of each ``account``, or those of the ``board``."""
+    """Whether the guard remembers the submissions of each ``account``, or those of the
+    ``board``."""
     accounts: int
-    """Accounts, with those that have not submitted."""
+    """Number of accounts, including those that have not submitted."""
     used: int
-    """Submissions answered."""
+    """Number of submissions answered."""
     left: int | None
-    """Submissions of all accounts that are left; None where nothing limits them."""
+    """Number of submissions left to all accounts together; None if there is no limit."""
     nats: float | None
-    """Information that all answers together may carry, in nats; None where nothing limits it."""
+    """Information that all answers together may carry, in nats; None if there is no limit."""
     per_account: int | None
-    """Submissions that an account may make; None where nothing limits them."""
+    """Number of submissions that an account may make; None if there is no limit."""
     per_day: int | None
-    """Submissions that an account may make on one day in UTC."""
+    """Number of submissions that an account may make on one day in UTC; None if there is no
+    limit."""
     finals: int
-    """Submissions that an account may choose to be judged by in the end."""
+    """Number of submissions that an account may choose to be judged by in the end."""
     phases: tuple[Phase, ...]
-    """Phases in which submissions are taken; without any, always."""
+    """Phases in which submissions are taken; if there are none, they always are."""
     last: str | None
-    """When the last submission was answered, in UTC."""
+    """Time at which the last submission was answered, in UTC; None before the first."""
     places: tuple[Place, ...]
-    """The first 1,000 accounts, best first; of equal ones the earlier first."""
+    """The first 1,000 accounts, best first; equal ones by their submission, the earlier first."""
     ending: Ending | None
-    """Every team's private score, once the owner has published it."""
+    """Every team's private score, once the owner has published it; None before."""
 
 
 def standings(board: Board) -> Standings:
-    """Return the board's standings at this moment."""
+    """Return the board's current standings."""
+    # Accounts without a score come last.
     best = ACCOUNT.c.best.is_(None), ACCOUNT.c.best.desc(), ACCOUNT.c.best_number, ACCOUNT.c.id
     places = (
         select(ACCOUNT)
@@ -299,6 +305,7 @@ def latest_submissions(board: Board, account: str, most: int) -> list[Receipt]:
     with reading(board.engine) as connection:
         holder = known_account(connection, account)
         query = (
+            # Receipts of merged accounts belong to the team.
             select(SUBMISSION, ACCOUNT.c.name)
             .join(ACCOUNT)
             .where(SUBMISSION.c.account_id.in_(owned_by(connection, holder["id"])))
@@ -324,7 +331,7 @@ def exact_scores(engine: Engine) -> dict[int, float]:
 
 
 def log(engine: Engine) -> Iterator[Receipt]:
-    """Yield every submission in order, a part at a time: for the owner, not for everybody.
+    """Yield every submission in order, in batches: for the owner, not for everybody.
 
     Raises
     ------
@@ -347,7 +354,7 @@ def log(engine: Engine) -> Iterator[Receipt]:
 
 
 def account_rows(engine: Engine) -> list[dict[str, object]]:
-    """Return every account: its name, its submissions, whether it has a token, and is hidden."""
+    """Return every account: name, submissions, and whether it has a token and is hidden."""
     with reading(engine) as connection:
         rows = connection.execute(select(ACCOUNT).order_by(ACCOUNT.c.name)).mappings().all()
     return [
@@ -362,10 +369,10 @@ def account_rows(engine: Engine) -> list[dict[str, object]]:
 
 
 def entries(engine: Engine, *, exact: bool = False) -> Iterator[dict[str, object]]:
-    """Return the log as rows: the fields of a receipt, and the guard's and the metric's names.
+    """Yield the log as rows: the fields of a receipt, and the names of guard and metric.
 
-    With `exact` also what submissions really score, as ``exact``; it tells far more than the
-    guard's answers, and is for the owner's own audit.
+    With `exact` the rows also hold the exact scores of submissions, as ``exact``. They reveal far
+    more than the guard's answers, and are for the owner's own audit.
     """
     with reading(engine) as connection:
         board = _boards(connection, engine)
@@ -383,6 +390,7 @@ def as_json_lines(rows: Iterable[Mapping[str, object]]) -> str:
 def as_csv(rows: Iterable[Mapping[str, object]]) -> str:
     """Return rows as CSV."""
     text = io.StringIO()
+    # DictWriter needs the columns even if there are no rows.
     found = list(rows)
     columns = found[0] if found else (*(field.name for field in fields(Receipt)), "guard", "metric")
     writer = csv.DictWriter(text, list(columns), lineterminator="\n")
@@ -427,6 +435,7 @@ def promise(board: Board, now: Standings) -> str:
     accounts = max(1, now.accounts)
     most = None if now.left is None else now.used + now.left
     each = None if now.per_account is None else accounts * now.per_account
+    # The tighter of the limits on all submissions; 0 stands for none.
     k = min((limit for limit in (most, each) if limit is not None), default=0)
     if k == 0:
         return ": set --total, --nats or both, since every answer tells something"
@@ -434,6 +443,7 @@ def promise(board: Board, now: Standings) -> str:
     apart = accounts if now.scope == "account" else None
     m = max(2, now.n_classes)
     bias = most_gained(transcript_nats(board.guard, k, now.n, m, accounts=apart))
+    # A bound on all submissions, or one in nats, holds however many accounts there are.
     whose = f"{accounts:,} account{'s' * (accounts > 1)}"
     if apart is None and k == most:
         whose = "any number of accounts"
@@ -442,6 +452,7 @@ def promise(board: Board, now: Standings) -> str:
         whose = "any number of accounts"
     points = f"{100 * bias:.2g} points {'of accuracy' if metric == ACCURACY else 'in a hundred'}"
     guess = f"the best guess of who knows how frequent each value is ({largest:.4g})"
+    # A bound as large as the whole distance to a perfect score promises nothing.
     if bias >= 1 - largest - _ROUNDING:
         return (
             f": together they promise nothing, since {points} over {guess} is all there is to "

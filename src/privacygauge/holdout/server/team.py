@@ -71,7 +71,7 @@ def _minute(time: str) -> str:
 
 _COOKIE = "privacygauge_token"
 _PATH = "/team"
-# The fields of a form and the lines between its parts, beside a file.
+# Bytes for the fields of a form and the lines between its parts, besides a file.
 _FORM = 10_000
 _KINDS = {".csv": bodies.CSV, ".json": bodies.JSON, ".npy": bodies.NPY}
 _SHOWN = 200
@@ -96,7 +96,7 @@ def show_team(request: Request) -> HTMLResponse:
 
 
 async def sign_in(request: Request) -> Response:
-    """Keep the token in a cookie that no script and no other site gets."""
+    """Keep the token in a cookie that is kept from scripts and from other sites."""
     fields = await _fields(request)
     token = fields.get("token", [""])[0].strip()
     board: Board = request.app.state.board
@@ -105,7 +105,7 @@ async def sign_in(request: Request) -> Response:
             partial(_page, request, None, "This is not a token of this board.", status=401)
         )
     answer = RedirectResponse(_PATH.removeprefix("/"), 303)
-    # Where the page itself came over HTTPS, the cookie must not travel without it.
+    # If the page itself came over HTTPS, the cookie must not travel without it.
     secure = request.url.scheme == "https"
     answer.set_cookie(_COOKIE, token, path=_PATH, httponly=True, samesite="strict", secure=secure)
     answer.headers["location"] = _PATH
@@ -139,6 +139,8 @@ async def upload(request: Request) -> Response:
         said = f"Not scored: {error}."
         status = getattr(error, "status", 403 if isinstance(error, BudgetError) else 422)
         answer = await run_in_threadpool(partial(_page, request, name, said, status=status))
+        # The rest of the body may not have been read, so nothing else can follow on this
+        # connection.
         answer.headers["connection"] = "close"
         return answer
     return RedirectResponse(_PATH, 303)
@@ -152,6 +154,7 @@ async def choose(request: Request) -> Response:
     numbers = [x for x in (await _fields(request)).get("number", []) if x.isdecimal()]
     engine = request.app.state.board.engine
     try:
+        # Longer numbers are no submission's, and a database could not store them.
         chosen = [int(x) for x in numbers if len(x) < 10]
         await run_in_threadpool(
             partial(contest.choose_submissions, engine, name, chosen, now=now())
@@ -195,7 +198,7 @@ class _Part:
     """A field of a form, or a file."""
 
     content: bytes
-    """What was entered, or the file."""
+    """Text that was entered, or content of the file."""
     name: str | None
     """Name of the file; None for a field."""
 
@@ -203,6 +206,7 @@ class _Part:
 async def _parts(request: Request, account: str) -> dict[str, _Part]:
     """Return the parts of a form with a file by their names (RFC 7578)."""
     board: Board = request.app.state.board
+    # A form that would be refused is not read.
     await run_in_threadpool(board.check_allowed, account)
     head = Message()
     head["content-type"] = request.headers.get("content-type", "")
@@ -212,6 +216,7 @@ async def _parts(request: Request, account: str) -> dict[str, _Part]:
     most = bodies.most_bytes(board) + _FORM
     body = await bodies.read_body(request.stream(), most, SECONDS_FOR_BODY)
     found = {}
+    # A boundary begins with a new line, also the first one; the part before it is no field.
     for part in (b"\r\n" + body).split(b"\r\n--" + boundary.encode("latin-1", "replace"))[1:]:
         lines, _, content = part.partition(b"\r\n\r\n")
         about = Message()

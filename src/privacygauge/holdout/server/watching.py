@@ -36,7 +36,7 @@ ALERT = "alert"
 _FEWEST = 20
 """Number of submissions before the first look."""
 _GROWTH = 1.1
-"""Factor by which submissions grow from one look to the next."""
+"""Factor by which the number of submissions grows from one look to the next."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Alert:
     account: str
     """Account of the submissions."""
     reason: str
-    """The finding, as the log of actions holds it."""
+    """Finding, as the log of actions holds it."""
     p_value: float
     """Upper bound on its probability for honest work, after Holm's correction over this look."""
 
@@ -60,19 +60,19 @@ def look(
 ) -> tuple[Alert, ...]:
     """Record and return the accounts that newly stand out in a board's log.
 
-    Nothing is looked at before the log has grown by a tenth since the last look. Look number j
-    spends 6/(pi j)^2 of 1 - `level`, which adds up to all of it: an honest contest has no alert,
-    however long it is watched, with at least the probability `level`.
+    There is no further look before the log has grown by a tenth since the last one. Look number j
+    spends 6/(pi j)^2 of 1 - `level`, and all looks together spend all of it: an honest contest has
+    no alert, however long it is watched, with a probability of at least `level`.
 
     Parameters
     ----------
     engine : sqlalchemy.Engine
         Engine of a board's database.
     labels : array_like of shape (n,), optional
-        The hidden labels: with them, and submissions that are kept, more is found.
+        Hidden labels: with them, and submissions that are kept, more is found.
     throttle : int, optional
-        Submissions a day that are left to an account that stands out, at least 0; by default as
-        many as before. `actions.show_account` lifts it.
+        Number of submissions per day for an account that stands out, at least 0; default: as many
+        as before. `actions.show_account` lifts it.
     level : float
         In (0, 1).
 
@@ -84,6 +84,7 @@ def look(
     if throttle is not None and throttle < 0:
         raise InputError(f"throttle must be at least 0, got {throttle}")
     alpha = 1 - checks.level(level)
+    # The look is counted before its result is known: looks that fail have spent their share too.
     with writing(engine) as connection:
         board = begun_board(connection)
         if board["used"] < max(_FEWEST, math.ceil(_GROWTH * board["looked_at"])):
@@ -94,6 +95,7 @@ def look(
     found = inspect(history, stream(number, "points")).evidence
     if not found:
         return ()
+    # The sum of 1/j^2 over all j is pi^2/6.
     most = alpha * 6 / (math.pi * number) ** 2
     adjusted = holm(np.array([each.p_value for each in found]))
     alerts: dict[str, Alert] = {}
@@ -101,18 +103,20 @@ def look(
         if adjusted[place] <= most:
             title = found[place].detector.title
             for name in found[place].accounts:
+                # The longest reason that the log of actions takes.
                 reason = f"{title}: {found[place].says}"[:500]
                 alerts.setdefault(name, Alert(name, reason, float(adjusted[place])))
     return tuple(each for each in alerts.values() if _raise_alert(engine, each, throttle))
 
 
 def history_of_log(engine: Engine, board: RowMapping, labels: ArrayLike | None) -> History:
-    """Return a board's log as a history: exact scores, and the answers where they were kept.
+    """Return a board's log as a history: exact scores, and the answers if they were kept.
 
     Answers and labels are those of the points that the guard answers about.
     """
     metric = metric_named(board["metric"])
     public = public_of(board)
+    # Histories hold one integer per point.
     kept = board["keep"] and metric.form == "i" and metric.width(board["n_classes"]) == 1
     query = (
         select(SUBMISSION.c.number, SUBMISSION.c.score, ACCOUNT.c.name, EXACT.c.public)
@@ -149,6 +153,7 @@ def history_of_log(engine: Engine, board: RowMapping, labels: ArrayLike | None) 
 def _raise_alert(engine: Engine, alert: Alert, throttle: int | None) -> bool:
     """Write an alert unless the account has one; return whether it was new."""
     with writing(engine) as connection:
+        # Lock the board, so that two actions cannot take the same number.
         board_row(connection)
         account = connection.execute(
             select(ACCOUNT.c.id).where(ACCOUNT.c.name == alert.account)

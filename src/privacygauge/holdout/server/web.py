@@ -35,7 +35,7 @@ _PARSERS = 2
 
 @dataclass(frozen=True)
 class Health:
-    """Whether the server can answer."""
+    """State of the server."""
 
     status: str
     """``ok``."""
@@ -43,17 +43,17 @@ class Health:
 
 @dataclass(frozen=True)
 class Invited:
-    """An invitation that is used: in the body of a request, since addresses are logged."""
+    """Invitation to use: in the body of a request, since addresses are logged."""
 
     invitation: Annotated[str, Field(min_length=1, max_length=100)]
-    """The code."""
+    """Invitation code."""
     name: Annotated[str, Field(min_length=1, max_length=64)]
     """Name of the account."""
 
 
 @dataclass(frozen=True)
 class SignedUp:
-    """What somebody gets who has used an invitation."""
+    """Result of using an invitation."""
 
     token: str
     """Token of the new account; only a digest of it is stored."""
@@ -61,12 +61,12 @@ class SignedUp:
 
 @dataclass(frozen=True)
 class Rates:
-    """How many requests a minute are answered."""
+    """Number of requests that are answered per minute."""
 
     account: int = 1_000
-    """Submissions per account."""
+    """Number of submissions per account."""
     address: int = 10_000
-    """Requests per address."""
+    """Number of requests per address."""
 
     def __post_init__(self) -> None:
         for value in (self.account, self.address):
@@ -171,6 +171,7 @@ def _signed_in(
             "the header must be 'Authorization: Bearer TOKEN' with a token of this board",
             {"WWW-Authenticate": "Bearer"},
         )
+    # For the line of the log.
     request.state.account = name
     return name
 
@@ -226,7 +227,7 @@ def receipts(
 
 
 def account(request: Request, account: Account) -> RemainingBudget:
-    """Return what the budgets have left for you; null for what is not limited."""
+    """Return what the budgets have left for you; null if there is no limit."""
     board: Board = request.app.state.board
     return board.left(account)
 
@@ -241,13 +242,13 @@ def finals(
 
 
 def sign_up(request: Request, invited: Invited) -> SignedUp:
-    """Make an account with an invitation, and get its token: once."""
+    """Create an account with an invitation, and get its token, which is shown only once."""
     engine = request.app.state.board.engine
     return SignedUp(contest.sign_up(engine, invited.invitation, invited.name))
 
 
 def show_standings(request: Request) -> Standings:
-    """Return what everybody may see: what the guard released, and what is left."""
+    """Return the public standings: the guard's answers, and what is left of the budgets."""
     return standings(request.app.state.board)
 
 

@@ -20,20 +20,20 @@ Tables = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """The adversary's view of the question about one record; it contains no secret."""
+    """The adversary's view of the question about one target; it contains no secret."""
 
     schema: Schema
     """Schema of the tables."""
     target: Floats
     """(F,) Target record, coded as `Table.values`."""
     shadows: Tables
-    """(s, n, F) Synthetic tables that the adversary made from records that it knows."""
+    """(s, n, F) Synthetic tables that the adversary made from records it knows: shadow tables."""
     inside: Bools
-    """(s,) True where the target was among the records that the table was made from."""
+    """(s,) True where the table was made with the target."""
     released: Tables
-    """(t, n, F) Synthetic tables that the adversary is asked about, one by one."""
+    """(t, n, F) Synthetic tables that the adversary has to judge, one by one."""
     known: Table
-    """Records that the adversary knows: its auxiliary data, without the target."""
+    """Records known to the adversary: its auxiliary data, without the target."""
 
     def __post_init__(self) -> None:
         width = len(self.schema.columns)
@@ -53,11 +53,11 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """An attack's scores: higher means more likely a training record."""
+    """An attack's scores; higher means more likely made with the target."""
 
     own: Floats
-    """(s,) Scores of the adversary's own tables, each by a model trained on the others, so that a
-    threshold can be chosen on them."""
+    """(s,) Cross-fitted scores of the adversary's own tables, each by a model trained on other
+    tables, so that a threshold can be chosen on them."""
     released: Floats
     """(t,) Scores of the released tables."""
     notes: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ class Answer:
 
 
 class TableAttack(Protocol):
-    """Scores synthetic tables for one target. Frozen: no state between calls."""
+    """Attack that scores synthetic tables for one target. Frozen: no state between calls."""
 
     @property
     def name(self) -> str:
@@ -80,4 +80,4 @@ class TableAttack(Protocol):
         """Variant of the attack; empty where there is only one."""
 
     def score(self, view: View, rng: np.random.Generator) -> Answer | Skipped:
-        """Return a score for every table, or the reason why the attack cannot be played."""
+        """Return a score for every table, or the reason why the attack cannot be made."""

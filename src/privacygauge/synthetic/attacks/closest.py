@@ -19,9 +19,9 @@ class ClosestDistance:
     """Minus the target's mean distance to the k nearest synthetic records.
 
     The distance is that of the vulnerability score (Meeus et al. 2023, equations 1 to 5), but
-    numbers are scaled over the schema's range, the same for all tables. Nothing is learnt, so that
-    the own scores need no cross-fitting. It finds copies and little else: a failure is not evidence
-    of safety.
+    numbers are scaled over the schema's range, the same for all tables. Nothing is learnt, so the
+    own scores need no cross-fitting. The attack finds copies and little else: its failure is not
+    evidence of safety.
 
     Raises
     ------
@@ -45,7 +45,7 @@ class ClosestDistance:
         return "" if self.k == 1 else f"k = {self.k}"
 
     def score(self, view: View, rng: np.random.Generator) -> Answer | Skipped:
-        """Return minus the distances of all tables."""
+        """Return minus the mean distance for every table."""
         fewest = min(view.shadows.shape[1], view.released.shape[1])
         if fewest < self.k:
             return Skipped(self.name, f"the tables hold fewer than k = {self.k} records")
@@ -55,18 +55,19 @@ class ClosestDistance:
         found = np.empty(len(tables))
         for part in row_blocks(len(tables), tables[:1].size):
             distances = distances_to(view.schema, view.target, tables[part], self.distance)
+            # Only the k smallest are needed, in any order.
             nearest = np.partition(distances, self.k - 1, axis=1)[:, : self.k]
             found[part] = nearest.mean(axis=1)
         return found
 
 
 def distances_to(schema: Schema, target: Floats, tables: Tables, distance: Distance) -> Floats:
-    """Return the distance of the target to each record of tables.
+    """Return the distance of the target to each record of each table.
 
     Parameters
     ----------
     schema : Schema
-        Numbers are scaled from its low, 0, to its high, 1.
+        Schema; numbers are scaled from 0 at its low to 1 at its high.
     target : ndarray, shape (F,)
     tables : ndarray, shape (k, n, F)
     distance : Distance
@@ -74,13 +75,15 @@ def distances_to(schema: Schema, target: Floats, tables: Tables, distance: Dista
     Returns
     -------
     ndarray, shape (k, n)
-        At least 0. A missing number is a value of its own.
+        At least 0. A missing number is a value of its own, by its indicator.
     """
     width = len(schema.columns)
+    # The target is the last row, so that it is scaled and encoded like the others.
     rows = np.vstack([tables.reshape(-1, width), target.astype(tables.dtype)])
     cat = list(schema.categorical)
     cont = list(schema.numbers)
     mismatches: Ints = np.count_nonzero(rows[:-1, cat] != rows[-1, cat], axis=1)
+    # Weighted by the shares of columns, as in equation 5.
     found = len(cat) / width * distance.of_categories(mismatches, len(cat))
     if cont:
         coordinates = distance.coordinates(_scale_to_schema(schema, rows[:, cont]))
@@ -93,7 +96,7 @@ def _scale_to_schema(schema: Schema, numbers: Tables) -> Floats:
     """Scale numbers to [0, 1]; a missing one becomes 0, with a 1 in an indicator column."""
     low, high, _, may_miss = (end[list(schema.numbers)] for end in schema.limits)
     missing = np.isnan(numbers)
-    # Halves, because the range of the largest numbers is not a number.
+    # Halves, since high - low overflows for the largest numbers.
     half = high / 2 - low / 2
     inside = (numbers / 2 - low / 2) / np.where(half > 0, half, 1.0)
     inside = np.where(missing | (half <= 0), 0.0, np.clip(inside, 0.0, 1.0))

@@ -1,4 +1,4 @@
-"""Density ratios: the target's values, in a synthetic table against known records."""
+"""Density ratios: the target's density in a synthetic table against that in known records."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ CELL = 0.5
 class DensityRatio:
     """Log density of the synthetic records at the target minus that of known records.
 
-    As DOMIAS (van Breugel et al. 2023), log p_synthetic(x) - log p_known(x), with
-    densities from marginals: each column given at most `degree` others, the tree (or network)
-    that has the most mutual information in the known records. Numbers are in equally wide bins
-    over the schema's range, and half a record is added to every cell.
+    As DOMIAS (van Breugel et al. 2023), log p_synthetic(x) - log p_known(x), with densities from
+    marginals: each column is conditioned on at most `degree` others, by the tree (or network) with
+    the most mutual information in the known records. Numbers are put in equally wide bins over the
+    schema's range, and half a record is added to every cell.
 
-    Nothing is learnt from labels, so that the own scores need no cross-fitting. The known records'
-    term is the same for all tables of one target: it does not change a target's AUC, but makes
-    targets comparable.
+    Nothing is learnt from labels, so the own scores need no cross-fitting. The known records' term
+    is the same for all tables of one target: it does not change a target's AUC, but makes targets
+    comparable.
 
     Raises
     ------
@@ -47,9 +47,9 @@ class DensityRatio:
     """
 
     degree: int = 1
-    """Most columns that another one is conditioned on; 0 for independent columns."""
+    """Most columns that a column is conditioned on; 0 for independent columns."""
     bins: int = 10
-    """Bins of a number, at least 1."""
+    """Bins per number, at least 1."""
 
     name = "density-ratio"
 
@@ -62,7 +62,7 @@ class DensityRatio:
         return {0: "independent", 1: "tree"}.get(self.degree, f"degree {self.degree}")
 
     def score(self, view: View, rng: np.random.Generator) -> Answer | Skipped:
-        """Return the log ratios of all tables."""
+        """Return the log ratio of every table."""
         if not len(view.known):
             return Skipped(self.name, "it needs known records to compare with, and there are none")
         nodes = self._structure(view, rng)
@@ -91,6 +91,7 @@ class DensityRatio:
         """Return the log density of each table (k, n, F) at the target, (k,)."""
         conditions = same_bin(view.schema, view.target, self.bins)
         sizes = Binning(view.schema, self.bins).sizes
+        # p(x) is the product over nodes of count(attribute, parents) / count(parents).
         families = [(*node.parents, node.attribute) for node in nodes]
         joint = answers_on(tables, (conditions,), (_subsets(families),))
         given = np.full(joint.shape, float(tables.shape[1]))
@@ -103,30 +104,30 @@ class DensityRatio:
 
 
 def _subsets(named: list[tuple[int, ...]]) -> Ints:
-    """Return subsets as an array; smaller ones repeat their last attribute."""
+    """Return subsets as an array; shorter ones repeat their last attribute."""
     most = max(len(subset) for subset in named)
     return np.array([subset + subset[-1:] * (most - len(subset)) for subset in named])
 
 
 MOST_MARGINALS = 1 << 14
-"""Most marginals: all up to order 3 of 45 attributes."""
+"""Most marginals: all of orders 1 to 3 for 45 attributes."""
 
 _CELLS = 1 << 25
 """Log ratios of the adversary's tables held at once: 128 MB."""
 _HALF = 0.5
-"""Pseudocount, so that every ratio is finite and above 0."""
+"""Pseudocount in records, so that every share is above 0 and every log ratio finite."""
 
 
 @dataclass(frozen=True)
 class MarginalRatio:
-    """Weighted mean of log ratios: the target's marginals in a table against known records.
+    """Weighted mean of log ratios of the target's marginals, in a table against known records.
 
-    In the manner of MAMA-MIA (Golob et al. 2024), which adds up such ratios over the marginals
-    that a generator keeps. Here the weights say which those are: on the adversary's tables, how
-    far the mean log ratios of those with and without the target lie apart, in standard
-    deviations, squared, and 0 where the target makes its marginal rarer. So it is a far simpler
-    learner than the query-based attack's, with the sign of every marginal's effect known. The
-    own scores are by weights that were learnt without the table's fold.
+    In the manner of MAMA-MIA (Golob et al. 2024), which sums such ratios over the marginals that a
+    generator preserves. Here the weights show which those are: the squared difference, in standard
+    deviations, of the mean log ratios of the adversary's tables with and without the target, and 0
+    where the target makes its marginal rarer. This is a far simpler learner than that of the
+    query-based attack, since the sign of every marginal's effect is known. Own scores are
+    cross-fitted.
 
     Raises
     ------
@@ -137,9 +138,9 @@ class MarginalRatio:
     order: int = 3
     """Largest order of a marginal, at least 1."""
     compare: tuple[Comparison, ...] = ("equal", "same bin")
-    """Comparison of numbers with the target's."""
+    """Comparisons of numbers with the target's, one or several."""
     folds: int = 5
-    """Folds for the scores of own tables, at least 2."""
+    """Folds for cross-fitting the own scores, at least 2."""
 
     name = "marginal-ratio"
 
@@ -153,22 +154,24 @@ class MarginalRatio:
         return f"order {self.order}"
 
     def score(self, view: View, rng: np.random.Generator) -> Answer | Skipped:
-        """Return the weighted means of all tables."""
+        """Return the weighted mean of every table."""
         if not len(view.known):
             return Skipped(self.name, "it needs known records to compare with, and there are none")
         kinds = conditions_of(view.schema, view.target, self.compare)
+        # Bounded so that the log ratios of all tables (k, q) fit into memory.
         most = min(MOST_MARGINALS, _CELLS // max(map(len, (view.shadows, view.released))))
         found = subsets_up_to(len(view.target), max(1, most // len(kinds)), self.order, rng)
         subsets = asked_once(view.schema, found, len(kinds))
 
         def logs(tables: Tables) -> Features:
             counts = answers_on(tables, kinds, subsets)
+            # Single precision throughout: half the memory, and counts are exact in it.
             shares = (counts + np.float32(_HALF)) / np.float32(tables.shape[1] + 1)
             return np.asarray(np.log(shares), np.float32)
 
         expected = logs(view.known.values[None])
         own = logs(view.shadows) - expected
-        # Cross-fitted: the score of an own table comes from weights that the table did not set.
+        # Cross-fitted: the weights for an own table come from the other folds.
         fold = stratified_folds(view.inside, self.folds, rng)
         scores = np.zeros(len(view.inside))
         for k in range(self.folds):
@@ -178,7 +181,7 @@ class MarginalRatio:
 
 
 def _weights(ratios: Features, inside: Bools) -> Floats:
-    """Return the weight of each marginal, (q,); they add up to 1."""
+    """Return the weight of each marginal, (q,); weights sum to 1."""
     weights = np.square(np.maximum(separation(ratios, inside), 0.0))
     total = weights.sum()
     return np.asarray(weights / total if total > 0 else np.full(len(weights), 1 / len(weights)))

@@ -16,13 +16,13 @@ Features = NDArray[np.floating[Any]]
 """(k, p) Finite features of k tables."""
 
 _SMALL = 1e-12
-"""Added to variances and norms: a constant feature gets no weight, and nothing is divided by 0."""
+"""Added to variances and norms: constant features get no weight, and no divisor is 0."""
 _FLOOR = 0.1
-"""Added to variances, in units of the features' median."""
+"""Share of the median variance of the features that is added to each variance."""
 _LEAST = 0.01
-"""Share of a feature's whole variance added to the one within classes."""
+"""Share of a feature's total variance that is added to its variance within classes."""
 _CANDIDATES = 10
-"""Candidates per feature that is kept."""
+"""Candidate features per feature to keep."""
 
 
 class TrainedMetaClassifier(Protocol):
@@ -33,11 +33,11 @@ class TrainedMetaClassifier(Protocol):
         """(s,) Cross-validated scores of those tables."""
 
     def scores(self, features: Features) -> Floats:
-        """Return scores of other tables, (k,)."""
+        """Return scores of other tables, (k,); higher means more likely made with the target."""
 
 
 class MetaClassifier(Protocol):
-    """Classifier of tables with the target against tables without. Frozen."""
+    """Classifier of tables made with the target against tables made without. Frozen."""
 
     @property
     def name(self) -> str:
@@ -46,17 +46,17 @@ class MetaClassifier(Protocol):
     def fit(
         self, features: Features, inside: Bools, rng: np.random.Generator
     ) -> TrainedMetaClassifier:
-        """Train on the tables' features (s, p) and on whether the target was inside (s,)."""
+        """Train on features (s, p) of tables and on a mask (s,): True if made with the target."""
 
 
 @dataclass(frozen=True)
 class Forest:
     """Random forest of the paper: 100 trees of depth 10 at most.
 
-    Meeus et al. (2023), section 5.5. The own scores are votes of the trees that did not see the
-    table. A tree sees as many tables of each class as there are, drawn with replacement within
-    the class. Drawn from all, as usual, trees that did not see a table would have seen fewer of
-    its class than of the other, and their votes would lean to the other.
+    Meeus et al. (2023), section 5.5. Own scores are out-of-bag votes. Each tree sees as many tables
+    of each class as there are, drawn with replacement within the class. Drawn from all tables, as
+    usual, the trees that miss a table would have seen fewer of its class than of the other, and
+    their votes would lean to the other.
 
     Raises
     ------
@@ -85,8 +85,9 @@ class Forest:
         unseen = np.zeros(len(inside), np.int64)
         trees = []
         for _ in range(self.trees):
-            # A bootstrap within each class, so that both are in every tree.
+            # A bootstrap within each class, so that every tree sees both.
             seen = np.zeros(len(inside), np.int64)
+            # seen[i]: how often the bootstrap drew table i; it serves as a weight.
             for kind in (False, True):
                 rows = np.flatnonzero(inside == kind)
                 draws = rng.integers(len(rows), size=len(rows))
@@ -118,7 +119,7 @@ class _Trees:
 
 
 def _singles(features: Features) -> NDArray[np.float32]:
-    """Return features in single precision, as trees read them."""
+    """Return features in single precision, contiguous, as trees read them."""
     return np.ascontiguousarray(features, np.float32)
 
 
@@ -128,13 +129,12 @@ def _votes(tree: Any, values: NDArray[np.float32]) -> Floats:
 
 @dataclass(frozen=True)
 class Screened:
-    """Linear discriminant on the few most telling features: as good as a forest, and far faster.
+    """Linear discriminant on the few most separating features: as good as a forest, far faster.
 
-    Features are ranked by the difference of the two classes' means over its standard error; one
-    that is nearly a copy of a better one is passed over. On those that are left Fisher's
-    discriminant with a covariance that is drawn towards its diagonal. For the own scores
-    everything, the ranking too, is done again without the table's fold: a feature chosen on the
-    tables that are scored would look better than it is.
+    Features are ranked by the difference of the two class means over its standard error; near
+    copies of a better feature are skipped. The rest enters Fisher's discriminant with a covariance
+    shrunk towards its diagonal. Own scores are cross-fitted, ranking included: a feature chosen on
+    the tables that it scores would look better than it is.
 
     Raises
     ------
@@ -145,11 +145,11 @@ class Screened:
     features: int = 100
     """Number of features kept, at least 1."""
     alike: float = 0.9
-    """Absolute correlation from which two features count as one, in (0, 1]."""
+    """Absolute correlation from which two features count as copies, in (0, 1]."""
     shrinkage: float = 0.5
     """Weight of the diagonal in the covariance, in (0, 1]."""
     folds: int = 5
-    """Folds for the scores of own tables, at least 2."""
+    """Folds for cross-fitting the own scores, at least 2."""
 
     name = "screened discriminant"
 
@@ -168,17 +168,21 @@ class Screened:
         for k in range(self.folds):
             out = fold == k
             own[out] = self._line(features[~out], inside[~out]).scores(features[out])
+        # The released tables are scored by a discriminant trained on all own tables.
         return replace(self._line(features, inside), own=own)
 
     def _line(self, features: Features, inside: Bools) -> _Line:
+        # A training part may hold one class only: without a contrast every score is 0.
         if inside.all() or not inside.any():
             return _Line(np.zeros(0), np.zeros(0, np.int64), np.zeros(0), 0.0)
         chosen = self._chosen(features, inside)
         return _discriminant(features[:, chosen], inside, chosen, self.shrinkage)
 
     def _chosen(self, features: Features, inside: Bools) -> Ints:
-        """Return the best features, without those that are alike."""
+        """Return the positions of the best features, without near copies, the best first."""
         order = np.argsort(-np.abs(separation(features, inside)), kind="stable")
+        # Correlations of all features would take (p, p) cells; a few candidates per place are
+        # enough.
         order = order[: _CANDIDATES * self.features]
         some = features[:, order].astype(np.float64)
         some -= some.mean(axis=0)
@@ -207,12 +211,12 @@ class _Line:
     """Score halfway between the two classes' means."""
 
     def scores(self, features: Features) -> Floats:
-        """Return the log odds under two normal distributions of equal variance, (k,)."""
+        """Return the log odds under two normal distributions of equal covariance, (k,)."""
         return np.asarray(features[:, self.chosen] @ self.weights - self.middle, np.float64)
 
 
 def stratified_folds(inside: Bools, folds: int, rng: np.random.Generator) -> Ints:
-    """Return a fold (s,) for each table; classes are spread evenly, as far as possible."""
+    """Return a fold (s,) per table, with each class spread evenly over the folds."""
     found = np.empty(len(inside), np.int64)
     for kind in (False, True):
         rows = rng.permutation(np.flatnonzero(inside == kind))
@@ -221,16 +225,19 @@ def stratified_folds(inside: Bools, folds: int, rng: np.random.Generator) -> Int
 
 
 def separation(features: Features, inside: Bools) -> Floats:
-    """Return the distance between the two classes' means, in standard deviations, (p,).
+    """Return the difference between the two class means, (p,), in standard deviations.
 
-    The deviation is that of all tables, with a little added; 0 for a constant feature.
+    The deviation is that of all tables, with a constant added to the variance; 0 for a constant
+    feature. Positive where tables made with the target have larger values.
     """
     centred = features - features.mean(axis=0)
     yes = max(int(np.count_nonzero(inside)), 1)
     no = max(len(inside) - yes, 1)
+    # Weights 1 / n for one class and -1 / m for the other: one product gives all differences of
+    # means.
     gap = np.where(inside, 1.0 / yes, -1.0 / no).astype(features.dtype) @ centred
     spread = np.einsum("sp,sp->p", centred, centred) / len(features)
-    # Features of hardly any spread would lead the ranking by chance.
+    # Features with hardly any spread would otherwise lead the ranking by chance.
     usual = np.median(spread[spread > 0]) if np.any(spread > 0) else 1.0
     return np.asarray(gap / np.sqrt(spread + _FLOOR * usual + _SMALL), np.float64)
 
@@ -241,7 +248,7 @@ def _discriminant(some: Features, inside: Bools, chosen: Ints, shrinkage: float)
     means = [values[inside].mean(axis=0), values[~inside].mean(axis=0)]
     rest = values - np.where(inside[:, None], *means)
     covariance = rest.T @ rest / len(rest)
-    # A feature that tells the classes apart without fail has no spread within them.
+    # A feature that separates the classes perfectly has no variance within them.
     least = _LEAST * values.var(axis=0) + _SMALL
     drawn = (1.0 - shrinkage) * covariance + np.diag(shrinkage * np.diag(covariance) + least)
     weights = np.linalg.solve(drawn, means[0] - means[1])

@@ -1,4 +1,4 @@
-"""The query-based attack: answers to counting queries on the target, and a meta-classifier."""
+"""The query-based attack: a meta-classifier on answers to counting queries on the target."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ from privacygauge.synthetic.queries import (
 )
 from privacygauge.synthetic.table import Schema, require_at_least
 
-# Counting queries on a target record over many tables: conditions and subsets.
+# Counting queries on a target record over many tables: conditions and subsets of attributes.
 
 Comparison = Literal["at most", "equal", "same bin"]
-"""Comparison of a number with the target's."""
+"""Comparison of a number with the target's number."""
 
 _WORTH = 32
-"""All 2^F answers take as long as about 2^F / 32 queries on bitmaps; measured."""
+"""Answering all 2^F queries takes about as long as 2^F / 32 queries on bitmaps; measured."""
 
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """One condition per attribute: the value is in a range, or it is missing."""
+    """One condition per attribute: the value is in a closed range, or it is missing."""
 
     low: Floats
     """(F,) Smallest value that meets the condition."""
     high: Floats
     """(F,) Largest value that meets the condition."""
     missing: Bools
-    """(F,) True where the condition is that the number is missing."""
+    """(F,) True where the number must be missing."""
 
     def met(self, tables: Tables) -> NDArray[np.bool_]:
-        """Return which conditions the rows of tables (k, n, F) meet: (k, n, F)."""
-        # In the tables' precision, so that the target's own values are found again in it.
+        """Return which conditions each row of tables (k, n, F) meets, (k, n, F)."""
+        # In the tables' precision, or the target's own values might fall outside after rounding.
         low = self.low.astype(tables.dtype)
         high = self.high.astype(tables.dtype)
         found: NDArray[np.bool_] = (tables >= low) & (tables <= high)
@@ -67,7 +67,7 @@ class Bounds:
 def threshold_conditions(schema: Schema, target: Floats) -> Bounds:
     """Return the paper's conditions: "<=" on numbers, "=" on categories.
 
-    Meeus et al. (2023), section 5.1. A number that the target lacks has to be missing.
+    Meeus et al. (2023), section 5.1. Where the target's number is missing, a record's must be too.
     """
     number = np.array([column.is_number for column in schema.columns])
     return Bounds(np.where(number, -np.inf, target), target, np.isnan(target))
@@ -81,8 +81,8 @@ def equal(schema: Schema, target: Floats) -> Bounds:
 def same_bin(schema: Schema, target: Floats, bins: int = 10) -> Bounds:
     """Return the conditions "=" on categories and "in the target's bin" on numbers.
 
-    Bins are equally wide over the schema's range, those of whole numbers of as equal a count as
-    can be.
+    Bins are equally wide over the schema's range; those of whole numbers hold numbers of values as
+    equal as possible.
     """
     ends = Binning(schema, bins).ends(target)
     return Bounds(ends[:, 0], ends[:, 1], np.isnan(target))
@@ -96,7 +96,7 @@ _KINDS: Mapping[Comparison, Callable[[Schema, Floats], Bounds]] = {
 
 
 def check_comparisons(compare: Sequence[Comparison]) -> None:
-    """Check that there is at least one comparison, that all are known, and that none repeats."""
+    """Raise unless there is at least one comparison, all are known, and none repeats."""
     known = get_args(Comparison)
     if not compare or len(set(compare)) < len(compare) or not set(compare) <= set(known):
         raise InputError(
@@ -107,36 +107,36 @@ def check_comparisons(compare: Sequence[Comparison]) -> None:
 def conditions_of(
     schema: Schema, target: Floats, compare: Sequence[Comparison]
 ) -> tuple[Bounds, ...]:
-    """Return the target's conditions by each comparison."""
+    """Return the target's conditions for each comparison."""
     return tuple(_KINDS[kind](schema, target) for kind in compare)
 
 
 def asked_once(schema: Schema, subsets: Ints, n_comparisons: int) -> tuple[Ints, ...]:
-    """Return the subsets per comparison; those without a number are for the first one alone."""
+    """Return the subsets for each comparison; those without a number only for the first one."""
     number = np.array([column.is_number for column in schema.columns])
     return subsets, *[subsets[number[subsets].any(axis=1)]] * (n_comparisons - 1)
 
 
 def subsets_up_to(n_features: int, n_queries: int, most: int, rng: np.random.Generator) -> Ints:
-    """Return all subsets of up to `most` attributes, or as many of each size as allowed.
+    """Return all subsets of up to `most` attributes, or a sample of each size if too many.
 
     Parameters
     ----------
     n_features : int
-        F.
+        Number of attributes, F.
     n_queries : int
-        The most subsets. Where there are more, sizes get equal shares of this number, and what
-        a size does not need goes to the others: low orders are taken whole, of high ones each
-        gets a sample. A uniform sample of all would hold hardly any of low order, which are the
-        ones that rows meet.
+        Most subsets. If there are more, sizes get equal shares of this number, and what a size does
+        not need goes to the others: low orders are complete, and each high order gets a sample. A
+        uniform sample of all subsets would hold hardly any of low order, which are the ones that
+        rows meet.
     most : int
-        The largest size; F where F is less.
+        Largest size; F if F is smaller.
     rng : Generator
 
     Returns
     -------
     ndarray of int64, shape (q, m)
-        As `sampled_subsets` gives them, each subset once, q at most `n_queries`.
+        Subsets as `sampled_subsets` returns them, each once, q at most `n_queries`.
     """
     most = min(most, n_features)
     sizes = {size: comb(n_features, size) for size in range(1, most + 1)}
@@ -144,6 +144,7 @@ def subsets_up_to(n_features: int, n_queries: int, most: int, rng: np.random.Gen
         return sampled_subsets(n_features, n_queries, most, rng)
     found = []
     left = n_queries
+    # Sizes with few subsets first: what they leave of their share goes to the rest.
     for i, size in enumerate(sorted(sizes, key=lambda size: sizes[size])):
         share = left // (most - i)
         found.append(_of_size(n_features, size, n=min(share, sizes[size]), width=most, rng=rng))
@@ -152,10 +153,11 @@ def subsets_up_to(n_features: int, n_queries: int, most: int, rng: np.random.Gen
 
 
 def _of_size(n_features: int, size: int, n: int, width: int, rng: np.random.Generator) -> Ints:
-    """Return at most n different subsets of a size, (n, width)."""
+    """Return at most n distinct subsets of a size, (n, width)."""
     if n == comb(n_features, size):
         named = np.array(list(combinations(range(n_features), size)), np.int64)
     else:
+        # Duplicates are dropped, not redrawn: fewer than n may be left.
         orders = rng.permuted(np.tile(np.arange(n_features), (n, 1)), axis=1)[:, :size]
         named = np.unique(np.sort(orders, axis=1), axis=0)
     return np.pad(named, ((0, 0), (0, width - size)), mode="edge")
@@ -168,9 +170,9 @@ def answers_on(tables: Tables, conditions: Sequence[Bounds], subsets: Sequence[I
     ----------
     tables : ndarray, shape (k, n, F)
     conditions : sequence of Bounds
-        One or several kinds.
+        One or several kinds of conditions.
     subsets : sequence of ndarray, shape (q_i, m)
-        The queries of each kind.
+        Queries of each kind: attributes, shorter subsets padded by their last one.
 
     Returns
     -------
@@ -187,6 +189,8 @@ def answers_on(tables: Tables, conditions: Sequence[Bounds], subsets: Sequence[I
             met = kind.met(tables[part])
             yes = np.ones(width, np.uint8)
             as_they_are = np.zeros(width, np.bool_)
+            # With few attributes all 2^F counts come from one transform, unless few of them are
+            # wanted.
             if width <= min(MOST_FEATURES, MOST_BITS) and (1 << width) <= _WORTH * len(named):
                 all_of = masks(met, yes, as_they_are)
                 found[part, place] = some_query_counts(all_of, bits_of(named), width)
@@ -197,7 +201,7 @@ def answers_on(tables: Tables, conditions: Sequence[Bounds], subsets: Sequence[I
 
 
 MOST_QUERIES = 1 << 16
-"""Most queries: all subsets of up to 16 attributes."""
+"""Most queries: all subsets of 16 attributes."""
 
 CELLS = 1 << 27
 """Counts of the adversary's tables held at once: 256 MB."""
@@ -207,13 +211,13 @@ CELLS = 1 << 27
 class QueryBased:
     """Counts of synthetic records that agree with the target on subsets of its attributes.
 
-    The attack of Houssiau et al. (2022) as Meeus et al. (2023), section 5.1, have it: the
+    The attack of Houssiau et al. (2022) in the form of Meeus et al. (2023), section 5.1: the
     answers to the queries Q^A, for subsets A of the target's attributes, are the features of a
-    meta-classifier that is trained on the adversary's own tables. The paper compares numbers by
-    "<=" ("at most"). "=" on numbers too ("equal") is far stronger against generators that copy
-    values, such as SynthPop, and "in the same bin" ("same bin") against those that count in
-    bins, such as BayNet; several comparisons may be asked together. Counts are given as square
-    roots of shares: in roots chance varies alike whatever the count. A forest sees no difference.
+    meta-classifier trained on the adversary's own tables. The paper compares numbers by "<=" ("at
+    most"). "=" on numbers too ("equal") is far stronger against generators that copy values, such
+    as SynthPop, and "in the same bin" ("same bin") against those that count in bins, such as
+    BayNet; comparisons can be combined. Counts enter as square roots of shares, whose chance
+    variation does not depend on the count. To a forest this makes no difference.
 
     Raises
     ------
@@ -222,20 +226,20 @@ class QueryBased:
 
     Notes
     -----
-    All subsets are asked where there are at most `queries` of them; above, equal numbers of each
-    size (the paper draws from all subsets, of which hardly any are of the low orders that rows
-    meet). Queries that no two of the adversary's tables answer differently, and copies of
-    others, are left out: this looks at no label.
+    All subsets are queried if there are at most `queries` of them; otherwise equal numbers of each
+    size (the paper draws from all subsets, hardly any of which have the low orders that rows meet).
+    Queries with the same answer on all of the adversary's tables, and copies of other queries, are
+    left out: this uses no labels.
     """
 
     compare: tuple[Comparison, ...] = ("at most",)
-    """Comparisons of numbers with the target's, one or several; the paper's by default."""
+    """Comparisons of numbers with the target's, one or several; by default the paper's."""
     meta: MetaClassifier = field(default_factory=Forest)
     """Meta-classifier trained on the answers."""
     most: int = 32
     """Largest size of a subset, at least 1."""
     queries: int = MOST_QUERIES
-    """Most queries; fewer where there are very many tables."""
+    """Most queries, at least 1; fewer if there are very many tables."""
 
     cells: int = CELLS
     """Counts held at once, two bytes each: with s tables at most cells / s queries."""
@@ -252,7 +256,7 @@ class QueryBased:
         return " + ".join(self.compare)
 
     def score(self, view: View, rng: np.random.Generator) -> Answer | Skipped:
-        """Return the meta-classifier's scores of all tables."""
+        """Return the meta-classifier's score of every table."""
         kinds = conditions_of(view.schema, view.target, self.compare)
         subsets = self._subsets(view, rng)
         found = answers_on(view.shadows, kinds, subsets)
@@ -261,7 +265,7 @@ class QueryBased:
             return Skipped(self.name, "no query has different answers on the adversary's tables")
         features = _roots(found[:, telling], view.shadows)
         learnt = self.meta.fit(features, view.inside, rng)
-        # The released tables are asked the telling queries alone, kind by kind.
+        # The released tables answer only the queries kept, one kind after the other.
         wanted = []
         start = 0
         for part in subsets:
@@ -280,7 +284,7 @@ class QueryBased:
         return asked_once(view.schema, found, len(self.compare))
 
     def most_queries(self, n_tables: int) -> int:
-        """Return the most queries per comparison for a number of tables."""
+        """Return the most queries per comparison for this number of tables."""
         return max(1, min(self.queries, self.cells // n_tables) // len(self.compare))
 
     def _notes(self, view: View, subsets: tuple[Ints, ...]) -> tuple[str, ...]:
@@ -295,6 +299,7 @@ def distinct_columns(counts: Counts) -> Ints:
     """Return the columns that are neither constant nor copies of earlier ones."""
     varies = np.flatnonzero(counts.min(axis=0) < counts.max(axis=0))
     first: dict[bytes, int] = {}
+    # By digest: comparing all pairs of columns would take quadratic time.
     for part in row_blocks(len(varies), len(counts)):
         for column, values in zip(
             varies[part], np.ascontiguousarray(counts[:, varies[part]].T), strict=True

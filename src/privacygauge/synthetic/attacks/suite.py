@@ -13,7 +13,7 @@ from privacygauge.synthetic.attacks.summaries import Groundhog
 def suite_for_few() -> tuple[TableAttack, ...]:
     """Return the attacks for a few targets, which may take seconds each.
 
-    The paper's first; names and variants differ.
+    The paper's attack comes first; no two have the same name and variant.
     """
     return (
         QueryBased(),
@@ -25,9 +25,9 @@ def suite_for_few() -> tuple[TableAttack, ...]:
 
 
 def suite_for_many() -> tuple[TableAttack, ...]:
-    """Return the attacks for hundreds of targets: about one second per target for all together.
+    """Return the attacks for hundreds of targets: about one second per target for all of them.
 
-    Small marginals alone, and linear meta-classifiers on the few that tell most.
+    They use small marginals only, and linear meta-classifiers on the few most separating ones.
     """
     return (
         QueryBased(("equal", "same bin"), Screened(), most=3),

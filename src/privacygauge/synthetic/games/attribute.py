@@ -1,10 +1,10 @@
 """Attribute inference against a generator: the secret is a value of a target's record.
 
-The target is among the records of every table. One of its values is drawn again for each, all
-values equally likely whatever the others are: so nothing that columns tell about each other helps,
-and guessing without the table is right once in as many times as there are values. The adversary
-knows the rest of the record, makes tables of its own with each value, and guesses (the game of
-TAPAS, Houssiau et al. 2022, section 3).
+The target is among the records of every table. One of its values is drawn again for each table, all
+values with equal probability whatever the others are: so dependence between columns does not help,
+and a guess without the table is right once in as many times as there are values. The adversary
+knows the rest of the record, makes its own tables with each value, and guesses (the game of TAPAS,
+Houssiau et al. 2022, section 3).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from privacygauge.synthetic.table import Table, require_columns
 _LOOSE = 100.0  # one score, and many tables: next to no penalty
 
 QUANTILES = (0.1, 0.3, 0.5, 0.7, 0.9)
-"""Quantiles of a numeric column: the values drawn where none are named."""
+"""Quantiles of a numeric column that are the possible values by default."""
 
 
 class Knowledge(Protocol):
@@ -54,10 +54,10 @@ class Knowledge(Protocol):
         """Name, as reports print it."""
 
     def check(self, setting: Setting) -> None:
-        """Refuse a setting with too few records."""
+        """Raise on a setting with too few records."""
 
     def company(self, setting: Setting, target: int, side: str, place: int) -> Ints:
-        """Return the rows beside the target that a table is made from: one fewer than in all."""
+        """Return the other rows that a table is made from, one fewer than its records."""
 
     def known(self, setting: Setting, target: int) -> Ints:
         """Return the rows that the adversary knows."""
@@ -65,16 +65,16 @@ class Knowledge(Protocol):
 
 @dataclass(frozen=True)
 class AuxiliaryData:
-    """Other records of the same source: every table is made from a fresh sample of them."""
+    """Knowledge of other records of the same source: every table is made from a fresh sample."""
 
     name = "auxiliary"
 
     def check(self, setting: Setting) -> None:
-        """Refuse pools that are too small for a data set beside any target."""
+        """Raise if a pool is too small for a data set next to any target."""
         require_pools(setting)
 
     def company(self, setting: Setting, target: int, side: str, place: int) -> Ints:
-        """Return rows of the adversary's pool for its tables, of the other pool for the rest."""
+        """Return rows of the adversary's pool for its own tables, else of the other pool."""
         row = setting.targets[target : target + 1]
         rng = seeds.stream(setting.seed, "attribute", "records", int(row[0]), side, place)
         return drawn_beside(setting, row, int(side == "test"), rng)[1:]
@@ -86,12 +86,12 @@ class AuxiliaryData:
 
 @dataclass(frozen=True)
 class ExactData:
-    """All other records of the data set, which is the same for all tables of a target."""
+    """Knowledge of all other records of the data set, the same for all tables of a target."""
 
     name = "exact"
 
     def check(self, setting: Setting) -> None:
-        """Refuse a table that is too small for a data set beside any target."""
+        """Raise on a table that is too small for a data set next to any target."""
         for target in range(len(setting.targets)):
             others = self._others(setting, target)
             setting.require(others, setting.sizes.records, "beside the target and its copies")
@@ -114,18 +114,18 @@ class ExactData:
 
 @dataclass(frozen=True)
 class Attribute(OneByOne):
-    """The game of guessing the value that a target has in a column.
+    """The game of guessing the value that a target has in one column.
 
     Raises
     ------
     InputError
-        If fewer than two values are named, or one of them twice.
+        If there are fewer than two values, or two are equal.
     """
 
     column: str
     """Name of the column whose values are the secret."""
     values: tuple[float, ...]
-    """(v,) Codes or numbers, coded as `Table.values`, all equally likely."""
+    """(v,) Possible values, coded as `Table.values`, with equal probabilities."""
     data: Knowledge = field(default_factory=AuxiliaryData)
     """The adversary's knowledge of the other records."""
 
@@ -143,15 +143,17 @@ class Attribute(OneByOne):
         return self.data.name
 
     def describe(self) -> Mapping[str, Any]:
-        """Return all settings that the result depends on besides the game's setting."""
+        """Return all settings besides `Setting` that affect the result, as JSON values."""
         return {**super().describe(), "column": self.column, "values": list(self.values)}
 
     def check(self, setting: Setting) -> None:
-        """Refuse a setting without the column or its values, or with too few records or tables."""
+        """Raise without the column or its values, or with too few records or tables."""
         require_columns((self.column,), setting.table.schema.names, "column")
+        # Building a table of the possible values checks them against the schema.
         target = setting.targets[:1].repeat(len(self.values))
         Table(setting.table.schema, self._with(setting, target, np.array(self.values)))
         self.data.check(setting)
+        # Cross-fitting needs several tables with each value.
         if setting.sizes.shadows < 4 * len(self.values):
             raise InputError(
                 f"{len(self.values)} values need at least {4 * len(self.values)} tables of the "
@@ -164,9 +166,10 @@ class Attribute(OneByOne):
         return ("attribute", self.column, int(setting.targets[target]), side, place)
 
     def secret(self, setting: Setting, target: int, side: str) -> Ints:
-        """Return the position of the value in each table of a side.
+        """Return the position of the target's value in `values`, for each table of a side.
 
-        The adversary makes as many of each of its own; in question each is drawn by a fair die.
+        The adversary makes equally many of its own tables with each value; in the tables in
+        question, each value is drawn independently.
         """
         rng = seeds.stream(setting.seed, "attribute", "secret", int(setting.targets[target]), side)
         if side == "test":
@@ -174,7 +177,7 @@ class Attribute(OneByOne):
         return rng.permutation(np.arange(setting.sizes.shadows) % len(self.values))
 
     def training_set(self, setting: Setting, number: int, make: Make) -> Table:
-        """Return the other records, and the target with the value drawn."""
+        """Return the other records, and the target with the value drawn, in random order."""
         target, side, place = place_of(setting, number)
         row = setting.targets[target : target + 1]
         value = np.array(self.values)[self.secret(setting, target, side)[place]]
@@ -184,7 +187,7 @@ class Attribute(OneByOne):
         return Table(setting.table.schema, rng.permutation(values))
 
     def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
-        """Yield a block per value: "inside" are the tables in which the target has it."""
+        """Yield one block per value: "inside" are the tables in which the target has it."""
         start = target * tables_a_target(setting)
         middle = start + setting.sizes.shadows
         end = start + tables_a_target(setting)
@@ -201,6 +204,7 @@ class Attribute(OneByOne):
         stored = Storage(setting.table.schema)
         known = self.known(setting, target)
         row = setting.targets[target : target + 1]
+        # The blocks differ in labels only: their tables are read once.
         read: dict[int, Tables] = {}
         for block, value in zip(self.blocks(setting, target), self.values, strict=True):
             for numbers in (block.shadows, block.released):
@@ -223,26 +227,27 @@ class Attribute(OneByOne):
 
 @dataclass(frozen=True, eq=False)
 class ValuesGuessed:
-    """Accuracy of guesses of targets' values from the released tables."""
+    """Accuracy of the guesses of targets' values from the released tables."""
 
     attack: str
-    """Attack: of several, the most accurate one on the adversary's own tables."""
+    """Name of the attack: among several, the most accurate one on the adversary's own tables."""
     chance: float
-    """Accuracy without the tables."""
+    """Accuracy of guessing without the tables, 1 / v."""
     right: Bools
-    """(r, t) True where a guess is right, for each target and table in question."""
+    """(r, t) True where a guess is right, by target and table in question."""
     accuracy: Estimate
-    """Accuracy; `n` is the number of tables."""
+    """Accuracy over all targets and tables; `n` is their number."""
     targets: tuple[Estimate, ...]
-    """(r,) Accuracy for each target, each interval by itself."""
+    """(r,) Accuracy per target, each interval by itself."""
 
 
 def secret_values(table: Table, column: str) -> tuple[float, ...]:
-    """Return the values that a secret may have: all categories, or five quantiles."""
+    """Return the possible values of a secret: all categories, or five quantiles."""
     require_columns((column,), table.schema.names, "column")
     found = table.values[:, table.schema.names.index(column)]
     there = found[~np.isnan(found)]
     if table.schema.columns[table.schema.names.index(column)].is_number and len(there):
+        # inverted_cdf: the quantiles are values of the column.
         there = np.quantile(there, QUANTILES, method="inverted_cdf")
     return tuple(np.unique(there).tolist())
 
@@ -267,24 +272,24 @@ def play_attribute(
     Parameters
     ----------
     generator : object
-        As `as_generator` takes it.
+        Generator, as `as_generator` takes it.
     table : Table
         Records like those that the generator will learn from.
     targets : array_like of int, shape (r,)
         Rows of the table.
     column : str
-        Column whose values are the secret.
+        Column with the secret values.
     values : sequence of float, optional
-        As `Attribute.values`; default: `secret_values` the column.
+        Possible values, as `Attribute.values`; by default `secret_values` of the column.
     knowledge : Knowledge, optional
         The adversary's knowledge: `AuxiliaryData` by default, or `ExactData`.
     sizes : Sizes, optional
-        Default: 400 tables of the adversary's own and 200 in question for each target, of 1,000
-        records or a sixth of a small table.
+        By default 400 tables of the adversary's own and 200 in question per target, each from 1,000
+        records, or from a sixth of a small table.
     attacks : sequence of TableAttack, optional
-        Attacks on membership; default: those for many targets.
+        Membership attacks; by default those for many targets.
     run, n_jobs
-        As in `make_releases`; by default nothing is kept.
+        As in `make_releases`; by default a temporary folder.
     seed : int
     level : float
         Level of each interval, in (0, 1).
@@ -292,7 +297,7 @@ def play_attribute(
     Raises
     ------
     InputError
-        One line: what is wrong, and the way out.
+        If the game cannot be played: the reason and the way out, in one line.
     """
     checks.level(level)
     if sizes is None:
@@ -322,21 +327,21 @@ def guessed_values(
     releases : Releases
         All of its synthetic tables.
     attacks : sequence of TableAttack, optional
-        Default: those for many targets.
+        Membership attacks; by default those for many targets.
     level : float
         Level of each interval, in (0, 1).
 
     Returns
     -------
     ValuesGuessed
-        Clopper & Pearson's intervals: every table has a die and, but for exact data, records of
-        its own.
+        Clopper & Pearson's intervals: every table has an independent value and, except with exact
+        knowledge, its own records.
 
     Notes
     -----
-    An attack on membership takes the tables with one value for those with the target, and all
-    others for those without it, once for each value. A logistic regression on the adversary's own
-    tables makes its scores log odds of each value; the value with the highest ones is the guess.
+    A membership attack is run once per value: tables with this value count as those with the
+    target, all others as those without. A logistic regression on the adversary's own tables turns
+    its scores into log odds of each value; the guess is the value with the highest.
     """
     game = making.game
     setting = making.setting
@@ -345,6 +350,7 @@ def guessed_values(
     players = tuple(attacks) or suite_for_many()
     n = len(setting.targets)
     m = len(players)
+    # -1 is no value: a skipped attack is never right, and not chosen.
     own = np.full((m, n, setting.sizes.shadows), -1)
     asked = np.full((m, n, setting.sizes.tests), -1)
     skipped: dict[int, Skipped] = {}
@@ -363,6 +369,7 @@ def guessed_values(
         np.stack([game.secret(setting, target, side) for target in range(n)])
         for side in ("shadow", "test")
     )
+    # Chosen on the adversary's own tables, so that the accuracy in question needs no correction.
     own_right, right = (x == secret for x, secret in zip((own, asked), sides, strict=True))
     best = int(np.argmax(own_right.mean(axis=(1, 2))))
     return ValuesGuessed(
@@ -377,7 +384,7 @@ def guessed_values(
 def _guesses(
     attack: TableAttack, views: Sequence[View], rng: np.random.Generator
 ) -> tuple[Ints, Ints] | Skipped:
-    """Return the positions of the values guessed for the adversary's own tables, and the others."""
+    """Return the positions of the guessed values, for own tables and those in question."""
     from sklearn.linear_model import LogisticRegression
 
     own = []
@@ -386,13 +393,14 @@ def _guesses(
         answer = attack.score(view, rng)
         if isinstance(answer, Skipped):
             return answer
+        # Standardised, so that the penalty weighs equally for every attack.
         mean = answer.own.mean()
         spread = answer.own.std() or 1.0
         sides = [((x - mean) / spread)[:, None] for x in (answer.own, answer.released)]
         learnt = LogisticRegression(C=_LOOSE).fit(sides[0], view.inside)
         own.append(learnt.decision_function(sides[0]))
         asked.append(learnt.decision_function(sides[1]))
-    # Of equal scores a random one, or some value would be guessed more often than by chance.
+    # Ties are broken at random, or some value would be guessed more often than by chance.
     luck = rng.random((len(views), 1))
 
     def best(scores: list[Floats]) -> Ints:

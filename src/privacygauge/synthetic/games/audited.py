@@ -1,4 +1,4 @@
-"""The privacy game against a generator, from its options to the results of attacks."""
+"""The privacy game against a generator, from its options to the results of the attacks."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ class Targets:
     rows: Ints
     """(r,) Rows in the user's table."""
     ids: NDArray[Any]
-    """(r,) Ids, as the user gave them, or the rows."""
+    """(r,) Ids as given by the user, or row numbers."""
     scores: Floats
     """(r,) Vulnerability: mean distance to the nearest other records of the whole table."""
     ranks: Ints
     """(r,) Rank in the whole table; 1 is the most vulnerable record."""
     contents: Mapping[str, NDArray[Any]]
-    """Columns of the user's data; filled only if the user asked for them."""
+    """Columns of the user's data; empty unless the user asked for them."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -71,24 +71,24 @@ class Targets:
 
 @dataclass(frozen=True, eq=False)
 class TargetGroup:
-    """Targets selected by one rule, and the results of attacks on them."""
+    """Targets selected by one rule, and the results of the attacks on them."""
 
     method: str
     """Rule that selected them."""
     positions: Ints
     """(g,) Positions among the targets."""
     means: tuple[Estimate, ...]
-    """Mean AUC of each attack; the interval is for records selected by this rule."""
+    """Mean AUC of each attack; the interval generalises to records selected by this rule."""
     deviations: tuple[float, ...]
     """Standard deviation of each attack's AUC over the records; 0 for a single record."""
 
 
 @dataclass(frozen=True, eq=False)
 class Headline:
-    """The result that the verdict names.
+    """Result that the verdict names.
 
-    Attack and record are chosen on the adversary's own tables. The numbers come from the others,
-    so that the choice needs no correction.
+    Attack and record are chosen on the adversary's own tables. The numbers come from the tables in
+    question, so the choice needs no correction.
     """
 
     attack: int
@@ -104,14 +104,15 @@ class Headline:
 def evaluate_attacks(
     scores: GameScores, level: float, on_worlds: Sequence[OnWorlds] = ()
 ) -> tuple[tuple[AttackEvaluation, ...], tuple[Skipped, ...]]:
-    """Evaluate the attacks; return also the reasons why some were skipped.
+    """Evaluate the attacks; also return the reasons why some were skipped.
 
-    The signals of further attacks, `on_worlds`, are among the scores of the attacks on tables.
+    The signals of the attacks on worlds, `on_worlds`, are among the scores of the attacks on
+    tables.
 
     Raises
     ------
     InputError
-        If none was.
+        If no attack could be evaluated.
     """
     played: list[AttackEvaluation] = []
     skipped: dict[Skipped, None] = {}
@@ -130,6 +131,7 @@ def evaluate_attacks(
         scored = [x for x in found if isinstance(x, ScoredTarget)]
         notes = tuple(dict.fromkeys(note for x in scored for note in x.notes))
         rows = list(_scores(scored))
+        # A constant score cannot rank anything: its AUC of 1/2 would only look like safety.
         if all(tied(row.score) for row in rows):
             skipped[Skipped(title(attack.name, attack.variant, ""), TIED)] = None
             continue
@@ -153,6 +155,7 @@ def _scores(scored: Sequence[ScoredTarget]) -> Iterator[TargetScores]:
     for found in scored:
         blocks = found.blocks
         lengths = [len(block.secret) for block in blocks]
+        # Numbers of the tables in question, which are the independent units.
         release = np.concatenate(
             [np.arange(block.released.start, block.released.stop) for block in blocks]
         )
@@ -181,6 +184,8 @@ def group_of(
                 rates.mean(values, level, unit="records", owner=owner, least=0.0, most=1.0)
             )
             deviations.append(float(np.std(values, ddof=1)))
+        # A single record has no spread over records: its own interval, over tables, is all there
+        # is.
         else:
             means.append(attack.targets[int(positions[0])].auc)
             deviations.append(0.0)
@@ -189,13 +194,14 @@ def group_of(
 
 def headline_of(played: Sequence[AttackEvaluation]) -> Headline:
     """Return the attack with the highest mean AUC, and the record that it identifies best."""
+    # Chosen on the adversary's own tables alone; the numbers shown come from the others.
     best = int(np.argmax([attack.own_auc.mean() for attack in played]))
     worst = int(np.argmax(played[best].own_auc))
     return Headline(best, worst, played[best].auc, played[best].targets[worst])
 
 
 def foreseen(targets: Targets, best: AttackEvaluation, level: float) -> Estimate | Skipped:
-    """Return the rank correlation of the vulnerability scores with the AUCs of an attack."""
+    """Return the rank correlation between the vulnerability scores and the AUCs of an attack."""
     found = rank_correlation(targets.scores, best.aucs, level)
     if isinstance(found, Skipped):
         return Skipped("vulnerability against AUC", found.reason)
@@ -205,7 +211,7 @@ def foreseen(targets: Targets, best: AttackEvaluation, level: float) -> Estimate
 def targets_of(
     table: Table, known: Vulnerability, rows: Ints, names: Any, show: Sequence[str]
 ) -> Targets:
-    """Return the targets with their names, scores and the columns to show."""
+    """Return the targets with their names, scores and columns to show."""
     missing = [name for name in show if name not in table.schema.names]
     if missing:
         raise InputError(
@@ -224,7 +230,7 @@ def targets_of(
 
 
 MANY = 50
-"""Number of targets above which one pool of tables and cheaper attacks are the default."""
+"""Number of targets above which the shared pool and cheaper attacks are the default."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,23 +240,24 @@ class GeneratorOptions:
     targets: TargetsAsked
     """Records to attack: a number, "all", rows, or groups of rows by name."""
     select: str | Sequence[str]
-    """Rule that selects a number of targets."""
+    """Rules that select targets, if `targets` is a number."""
     game: str | None
-    """Name of the game; None: chosen by the number of targets."""
+    """Name of the game; None to choose by the number of targets."""
     knowledge: str | None
-    """The adversary's knowledge; None: the game's own."""
+    """The adversary's knowledge; None for the default of the game."""
     attacks: Sequence[TableAttack | OnWorlds] | None
-    """Attacks to play; None: chosen by the number of targets."""
+    """Attacks to play; None to choose by the number of targets."""
     shadows: int
     """Number of the adversary's own tables."""
     tests: int | None
-    """Number of tables that the adversary is asked about; None: as many as `half_width` needs."""
+    """Number of tables that the adversary is asked about; None for as many as `half_width`
+    needs."""
     half_width: float
-    """Half-width wanted for the interval of an AUC near 1/2."""
+    """Half-width requested for the interval of an AUC near 1/2."""
     size: int | None
-    """Training records of a generator; None: chosen by the size of the table."""
+    """Training records of a generator; None to choose by the size of the table."""
     made: int | None
-    """Records of a synthetic table; None: as many as it is trained on."""
+    """Records of a synthetic table; None for as many as it is trained on."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -260,7 +267,7 @@ class PlayedGame:
     generator: str
     """Name of the generator."""
     settings: Mapping[str, Any]
-    """Settings of the generator."""
+    """Settings of the generator, as it describes itself."""
     sizes: Sizes
     """Numbers of tables and of their records."""
     n_records: int
@@ -280,7 +287,8 @@ class PlayedGame:
     utility: Utility | Skipped
     """Utility of one synthetic table."""
     seen_from: float | None
-    """Smallest AUC of a record that this many tables would mostly show; None for none."""
+    """Smallest AUC of a record that this many tables would mostly show; None if they are too
+    few."""
 
     @property
     def best(self) -> AttackEvaluation:
@@ -294,12 +302,12 @@ class PlayedGame:
 
     @property
     def inverted(self) -> tuple[InvertedAttack, ...]:
-        """Attacks that are inverted: they take releases with a record for those without it."""
+        """Inverted attacks: they mistake releases with a record for releases without it."""
         return tuple(found for attack in self.attacks for found in attack.inverted)
 
     @property
     def promised(self) -> float | None:
-        """Epsilon that the generator was set to; None without one, or with a delta."""
+        """Epsilon that the generator was set to; None if there is none, or a delta as well."""
         found = self.settings.get("epsilon")
         if not isinstance(found, Real) or isinstance(found, bool) or self.settings.get("delta"):
             return None
@@ -307,7 +315,7 @@ class PlayedGame:
 
     @property
     def broken_promise(self) -> bool:
-        """True where the leak shown exceeds the epsilon that the generator was set to."""
+        """True where the lower bound exceeds the epsilon that the generator was set to."""
         return self.promised is not None and self.headline.worst.epsilon.low > self.promised
 
     @property
@@ -321,17 +329,17 @@ class ArrangedGame:
     """A game that is checked and has not begun."""
 
     making: Making
-    """The making of its tables."""
+    """Making of its tables."""
     selections: tuple[Selection, ...]
     """Targets by the rule that selected them."""
     targets: Targets
     """Records to attack."""
     players: tuple[TableAttack, ...]
-    """Attacks that are played on tables."""
+    """Attacks on tables, including the signals of the attacks on worlds."""
     on_worlds: tuple[OnWorlds, ...]
-    """Attacks that are played on the signals of others."""
+    """Attacks on worlds, which use the scores of attacks on tables."""
     level: float
-    """Level of every interval, in (0, 1)."""
+    """Level of each interval, in (0, 1)."""
 
     def played(
         self,
@@ -348,9 +356,9 @@ class ArrangedGame:
         Parameters
         ----------
         run : str or Path, optional
-            Folder of the run; None for one that is removed.
+            Folder of the run; None for a temporary one.
         label : str, optional
-            The column to predict where the use of a table is measured.
+            Column to predict when the utility is measured.
         invocation, n_jobs, progress
             As in `make_releases`.
         scoring : callable, optional
@@ -360,6 +368,7 @@ class ArrangedGame:
         level = self.level
         setting = making.setting
         with kept_or_scratch(run) as folder:
+            # Opened first, so that a folder of another run is rejected before any work.
             open_releases(making, folder, invocation)
             use = utility_of(making, label, f"{folder}/utility")
             releases = make_releases(
@@ -400,16 +409,17 @@ def arrange_game(
     seed: int,
     level: float,
 ) -> ArrangedGame:
-    """Arrange the game that was asked for; `owner` (N,) is the person behind each record.
+    """Return the checked game for the options; `owner` (N,) is the person behind each record.
 
     Raises
     ------
     InputError
-        If it cannot be played.
+        If the game cannot be played.
     """
-    # Needed at the end, and where the most vulnerable records are the targets: found once.
+    # Computed once: needed for the results, and to select the most vulnerable records.
     known = cache(partial(vulnerability_of_records, table, unit=owner))
     selections = select_targets(table, asked.targets, select=asked.select, seed=seed, known=known)
+    # Selections may share records; each is attacked once.
     rows = np.unique(np.concatenate([s.rows for s in selections]))
     few = len(rows) <= MANY
     game = game_named(asked.game or ("average" if few else "shared"), asked.knowledge)

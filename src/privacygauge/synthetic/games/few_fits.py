@@ -1,8 +1,8 @@
 """Many canaries in a few fits, or in a single one: a game for slow generators.
 
-Every canary is in or out by a fair coin of its own, in each fit again, and only the tables in
-question are made. Attacks do not train: they compare the released table with the records that are
-not canaries.
+Every canary is in or out by an independent fair coin in each fit, and only the tables in question
+are made. Attacks do not train: they compare the released table with the records that are not
+canaries.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CANARIES = 200
 """Default number of canaries; at most a quarter of the table."""
 
 FEWEST = 20
-"""Fewest canaries: of fewer, chance puts all in or none too often."""
+"""Fewest canaries; with fewer, chance puts all or none in too often."""
 
 
 @dataclass(frozen=True)
@@ -72,18 +72,18 @@ def untaught(schema: Schema) -> tuple[Untaught, ...]:
 
 @dataclass(frozen=True)
 class FewFits(Game):
-    """Each target is in each fit by a fair coin of its own; other records fill up the fits.
+    """Game with a fair coin per target and fit; other records fill up the fits.
 
-    The places are filled in one order, the same in all fits: turning one coin replaces the records
-    of one person, and changes nothing else. So the bound of one run is on the epsilon of replacing
-    a record; fits have separate coins, and their canaries add up.
+    Places are filled in one order, the same in all fits: flipping one coin replaces the records of
+    one person and changes nothing else. So the bound of one run is on the epsilon of replacing a
+    record. Fits have independent coins, so their canaries add up.
     """
 
     name = "few fits"
     knowledge = "exact"
 
     def check(self, setting: Setting) -> None:
-        """Refuse a setting with too few records or canaries."""
+        """Raise on a setting with too few records or canaries."""
         if len(setting.targets) < FEWEST:
             raise InputError(
                 f"at least {FEWEST} canaries are needed, different ones of different people, got "
@@ -114,7 +114,7 @@ class FewFits(Game):
         return coin_flips(setting.sizes.tests, len(setting.targets), rng)
 
     def others(self, setting: Setting) -> Ints:
-        """Return the rows that are neither canaries nor their copies, in the order of filling."""
+        """Return the rows of neither canaries nor their copies, in the order of filling."""
         rows = setting.without(np.arange(len(setting.table)), setting.targets)
         return seeds.stream(setting.seed, "few fits", "others").permutation(rows)
 
@@ -130,28 +130,28 @@ class FewFits(Game):
         yield Block(slice(0), np.zeros(0, np.bool_), slice(0, len(secret)), secret)
 
     def known(self, setting: Setting, target: int) -> Table:
-        """Return all records that are not canaries."""
+        """Return the records that fill up a fit without canaries."""
         return setting.table[np.sort(self.others(setting)[: setting.sizes.records])]
 
 
 def canary_scores(
     setting: Setting, tables: Tables, attacks: Sequence[Untaught] | None = None
 ) -> dict[str, Floats]:
-    """Return each attack's score of every canary in every fit, by the attack's name.
+    """Return each attack's scores of all canaries in all fits, by the attack's name.
 
     Parameters
     ----------
     setting : Setting
-        Setting whose targets are the canaries.
+        Setting with the canaries as targets.
     tables : ndarray, shape (t, n, F)
         The synthetic table of each fit of `FewFits`.
     attacks : sequence of Untaught, optional
-        Their names differ; default: `untaught`.
+        Attacks with distinct names; by default those of `untaught`.
 
     Returns
     -------
     dict of str to ndarray, shape (t, r)
-        Higher means more likely in. No attack sees a coin.
+        Scores; higher means more likely in. No attack sees a coin.
     """
     attacks = untaught(setting.table.schema) if attacks is None else attacks
     names = [attack.name for attack in attacks]
@@ -159,12 +159,14 @@ def canary_scores(
         raise InputError(f"attacks must be at least one, of different names, got {names}")
 
     def kept(values: Floats) -> Table:
-        # As the run gives values back, so that copies stay equal.
+        # Rounded as the run stores values, so that copies stay equal; clipped, as rounding may
+        # leave the range.
         low, high, _, _ = setting.table.schema.limits
         rounded = Storage(setting.table.schema).rounded(values)
         return Table(setting.table.schema, np.clip(rounded, low, high))
 
     canaries = kept(setting.table.values[setting.targets])
+    # All canaries pose as members and nobody as non-member: the scores need no labels.
     nobody = canaries[np.arange(0)]
     known = kept(FewFits().known(setting, 0).values)
     seen = [
@@ -191,7 +193,7 @@ def fits_arranged(
     seed: int,
     owner: Ints | None,
 ) -> Making:
-    """Return the checked making of a few fits; no fit has begun.
+    """Return the checked game of a few fits; no fit has begun.
 
     Parameters
     ----------
@@ -200,11 +202,11 @@ def fits_arranged(
     canaries, select
         As in `audit_few_fits`.
     sizes : tuple of int
-        Fits; records that are learnt from, None for all that are not canaries; records of a
-        synthetic table.
+        Number of fits; training records, None for all that are not canaries; records of a synthetic
+        table, None for as many.
     seed : int
     owner : ndarray of int, shape (N,), optional
-        The person behind each record.
+        Person behind each record.
 
     Raises
     ------
@@ -216,6 +218,7 @@ def fits_arranged(
     asked = min(CANARIES, len(table) // 4) if canaries is None else canaries
     selections = select_targets(table, asked, select, seed)
     rows = np.unique(np.concatenate([s.rows for s in selections]))
+    # First with all rows, to find copies and people: one canary of each is kept.
     every = Setting.of(table, rows, sizes=Fits(tests=fits), seed=seed, unit=owner)
     rows = rows[every.first == np.arange(len(rows))]
     records = max(2, len(game.others(every))) if size is None else size
@@ -236,14 +239,14 @@ def canaries_guessed(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[GuessedInFits, tuple[int, int]]:
-    """Evaluate guesses of canaries; return also `Releases.clipped_numbers`.
+    """Evaluate guesses of canaries; also return `Releases.clipped_numbers`.
 
     Parameters
     ----------
     making : Making
-        From `fits_arranged`.
+        Making from `fits_arranged`.
     run : str or Path, optional
-        Folder of the run; None for one that is removed.
+        Folder of the run; None for a temporary one.
     attacks, level
         As in `audit_few_fits`.
     invocation, n_jobs, progress
@@ -252,7 +255,7 @@ def canaries_guessed(
     Raises
     ------
     InputError
-        If no attack tells anything.
+        If every attack gives all canaries the same score.
     """
     setting = making.setting
     game = FewFits()

@@ -1,4 +1,4 @@
-"""The games: which records every table is made from, and the adversary's knowledge of them."""
+"""The games: the records that each table is made from, and the adversary's knowledge of them."""
 
 from __future__ import annotations
 
@@ -47,20 +47,20 @@ class Game(Protocol):
         """The adversary's knowledge beyond the released table."""
 
     def describe(self) -> Mapping[str, Any]:
-        """Return all settings that the result depends on besides `Setting`, as JSON values."""
+        """Return all settings besides `Setting` that affect the result, as JSON values."""
         return {"game": self.name, "knowledge": self.knowledge}
 
     def check(self, setting: Setting) -> None:
-        """Refuse a setting with too few records."""
+        """Raise on a setting with too few records."""
 
     def n_tables(self, setting: Setting) -> int:
         """Return the number of synthetic tables."""
 
     def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
-        """Return the labels of a table's random generator; they depend on no other target."""
+        """Return the labels of a table's random generator, independent of other targets."""
 
     def training_set(self, setting: Setting, number: int, make: Make) -> Table:
-        """Return the records that a table is made from; `make` makes a further table."""
+        """Return the records that a table is made from; `make` makes another table if needed."""
 
     def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
         """Yield the blocks of tables for the target at a position."""
@@ -70,17 +70,17 @@ class Game(Protocol):
 
 
 def fills(setting: Setting) -> bool:
-    """Return whether other records can fill every table of a shared pool to its size."""
+    """Return whether both pools of other records can fill a table to its size."""
     return min(len(pool) for pool in setting.others) >= setting.sizes.records
 
 
 def tables_a_target(setting: Setting) -> int:
-    """Return the number of tables per target where none are shared."""
+    """Return the number of tables per target if none are shared."""
     return setting.sizes.shadows + setting.sizes.tests
 
 
 def side_of(setting: Setting, number: int) -> tuple[str, int]:
-    """Return whether a table is the adversary's own or in question, and its position there."""
+    """Return the side of a table, "shadow" or "test", and its position on that side."""
     shadows = setting.sizes.shadows
     return ("shadow", number) if number < shadows else ("test", number - shadows)
 
@@ -92,8 +92,9 @@ def place_of(setting: Setting, number: int) -> tuple[int, str, int]:
 
 
 def holds_target(setting: Setting, target: int, side: str) -> Bools:
-    """Return which tables contain the target: half of them, in random order."""
+    """Return a mask of the tables that hold the target: half of them, in random order."""
     n = setting.sizes.shadows if side == "shadow" else setting.sizes.tests
+    # By row, not position: adding a target changes no other target's draws.
     rng = seeds.stream(setting.seed, "inside", int(setting.targets[target]), side)
     return rng.permutation(np.arange(n) % 2 == 1)
 
@@ -107,7 +108,8 @@ def drawn_beside(setting: Setting, row: Ints, pool: int, rng: np.random.Generato
 def with_target(
     setting: Setting, rows: Ints, row: Ints, inside: np.bool_, rng: np.random.Generator
 ) -> Ints:
-    """Return the rows; if the target is in, it and its person's records replace some of them."""
+    """Return the rows, some replaced by the records of the target's person if it is inside."""
+    # Drawn in either case, so that both cases leave the generator in the same state.
     place = places_of(person := setting.of_people(row), len(rows), rng)
     if inside:
         rows[place] = person
@@ -116,11 +118,12 @@ def with_target(
 
 def places_of(person: Ints, n: int, rng: np.random.Generator) -> Ints:
     """Return the positions among n shuffled rows that a person's records replace."""
+    # Consecutive positions from a random one, wrapping around: the rows are shuffled already.
     return np.asarray((rng.integers(n) + np.arange(len(person))) % n)
 
 
 def require_pools(setting: Setting) -> None:
-    """Refuse pools that are too small for a data set beside any target."""
+    """Raise if a pool is too small for a data set next to any target."""
     setting.require_room()
     whose = ("that the adversary knows", "for the tables in question")
     for target in range(len(setting.targets)):
@@ -133,15 +136,15 @@ class OneByOne(Game, Protocol):
     """Game with separate tables for each target; the adversary knows a pool of records."""
 
     def check(self, setting: Setting) -> None:
-        """Refuse a setting with too few records."""
+        """Raise on a setting with too few records."""
         require_pools(setting)
 
     def n_tables(self, setting: Setting) -> int:
-        """Return the number of synthetic tables: shadows and tests for each target."""
+        """Return the number of synthetic tables: shadow and test tables for each target."""
         return len(setting.targets) * tables_a_target(setting)
 
     def training_set(self, setting: Setting, number: int, make: Make) -> Table:
-        """Draw records from the pool of their side, one of them the target if it is in."""
+        """Draw records from the side's pool; the target is one of them if it is inside."""
         target, side, place = place_of(setting, number)
         rng = seeds.stream(setting.seed, *self.roles(setting, number), "records")
         row = setting.targets[target : target + 1]
@@ -164,18 +167,18 @@ class OneByOne(Game, Protocol):
 
 
 RECORDS = 1000
-"""Training records of a generator, where the table is large enough."""
+"""Default number of training records of a generator, if the table is large enough."""
 
 SHARE = 6
-"""Largest training set: one in this many records of the table, unless asked otherwise."""
+"""Default training sets hold at most one in this many records of the table."""
 
 
 @dataclass(frozen=True)
 class Average(OneByOne):
     """Average game: a fresh data set for every table, with the target or another record.
 
-    The game of Meeus et al. (2023), section 2.3: its results hold on average over the data sets
-    that a record may be in. The adversary knows records of the same source (auxiliary data).
+    The game of Meeus et al. (2023), section 2.3: its results are averages over the data sets that a
+    record may be in. The adversary knows records of the same source (auxiliary data).
     """
 
     name = "average"
@@ -189,12 +192,12 @@ class Average(OneByOne):
 
 @dataclass(frozen=True)
 class Specific(OneByOne):
-    """One data set per target: only the generator's own randomness differs between tables.
+    """One data set per target: only the generator's randomness differs between tables.
 
-    Its results hold for this data set, where the average game may hide that a record is at risk in
-    it (Guepin et al. 2024, "Lost in the Averages"). With exact knowledge the adversary has all
-    records of the data set but the one in question, as in the promise of differential privacy; with
-    auxiliary knowledge its own tables are those of the average game.
+    Its results hold for this data set, in which a record may be at risk though the average game
+    does not show it (Guepin et al. 2024, "Lost in the Averages"). With exact knowledge the
+    adversary has all records of the data set but the one in question, as differential privacy
+    assumes; with auxiliary knowledge its own tables are those of the average game.
     """
 
     knowledge: Literal["exact", "auxiliary"] = "exact"
@@ -207,7 +210,7 @@ class Specific(OneByOne):
             raise InputError(f"knowledge must be exact or auxiliary, got {self.knowledge!r}")
 
     def check(self, setting: Setting) -> None:
-        """Refuse a setting with too few records."""
+        """Raise on a setting with too few records."""
         setting.require_room()
         if self.knowledge == "auxiliary":
             super().check(setting)
@@ -221,7 +224,7 @@ class Specific(OneByOne):
         return ("specific", self.knowledge, int(setting.targets[target]), side, place)
 
     def training_set(self, setting: Setting, number: int, make: Make) -> Table:
-        """Return the data set, with the target or the record that replaces it."""
+        """Return the data set, with the target's records or those that they replace."""
         target, side, place = place_of(setting, number)
         if self.knowledge == "auxiliary" and side == "shadow":
             return super().training_set(setting, number, make)
@@ -229,6 +232,7 @@ class Specific(OneByOne):
         if holds_target(setting, target, side)[place]:
             person = setting.of_people(setting.targets[target : target + 1])
             rows = np.append(rows[: -len(person)], person)
+        # Sorted: at the end, the records replaced would stand out by their place.
         return setting.table[np.sort(rows)]
 
     def known(self, setting: Setting, target: int) -> Table:
@@ -244,30 +248,33 @@ class Specific(OneByOne):
         return setting.without(setting.pools[1] if self.knowledge == "auxiliary" else everyone, own)
 
     def _data_set(self, setting: Setting, target: int) -> Ints:
-        """Return the rows of the data set; the target's person replaces the last ones."""
+        """Return the rows of the data set, the last of which the target's person replaces."""
         rng = seeds.stream(setting.seed, "specific", "data", int(setting.targets[target]))
         return rng.choice(self._pool(setting, target), setting.sizes.records, replace=False)
 
 
 @dataclass(frozen=True)
 class Shared(Game):
-    """One pool of tables for all targets; a fair coin decides whether each is in a table.
+    """One pool of tables for all targets; a fair coin decides whether each target is in a table.
 
     A table is made from the targets whose coins put them in, filled up with other records, so that
-    every record of a table can be audited for the cost of one. Coins are independent: the number of
-    tables with one target is uninformative about another.
+    all targets are audited for the cost of one. Coins are independent: how many tables hold one
+    target says nothing about another.
     """
 
     name = "shared"
     knowledge = "auxiliary"
 
     def check(self, setting: Setting) -> None:
-        """Refuse a setting with too few records, or too few tables for its coins."""
+        """Raise on a setting with too few records, or too few tables for its coins."""
         n = len(setting.targets)
         records = setting.sizes.records
+        # Records per group of equal targets, which share a coin; a coin of c records has variance
+        # c^2 / 4.
         sizes = setting.records_of_each[np.unique(setting.first)]
-        # Five deviations above the mean: one table in three million has more.
+        # Five standard deviations above the mean: one table in three million has more.
         most = min(sizes.sum(), sizes.sum() / 2 + 2.5 * np.sqrt(np.square(sizes).sum()))
+        # Without others to fill up, tables hold targets only, in varying numbers.
         if not fills(setting):
             setting.require(setting.targets, 20, "among the targets or beside them")
         elif most > records:
@@ -283,7 +290,7 @@ class Shared(Game):
                 )
 
     def n_tables(self, setting: Setting) -> int:
-        """Return the number of synthetic tables: shadows and tests for all targets."""
+        """Return the number of synthetic tables: shadow and test tables for all targets."""
         return tables_a_target(setting)
 
     def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
@@ -292,10 +299,10 @@ class Shared(Game):
         return ("shared", side, place)
 
     def training_set(self, setting: Setting, number: int, make: Make) -> Table:
-        """Return the targets whose coins put them in, filled up with others where possible."""
+        """Return the targets whose coins put them in, filled up with others if possible."""
         side, place = side_of(setting, number)
         pool = int(side == "test")
-        # Of equal targets one is in, as in the other games.
+        # Of equal targets only one is in, as in the other games.
         alone = setting.first == np.arange(len(setting.targets))
         chosen = setting.of_people(setting.targets[setting.coins[pool][place] & alone])
         if not fills(setting):
@@ -319,31 +326,31 @@ class Shared(Game):
 
 @dataclass(frozen=True)
 class SyntheticOnly(OneByOne):
-    """Average game against an adversary without records, but with the released table.
+    """Average game against an adversary who knows only the released table.
 
-    It makes tables of its own from samples, with replacement, of the released one, with and
-    without the target (Guepin et al. 2023, "Synthetic is all you need"): new ones for every
-    table that it is asked about, so that the number of tables is their product.
+    It makes its own tables from samples of the released table, drawn with replacement, with and
+    without the target (Guepin et al. 2023, "Synthetic is all you need"). Every table in question
+    gets new ones, so the number of tables is the product of both numbers.
     """
 
     name = "average"
     knowledge = "synthetic"
 
     def n_tables(self, setting: Setting) -> int:
-        """Return the number of synthetic tables: as many shadows for each test table."""
+        """Return the number of synthetic tables: each test table and its shadow tables."""
         return len(setting.targets) * setting.sizes.tests * (1 + setting.sizes.shadows)
 
     def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
         """Return the labels from which a table's random generator is derived."""
         target, test, place = self._place(setting, number)
         row = int(setting.targets[target])
-        # The tables in question are those of the average game.
+        # The tables in question are those of the average game, with the same random generators.
         if place == 0:
             return ("average", row, "test", test)
         return ("synthetic only", row, test, place - 1)
 
     def training_set(self, setting: Setting, number: int, make: Make) -> Table:
-        """Return records of a released table, or of the data set that it was made from."""
+        """Return records sampled from a released table, or the data set that it was made from."""
         target, test, place = self._place(setting, number)
         roles = self.roles(setting, number)
         rng = seeds.stream(setting.seed, *roles, "records")
@@ -352,6 +359,8 @@ class SyntheticOnly(OneByOne):
             rows = drawn_beside(setting, row, 1, rng)
             secret = holds_target(setting, target, "test")[test]
             return setting.table[with_target(setting, rows, row=row, inside=secret, rng=rng)]
+        # Tables are laid out as one in question, then its shadows: this is the number of the
+        # former.
         released = make(number - place)
         values = released.values[rng.integers(len(released), size=setting.sizes.records)].copy()
         if holds_target(setting, target, "shadow")[place - 1]:
@@ -360,7 +369,7 @@ class SyntheticOnly(OneByOne):
         return Table(setting.table.schema, values)
 
     def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
-        """Yield a block per table in question."""
+        """Yield one block per table in question."""
         shadows = setting.sizes.shadows
         tests = setting.sizes.tests
         inside, secret = (holds_target(setting, target, side) for side in ("shadow", "test"))
@@ -392,7 +401,7 @@ def game_named(name: str, knowledge: str | None = None) -> Game:
     ----------
     name : {"average", "specific", "shared"}
     knowledge : {"auxiliary", "exact", "synthetic"}, optional
-        The adversary's knowledge; by default exact in the specific game, auxiliary in the others.
+        The adversary's knowledge; by default exact in the specific game, otherwise auxiliary.
     """
     there = [known for game, known in GAMES if game == name]
     if not there:
@@ -414,10 +423,11 @@ def make_setting(
     seed: int,
     unit: Ints | None,
 ) -> Setting:
-    """Return the setting of a game, with default sizes: shadows, tests, records and rows made."""
+    """Return the setting of a game; `numbers` are shadows, tests, records and rows made."""
     shadows, tests, size, made = numbers
     records = min(RECORDS, max(len(table) // SHARE, 2)) if size is None else size
     if game.name == "shared" and size is None:
-        # Coins that say "in" for five deviations more of the targets than half still fit.
+        # Room for the targets whose coins say "in", up to five standard deviations above half of
+        # them.
         records = max(records, math.ceil(len(rows) / 2 + 2.5 * math.sqrt(len(rows))))
     return Setting.of(table, rows, sizes=Sizes(shadows, tests, records, made), seed=seed, unit=unit)

@@ -36,15 +36,15 @@ A_TASK = (4, 64)
 """Fewest and most tables made and written together."""
 
 TRIED_ONCE = 5.0
-"""Seconds: a table that takes longer is not timed a second time."""
+"""Seconds from which a table is not timed a second time."""
 
 CLIPPED = "clipped"
-"""Array of a run with `Table.clipped` of every table."""
+"""Name of the array that holds `Table.clipped` of every table."""
 
 
 @dataclass(frozen=True, eq=False)
 class Making:
-    """Makes the synthetic tables of a task; sent to workers."""
+    """Making of the synthetic tables of a task; sent to workers."""
 
     game: Game
     """Rule that decides which records each table is made from."""
@@ -54,9 +54,10 @@ class Making:
     """Generator of the tables."""
 
     def table(self, number: int) -> Table:
-        """Return the synthetic table with a number."""
+        """Return the synthetic table with this number."""
         learnt = self.game.training_set(self.setting, number, self.table)
         roles = self.game.roles(self.setting, number)
+        # By role: a table that two games share gets the same draws in both.
         rng = seeds.stream(self.setting.seed, *roles, "generator")
         made = self.generator.generate(learnt, self.setting.sizes.n_made, rng)
         _check(made, learnt, self.setting.sizes.n_made, self.generator.name)
@@ -65,8 +66,9 @@ class Making:
     def seconds_a_table(self) -> float:
         """Return the seconds per table on one core: the shorter of two trials if they are short.
 
-        The first trial also loads the generator's libraries. The second stands for all tables:
-        where the adversary has only the released table, it is made from the first.
+        The first trial also loads the generator's libraries. Table 1 represents all tables: where
+        the adversary has only the released table, its training set requires making the released one
+        first.
         """
         began = time.perf_counter()
         self.table(1)
@@ -77,7 +79,7 @@ class Making:
         return min(first, time.perf_counter() - began - first)
 
     def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
-        """Return the tables of a task, with codes and numbers apart."""
+        """Return the tables of a task, with codes and numbers in separate arrays."""
         stored = Storage(self.setting.table.schema)
         made = [self.table(number) for number in range(task.start, task.stop)]
         clipped = np.array([table.clipped for table in made])
@@ -93,23 +95,23 @@ class Storage:
 
     @property
     def code(self) -> np.dtype[Any]:
-        """Type of the categories' codes."""
+        """Type of the category codes."""
         most = max((column.n_codes for column in self.schema.columns), default=0)
         return np.min_scalar_type(most)
 
     @property
     def number(self) -> np.dtype[Any]:
-        """Type of the numbers: single precision where it represents every whole number."""
+        """Type of the numbers: single precision if it holds every whole number exactly."""
         columns = [c for c in self.schema.columns if c.kind == "integer"]
         ends = [abs(end) for c in columns for end in (c.low, c.high) if end is not None]
         return np.dtype("float32" if max(ends, default=0.0) <= 2**24 else "float64")
 
     def rounded(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """Round values as a run returns them, so that copies stay equal."""
+        """Return values rounded as a run stores them, so that copies stay equal."""
         return values.astype(self.number).astype(np.float64)
 
     def arrays(self, n_tables: int, n_rows: int) -> dict[str, ArraySpec]:
-        """Return the arrays that a run stores."""
+        """Return the specifications of the arrays that a run stores."""
         dims = {"codes": "category", "numbers": "number"}
         return {
             name: ArraySpec(
@@ -119,11 +121,11 @@ class Storage:
         }
 
     def split(self, tables: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
-        """Return the arrays of tables (k, n, F)."""
+        """Return the arrays to store for tables (k, n, F)."""
         return {name: tables[:, :, at].astype(dtype) for name, (at, dtype) in self._parts.items()}
 
     def joined(self, arrays: Mapping[str, NDArray[Any]]) -> Tables:
-        """Return tables (k, n, F) from their arrays."""
+        """Return tables (k, n, F) from their stored arrays."""
         shape = next(iter(arrays.values())).shape[:2]
         tables = np.empty((*shape, len(self.schema.columns)), self.number)
         for name, (at, _) in self._parts.items():
@@ -132,7 +134,7 @@ class Storage:
 
     @property
     def _parts(self) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
-        """Columns and type of each array."""
+        """Columns and type of each array; an array without columns is left out."""
         parts = {
             "codes": (self.schema.categorical, self.code),
             "numbers": (self.schema.numbers, self.number),
@@ -157,7 +159,7 @@ class Releases:
 
     @property
     def clipped_numbers(self) -> tuple[int, int]:
-        """Numbers drawn beyond the schema's ranges, and all numbers drawn."""
+        """Numbers drawn beyond the schema's ranges, and all numbers drawn; (0, 0) if none were."""
         n = int(self.run.array(CLIPPED)[:].sum())
         return n, math.prod(self.run.array("numbers").shape) if n else 0
 
@@ -170,14 +172,14 @@ def make_releases(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Releases:
-    """Return all synthetic tables of a game; only those not in `run` are made.
+    """Return all synthetic tables of a game; make only those not yet in `run`.
 
     Parameters
     ----------
     making : Making
         Game, setting and generator.
     run : str or Path
-        Folder of the run, or a URL that fsspec knows.
+        Folder of the run, or a URL known to fsspec.
     invocation, n_jobs, progress
         As in `complete` and `open_run`.
 
@@ -185,7 +187,7 @@ def make_releases(
     ------
     InputError
         If the game needs more records, the folder holds another run, or the generator returns
-        something else than it should.
+        something other than requested.
     """
     opened = open_releases(making, run, invocation)
     complete(opened, making, n_jobs=n_jobs, progress=progress)
@@ -203,7 +205,7 @@ def open_releases(making: Making, run: str | Path, invocation: Mapping[str, Any]
         seed=setting.seed,
         unit="table",
         n_units=n_tables,
-        # A single fit of a few may take an hour.
+        # Without shadows there are few fits, and one may take an hour: each is its own task.
         units_a_task=int(np.clip(-(-n_tables // TASKS), *A_TASK)) if setting.sizes.shadows else 1,
         arrays={
             **Storage(setting.table.schema).arrays(n_tables, setting.sizes.n_made),
@@ -216,7 +218,7 @@ def open_releases(making: Making, run: str | Path, invocation: Mapping[str, Any]
 
 
 def release_settings(making: Making) -> dict[str, Any]:
-    """Return all settings that synthetic tables depend on besides the seed, as JSON values."""
+    """Return all settings besides the seed that affect synthetic tables, as JSON values."""
     setting = making.setting
     described = making.generator.describe()
     return {
@@ -235,15 +237,16 @@ def release_settings(making: Making) -> dict[str, Any]:
 
 
 def table_digest(table: Table) -> str:
-    """Return a hash of a table's values and its schema."""
+    """Return a SHA-256 digest of a table's values and its schema."""
     digest = hashlib.sha256(table.schema.to_json().encode())
+    # The shape too: the same bytes may be rows of another length.
     digest.update(f"{table.values.shape}".encode())
     digest.update(np.ascontiguousarray(table.values).data)
     return digest.hexdigest()
 
 
 def digest_of_units(unit: Ints) -> str:
-    """Return a hash of the people behind the records."""
+    """Return a SHA-256 digest of the people behind the records."""
     return hashlib.sha256(np.ascontiguousarray(unit).data).hexdigest()
 
 
@@ -256,15 +259,15 @@ def _check(made: Table, learnt: Table, n: int, name: str) -> None:
         raise InputError(f"the generator {name} must return {n:,} records, got {len(made):,}")
 
 
-# The table for the utility, kept with a run, so that a report needs no generator.
+# The table for the utility, kept with a run, so that a report does not need the generator.
 
-# The state of PCG64 in 64-bit words: two numbers of 128 bits, a flag and a buffered number.
+# State of PCG64 in 64-bit words: two numbers of 128 bits, a flag and a buffered number.
 _WORDS = 6
 _MASK = 2**64 - 1
 
 
 def utility_of(making: Making, label: str | None, run: str) -> Utility | Skipped:
-    """Return the utility of one synthetic table, learnt from records that are not targets.
+    """Return the utility of one synthetic table, trained on records of the adversary's pool.
 
     The table is kept in the folder `run`.
     """
@@ -290,14 +293,14 @@ def learnt_once(making: Making, learnt: Table, rng: np.random.Generator, run: st
     learnt : Table
         Training records, drawn from the setting's seed.
     rng : numpy.random.Generator
-        Must be PCG64, numpy's default. It goes on where the generator left it, in either case.
+        Must be PCG64, numpy's default. In either case it continues where the generator left it.
     run : str or Path
-        Folder of the run, or a URL that fsspec knows.
+        Folder of the run, or a URL known to fsspec.
 
     Raises
     ------
     InputError
-        If the folder holds another run, or the generator returns something else than it should.
+        If the folder holds another run, or the generator returns something other than requested.
     """
     n = making.setting.sizes.n_made
     schema = learnt.schema
@@ -322,11 +325,13 @@ def learnt_once(making: Making, learnt: Table, rng: np.random.Generator, run: st
         values = {"values": table.values[None], "state": _words(rng)[None]}
         opened.write(plan.tasks[0], values)
         return table
+    # As if the generator had just drawn from it: the caller's next draws are the same.
     _restore(rng, np.asarray(opened.array("state")[0]))
     return Table(schema, np.asarray(opened.array("values")[0]))
 
 
 def _words(rng: np.random.Generator) -> np.ndarray:
+    # numpy shows the state as Python integers of 128 bits: low word first.
     found = rng.bit_generator.state
     long = [found["state"][name] for name in ("state", "inc")]
     halves = [half for value in long for half in (value & _MASK, value >> 64)]

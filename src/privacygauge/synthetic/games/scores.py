@@ -31,7 +31,7 @@ TASKS = 64
 """Approximate number of tasks in which targets are scored."""
 
 SAID = 2048
-"""Bytes stored for an attack's notes on a target."""
+"""Bytes stored for an attack's notes on one target."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +39,13 @@ class ScoredTarget:
     """Scores of one attack for one target."""
 
     blocks: tuple[Block, ...]
-    """Blocks of tables that the attack worked with."""
+    """Blocks of tables that the attack scored."""
     answers: tuple[Answer, ...]
     """Scores, one answer per block."""
 
     @property
     def secret(self) -> Bools:
-        """(t,) True where the target was in, for each table in question."""
+        """(t,) True where the target was inside, for each table in question."""
         return np.concatenate([block.secret for block in self.blocks])
 
     @property
@@ -61,14 +61,14 @@ class ScoredTarget:
 
 @dataclass(frozen=True, eq=False)
 class Scoring:
-    """Scores the targets of a task by every attack; sent to workers."""
+    """Scores of all attacks for the targets of a task; sent to workers."""
 
     making: Making
     """Game, setting and generator."""
     releases: Releases
     """Synthetic tables of the game."""
     attacks: tuple[TableAttack, ...]
-    """Attacks that score."""
+    """Attacks to run."""
 
     def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
         """Return the scores of a task's targets."""
@@ -80,7 +80,8 @@ class Scoring:
         own = np.full((rows, m, n_own), np.nan)
         released = np.full((rows, m, n_asked), np.nan)
         said = np.zeros((rows, m, SAID), np.uint8)
-        # Targets that share a pool share its tables, which are read once.
+        # Targets that share a pool share its tables, which are read once. Two entries: own and
+        # released.
         read = functools.lru_cache(maxsize=2)(self._tables)
         for i, target in enumerate(range(task.start, task.stop)):
             for j, answers in enumerate(self._answers(target, read)):
@@ -108,7 +109,7 @@ class Scoring:
                 so_far = found[j]
                 if isinstance(so_far, Skipped):
                     continue
-                # Derived by role, so that a further attack changes no other's numbers.
+                # Derived by role, so that adding an attack changes no other attack's numbers.
                 role = ("attack", attack.name, attack.variant, row, number)
                 answer = attack.score(view, seeds.stream(setting.seed, *role))
                 found[j] = answer if isinstance(answer, Skipped) else [*so_far, answer]
@@ -116,6 +117,7 @@ class Scoring:
 
     def _view(self, block: Block, target: int, read: Callable[[int, int], Tables]) -> View:
         setting = self.making.setting
+        # The target is rounded as the stored tables are, so that copies stay equal.
         record = setting.table.values[setting.targets[target]]
         return View(
             schema=setting.table.schema,
@@ -147,13 +149,14 @@ class GameScores:
         )
         asked = self.attacks[attack]
         for target in range(len(setting.targets)):
-            # Padded with zeros to one length, as they are kept in an array.
+            # Padded with zeros to a fixed length in the array.
             reason, notes = json.loads(said[target].tobytes().rstrip(b"\0"))
             if reason is not None:
                 yield Skipped(title(asked.name, asked.variant, ""), reason)
                 continue
             blocks = tuple(game.blocks(setting, target))
             answers = []
+            # Blocks lie one after the other in both arrays.
             a = b = 0
             for block in blocks:
                 end_a = a + len(block.inside)
@@ -175,7 +178,7 @@ def score_releases(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> GameScores:
-    """Return the scores of attacks for every target; only those not in `run` are computed.
+    """Return the scores of attacks for every target; compute only those not yet in `run`.
 
     Parameters
     ----------
@@ -185,7 +188,7 @@ def score_releases(
         All synthetic tables of the game.
     attacks : sequence of TableAttack
     run : str or Path
-        Folder of the scores' run, or a URL that fsspec knows.
+        Folder of the scores' run, or a URL known to fsspec.
     n_jobs, progress
         As in `complete`.
 
@@ -231,7 +234,7 @@ def score_releases(
 def _lengths(game: Game, setting: Setting) -> tuple[int, int]:
     """Return the numbers of scores per target: of the adversary's own tables, and in question.
 
-    All targets of a game have equally many.
+    They are the same for all targets of a game.
     """
     blocks = tuple(game.blocks(setting, 0))
     return sum(len(b.inside) for b in blocks), sum(len(b.secret) for b in blocks)
@@ -240,6 +243,7 @@ def _lengths(game: Game, setting: Setting) -> tuple[int, int]:
 def _encode_notes(reason: str | None, notes: Sequence[str]) -> NDArray[np.uint8]:
     """Encode the reason why an attack was skipped, or its notes, in a fixed number of bytes."""
     kept = list(dict.fromkeys(notes))
+    # Notes are dropped from the end until the text fits.
     while True:
         text = json.dumps([None if reason is None else reason[:500], kept]).encode()
         if len(text) <= SAID:
@@ -249,9 +253,9 @@ def _encode_notes(reason: str | None, notes: Sequence[str]) -> NDArray[np.uint8]
 
 
 def scores_in(folder: str, attacks: Sequence[TableAttack]) -> str:
-    """Return the folder of the scores of these attacks, a different one for other attacks.
+    """Return the folder of the scores of these attacks, a separate one for other attacks.
 
-    The same tables, which cost most, thus serve another call with other attacks.
+    The tables, which cost most, can thus be used again with other attacks.
     """
     wanted = [repr(attack) for attack in attacks]
     place = f"{folder}/scores"

@@ -20,7 +20,7 @@ from privacygauge.evaluate.detectable import smallest_auc
 from privacygauge.synthetic.table import Table, require_at_least
 
 HALF_WIDTH = 0.05
-"""Half-width of the interval of an AUC near 1/2, where the number of test tables is not given."""
+"""Default half-width of the interval of an AUC near 1/2, if no number of test tables is given."""
 
 
 @dataclass(frozen=True)
@@ -28,18 +28,18 @@ class Sizes:
     """Numbers of tables and of their records."""
 
     shadows: int = 1000
-    """The adversary's own tables, per target or for all of them."""
+    """The adversary's own tables, per target or for all targets; at least 4."""
     tests: int = 512
-    """Tables that the adversary is asked about, per target or for all of them."""
+    """Tables that the adversary is asked about, per target or for all targets; at least 4."""
     records: int = 1000
-    """Training records of a generator."""
+    """Training records of a generator, at least 2."""
     made: int | None = None
-    """Records of a synthetic table; by default as many as it is trained on."""
+    """Records of a synthetic table, at least 1; by default as many as it is trained on."""
     auxiliary: int = 10_000
-    """Most records that the adversary knows."""
+    """Most records that the adversary knows, at least 2."""
     held: int = 5_000
-    """Most records that the tables in question are made from, none of them known to the
-    adversary."""
+    """Most records that the tables in question are made from, none of them known to the adversary;
+    at least 2."""
 
     @property
     def least(self) -> Mapping[str, int]:
@@ -63,7 +63,7 @@ class Sizes:
 
 
 def enough_tests(half_width: float = HALF_WIDTH, level: float = 0.95) -> int:
-    """Return the fewest test tables whose AUC has an interval of at most this half-width.
+    """Return the fewest test tables that give an AUC an interval of at most this half-width.
 
     Parameters
     ----------
@@ -75,8 +75,8 @@ def enough_tests(half_width: float = HALF_WIDTH, level: float = 0.95) -> int:
     Returns
     -------
     int
-        Even. For an AUC of 1/2, where the interval is widest: its variance with T/2 tables on
-        either side is (T + 1) / (3 T^2) (Mann & Whitney 1947).
+        Even number, for an AUC of 1/2, where the interval is widest: the variance with T/2 tables
+        on either side is (T + 1) / (3 T^2) (Mann & Whitney 1947).
     """
     if not 0.0 < half_width < 0.5:
         raise InputError(f"half_width must be in (0, 0.5), got {half_width}")
@@ -94,26 +94,26 @@ class Setting:
     table: Table
     """All records."""
     targets: Ints
-    """(r,) Different rows of the table."""
+    """(r,) Distinct rows of the table."""
     sizes: Sizes
     """Numbers of tables and records."""
     seed: int
     """Seed of all draws."""
     identity: Ints
-    """(N,) Number of each record's group: equal records, and those of one person, share it."""
+    """(N,) Number of each record's group, shared by equal records and by those of one person."""
     unit: Ints | None = None
-    """(N,) Person behind each record; None where each record is one person's."""
+    """(N,) Person behind each record; None if every record is of another person."""
 
     @classmethod
     def of(
         cls, table: Table, targets: Ints, sizes: Sizes, seed: int, unit: Ints | None = None
     ) -> Setting:
-        """Check and return a setting; `unit` (N,) names the person behind each record.
+        """Return a checked setting; `unit` (N,) names the person behind each record.
 
         Raises
         ------
         InputError
-            If a target is not a row of the table, or named twice.
+            If a target is not a row of the table, or is named twice.
         """
         rows = checks.integers(targets, "targets")
         if not len(rows):
@@ -136,15 +136,16 @@ class Setting:
 
     @cached_property
     def pools(self) -> tuple[Ints, Ints]:
-        """Rows that the adversary knows, and rows of the tables in question, without overlap."""
+        """Rows known to the adversary, and rows of the tables in question, disjoint."""
         order = seeds.stream(self.seed, "synthetic", "pools").permutation(len(self.table))
+        # The adversary knows two thirds of a small table, so that a third is left for the others.
         known = min(self.sizes.auxiliary, 2 * len(order) // 3)
         held = min(self.sizes.held, len(order) - known)
         return order[:known], order[known : known + held]
 
     @cached_property
     def others(self) -> tuple[Ints, Ints]:
-        """Pools without the targets and their copies."""
+        """Both pools without the targets and their copies."""
         known, held = self.pools
         return self.without(known, self.targets), self.without(held, self.targets)
 
@@ -152,7 +153,7 @@ class Setting:
     def coins(self) -> tuple[Bools, Bools]:
         """(s, r) and (t, r) Fair coins: True where a target is in a shadow or test table.
 
-        Equal records have one coin: a table without one of them must not hold its copy.
+        Equal records share one coin: a table without one of them must not hold its copy.
         """
         n_tables = (self.sizes.shadows, self.sizes.tests)
         own, asked = (
@@ -174,7 +175,7 @@ class Setting:
         return rows[~np.isin(self.identity[rows], self.identity[targets])]
 
     def of_people(self, rows: Ints) -> Ints:
-        """Return all records of the people behind some rows; a person is wholly in or out."""
+        """Return all records of the people behind these rows; a person is in or out as a whole."""
         if self.unit is None:
             return rows
         return np.flatnonzero(np.isin(self.unit, self.unit[rows]))
@@ -187,7 +188,7 @@ class Setting:
         return np.bincount(self.unit)[self.unit[self.targets]]
 
     def require_room(self) -> None:
-        """Refuse a person with more records than a generator is trained on."""
+        """Raise if a target's person has more records than a generator is trained on."""
         most = self.records_of_each.max()
         if most > self.sizes.records:
             raise InputError(
@@ -196,7 +197,7 @@ class Setting:
             )
 
     def require(self, pool: Ints, needed: int, whose: str) -> None:
-        """Refuse a game with fewer records than it needs."""
+        """Raise if a game has fewer records than it needs."""
         if len(pool) < needed:
             raise InputError(
                 f"the game needs {needed:,} records {whose}, and there are {len(pool):,} of the "
@@ -206,12 +207,13 @@ class Setting:
 
 
 def _identities(table: Table, unit: Ints | None) -> Ints:
-    # A missing number equals a missing number.
+    # NaN does not equal NaN: missing numbers become equal values.
     values = np.where(np.isnan(table.values), np.inf, table.values)
     same = np.unique(values, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
     if unit is None:
         return same
-    # People and values are nodes that a record joins: what hangs together is one.
+    # A bipartite graph: each record joins a node of values with a node of a person. Connected
+    # records form one group.
     n = int(same.max()) + 1
     joins = np.ones(len(same)), (same, n + unit)
     graph = coo_array(joins, shape=(n + int(unit.max()) + 1,) * 2)

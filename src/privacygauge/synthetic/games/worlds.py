@@ -24,10 +24,10 @@ from privacygauge.synthetic.games.scores import GameScores, ScoredTarget
 
 @dataclass(frozen=True, eq=False)
 class RecordsInWorlds:
-    """Signals of r records in s of the adversary's own tables and in t tables in question.
+    """Signals of r records in the adversary's s tables and in the t tables in question.
 
     The adversary's tables are the worlds: each was made with the record or without it. In the
-    shared game the records have them in common, in the other games each record has its own.
+    shared game all records share them; in the other games each record has its own.
     """
 
     names: tuple[str, ...]
@@ -35,7 +35,7 @@ class RecordsInWorlds:
     own: Floats
     """(s, r, q) Signals in the adversary's own tables; higher means more likely a member."""
     inside: Bools
-    """(s, r) True where the record was in its own table."""
+    """(s, r) True where the record was in the adversary's table."""
     released: Floats
     """(t, r, q) Signals in the tables in question."""
     secret: Bools
@@ -48,24 +48,26 @@ class RecordsInWorlds:
             object.__setattr__(self, name, checks.frozen(getattr(self, name)))
 
     def rounds(self) -> Iterator[Round]:
-        """Yield a round per table in question: the records are its targets.
+        """Yield one round per table in question, with the records as its targets.
 
         The unit of a row is the table, so that intervals count each table once. `play` needs
-        records of both kinds in every round; `OnWorlds` is judged record by record instead.
+        records of both kinds in every round; `OnWorlds` is evaluated record by record instead.
         """
         for seen, secret, table in zip(self.released, self.secret, self.table, strict=True):
+            # Tables in question are rounds; the adversary's own tables are the worlds of each.
             shown = self._shown(seen, self.own, self.inside)
             yield Round(shown, secret, np.arange(len(secret)), table)
 
     def own_observations(self) -> Iterator[Observation]:
-        """Yield an observation per own table of the adversary, with the others as its worlds.
+        """Yield one observation per table of the adversary's, with the other tables as its worlds.
 
-        A table of the other kind is left out beside it: where exactly half of the tables hold a
-        record, the number of those that are left would give the bit away.
+        One table of the other kind is left out as well: if exactly half of the tables hold a
+        record, the number of remaining tables of each kind would reveal the bit.
         """
         n_tables, n_records = self.inside.shape
 
         def left(values: NDArray[Any]) -> NDArray[Any]:
+            # Records first: each record keeps s - 2 tables, but not the same ones.
             kept = values.swapaxes(0, 1)[stays]
             return kept.reshape(n_records, n_tables - 2, *values.shape[2:]).swapaxes(0, 1)
 
@@ -82,6 +84,7 @@ class RecordsInWorlds:
         for record, inside in enumerate(self.inside.T):
             sides = np.flatnonzero(inside), np.flatnonzero(~inside)
             for side, other in (sides, sides[::-1]):
+                # Opposite tables are assigned in turn, so that none is always left out.
                 found[side, record] = np.resize(other, len(side))
         return found
 
@@ -100,14 +103,14 @@ def records_in_worlds(
     names : sequence of str
         Names of the q signals.
     scored : sequence of sequence of ScoredTarget
-        For each signal, its scores of the records in one order, as `GameScores.of` yields them. A
-        signal should learn nothing from who is inside, so that it means the same in all tables.
+        Per signal, its scores of the records in the same order, as `GameScores.of` yields them. A
+        signal should not learn who is inside, so that it means the same in all tables.
 
     Returns
     -------
     tuple of RecordsInWorlds
-        One for each block of tables: for each table in question where the adversary makes tables
-        of its own for it (knowledge "synthetic"), else a single one.
+        One per block of tables: one per table in question if the adversary makes own tables for
+        each (knowledge "synthetic"), otherwise a single one.
     """
     first = scored[0]
     return tuple(
@@ -126,7 +129,7 @@ def records_in_worlds(
 
 
 def _columns(values: list[list[Floats]]) -> Floats:
-    """Return values by signal, record and table as an array (k, r, q)."""
+    """Return values given by signal, record and table as an array (tables, records, signals)."""
     return np.array(values).transpose(2, 1, 0)
 
 
@@ -134,15 +137,15 @@ def _columns(values: list[list[Floats]]) -> Floats:
 class OnWorlds:
     """Attack on worlds, such as LiRA, played on the records of a game on tables.
 
-    Its signals are the scores of attacks on tables that do not train: several are several queries
-    about a record. They are played on their own as well, so that the report shows the gain from the
-    worlds. No further table is made.
+    Its signals are the scores of attacks on tables that do not train; several signals are several
+    queries about a record. They are also played on their own, so that the report shows what the
+    worlds add. No further table is made.
     """
 
     attack: Attack
     """Attack, such as `LiraOnline`, `RmiaOnline` or `Bavaria`."""
     signals: tuple[TableAttack, ...] = (ClosestDistance(), DensityRatio())
-    """Signals computed from each table; at least one."""
+    """Signals computed from each table, at least one."""
 
     def __post_init__(self) -> None:
         if not self.signals:
@@ -165,12 +168,12 @@ class OnWorlds:
         Parameters
         ----------
         scores : GameScores
-            Scores of all its signals, and perhaps of further attacks.
+            Scores of all its signals, and possibly of other attacks.
 
         Returns
         -------
         list of ScoredTarget or Skipped
-            As `GameScores.of` yields them; skipped where a signal or the attack itself was.
+            Scores as `GameScores.of` yields them; skipped if a signal or the attack itself was.
         """
         signals = []
         for signal in self.signals:
@@ -181,6 +184,7 @@ class OnWorlds:
             signals.append([x for x in found if isinstance(x, ScoredTarget)])
         answers: list[list[Answer]] = [[] for _ in signals[0]]
         names = [signal.name for signal in self.signals]
+        # Blocks have different own tables, so worlds are compared within a block only.
         for number, block in enumerate(records_in_worlds(names, signals)):
             answered = self._answers(block, scores.making.setting.seed, number)
             if isinstance(answered, Skipped):
@@ -195,6 +199,7 @@ class OnWorlds:
         def rng(*place: int | str) -> np.random.Generator:
             return seeds.stream(seed, "attack", self.name, self.variant, number, *place)
 
+        # Own tables are scored like tables in question, so that thresholds can be chosen on them.
         sides = (block.own_observations(), (dealt.observation for dealt in block.rounds()))
         values: list[Floats] = []
         notes: tuple[str, ...] = ()
@@ -212,7 +217,7 @@ class OnWorlds:
 def split_attacks(
     attacks: Sequence[TableAttack | OnWorlds],
 ) -> tuple[tuple[TableAttack, ...], tuple[OnWorlds, ...]]:
-    """Split attacks into those on tables, with the signals of the others, and those on worlds.
+    """Split attacks into those on tables, including the signals of the others, and those on worlds.
 
     Raises
     ------
@@ -225,6 +230,7 @@ def split_attacks(
     if twice is not None:
         raise InputError(f"two attacks are called {twice!r}: give one of them other signals")
     tables = [attack for attack in attacks if not isinstance(attack, OnWorlds)]
+    # A signal that is also an attack of its own is scored once.
     for attack in on_worlds:
         tables += [signal for signal in attack.signals if signal not in tables]
     return tuple(tables), on_worlds

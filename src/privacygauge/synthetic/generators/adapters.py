@@ -1,8 +1,8 @@
-"""The user's own generators: objects with fit and sample, functions of a frame, and programs.
+"""Adapters for the user's generators: objects with fit and sample, functions, and programs.
 
-SDV, synthcity and others come in this way; PrivacyGauge itself needs none of them. `Command` runs
-any other program. `foreign` fixes the randomness of such code, says where it cannot, and checks the
-tables that come back.
+SDV, synthcity and others are used through these adapters; PrivacyGauge itself depends on none of
+them. `Command` runs any other program. `foreign` seeds such code, says where it cannot, and checks
+the tables that come back.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ if TYPE_CHECKING:
 
 
 CATEGORIES = "discrete_columns"
-"""Argument of `fit` that takes the names of the categorical columns, as CTGAN's."""
+"""Argument of `fit` that takes the names of the categorical columns, as in CTGAN."""
 COUNTS = ("num_rows", "count", "n", "n_samples", "n_rows")
-"""Names of the arguments of `sample` and `generate` that take the number of records."""
+"""Arguments of `sample` and `generate` that take the number of records."""
 MAIN = "main_table_name"
-"""Argument of `sample` that takes the name of the main table, as SDV's."""
+"""Argument of `sample` that takes the name of the main table, as in SDV."""
 TABLES = "tables"
 """First argument of functions and of `fit` that take a dict of frames instead of a frame."""
 
@@ -63,11 +63,11 @@ class GeneratorInput:
     """Training data of a generator: a frame, or several by name with a key that joins them."""
 
     data: object
-    """Frame, or dict of frames."""
+    """Frame, or dict of frames by name."""
     schemas: Mapping[str, Schema]
     """Schema of each frame, without the key."""
     key: str = ""
-    """Column that joins the frames; the first one has each key once."""
+    """Column that joins the frames; each key is unique in the first frame. Empty for one frame."""
 
     @classmethod
     def of(cls, table: Table) -> GeneratorInput:
@@ -86,23 +86,22 @@ _ANY = GeneratorInput(None, {"table": Schema((Column("x", "continuous", 0.0, 1.0
 
 @dataclass(frozen=True)
 class FitSample:
-    """Generator with fit(frame) and sample(n); each table gets a new object.
+    """Generator with fit(frame) and sample(n); every table gets a new object.
 
-    Instead of ``sample``, or with other names of its argument: ``sample(num_rows=n)`` as in SDV 2,
-    ``generate(count=n)`` as in synthcity. What comes back is a frame, or has ``dataframe()``.
+    Also accepted instead of ``sample(n)``: ``sample(num_rows=n)`` as in SDV 2, and
+    ``generate(count=n)`` as in synthcity. The result is a frame, or has ``dataframe()``.
 
     Raises
     ------
     InputError
-        If it cannot be made, has no fit, or neither sample nor generate, or if it is the same
-        object at every call, which would remember earlier tables.
+        If no object can be made, it lacks fit or both sample and generate, or every call returns
+        the same object, which would remember earlier tables.
     """
 
     make: Any
     """A class or function, without arguments or with one for a seed or random_state, that returns
-    an unfitted object; or such an object, which is copied (by scikit-learn's clone where it is an
-    estimator). A synthesizer of SDV, and a function of metadata, gets the schema as SDV's
-    metadata."""
+    an unfitted object; or such an object, which is copied (by scikit-learn's clone if it is an
+    estimator). An SDV synthesizer, or a function of metadata, gets the schema as SDV's metadata."""
     label: str = ""
     """Name, as reports print it; by default that of the class or function."""
 
@@ -110,6 +109,7 @@ class FitSample:
         with theirs(self.name, 0):
             made, again = (_make_instance(self.make, 0, _ANY) for _ in range(2))
         require_fit_and_sample(made, self.name)
+        # Both are alive at once, so that the second cannot reuse the address of the first.
         if made is again:
             raise InputError(
                 f"generator {self.name!r} must be a new object for every table, or it remembers "
@@ -137,7 +137,7 @@ class FitSample:
 
     @property
     def takes_tables(self) -> bool:
-        """True where it learns from several tables: `fit` takes `TABLES` first, or SDV made it."""
+        """True if it learns from several tables: `fit` takes `TABLES` first, or SDV made it."""
         if code_origin(self.make)["name"].startswith("sdv.multi_table."):
             return True
         with theirs(self.name, 0):
@@ -158,7 +158,7 @@ class FitSample:
 
 @dataclass(frozen=True)
 class Call:
-    """Calls a function of the user's for every table.
+    """Generator that calls a function of the user's for every table.
 
     Raises
     ------
@@ -167,8 +167,8 @@ class Call:
     """
 
     function: Callable[..., pd.DataFrame]
-    """Function of a frame, a number of records and a seed, or of the first two; returns a frame.
-    The seed is passed by name where it is called seed or random_state."""
+    """Function of a frame, a number of records and optionally a seed; returns a frame. The seed is
+    passed by name if the argument is called seed or random_state."""
     label: str = ""
     """Name, as reports print it; by default that of the function."""
 
@@ -193,7 +193,7 @@ class Call:
 
     @property
     def takes_tables(self) -> bool:
-        """True where it learns from several tables: its first argument is called `TABLES`."""
+        """True if it learns from several tables: its first argument is called `TABLES`."""
         return _takes_tables(self.function)
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
@@ -209,7 +209,7 @@ class Call:
 
 
 def require_fit_and_sample(made: object, name: str) -> None:
-    """Refuse an object without fit, or with neither sample nor generate."""
+    """Raise unless an object has fit, and sample or generate."""
     lacks = "fit" if not callable(getattr(made, "fit", None)) else "sample or generate"
     if lacks == "fit" or _sampler(made) is None:
         raise InputError(
@@ -223,6 +223,7 @@ def _takes_tables(function: Callable[..., Any]) -> bool:
 
 
 def _make_instance(make: Any, seed: int, given: GeneratorInput) -> Any:
+    # A class or a function: called. An object: cloned if an estimator, else copied.
     if isinstance(make, type) or not hasattr(make, "fit"):
         known = {"metadata": _metadata(given)} if asks_for_metadata(make) else {}
         return make(**known, **seed_by_name(make, seed))
@@ -231,6 +232,7 @@ def _make_instance(make: Any, seed: int, given: GeneratorInput) -> Any:
     from sklearn.base import clone
 
     copied = clone(make)
+    # Nested estimators have names such as model__random_state.
     names = [key for key in copied.get_params() if key.split("__")[-1] in SEEDS]
     return copied.set_params(**dict.fromkeys(names, seed)) if names else copied
 
@@ -238,8 +240,8 @@ def _make_instance(make: Any, seed: int, given: GeneratorInput) -> Any:
 def asks_for_metadata(make: Any) -> bool:
     """Return whether an SDV class, or a function that makes an object, takes metadata.
 
-    A function takes metadata if its first argument is called metadata, and no other than a seed is
-    required.
+    A function takes metadata if its first argument is called metadata and no other argument than a
+    seed is required.
     """
     known = list(parameters_of(make))
     if code_origin(make)["name"].startswith("sdv."):
@@ -258,6 +260,7 @@ def _metadata(given: GeneratorInput) -> Any:
         return made.load_from_dict({"tables": known})
     for table in known.values():
         table["columns"][given.key] = {"sdtype": "id"}
+    # The first table is the parent: the others refer to its key.
     parent, *children = known
     known[parent]["primary_key"] = given.key
     joins = [
@@ -279,11 +282,12 @@ def _sdtype(column: Column) -> str:
 
 
 def _fit(made: Any, given: GeneratorInput, seed: int) -> Any:
-    # The package ctgan hides the arguments of its fit.
+    # The package ctgan hides the arguments of its fit from inspect.signature.
     is_ctgan = any(kind.__module__.partition(".")[0] == "ctgan" for kind in type(made).__mro__)
     asks = CATEGORIES in parameters_of(made.fit) or is_ctgan
     named = {CATEGORIES: given.categories} if asks else {}
     fitted = made.fit(given.data, **named, **seed_by_name(made.fit, seed))
+    # Some libraries return the fitted object, others None.
     return made if _sampler(fitted) is None else fitted
 
 
@@ -305,7 +309,7 @@ def _sampler(made: object) -> Callable[..., Any] | None:
 
 
 def _seed_by_place(function: Callable[..., Any]) -> bool:
-    """Return whether the third argument is a seed by another name: it is if it is required."""
+    """Return whether the third argument is a seed under another name: required arguments are."""
     return not seed_by_name(function, 0) and not takes(function, 2)
 
 
@@ -316,14 +320,14 @@ def _signature(function: Callable[..., Any]) -> str:
         return "a callable that does not say what it takes"
 
 
-# Generators in any language: a program that reads one CSV table and writes another.
+# Generators in any language: programs that read one CSV table and write another.
 
 MOST_BYTES = 2**26
-"""Most bytes of a program's output, besides a thousand per field: more would fill the disk before
-the time limit."""
+"""Most bytes of a program's output, besides a thousand per field; without a limit, a runaway
+program would fill the disk before the time limit."""
 _MOST_BYTES_A_FIELD = 1_000
 _LOOK_EVERY_SECONDS = 0.2
-# Bytes at the end of standard error in which its last line is looked for.
+# Bytes at the end of standard error that are searched for its last line.
 _TAIL_BYTES = 4_096
 
 
@@ -331,14 +335,15 @@ _TAIL_BYTES = 4_096
 class Command:
     """Program run for every table: CSV on standard input, CSV from standard output.
 
-    Both tables are in UTF-8, with a header, and have empty fields where a value is missing. In
-    the arguments ``{n}`` stands for the number of records and ``{seed}`` for the seed; the
-    environment holds both as PRIVACYGAUGE_N and PRIVACYGAUGE_SEED. No shell is involved.
+    Both tables are UTF-8 with a header and have empty fields for missing values. In the arguments,
+    ``{n}`` is replaced by the number of records and ``{seed}`` by the seed; the environment holds
+    both as PRIVACYGAUGE_N and PRIVACYGAUGE_SEED. No shell is involved.
+
 
     Raises
     ------
     InputError
-        If there is no program, or it cannot be found, or the limit is not above 0.
+        If no program is named or it cannot be found, or the limit is not above 0.
 
     Examples
     --------
@@ -347,9 +352,9 @@ class Command:
     """
 
     args: str | Sequence[str]
-    """Program and arguments, as a list or as a shell command."""
+    """Program and arguments, as a sequence or as a shell-quoted string."""
     label: str = ""
-    """Name, as reports print it; by default those of the program and of its first argument."""
+    """Name, as reports print it; by default the names of the program and of its first argument."""
     limit: float = 600.0
     """Time limit per table in seconds, above 0."""
 
@@ -397,7 +402,7 @@ class Command:
         return table_from(frame_of_csv(made, table.schema, self.name), table.schema, n, self.name)
 
     def _output(self, given: bytes, most: int, filled: Mapping[str, str]) -> bytes:
-        # Files, unlike pipes, never fill up, and do not stay open in what the program starts.
+        # Files, unlike pipes, never fill up, and do not stay open in the program's child processes.
         with TemporaryFile() as stdin, TemporaryFile() as stdout, TemporaryFile() as stderr:
             stdin.write(given)
             stdin.seek(0)
@@ -429,7 +434,7 @@ class Command:
                 stdout=stdout,
                 stderr=stderr,
                 env={**os.environ, **variables},
-                start_new_session=True,  # so that what it starts can be stopped with it
+                start_new_session=True,  # so that its child processes can be stopped with it
             )
         except (OSError, ValueError) as error:
             raise InputError(
@@ -440,14 +445,15 @@ class Command:
     def _stopped(
         self, process: subprocess.Popen[bytes], written: Sequence[IO[bytes]], most: int
     ) -> str:
-        """Wait for the end; return the reason to wait no longer, or an empty text."""
+        """Wait for the program to end; return why it must be stopped, or an empty text."""
         last = time.monotonic() + self.limit
         while True:
             left = last - time.monotonic()
+            # Waits in short steps, since the output has to be measured while the program runs.
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(max(min(left, _LOOK_EVERY_SECONDS), 0.0))
             ended = process.returncode is not None
-            # Looked at after it has ended, too: the last block may be the one too many.
+            # Also measured after the end: the last block may exceed the limit.
             if sum(map(_size, written)) > most:
                 return f"wrote {most / 1e6:.3g} MB and more, too much for a table"
             if ended:
@@ -462,13 +468,14 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         if sys.platform == "win32":
             process.kill()
         else:
-            # On macOS one that has just ended by itself may not be killed.
+            # On macOS, killing a process that has just ended may be refused.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
 def _end(code: int) -> str:
+    # A negative exit code is minus the number of the signal.
     if code >= 0:
         return f"ended with exit code {code}" if code else ""
     try:

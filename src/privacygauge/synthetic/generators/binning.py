@@ -1,4 +1,4 @@
-"""Tables as categories: numbers in bins over the schema's range, or at quantiles."""
+"""Tables as categories: numbers in bins over the schema's range, or between quantiles."""
 
 from __future__ import annotations
 
@@ -17,43 +17,43 @@ from privacygauge.synthetic.table import Column, Schema, Table, require_at_least
 class Binning:
     """Encoding of a schema's columns as categories, and back.
 
-    A number falls in one of equally wide bins between the ends that the schema names, whatever
-    the records are; whole numbers in bins of as equal a count as can be. A missing number has a
-    bin of its own. A bin stands for a number drawn uniformly from it.
+    A number falls into one of equally wide bins between the ends that the schema names, regardless
+    of the records; bins of whole numbers hold numbers of values as equal as possible. A missing
+    number has a bin of its own. Back from a bin, a number is drawn uniformly from it.
     """
 
     schema: Schema
     """Schema of the tables."""
     bins: int = 10
-    """Bins of a number; fewer where there are fewer whole numbers."""
+    """Bins per number, at least 1; fewer if the range has fewer whole numbers."""
 
     def __post_init__(self) -> None:
         require_at_least(self, bins=1)
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Number of categories of each column."""
+        """Number of categories of each column, missing values included."""
         return tuple(
             self._n_bins(column) + column.missing if column.is_number else column.n_codes
             for column in self.schema.columns
         )
 
     def codes(self, table: Table) -> Ints:
-        """Return the categories (n, F) of every record."""
+        """Return the categories (n, F) of all records."""
         columns = zip(self.schema.columns, table.values.T, strict=True)
         return np.column_stack([self._codes(column, values) for column, values in columns])
 
     def table(self, codes: Ints, rng: np.random.Generator) -> Table:
-        """Return records from categories (n, F); numbers are drawn from their bins."""
+        """Return records from categories (n, F); numbers are drawn uniformly from their bins."""
         columns = zip(self.schema.columns, codes.T, strict=True)
         values = [self._values(column, found, rng) for column, found in columns]
         return Table(self.schema, np.column_stack(values))
 
     def ends(self, record: Floats) -> Floats:
-        """Return the smallest and largest value in the bin of each of a record's values, (F, 2).
+        """Return the smallest and largest value, (F, 2), in the bin of each value of a record.
 
-        Both are the value itself for a category, and where a column has one value or the number
-        is missing.
+        Both are the value itself for a category, for a missing number, and in a column of one
+        value.
         """
         values = zip(self.schema.columns, record.tolist(), strict=True)
         return np.array([self._ends_of_bin(column, value) for column, value in values])
@@ -66,11 +66,13 @@ class Binning:
         if column.kind == "integer":
             first, count = _first_and_count(low, high)
             place = int((value - first) * n_bins // count)
+            # The inverse of the floor in `_codes`: bin i starts at the smallest whole number mapped
+            # to it.
             start, end = (math.ceil(i * count / n_bins) for i in (place, place + 1))
             return first + start, first + end - 1.0
         width = (high - low) / n_bins
         place = min(int((value - low) / width), n_bins - 1)
-        # A bin holds its left end only, but for the last.
+        # A bin excludes its right end, except for the last bin.
         last = place == n_bins - 1
         return low + place * width, high if last else np.nextafter(low + (place + 1) * width, 0.0)
 
@@ -92,6 +94,7 @@ class Binning:
             found = np.floor((place - first) * n_bins / count)
         else:
             found = np.floor((place - low) / (high - low or 1.0) * n_bins)
+        # The largest number, and rounding, would fall into a bin past the last.
         clipped = np.clip(found, 0, n_bins - 1)
         return np.where(missing, n_bins, clipped).astype(np.int64)
 
@@ -108,6 +111,7 @@ class Binning:
             values = first + start + np.floor(drawn * (end - start))
         else:
             values = low + (codes + drawn) / n_bins * (high - low)
+        # Bin n_bins, if present, is that of missing numbers.
         return np.where(codes == n_bins, np.nan, np.clip(values, low, high))
 
 
@@ -118,23 +122,23 @@ def _ends(column: Column) -> tuple[float, float]:
 
 
 def _first_and_count(low: float, high: float) -> tuple[int, int]:
-    """Return the first whole number of a range, and their number."""
+    """Return the first whole number in a range, and the number of whole numbers."""
     first = math.ceil(low)
     return first, math.floor(high) - first + 1
 
 
 @dataclass(frozen=True, eq=False)
 class QuantileBins:
-    """Bins of each column at quantiles of its numbers.
+    """Bins of each column between quantiles of its numbers.
 
-    A number with i edges below it is in bin i, so that the first and the last bin are unbounded. A
-    missing number is in a bin of its own, the last.
+    A number greater than i of the edges is in bin i, so the first and the last bin are unbounded. A
+    missing number is in a bin of its own, the last one.
     """
 
     edges: tuple[Floats | None, ...]
     """Inner edges per column, ascending; None for categories."""
     places: tuple[Ints | None, ...]
-    """New code of each category of a column; None where codes stay unchanged."""
+    """New code of each category of a column; None if codes stay unchanged."""
     sizes: tuple[int, ...]
     """Number of codes of each column."""
 
@@ -142,8 +146,8 @@ class QuantileBins:
     def of(cls, table: Table, n_bins: int, most: int | None = None) -> QuantileBins:
         """Return bins at the quantiles of a table's numbers; equal quantiles count once.
 
-        Where a column has more than `most` categories, those that are most frequent in the
-        table keep a code, and the others share one.
+        If a column has more than `most` categories, the most frequent ones in the table keep a
+        code, and all others share one.
         """
         if n_bins < 2:
             raise InputError(f"n_bins must be at least 2, got {n_bins}")
@@ -170,7 +174,7 @@ class QuantileBins:
 
 
 def _most_frequent(codes: Ints, size: int, most: int) -> Ints:
-    """Map `size` codes to `most`: one for each of the most frequent, and one for all others."""
+    """Map `size` codes to `most` codes: one per frequent code, and the last for all others."""
     counts = np.bincount(codes, minlength=size)
     place = np.full(size, most - 1)
     place[np.argsort(-counts, kind="stable")[: most - 1]] = np.arange(most - 1)
@@ -182,6 +186,7 @@ def _edges(values: Floats, n_bins: int) -> Floats:
     if not len(there):
         return np.empty(0)
     inner = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
+    # inverted_cdf: every edge is a value of the table.
     return np.unique(np.quantile(there, inner, method="inverted_cdf"))
 
 
@@ -201,26 +206,27 @@ def log_densities(
     Parameters
     ----------
     asked : ndarray of int, shape (q, F)
-        Codes of the records.
+        Codes of the queried records.
     codes : ndarray of int, shape (n, F)
-        Codes of the table that the probabilities are counted in.
+        Codes of the table in which the probabilities are counted.
     nodes : tuple of Node
-        Tree of the attributes.
+        Nodes of the tree, as `learn_structure` returns them.
     sizes : tuple of int, length F
-        Codes of each attribute.
+        Number of codes of each attribute.
     weight : float, default 1
         Weight of the prior of each table of counts, in records, above 0.
 
     Notes
     -----
-    Chow and Liu (1968): p(x) is the product of p(x_j | x_parent(j)). A conditional share is drawn
+    Chow and Liu (1968): p(x) is the product of p(x_j | x_parent(j)). A conditional share is shrunk
     towards the attribute's own share, and this towards equal shares, each by `weight` records, so
-    that what does not occur keeps a probability above 0.
+    that values that do not occur keep a probability above 0.
     """
     total = np.zeros(len(asked))
     for node in nodes:
         j = node.attribute
         n_codes = sizes[node.attribute]
+        # (parents' combinations, n_codes)
         counts = joint_counts(codes, node, sizes)
         own = (counts.sum(axis=0) + weight / n_codes) / (len(codes) + weight)
         shares = (counts + weight * own) / (counts.sum(axis=1, keepdims=True) + weight)
@@ -238,7 +244,7 @@ def log_shares(codes: Ints, size: int, prior: Floats | None, weight: float) -> F
     size : int
         Number of codes.
     prior : ndarray, shape (size,), or None
-        Shares to draw towards; equal ones for None.
+        Shares to shrink towards; None for equal ones.
     weight : float
         Weight of the prior, in records, above 0.
     """

@@ -1,9 +1,10 @@
-"""The user's code: run seeded, with named errors, and the tables that it returns, checked.
+"""The user's code, run seeded and with named errors, and checks of the tables that it returns.
 
-Every ``seed`` or ``random_state`` argument gets a number. As many libraries draw instead from the
-global states of numpy, random and torch (where it is loaded), these are seeded with the same number
+Every ``seed`` or ``random_state`` argument gets a number. Many libraries draw instead from the
+global states of numpy, random and torch (if it is loaded), so these are seeded with the same number
 around every call and restored after it; a process therefore makes one such call at a time. Code
-that seeds itself from the clock, or TensorFlow, is out of reach: its results cannot be reproduced.
+that seeds itself from the clock, and TensorFlow, are out of reach: their results cannot be
+reproduced.
 """
 
 from __future__ import annotations
@@ -43,40 +44,41 @@ if TYPE_CHECKING:
 ROUNDING = 1e-9
 """Largest distance of a number from its range, relative to the range's larger end."""
 ROUNDING_SINGLE = 1e-6
-"""Largest distance for columns of float32, as networks return them."""
-# Of whole numbers, however large they are: so that none is taken for the next.
+"""Largest distance in columns of float32, as networks return them."""
+# Largest distance from a whole number, however large the number: none is taken for the next.
 _MOST = 0.01
 
 
 def table_from(frame: object, schema: Schema, n: int, name: str) -> Table:
     """Return a generator's output as a table of the schema.
 
-    Numbers beyond the schema's range are moved to its nearer end, and `Table.clipped` counts them.
-    Numbers that miss the range, or a whole number, by float rounding alone (`ROUNDING`) are
-    corrected silently. Nothing else is corrected: a missing or infinite value, or a fraction where
-    none may be, or a category that the schema lacks, is refused. Training on the table cannot yield
-    such a category.
+    Numbers outside the schema's range are moved to its nearer end, and `Table.clipped` counts them.
+    Numbers that miss the range, or a whole number, by float rounding only (`ROUNDING`) are
+    corrected silently. Nothing else is corrected: a missing or infinite value, a fraction in a
+    column of whole numbers, or a category that the schema lacks is an error, since training on the
+    table cannot produce it.
 
     Parameters
     ----------
     frame : pandas or polars frame
-        Its columns in any order; what its rows are called does not matter.
+        Columns in any order; row labels are ignored.
     schema : Schema
-        The table's that the generator learnt from.
+        Schema of the table that the generator learnt from.
     n : int
-        Number of records that it was asked for.
+        Number of records requested.
     name : str
         Name of the generator in messages.
 
     Returns
     -------
     Table
-        n records, columns in the schema's order.
+        n records, with columns in the schema's order.
 
     Raises
     ------
     InputError
-        One line: the generator, the rule it broke, the value, and the way out.
+        If the output breaks a rule: the generator, the rule, the value and the way out, in one
+        line.
 
     Examples
     --------
@@ -92,6 +94,8 @@ def table_from(frame: object, schema: Schema, n: int, name: str) -> Table:
             f"generator {name!r} must return as many records as it is asked for, {n}, got "
             f"{len(given)}: let it draw until it has them all"
         )
+    # Dates become days, as the schema counts them; a column that is not all dates is left for the
+    # error.
     dates = {c.name: days_of(given[c.name]) for c in schema.columns if c.date}
     given = given.assign(**{name: days for name, days in dates.items() if days is not None})
     numbers = {}
@@ -146,15 +150,16 @@ def _check_columns(frame: pd.DataFrame, schema: Schema, name: str) -> None:
 
 
 def _inside(given: pd.Series[Any], column: Column, name: str) -> tuple[Floats, int]:
-    """Return numbers clipped to the column's range, and how many were outside.
+    """Return numbers clipped to the column's range, and how many were outside it.
 
-    Whole where they must be; NaN and inf stay.
+    Columns of whole numbers are rounded; NaN and inf are kept, for `read_table` to reject.
     """
     if given.dtype.kind == "c":
         raise InputError(
             f"generator {name!r} must return real numbers in column {column.name!r}, got "
             f"{given.dtype}: take their real part"
         )
+    # Extension types of pandas may have no itemsize: they are taken for double precision.
     single = given.dtype.kind == "f" and getattr(given.dtype, "itemsize", 8) < 8
     slack = ROUNDING_SINGLE if single else ROUNDING
     values = given.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -165,9 +170,11 @@ def _inside(given: pd.Series[Any], column: Column, name: str) -> tuple[Floats, i
     most = _MOST if column.kind == "integer" else np.inf
     near = min(slack * max(abs(low), abs(high)), most)
     there = np.isfinite(values)
+    # Negated, so that the comparison is false for NaN rather than true.
     beyond = there & ~((values >= low - near) & (values <= high + near))
     if column.kind == "integer":
         whole = np.rint(values)
+        # Only finite numbers: inf - inf would warn.
         apart = np.zeros(len(values))
         np.subtract(values, whole, out=apart, where=there)
         _refuse(
@@ -192,7 +199,7 @@ _SPECIAL = frozenset(',"\n\r')
 def csv_of(table: Table) -> str:
     """Return a table as CSV text with a header; missing values are empty fields.
 
-    Numbers have as many digits as it takes to get the same number back, whole ones no point.
+    Numbers have as many digits as needed to read the same number back; whole numbers have no point.
     """
     require_no_empty_category(table.schema)
     columns = zip(table.schema.columns, table.values.T, strict=True)
@@ -203,22 +210,22 @@ def csv_of(table: Table) -> str:
 def frame_of_csv(content: bytes, schema: Schema, name: str) -> pd.DataFrame:
     """Return a program's CSV output as a frame, for `table_from` to check by the schema.
 
-    Fields of numbers are numbers where all of a column can be read as such. Unlike a file of the
-    user's, nothing but an empty field is a missing value: NA may be a category.
+    A column of numbers holds numbers if all of its fields can be read as such. Unlike in a user's
+    file, only an empty field is a missing value: NA may be a category.
 
     Parameters
     ----------
     content : bytes
         CSV in UTF-8 with a header.
     schema : Schema
-        Says which columns hold numbers.
+        Schema that says which columns hold numbers.
     name : str
         Name of the program in messages.
 
     Raises
     ------
     InputError
-        If that is not CSV text, or a line has another number of fields than the header.
+        If it is not CSV text, or a line and the header have different numbers of fields.
     """
     import pandas as pd
 
@@ -229,11 +236,12 @@ def frame_of_csv(content: bytes, schema: Schema, name: str) -> pd.DataFrame:
         _numbers(texts) if label in numbers else _present(texts)
         for label, texts in zip(header, fields, strict=True)
     ]
+    # By position: the header may repeat a name, which `table_from` reports.
     return pd.DataFrame(dict(enumerate(columns))).set_axis(header, axis=1)
 
 
 def require_no_empty_category(schema: Schema) -> None:
-    """Refuse an empty category, which CSV cannot tell from a missing value."""
+    """Raise on an empty category, which CSV cannot distinguish from a missing value."""
     for column in schema.columns:
         if "" in column.categories:
             raise InputError(
@@ -259,8 +267,8 @@ def _number(value: float, *, whole: bool) -> str:
 
 
 def _line(fields: tuple[str, ...]) -> str:
-    # The csv module of Python 3.11 leaves a lone carriage return bare, which ends a line. A
-    # lone empty field would make an empty line, which readers skip.
+    # The csv module of Python 3.11 does not quote a lone carriage return, which ends a line. A
+    # single empty field would be an empty line, which readers skip.
     written = [
         '"' + field.replace('"', '""') + '"' if _SPECIAL & set(field) else field for field in fields
     ]
@@ -269,6 +277,7 @@ def _line(fields: tuple[str, ...]) -> str:
 
 def _rows(content: bytes, name: str) -> tuple[list[str], list[list[str]]]:
     try:
+        # Spreadsheets and Windows programs put a byte order mark in front.
         text = content.decode("utf-8-sig")
         lines = csv.reader(io.StringIO(text, newline=""), strict=True)
         rows = [row for row in lines if row]
@@ -297,9 +306,9 @@ def _no_csv(name: str, why: str) -> InputError:
 
 
 def _numbers(texts: tuple[str, ...]) -> NDArray[Any]:
-    """Return floats, or the texts where one of them is not a number: messages then show it."""
+    """Return floats, or the texts if one of them is not a number, so that messages show it."""
     try:
-        # Python reads the nearest number; pandas is off in the last digit.
+        # Python reads the nearest number; pandas may be off in the last digit.
         return np.array([float(text) if text else math.nan for text in texts], dtype=np.float64)
     except ValueError:
         return _present(texts)
@@ -312,12 +321,12 @@ def _present(texts: tuple[str, ...]) -> NDArray[Any]:
 SEEDS = ("seed", "random_state")
 """Names of arguments that take a seed."""
 
-# A process has one set of global random states.
+# A process has only one set of global random states.
 _ALONE = threading.RLock()
 
 
 def takes(function: Callable[..., Any], n_positional: int) -> bool:
-    """Return whether a callable takes a number of positional arguments and a seed by name."""
+    """Return whether a callable takes this many positional arguments, and a seed by name."""
     try:
         signature = inspect.signature(function)
         signature.bind(*range(n_positional), **seed_by_name(function, 0))
@@ -328,15 +337,16 @@ def takes(function: Callable[..., Any], n_positional: int) -> bool:
 
 @contextlib.contextmanager
 def theirs(name: str, seed: int) -> Iterator[None]:
-    """Run the user's code with global random states seeded; its exceptions become an InputError.
+    """Run the user's code with seeded global random states; turn its exceptions into InputError.
 
-    Its output goes to standard error, so that results on standard output stay whole.
+    Its output goes to standard error, so that results on standard output stay intact.
     """
     try:
         with _ALONE, _seeded_globals(seed), contextlib.redirect_stdout(sys.stderr):
             yield
     except MemoryError:
         raise
+    # A program's sys.exit must not end the audit.
     except (Exception, SystemExit) as error:
         raise InputError(
             f"generator {name!r} failed with {_error_text(error)}: call it by itself to see where"
@@ -345,12 +355,12 @@ def theirs(name: str, seed: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _seeded_globals(seed: int) -> Iterator[None]:
-    # The user's code may draw from these states, though ours never does.
+    # The user's code may draw from these states, though this package never does.
     numpys, pythons = np.random.get_state(), random.getstate()  # noqa: NPY002
     torch = sys.modules.get("torch")
     torches = None if torch is None else torch.get_rng_state()
     on_gpu: list[Any] = []
-    # Asking for the states would start CUDA where the user's code does not.
+    # Querying the states would initialise CUDA where the user's code does not.
     if torch is not None and torch.cuda.is_initialized():
         on_gpu = torch.cuda.get_rng_state_all()
     try:
@@ -369,12 +379,12 @@ def _seeded_globals(seed: int) -> Iterator[None]:
 
 
 def drawn_seed(rng: np.random.Generator) -> int:
-    """Draw a seed that every library accepts, in 0..2**31-1."""
+    """Draw a seed that every library accepts, in [0, 2**31 - 1]."""
     return int(rng.integers(2**31))
 
 
 def parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    """Return the names of the arguments that can be passed by name."""
+    """Return the arguments that can be passed by name."""
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):  # compiled code may not say
@@ -384,23 +394,23 @@ def parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Paramete
 
 
 def seed_by_name(function: Callable[..., Any], seed: int) -> dict[str, int]:
-    """Return the seed under every name that the callable has for it; empty without any."""
+    """Return the seed under every name that the callable has for it; empty if it has none."""
     known = parameters_of(function)
     return {name: seed for name in SEEDS if name in known}
 
 
 def require_sendable(generator: object, name: str) -> None:
-    """Refuse, before any work, a generator that cannot be sent to another process.
+    """Raise, before any work, if a generator cannot be sent to another process.
 
     Raises
     ------
     InputError
-        One line: what is in the way, and the way out.
+        If it cannot be sent: the reason and the way out, in one line.
     """
-    # What joblib's processes use themselves: it takes lambdas too.
+    # As joblib's processes do it: this takes lambdas too.
     from joblib.externals.loky.backend.reduction import dumps
 
-    # Pickling runs code of the user's, which may raise anything.
+    # Pickling runs the user's code, which may raise anything.
     try:
         dumps(generator)
     except Exception as error:
@@ -426,8 +436,8 @@ def code_origin(thing: object) -> Mapping[str, str]:
     Returns
     -------
     mapping of str to str
-        ``name``: module and qualified name. ``version``: of the distribution that has the
-        module, where there is one.
+        ``name``: module and qualified name. ``version``: version of the distribution that contains
+        the module, if there is one.
     """
     code = _code_of(thing)
     module = getattr(code, "__module__", None) or "builtins"
@@ -449,6 +459,7 @@ def short_name(thing: object) -> str:
 
 
 def _code_of(thing: object) -> object:
+    # A partial may wrap another partial.
     while isinstance(thing, functools.partial):
         thing = thing.func
     return thing if inspect.isroutine(thing) or isinstance(thing, type) else type(thing)

@@ -15,29 +15,29 @@ from privacygauge.synthetic.generators.binning import Binning
 from privacygauge.synthetic.generators.network import learn_bayes_net, learn_privbayes
 from privacygauge.synthetic.table import Column, Table
 
-# SynthPop: columns drawn one by one, each from a tree on the earlier ones.
+# SynthPop: columns drawn one by one, each from a tree on the columns before it.
 
 LEAF = 5
-"""Fewest records in a leaf, as in Meeus et al. (2023)."""
+"""Fewest records per leaf, as in Meeus et al. (2023)."""
 
 Singles = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
 class Leaves:
-    """A tree on earlier columns, and the values in each of its leaves."""
+    """A tree on earlier columns, and the training values in each of its leaves."""
 
     tree: Any
-    """Compiled tree of scikit-learn; None where nothing can be split."""
+    """Compiled tree of scikit-learn; None if there is nothing to split."""
     values: Floats
-    """(n,) Values of the training set, leaf by leaf."""
+    """(n,) Values of the training set, sorted by leaf."""
     start: Ints
-    """(number of nodes,) First position of a leaf's values."""
+    """(number of nodes,) First position of each leaf's values."""
     count: Ints
-    """(number of nodes,) Number of a leaf's values."""
+    """(number of nodes,) Number of each leaf's values; 0 for inner nodes."""
 
     def draw(self, before: Singles, rng: np.random.Generator) -> Floats:
-        """Draw a value from the leaf of each row of earlier columns (m, j), (m,)."""
+        """Draw a value (m,) from the leaf of each row of earlier columns (m, j)."""
         leaf: Ints = np.zeros(len(before), np.int64)
         if self.tree is not None:
             leaf = self.tree.apply(before)
@@ -47,10 +47,10 @@ class Leaves:
 
 @dataclass(frozen=True, eq=False)
 class Sequential:
-    """Columns in order, each drawn given the earlier ones."""
+    """Columns in drawing order, each drawn given the earlier ones."""
 
     order: tuple[int, ...]
-    """Positions of the columns, in the order of drawing."""
+    """Positions of the columns in the order of drawing."""
     leaves: tuple[Leaves, ...]
     """Leaves per column, in the same order."""
 
@@ -77,22 +77,22 @@ def learn_cart(
     Parameters
     ----------
     values : ndarray of float, shape (n, F)
-        Numbers as they are, categories as codes.
+        Values: numbers as they are, categories as codes.
     categorical : ndarray of bool, shape (F,)
         True for categorical columns.
     rng : numpy.random.Generator
         Breaks ties between splits.
     order : sequence of int, optional
-        The columns' order; default: as they stand.
+        Order of the columns; by default their order in `values`.
     least : int
-        Fewest records in a leaf.
+        Fewest records per leaf.
 
     Notes
     -----
-    Nowok, Raab and Dibben (2016). The first column is drawn from its values, with replacement.
-    Each further one has a tree on all before it, by impurity for categories and by squared error
-    for numbers; a value is drawn from those of the training set in the same leaf, not smoothed.
-    Codes of categories are split as numbers.
+    Nowok, Raab and Dibben (2016). The first column is drawn from its values with replacement. Each
+    further column has a tree on all columns before it, split by impurity for categories and by
+    squared error for numbers. A value is drawn from the training values in the same leaf, without
+    smoothing. Category codes are split as numbers.
     """
     n, n_columns = values.shape
     if n < 1:
@@ -105,7 +105,7 @@ def learn_cart(
     from sklearn import config_context
 
     singles = np.ascontiguousarray(values[:, chosen], np.float32)
-    # What scikit-learn would check takes as long as its trees.
+    # scikit-learn's own checks would take as long as the trees.
     with config_context(assume_finite=True, skip_parameter_validation=True):
         leaves = tuple(
             _grown(
@@ -124,6 +124,8 @@ def _grown(
     before: Singles, values: Floats, categorical: bool, least: int, rng: np.random.Generator
 ) -> Leaves:
     n = len(values)
+    # No tree: a first column, too few records for two leaves, or a constant one. One leaf holds
+    # all.
     if before.shape[1] == 0 or n < 2 * least or (values == values[0]).all():
         return Leaves(None, values, np.zeros(1, np.int64), np.array([n]))
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -146,7 +148,7 @@ class Generator(Protocol):
         """Name, as reports print it."""
 
     def describe(self) -> Mapping[str, Any]:
-        """Return all settings that the result depends on besides the table, as JSON values."""
+        """Return all settings besides the table that affect the result, as JSON values."""
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
         """Train on a table; return n synthetic records of its schema."""
@@ -154,21 +156,21 @@ class Generator(Protocol):
 
 @dataclass(frozen=True)
 class _Chosen:
-    """Mixin for dataclasses that their fields describe."""
+    """Mixin for dataclasses whose fields describe them."""
 
     def describe(self) -> Mapping[str, Any]:
-        """Return the options as a dict; empty where there are none."""
+        """Return the options as a dict; empty if there are none."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class BayNet(_Chosen):
-    """Greedy Bayesian network of the records' counts; numbers in bins of equal width."""
+    """Greedy Bayesian network on exact counts; numbers in bins of equal width."""
 
     degree: int = 1
-    """Most parents of a column; 1 in Meeus et al. (2023)."""
+    """Most parents per column; 1 in Meeus et al. (2023)."""
     bins: int = 10
-    """Bins of a number, over the schema's range."""
+    """Bins per number, over the schema's range."""
 
     name = "BayNet"
 
@@ -183,7 +185,7 @@ class BayNet(_Chosen):
 class PrivBayes(_Chosen):
     """Bayesian network under differential privacy (Zhang et al. 2017).
 
-    The guarantee holds if the schema (categories, ranges) and the number of records are public: a
+    The guarantee holds if the schema (categories, ranges) and the number of records are public; a
     schema inferred from the records is not.
     """
 
@@ -191,9 +193,9 @@ class PrivBayes(_Chosen):
     """Privacy budget, above 0, for replacing one record. Half is spent on the structure, half on
     counts."""
     degree: int = 1
-    """Most parents of a column."""
+    """Most parents per column."""
     bins: int = 10
-    """Bins of a number, over the schema's range."""
+    """Bins per number, over the schema's range."""
 
     name = "PrivBayes"
 
@@ -216,9 +218,9 @@ class SynthPop:
     """Columns drawn one by one, each from a tree on the earlier ones (Nowok et al. 2016)."""
 
     least: int = LEAF
-    """Fewest records in a leaf."""
+    """Fewest records per leaf."""
     order: tuple[str, ...] | None = None
-    """Names of the columns in the order of drawing; by default that of the table."""
+    """Column names in the order of drawing; by default the order of the table."""
 
     name = "SynthPop"
 
@@ -228,7 +230,7 @@ class SynthPop:
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
         """Return n records whose values all occur in the table."""
-        # A missing number is a number below all others: trees split it off where it matters.
+        # Missing becomes a number below the range: trees split it off where it matters.
         stand_in = np.array([_below_range(column) for column in table.schema.columns])
         values = np.where(np.isnan(table.values), stand_in, table.values)
         categorical = np.array([not column.is_number for column in table.schema.columns])
@@ -247,7 +249,7 @@ class SynthPop:
 
 
 def _below_range(column: Column) -> float:
-    """Return a number below a column's range; -1, which is not a code, for categories."""
+    """Return a number below a column's range; for categories -1, which is not a code."""
     if column.low is None or column.high is None:
         return -1.0
     return float(column.low - (column.high - column.low) - 1.0)
@@ -255,7 +257,7 @@ def _below_range(column: Column) -> float:
 
 @dataclass(frozen=True)
 class Marginals(_Chosen):
-    """Independent columns, resampled: a control that keeps no record together."""
+    """Independent columns, each resampled: a control that keeps no record together."""
 
     name = "independent columns"
 
@@ -272,7 +274,7 @@ class Identity(_Chosen):
     name = "identity"
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
-        """Return n of the records; each once where n is the number of records."""
+        """Return n of the records; each exactly once if n is the number of records."""
         if n == len(table):
             return table[rng.permutation(n)]
         return Table(table.schema, table.values[rng.integers(len(table), size=n)])
@@ -280,12 +282,12 @@ class Identity(_Chosen):
 
 @dataclass(frozen=True)
 class Silence(_Chosen):
-    """Uniform over the schema's domain: a control that ignores the records."""
+    """Uniform values over the schema's domain: a control that ignores the records."""
 
     name = "silence"
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
-        """Return n records that depend on the schema alone."""
+        """Return n records that depend only on the schema."""
         columns = [_any_value(column, n, rng) for column in table.schema.columns]
         return Table(table.schema, np.column_stack(columns))
 

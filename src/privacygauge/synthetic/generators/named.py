@@ -54,10 +54,10 @@ def generator_named(
     Parameters
     ----------
     text : str
-        One of `GENERATORS`, with options after a colon if need be; in a text the columns of
-        ``order`` are parted by ``+``.
+        Name from `GENERATORS`, with options after a colon if needed; the columns of ``order`` are
+        separated by ``+``.
     epsilon : float, optional
-        Privacy budget of privbayes, which needs it.
+        Privacy budget of privbayes, for which it is required.
     degree, bins : int, optional
         Options of baynet and privbayes.
     least : int, optional
@@ -68,7 +68,7 @@ def generator_named(
     Raises
     ------
     InputError
-        If there is no such generator, or it has no such option, lacks one, or gets one twice.
+        If there is no such generator, or an option is unknown, missing or given twice.
 
     Examples
     --------
@@ -98,23 +98,24 @@ def as_generator(thing: object, name: str = "") -> Generator:
     Parameters
     ----------
     thing : Generator, str, class, object, or callable
-        A generator; the text of a built-in one (`generator_named`); an object with fit(frame)
-        and sample(n), its class, or a function without arguments (or of a seed) that returns
-        one (`adapters.FitSample`); or a function of a frame, a number of records and perhaps a
-        seed that returns a frame (`adapters.Call`). For programs give an `adapters.Command`.
+        A generator; the text of a built-in one (`generator_named`); an object with fit(frame) and
+        sample(n), its class, or a function without arguments (or of a seed) that returns such an
+        object (`adapters.FitSample`); or a function of a frame, a number of records and optionally
+        a seed that returns a frame (`adapters.Call`). For programs pass an `adapters.Command`.
     name : str
-        Name, as reports print it; by default its own. Generators keep theirs.
+        Name, as reports print it; by default its own. Generators keep their names.
 
     Raises
     ------
     InputError
-        One line: what it lacks, and the way out.
+        If it is none of these: what it lacks and the way out, in one line.
     """
     if isinstance(thing, str):
         return generator_named(thing)
     if isinstance(thing, type):
         if _is_generator(thing):
             raise InputError(f"give an instance, {thing.__name__}(...), not the class itself")
+        # The class goes first: it has the methods of its instances.
         return FitSample(thing, name)
     if _is_generator(thing):
         generator: Generator = thing  # type: ignore[assignment]  # as its methods say
@@ -126,7 +127,8 @@ def as_generator(thing: object, name: str = "") -> Generator:
             "a generator must be one of PrivacyGauge's, an object with fit and sample, a function "
             f"(frame, n, seed) that returns a frame, or a Command, got {type(thing).__name__}"
         )
-    # What can be called with no more than a seed has nothing to learn from: it makes what has.
+    # A callable that needs no more than a seed has no data to learn from: it makes an object that
+    # has.
     makes = takes(thing, 0) or asks_for_metadata(thing)
     return FitSample(thing, name) if makes else Call(thing, name)
 
@@ -198,12 +200,12 @@ def written_generator(text: str, run: Path | None = None) -> Generator:
     text : str
         Built-in generator, ``FILE.py:NAME``, ``MODULE:NAME``, or ``command: PROGRAM ...``.
     run : Path, optional
-        Folder of a finished run: code of the user's is not imported.
+        Folder of a finished run; given one, the user's code is not imported.
 
     Raises
     ------
     InputError
-        If it names none.
+        If the text names none.
     """
     if run is not None and names_code(text):
         return recorded_generator(run)
@@ -224,21 +226,21 @@ _SAID = "generator "
 
 @dataclass(frozen=True)
 class RecordedGenerator(RecordedCode):
-    """Record of the generator behind the tables of a run; it makes none."""
+    """Record of the generator behind the tables of a run; it cannot make tables."""
 
     name: str
     """Name, as reports print it."""
     description: Mapping[str, Any]
     """Description that the generator gave of itself."""
     code: Code
-    """The user's code behind it."""
+    """The user's code that made the tables."""
 
     def describe(self) -> Mapping[str, Any]:
         """Return the generator's own description."""
         return self.description
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
-        """Refuse: a record cannot make tables."""
+        """Raise: a record cannot make tables."""
         raise InputError(
             f"the run does not hold all that its report needs of {self.name}: privacygauge resume "
             "goes on, given the generator"
@@ -246,12 +248,12 @@ class RecordedGenerator(RecordedCode):
 
 
 def recorded_generator(run: str | Path) -> RecordedGenerator:
-    """Return the record of the generator of a run.
+    """Return the record of a run's generator.
 
     Raises
     ------
     InputError
-        If the folder holds no run, or one that made no tables.
+        If the folder holds no run, or a run that made no tables.
     """
     plan = read_run(run).plan
     settings: dict[str, Any] = json.loads(plan.to_json())["settings"]

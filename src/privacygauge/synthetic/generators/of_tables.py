@@ -1,4 +1,4 @@
-"""Generators of two tables, such as people and their visits, as generators of people."""
+"""Generators of two tables, such as people and their visits, used as generators of people."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from privacygauge.synthetic.table import Table
 
 @dataclass(frozen=True)
 class OfTables:
-    """Gives a generator all rows of a data set's people; returns one record per person.
+    """Generator of two tables: learns from all rows of people, returns one record per person.
 
     All rows of a person, in either table, are thus in or out together.
     """
 
     made_by: Call | FitSample
-    """Generator of a dict of two frames."""
+    """Generator from a dict of two frames to another."""
     related: Related
     """Both tables of all people."""
 
@@ -71,16 +71,16 @@ def over(generator: object, related: Related) -> Generator:
     Parameters
     ----------
     generator : Generator, str, class, object, or callable
-        As in `as_generator`, or one that takes a dict of frames and returns one: a function whose
-        first argument is called ``tables``, an object whose ``fit`` has that argument, or one of
-        SDV's synthesizers of several tables.
+        As in `as_generator`, or one that takes and returns a dict of frames: a function with a
+        first argument called ``tables``, an object with a ``fit`` that has it, or an SDV
+        synthesizer of several tables.
     related : Related
         Both tables.
 
     Raises
     ------
     InputError
-        As of `as_generator`.
+        As in `as_generator`.
     """
     made_by = as_generator(generator)
     if not takes_tables(made_by):

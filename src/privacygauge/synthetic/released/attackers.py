@@ -1,7 +1,7 @@
-"""Attackers who learn a column from the synthetic table, and guess it for people.
+"""Attackers that learn a column from the synthetic table and guess it for real people.
 
 A single nearest neighbour repeats one synthetic record, and loses to a constant guess wherever a
-column is hard to predict. Trees learn from all records, and fully grown ones still repeat a record
+column is hard to predict. Trees learn from all records, and fully grown trees still repeat a record
 that was copied.
 """
 
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 MOST_VALUES = 20
 """Most values of a column that can be guessed: the most frequent ones."""
 TRIED = 2_000
-"""Synthetic records on which attackers are compared: half to train, half to judge."""
+"""Synthetic records used to compare attackers: half to train, half to test, and vice versa."""
 TREES = 16
 """Trees in a forest; half as many where attackers are compared."""
 
 
 @dataclass(frozen=True)
 class Attacker:
-    """A forest whose trees are pruned until enough records are behind each guess.
+    """A forest whose trees are pruned until every guess rests on enough records.
 
-    All attackers cut the same forest: it is grown once.
+    All attackers prune the same forest, which is grown once.
     """
 
     name: str
     """Name, as reports print it."""
     fewest: float
-    """Fewest synthetic records behind a guess, at least 1; infinity for all of them, which gives a
+    """Fewest synthetic records behind a guess, at least 1; infinity for all of them, which yields a
     constant."""
 
 
@@ -49,35 +49,35 @@ ATTACKERS = (
     Attacker("a forest pruned to 10 records a leaf", 10),
     Attacker("a constant", np.inf),
 )
-"""Attackers that are compared; of about equally good ones the first wins, which memorises
-copies."""
+"""Attackers that are compared, in order of preference: among about equally accurate ones the first
+wins, since it memorises copies."""
 
 
 @dataclass(frozen=True, eq=False)
 class Guesses:
-    """An attacker's guesses of a column."""
+    """An attacker's guesses of one column."""
 
     attacker: str
-    """Attacker that was chosen."""
+    """Name of the chosen attacker."""
     values: tuple[Floats, ...]
-    """Guess for each record of each table asked about."""
+    """Guesses for the records of each table, one array per table."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Answers:
-    """Values that can be guessed, and the values for which each is right."""
+    """The values that can be guessed, and the true values for which each is right."""
 
     values: Floats
-    """(k,) Values, ascending, a missing one last."""
+    """(k,) Values, ascending, a missing value last."""
     right: Floats
-    """(k, k) 1 where guess j is right for value i."""
+    """(k, k) 1 where guess j is right for true value i."""
 
     @classmethod
     def of(cls, column: Floats, off: float) -> _Answers:
         """Return the most frequent values of a column.
 
-        For numbers with a tolerance: those that are most often right within a cell of its width, so
-        that a value that many share is guessed itself.
+        For numbers with a tolerance, one value per cell of that width: the value with the most
+        others within the tolerance, so that a value shared by many is guessed exactly.
         """
         values, counts = np.unique(column, return_counts=True)
         if off and len(values) > MOST_VALUES:
@@ -85,18 +85,19 @@ class _Answers:
             near = there.searchsorted(values + off, "right") - there.searchsorted(values - off)
             near[np.isnan(values)] = 0
             _, cell = np.unique(np.round(values / off), return_inverse=True)
+            # In each cell the value with most neighbours comes first.
             order = np.lexsort((-near, cell))
             first = order[np.unique(cell[order], return_index=True)[1]]
             values = values[first]
             counts = np.bincount(cell, counts)
-        # Few records are enough to learn a few values only.
+        # A few records are enough to learn only a few values.
         most = min(MOST_VALUES, max(2, len(column) // 8))
         kept = np.sort(np.argsort(-counts, kind="stable")[:most])
         values = values[kept]
         return cls(values, agrees(values[None], values[:, None], off).astype(float))
 
     def codes(self, column: Floats) -> Ints:
-        """Return the position of the nearest of the values."""
+        """Return the position of the nearest of the values, (n,)."""
         there = self.values[~np.isnan(self.values)]
         if not len(there):
             return np.zeros(len(column), np.int64)
@@ -108,27 +109,27 @@ class _Answers:
         return np.where(np.isnan(column), len(self.values) - 1, places).astype(np.int64)
 
     def best(self, shares: Floats, known: Ints) -> Floats:
-        """Return the guess most likely to be right, given shares of some of the values."""
+        """Return the guesses most likely to be right, given shares (n, c) of the values `known`."""
         return np.asarray(self.values[(shares @ self.right[known]).argmax(axis=1)])
 
 
 def agrees(guess: Floats, truth: Floats, off: float) -> Bools:
-    """Return a mask of the right guesses: within a tolerance, or missing where it is missing."""
+    """Return a mask of right guesses: within the tolerance, or missing if the truth is missing."""
     missing = np.isnan(guess) & np.isnan(truth)
     return np.asarray(missing | (np.abs(guess - truth) <= off))
 
 
 class Encoded:
-    """The synthetic table and the tables asked about, encoded for all columns' attackers.
+    """The synthetic table and the query tables, encoded once for the attackers of all columns.
 
     Parameters
     ----------
     made : Table
-        The synthetic table, which attackers learn from.
+        The synthetic table, from which attackers learn.
     asked : sequence of Table
-        Tables of the same schema whose values are guessed.
+        Query tables of the same schema, whose values are guessed.
     columns : sequence of int
-        The columns that are guessed.
+        Positions of the columns that are guessed.
     rng : numpy.random.Generator
         Draws the numbers by which equal records are found.
     """
@@ -138,12 +139,14 @@ class Encoded:
     ) -> None:
         self.made = made
         values = [fill_missing(table) for table in (made, *asked)]
-        # Places among the synthetic values, which single precision holds exactly: trees need no
-        # more, and cut long tails as finely as the middle.
+        # Ranks among the synthetic values, which single precision holds exactly: trees need only
+        # the order, and ranks split long tails as finely as the middle.
         self.places = [np.empty(one.shape, np.float32) for one in values]
         for j in range(values[0].shape[1]):
             there = np.unique(values[0][:, j])
             for table, place in zip(values, self.places, strict=True):
+                # The middle of the left and right ranks: a value between two synthetic ones lies
+                # between them.
                 first = there.searchsorted(table[:, j], side="left")
                 place[:, j] = (first + there.searchsorted(table[:, j], side="right")) / 2
         keys = sums_but_one(rng, columns, made, *asked)
@@ -153,19 +156,19 @@ class Encoded:
 def best_guesses(known: Encoded, j: int, off: float, rng: np.random.Generator) -> Guesses:
     """Return the best attacker's guesses of column j from all the others.
 
-    The best attacker is chosen by cross-fitting on synthetic records alone, and so is whether a
-    synthetic record that agrees in all other columns is believed first.
+    Cross-fitting on synthetic records alone chooses the best attacker, and whether a synthetic
+    record that agrees in all other columns takes precedence over it.
 
     Parameters
     ----------
     known : Encoded
-        The synthetic table, and the tables whose values are guessed; their column j is ignored.
+        The synthetic table and the query tables; their column j is ignored as a feature.
     j : int
-        The column.
+        Position of the column.
     off : float
         Tolerance: a guess off by at most this is right.
     rng : numpy.random.Generator
-        Seeds the attackers, and draws the records they are compared on.
+        Seeds the attackers, and draws the records on which they are compared.
     """
     task = _Task(known, j, off)
     if len(task.answers.values) == 1:
@@ -198,7 +201,7 @@ class _Task:
         self.keys, *self.asked_keys = known.keys[j]
 
     def taught(self, rows: Ints, seed: int, n_trees: int = TREES) -> ExtraTreesClassifier:
-        """Return a fully grown forest trained on some of the synthetic records."""
+        """Return a fully grown forest trained on these synthetic records."""
         from sklearn.ensemble import ExtraTreesClassifier
 
         forest = ExtraTreesClassifier(n_trees, max_features=0.5, random_state=seed)
@@ -210,27 +213,30 @@ class _Task:
         features: NDArray[np.float32],
         attackers: Sequence[Attacker],
     ) -> list[Floats]:
-        """Return a guess for each record, from each attacker."""
+        """Return one guess per record from each attacker."""
         shares = np.zeros((len(attackers), len(features), len(forest.classes_)))
         for one in forest.estimators_:
             tree = one.tree_
             leaf = tree.apply(features)
+            # The class shares of the ancestor stand in for those of the leaf: this prunes without
+            # refitting.
             for own, attacker in zip(shares, attackers, strict=True):
                 own += tree.value[:, 0][_cut_back(tree, attacker.fewest)[leaf]]
         return [self.answers.best(own, forest.classes_) for own in shares]
 
     def looked_up(self, rows: Ints, keys: NDArray[np.uint64]) -> tuple[Bools, Floats]:
-        """Look up records that agree in all other columns; return their most frequent value.
+        """Look up records that agree in all other columns: a mask of those found, and their value.
 
         Parameters
         ----------
         rows : ndarray of int
-            Rows of the synthetic table among which equals are looked for.
+            Rows of the synthetic table to search.
         keys : ndarray of uint64, shape (n,)
-            Equal where two records agree in all other columns.
+            Keys of the queries, equal where two records agree in all other columns.
         """
         distinct, there = np.unique(self.keys[rows], return_inverse=True)
         size = len(self.values)
+        # A pair is key * size + value: one sort gives the most frequent value of each key.
         pairs, counts = np.unique(there * size + self.places[rows], return_counts=True)
         order = np.lexsort((pairs, -counts, pairs // size))
         first = np.unique(pairs[order] // size, return_index=True)[1]
@@ -249,6 +255,7 @@ def _cut_back(tree: Any, fewest: float) -> Ints:
         return np.zeros_like(parent)
     node = np.arange(tree.node_count)
     small = tree.n_node_samples < fewest
+    # The root has no ancestor.
     small[0] = False
     while (left := small[node]).any():
         node[left] = parent[node[left]]
@@ -258,11 +265,12 @@ def _cut_back(tree: Any, fewest: float) -> Ints:
 def _choose_attacker(
     task: _Task, tried: Ints, rng: np.random.Generator, seed: int
 ) -> tuple[Attacker, bool]:
-    """Return the most accurate attacker, and whether exact matches are believed first."""
+    """Return the most accurate attacker, and whether exact matches take precedence."""
     halves = np.array_split(rng.permutation(tried), 2)
     right = np.zeros((len(ATTACKERS), len(tried)), np.bool_)
     by_equals = np.zeros(len(tried), np.bool_)
     has_equal = np.zeros(len(tried), np.bool_)
+    # Two folds, each judged by a forest trained on the other.
     place = np.arange(len(tried)) < len(halves[0])
     for judged, (some, others) in zip((place, ~place), (halves, halves[::-1]), strict=True):
         truth = task.column[some]
@@ -273,12 +281,13 @@ def _choose_attacker(
         has_equal[judged], values = task.looked_up(others, task.keys[some])
         by_equals[judged] = agrees(values, truth, task.off)
     best = _first_as_good(right)
+    # Both are judged on the same records: those with an exact match in the other fold.
     believed = by_equals[has_equal].sum() >= right[best, has_equal].sum()
     return ATTACKERS[best], bool(believed)
 
 
 def _first_as_good(right: Bools) -> int:
-    """Return the first attacker that the best one leads by no more than chance may explain.
+    """Return the first attacker whose deficit against the best one may be chance.
 
     Its accuracy is within one standard error of the best one's. Where a column is hard to predict,
     exact comparison would often choose a constant, which repeats no copy.
@@ -286,7 +295,7 @@ def _first_as_good(right: Bools) -> int:
     Parameters
     ----------
     right : ndarray of bool, shape (a, n)
-        Whether each attacker is right about each record.
+        True where an attacker is right about a record.
     """
     lead = right[right.mean(axis=1).argmax()].astype(np.float64) - right
     within = lead.mean(axis=1) <= lead.std(axis=1) / np.sqrt(right.shape[1])

@@ -1,4 +1,4 @@
-"""Changes of a table before it is released: columns that are left out, or made coarser."""
+"""Changes of a table before its release: columns left out or made coarser."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from privacygauge.synthetic.released.tables import ReleasedTables, select_column
 from privacygauge.synthetic.table import Table
 
 STEPS = 10
-"""Number of values that a coarser column has, at most."""
+"""Most values of a column made coarser."""
 
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """Tables after a change, all of them alike."""
+    """Tables after a change, the same for each table."""
 
     name: str
     """The change in words, such as ``without 'age'``."""
     without: tuple[str, ...]
-    """Names of the columns that are left out."""
+    """Names of the columns left out."""
     tables: ReleasedTables
     """Tables after the change."""
 
@@ -32,16 +32,16 @@ class Change:
 def possible_changes(
     tables: ReleasedTables, most: int, kept: Sequence[str] = ()
 ) -> tuple[Change, ...]:
-    """Return changes of the columns that tell people apart best.
+    """Return changes of the columns that identify people best.
 
-    Each of these columns is left out, and each is made coarser where it has more than ten values:
-    numbers and dates in ten steps with equally many synthetic rows, the nine most frequent
-    categories beside one for all others. The last change makes all of them coarser together.
+    Each of these columns is left out, and each with more than ten values is made coarser: numbers
+    and dates in ten steps with equally many synthetic rows each, categories to the nine most
+    frequent and one for all others. The last change makes all of them coarser together.
 
     Parameters
     ----------
     tables : ReleasedTables
-    most : int
+    Number of columns to change: those with the highest entropy among the real records.
         Number of columns to change, those of the highest entropy among the real records.
     kept : sequence of str
         Columns that stay as they are.
@@ -71,7 +71,7 @@ def possible_changes(
 
 
 def _without(tables: ReleasedTables, name: str) -> Iterator[Change]:
-    """Yield the tables without a column, if another one is left."""
+    """Yield the tables without a column, unless it is the last one."""
     told = f"without {name!r}"
     texts = tuple(text for text in tables.texts if text.name != name)
     if len(texts) < len(tables.texts):
@@ -93,7 +93,7 @@ def _change_each(tables: ReleasedTables, change: Callable[[Table], Table]) -> Re
 
 
 def _coarser(tables: ReleasedTables, name: str) -> ReleasedTables | None:
-    """Return the tables with a coarser column; None where it has ten values or is free text."""
+    """Return the tables with a coarser column; None for free text or at most ten values."""
     if name not in tables.schema.names:
         return None
     j = tables.schema.names.index(name)
@@ -101,9 +101,11 @@ def _coarser(tables: ReleasedTables, name: str) -> ReleasedTables | None:
     made = tables.synthetic.values[:, j]
     made = made[~np.isnan(made)]
     everywhere = np.concatenate([table.values[:, j] for table in tables.tables().values()])
+    # What is coarse is decided by the released values alone, and applied to all tables.
     if len(made) == 0 or len(np.unique(everywhere[~np.isnan(everywhere)])) <= STEPS:
         return None
-    # The nine most frequent released categories keep their codes; the last code is a missing one.
+    # The nine most frequent released categories keep their codes; the last entry is the code of a
+    # missing value.
     n_categories = len(column.categories)
     code = np.arange(n_categories + 1.0)
     if not column.is_number:
@@ -115,7 +117,7 @@ def _coarser(tables: ReleasedTables, name: str) -> ReleasedTables | None:
         values = table.values.copy()
         if column.is_number:
             values[:, j] = _in_steps(values[:, j], made)
-            # Steps of whole numbers, such as dates, stand at whole numbers.
+            # Steps of whole numbers, such as dates, are whole numbers.
             if tables.schema.limits[2][j]:
                 values[:, j] = np.rint(values[:, j])
         else:
@@ -126,10 +128,11 @@ def _coarser(tables: ReleasedTables, name: str) -> ReleasedTables | None:
 
 
 def _in_steps(values: Floats, made: Floats) -> Floats:
-    """Return for each number the median of the released ones in its step."""
+    """Return for each number the median of the released numbers in its step."""
+    # Quantiles that coincide, at frequent values, are one edge: there may be fewer than ten steps.
     edges = np.unique(np.quantile(made, np.arange(1, STEPS) / STEPS))
     step_of_made = np.searchsorted(edges, made, side="right")
-    # A step without released numbers stands at its nearest edge.
+    # A step without released numbers is represented by its nearest edge.
     at = np.array(
         [
             np.median(made[step_of_made == step])

@@ -1,12 +1,12 @@
-"""Values that almost nobody shares, such as e-mail addresses: how many were copied.
+"""Values that almost nobody shares, such as e-mail addresses: the number that were copied.
 
-A handful of copied addresses is far beyond chance where no two people share one, whatever their
+A handful of copied addresses is far beyond chance if no two people share one, however small their
 share of the table. Different people show how often values coincide: the holdout's with the
 synthetic ones, and those of real records and the holdout among each other. A free text also counts
-where it stands whole within another one, as a copy between other words does.
+if it is contained in another one, as a copy among other words is.
 
-Where others do share values, such as frequent codes, those that one person alone has are looked at:
-the real people and the holdout's are alike in them unless the table was made from either.
+Where people do share values, such as frequent codes, only values that one person alone has are
+examined: in these, real people and the holdout's are alike unless the table was made from either.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from privacygauge.synthetic.released.texts import stands_within
 from privacygauge.synthetic.released.unlikely import NEGLIGIBLE
 
 _DISTINCT = 0.95
-"""Smallest share of the people that must have a value of their own."""
+"""Smallest share of people who must have a value of their own."""
 _FEWEST = 100
 """Fewest values on both sides together; fewer do not show how often values coincide."""
 _NUMBER = re.compile(r"\d")
 _WORD = re.compile(r"[^\W_]+")
 _DIGITS = 7
-"""Fewest digits, in the median, of numbers of phones or people; they have few letters."""
+"""Fewest digits, in the median, of numbers of phones or people, which have few letters."""
 _LAST = 9
-"""Last digits that are compared: a prefix is sometimes written and sometimes not."""
+"""Last digits that are compared: a prefix is not always written."""
 
 Values = NDArray[np.object_]
 
@@ -44,54 +44,54 @@ Values = NDArray[np.object_]
 class SharedValues:
     """Real records that share values with the synthetic table beyond chance.
 
-    Such as a value that almost nobody shares, or a long run of words.
+    The values are, for example, one that almost nobody shares, or a long run of words.
     """
 
     column: str
     rows: Ints
-    """Rows of the real table."""
+    """Rows in the real table."""
     what: str
     """Values in common, in words."""
     why: str
-    """Explanation of the coincidences that chance would cause, in words."""
+    """Coincidences that chance would cause, in words."""
     people: Estimate
-    """Share of the real records that these are, counted."""
+    """Share of the real records that these records are, counted."""
 
 
 def most_by_chance(met: int) -> float:
-    """Return the largest probability of a split that counts as evidence, by the holdout's matches.
+    """Return the largest probability at which a split is evidence, by the holdout's matches.
 
-    Synthetic values may be rounder than people's, or more frequent, and so coincide more often
-    with anybody's: the holdout's must be met so much less often than the real ones. The split of
-    the coincidences is binomial, and in steps: none of six is on the side of an equal holdout by
-    chance once in 64. But where people coincide independently of each other, their number is
-    Poisson, and all of these bounds together are kept by chance in less than 1% of tables,
-    however many coincide and whatever the sizes of the sides.
+    Synthetic values may be rounder or more frequent than people's, and so coincide more often with
+    anybody's: the holdout's must be met much less often than the real ones. The split of the
+    coincidences is binomial, in steps: with sides of equal size, none of six is in the holdout by
+    chance once in 64. But if people coincide independently of each other, their number is Poisson,
+    and chance meets these bounds in less than 1% of tables, however many coincide and whatever the
+    sizes of the sides.
 
     Parameters
     ----------
     met : int
-        Values of the holdout that the synthetic table has, at least 0.
+        Number of holdout values that the synthetic table has, at least 0.
     """
     return 0.01 + 0.0057 / (1 + met)
 
 
 def shared_values(released: ReleasedTables, level: float) -> Iterator[SharedValues]:
-    """Yield, for each column of values that people do not share, the real ones that were copied.
+    """Yield, per column of values that people do not share, the real values that were copied.
 
     Parameters
     ----------
     released : ReleasedTables
-        As it was given.
+        Release as given.
     level : float
-        Level that the estimate carries; the share itself is counted.
+        Level recorded in the estimate; the share itself is counted.
 
     Notes
     -----
-    Of all pairs of values that are equal, those of a real and a synthetic record are binomial where
-    every pair is as likely: compared with the pairs of the holdout and the synthetic table, and
-    with these and all pairs of different people of the real table and the holdout. Without a
-    holdout only names and texts are looked at.
+    If every pair of values is equally likely to be equal, the number of equal pairs of a real and a
+    synthetic record, given that of all equal pairs, is binomial. It is compared with the pairs of
+    the holdout and the synthetic table, and with these and all pairs of different people of the
+    real table and the holdout. Without a holdout only names and texts are examined.
     """
     columns = []
     for column in _columns(released):
@@ -101,13 +101,15 @@ def shared_values(released: ReleasedTables, level: float) -> Iterator[SharedValu
         everyone = np.concatenate([values for values, _ in people])
         if len(everyone) >= _FEWEST and len(set(everyone)) >= _DISTINCT * len(everyone):
             columns.append((column, people))
-    # The real people alone decide on these columns, so that the others do not count as looks.
+    # The columns are chosen by the people's values alone, so only these columns count as looks.
     for column, people in columns:
         known = np.array(list(set(column.made) - {None}), object)
         n = len(people[0][0])
         s = len(known)
         copied = column.met(people[0][0], known)
         by_chance, pairs = _equal_pairs(column, people)
+        # First test: real against holdout, each value of a side being met with the same
+        # probability.
         if len(people) == 2:
             others = people[1][0]
             met = len(column.met(others, known) - copied)
@@ -116,6 +118,7 @@ def shared_values(released: ReleasedTables, level: float) -> Iterator[SharedValu
                 continue
             by_chance += met
             pairs += len(others) * s
+        # Second test, against all pairs; Bonferroni over the columns.
         share = n * s / (n * s + pairs)
         if len(columns) * binom.sf(len(copied) - 1, len(copied) + by_chance, share) > NEGLIGIBLE:
             continue
@@ -142,29 +145,31 @@ def shared_values(released: ReleasedTables, level: float) -> Iterator[SharedValu
 
 
 def values_of_one(released: ReleasedTables, level: float) -> Iterator[SharedValues]:
-    """Yield, by column, the real people whose value nobody else has, but the synthetic table.
+    """Yield, per column, the real people with a value that only they and the synthetic table have.
 
     Parameters
     ----------
     released : ReleasedTables
-        Its holdout is a control: whether somebody is a real person or of the holdout is a draw.
+        Release; its holdout is a control: which side a person is on is a random draw.
     level : float
-        Where the table was made from neither, a column is yielded with a probability of at most
-        ``1 - level``, whatever the columns depend on and whatever the table holds.
+        Level: if the table was made from neither side, a column is yielded with probability at most
+        ``1 - level``, whatever the dependence between columns and the contents of the table.
 
     Notes
     -----
-    Which people have a value of their own that is in the synthetic table is known without their
-    sides, so the number of real ones among them is hypergeometric. The error is divided among the
-    columns by weights that do not know the sides either (Genovese et al. 2006, "False discovery
+    The people with a value of their own that is in the synthetic table are known without their
+    sides, so the number of real people among them is hypergeometric. The error is divided among the
+    columns by weights that do not use the sides either (Genovese et al. 2006, "False discovery
     control with p-value weighting", Bonferroni's form): the inverse of the probability that the
-    synthetic table meets so many, by the number of values that exactly two people have. So columns
-    in which it meets no more people than they meet each other hardly count as looks.
+    synthetic table meets so many people, given the number of values that exactly two people have.
+    So a column in which it meets no more people than people meet each other hardly counts as a
+    look.
     """
     if released.holdout is None:
         return
     error = 1 - level
     of_real, of_holdout = map(np.unique, released.units)
+    # People on both sides are nobody's: they are no evidence of either.
     real_people = np.setdiff1d(of_real, of_holdout)
     n = len(real_people)
     everyone = n + len(np.setdiff1d(of_holdout, of_real))
@@ -174,19 +179,22 @@ def values_of_one(released: ReleasedTables, level: float) -> Iterator[SharedValu
             continue
         met, n_twice = _met_alone(column, released.units)
         k = len(met)
-        # A column of too few people could show nothing.
+        # Even if all were real people, the column could show nothing.
         if hypergeom.sf(k - 1, everyone, n, k) > error:
             continue
         n_made = sum(value is not None for value in column.made)
         by_people = 2 * n_made / (2 * n_made + everyone - 1)
         surprise = binom.sf(k - 1, k + n_twice, by_people)
-        # A coincidence rarer than the error is not worth more, so that no column takes all of it.
+        # A coincidence rarer than the error gets no larger weight, so that no column takes all of
+        # it.
         found.append((column, met, 1 / max(surprise, error)))
     weights = sum(weight for _, _, weight in found)
     for column, met, weight in found:
         k = len(met)
         of_real_people = int(np.isin(list(met.values()), real_people).sum())
         copied = 0
+        # Lower confidence limit: the largest number of copies without which the rest is still too
+        # many.
         while copied < of_real_people and (
             hypergeom.sf(of_real_people - copied - 1, everyone - copied, n - copied, k - copied)
             <= error * weight / weights
@@ -218,7 +226,7 @@ def values_of_one(released: ReleasedTables, level: float) -> Iterator[SharedValu
 
 
 def _met_alone(column: _Column, units: tuple[Ints, Ints]) -> tuple[dict[object, int], int]:
-    """Return synthetic values that one person has, by person, and the number that two have."""
+    """Return the owners of synthetic values of one person, and how many values two have."""
     assert column.holdout is not None  # a control
     values, owners = _of_people(
         np.concatenate([column.real, column.holdout]), np.concatenate(units)
@@ -244,10 +252,10 @@ class _Column:
     made: Values
     holdout: Values | None
     is_free: bool = False
-    """Whether the values are texts, and one that stands within another counts as equal to it."""
+    """True for texts: one that is contained in another counts as equal to it."""
 
     def met(self, values: Values, others: Values) -> set[object]:
-        """Return the values that others have, too."""
+        """Return the values that are also among `others`."""
         if not self.is_free:
             return set(values) & set(others)
         known = set(map(_sorted_words, others))
@@ -256,7 +264,7 @@ class _Column:
 
 
 def _columns(released: ReleasedTables) -> Iterator[_Column]:
-    """Yield the columns of real, synthetic and holdout records whose values are compared."""
+    """Yield the columns whose values are compared, of real, synthetic and holdout records."""
     for text in released.texts:
         is_number = _are_numbers(text.real)
         is_free = text.is_free and not is_number
@@ -303,7 +311,7 @@ def _words(texts: Values) -> Values:
 
 
 def _words_in_order(texts: Values) -> Values:
-    """Return the words of each text without spaces and punctuation."""
+    """Return the words of each text in order, without punctuation."""
     return np.array([None if not text else " ".join(_WORD.findall(text)) for text in texts], object)
 
 
@@ -312,14 +320,14 @@ def _sorted_words(text: str) -> str:
 
 
 def _of_people(values: Values, unit: Ints) -> tuple[Values, Ints]:
-    """Return the values that are not missing, each once per person, and the people."""
+    """Return the values that are present, each once per person, and the people."""
     pairs = dict.fromkeys(zip(values, unit.tolist(), strict=True))
     there = [(value, owner) for value, owner in pairs if value is not None]
     return np.array([x for x, _ in there], object), np.array([x for _, x in there], np.int64)
 
 
 def _equal_pairs(column: _Column, sides: list[tuple[Values, Ints]]) -> tuple[int, int]:
-    """Return the number of equal pairs of different people's values, and that of all pairs."""
+    """Return how many pairs of different people's values are equal, and how many there are."""
     equal = pairs = 0
     for values, owner in sides:
         within = len(values) - len(set(values))

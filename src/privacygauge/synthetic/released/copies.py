@@ -28,14 +28,14 @@ NO_EVIDENCE = (
     "Distances to the closest record are no evidence of safety: a table may keep its distance "
     "from every record and still give away who was in it."
 )
-"""Note to print wherever such distances are."""
+"""Note to print with such distances."""
 
 
 @dataclass(frozen=True, eq=False)
 class Copies:
     """Rows that occur on both sides, equal in every column.
 
-    Records that many people share are copied without a leak: so real records are compared with
+    Records that many people share are copied without a leak. So real records are compared with
     holdout records, and synthetic rows are looked up among equally many of both.
     """
 
@@ -44,18 +44,19 @@ class Copies:
     holdout: Bools | None
     """(m,) Holdout records that occur in the synthetic table; None without a holdout."""
     of_real: Bools
-    """(s,) Synthetic rows that equal one of the real records."""
+    """(s,) Synthetic rows that equal a real record."""
     of_as_many_real: Bools | None
-    """(s,) Synthetic rows that equal one of as many real records as `of_holdout` uses."""
+    """(s,) Synthetic rows that equal one of the sampled real records, as many as in
+    `of_holdout`."""
     of_holdout: Bools | None
     """(s,) Synthetic rows that equal one of the holdout records, at most as many as real ones."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClosestRecords:
-    """Distances of each synthetic row to the closest real record, and to the closest other one.
+    """Distances of each synthetic row to the closest real and to the closest holdout record.
 
-    It is not evidence of safety (`NO_EVIDENCE`), and weak evidence of a leak: see the attacks.
+    They are not evidence of safety (`NO_EVIDENCE`), and weak evidence of a leak: see the attacks.
     """
 
     to_real: Floats
@@ -67,22 +68,23 @@ class ClosestRecords:
 
     @property
     def nearer_real(self) -> float | None:
-        """Share of rows nearer to a real record, in [0, 1]; ties count half, and 1/2 is no leak."""
+        """Share of rows nearer to a real record, in [0, 1]; ties count half; 1/2 means no leak."""
         if self.to_holdout is None:
             return None
+        # A tie is evidence for neither side.
         nearer = self.to_real < self.to_holdout
         tied = self.to_real == self.to_holdout
         return float(np.mean(nearer + 0.5 * tied))
 
 
 def find_copies(released: ReleasedTables, rng: np.random.Generator) -> Copies:
-    """Find the records that were copied, and those that chance would copy.
+    """Find the records that were copied, and those that would be copied by chance.
 
     Parameters
     ----------
     released : ReleasedTables
     rng : numpy.random.Generator
-        Draws as many real as holdout records where there are more of one.
+        Draws from the larger table as many records as the smaller one has.
     """
     made = released.synthetic
     real = released.real
@@ -96,25 +98,27 @@ def find_copies(released: ReleasedTables, rng: np.random.Generator) -> Copies:
             of_as_many_real=None,
             of_holdout=None,
         )
+    # Synthetic rows are looked up among equally many of both, since more records give more matches.
     some, others = as_many(real, holdout, rng)
     found = occurs(real, made), occurs(holdout, made)
     return Copies(*found, of_real, occurs(made, some), occurs(made, others))
 
 
 def closest_records(released: ReleasedTables, rng: np.random.Generator) -> ClosestRecords:
-    """Return the distance of each synthetic row to the closest record, real and holdout.
+    """Return the distance of each synthetic row to the closest real and holdout record.
 
     Parameters
     ----------
     released : ReleasedTables
     rng : numpy.random.Generator
-        Draws as many real as holdout records where there are more of one: the more records, the
-        nearer the closest.
+        Draws from the larger table as many records as the smaller one has: the more records, the
+        nearer the closest one.
     """
     made = released.synthetic
     sides = [released.real]
     if released.holdout is not None:
         sides = list(as_many(released.real, released.holdout, rng))
+    # One space for all tables, so that distances have the same scale on both sides.
     space = space_of(stack_tables(made, *sides), usual_distance(released.schema))
     ends = np.cumsum([len(made), *(len(side) for side in sides)])
     asked, *among = np.split(np.arange(len(space)), ends[:-1])
@@ -130,16 +134,16 @@ def as_many(real: Table, holdout: Table, rng: np.random.Generator) -> tuple[Tabl
 
 
 SYNTHETIC_ROWS = "Synthetic rows that equal a real record"
-"""Label of the share of the synthetic rows that are real records."""
+"""Label of the share of the synthetic rows that equal a real record."""
 QUANTILES = (0.05, 0.5)
 """Quantiles of the distances to the closest record."""
 
 
 def copy_facts(found: Copies, n: int, level: float, units: tuple[Ints, Ints]) -> tuple[Fact, ...]:
-    """Return the shares of records, and of synthetic rows, that occur on the other side as well.
+    """Return the shares of records, and of synthetic rows, that also occur on the other side.
 
-    `n` is how many real, and how many holdout records the rows were looked up among; `units` are
-    those of the real and of the holdout records.
+    `n` is the number of real, and of holdout, records among which the rows were looked up; `units`
+    are those of the real and of the holdout records.
     """
     names = (f"{side} records that occur in the synthetic table" for side in ("Real", "Holdout"))
     owners = dict(zip(names, units, strict=True))
@@ -152,6 +156,7 @@ def copy_facts(found: Copies, n: int, level: float, units: tuple[Ints, Ints]) ->
     }
     return tuple(
         Fact(name, rates.proportion(hit, owners.get(name), level))
+        # Synthetic rows have no units: `owners` holds the two sides only.
         for name, hit in named.items()
         if hit is not None
     )
@@ -160,7 +165,7 @@ def copy_facts(found: Copies, n: int, level: float, units: tuple[Ints, Ints]) ->
 def copied_beyond(
     found: Copies, level: float, units: tuple[Ints | None, Ints | None] = (None, None)
 ) -> Estimate | None:
-    """Return the share of the real records copied beyond that of the holdout, as for a risk.
+    """Return the share of real records copied in excess of the holdout's, as for a risk.
 
     None without a holdout.
     """
@@ -172,7 +177,7 @@ def copied_beyond(
 def copied_alone(found: LoneCopies, level: float) -> Estimate | None:
     """Return the share of records that occur once and were copied, beyond chance.
 
-    None where fewer than ten do.
+    None if fewer than ten records occur once.
     """
     if len(found.copied) < FEWEST:
         return None
@@ -182,7 +187,7 @@ def copied_alone(found: LoneCopies, level: float) -> Estimate | None:
 def rows_copied_alone(found: LoneCopies, level: float) -> Estimate | None:
     """Return the share of synthetic rows that equal a record that occurs once, beyond chance.
 
-    None where fewer than ten records do.
+    None if fewer than ten records occur once.
     """
     if len(found.copied) < FEWEST:
         return None
@@ -190,7 +195,7 @@ def rows_copied_alone(found: LoneCopies, level: float) -> Estimate | None:
 
 
 def closest_facts(found: ClosestRecords, level: float) -> tuple[Fact, ...]:
-    """Return quantiles of the distances to the closest record, and the nearer side."""
+    """Return quantiles of the distances to the closest record, and the share of nearer rows."""
     sides = {"real": found.to_real, "holdout": found.to_holdout}
     facts = [
         Fact(f"Distance to the closest {side} record, {name}", quantile(away, q, level))
@@ -201,7 +206,7 @@ def closest_facts(found: ClosestRecords, level: float) -> tuple[Fact, ...]:
     if found.nearer_real is not None:
         n = len(found.to_real)
         value = found.nearer_real
-        # A tie counts half, which varies less than a hit or a miss.
+        # A tie counts half and so varies less than a hit or a miss: the binomial interval is safe.
         low, high = rates.clopper_pearson(value * n, n, level)
         method = "Clopper-Pearson, ties as halves"
         share = Estimate(

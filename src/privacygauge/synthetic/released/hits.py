@@ -1,4 +1,4 @@
-"""Attempts of an attack and their successes, against a control and a baseline: a risk."""
+"""Successes of an attack, against a control and a baseline: the risk of a release."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ class Hits:
     """Successes of attempts: on the real records, on the holdout, and without the synthetic table.
 
     The leak about the real records is the attack's success on them beyond that on the control,
-    people of the same kind whom the generator never saw: (attack - control) / (1 - control). The
-    interval's units are the attempts, and it holds for these tables; they share them, so it says
-    nothing about another run of the generator.
+    people of the same population whom the generator never saw: (attack - control) / (1 - control).
+    The interval's units are the attempts, and it holds for these tables only: the attempts share
+    them, so it says nothing about another run of the generator.
     """
 
     name: str
     """Name of the attack: singling-out, linkability or inference."""
     variant: str
-    """Variant of the attack, or the secret."""
+    """Variant of the attack, or the secret column."""
     attack: Bools
-    """(n,) Attempts on the real records."""
+    """(n,) Successes of the attempts on the real records."""
     control: Bools | None
-    """(m,) The same attempts on the holdout; None without a holdout."""
+    """(m,) Successes of the same attempts on the holdout; None without a holdout."""
     baseline: Bools
-    """(b,) Successes on the real records without the synthetic table, or by its simplest use."""
+    """(b,) Successes on the real records without the synthetic table, or with its simplest use."""
     meaning: str
-    """Definition of an attempt and of its success, one sentence."""
+    """Definition of an attempt and of its success, in one sentence."""
     paired: bool = False
     """True where entry i of the control is the same attempt as entry i of the attack."""
     attack_unit: Ints | None = None
-    """(n,) Unit of each attempt: attempts of one unit are one piece of evidence; None: each is
-    one."""
+    """(n,) Unit of each attempt: attempts of one unit are one piece of evidence; None: every
+    attempt is its own unit."""
     control_unit: Ints | None = None
     """(m,) The same for the control."""
     baseline_unit: Ints | None = None
@@ -68,17 +68,18 @@ class Hits:
 
     @property
     def counts(self) -> dict[str, tuple[int, int]]:
-        """Successes and attempts of attack, control and baseline, as far as they exist."""
+        """Successes and attempts of attack, control and baseline, where present."""
         given = {"attack": self.attack, "control": self.control, "baseline": self.baseline}
         return {name: (int(hit.sum()), len(hit)) for name, hit in given.items() if hit is not None}
 
 
 def correlation_of(hits: Hits) -> float:
-    """Return the correlation that the interval has to allow for, in [-1, 0].
+    """Return the correlation that the interval must allow for, in [-1, 0].
 
-    Attempts that are easy or hard on both sides alike make an interval that ignores it too wide,
-    which is harmless; those that succeed on one side or the other make it too narrow.
+    Attempts that succeed on both sides or on neither correlate positively: an interval that ignores
+    this is too wide, which is harmless. Attempts that succeed on one side only make it too narrow.
     """
+    # Only pairs of the same attempt can be correlated; unpaired attempts are independent.
     if not hits.paired or hits.control is None:
         return 0.0
     spreads = float(hits.attack.std() * hits.control.std())
@@ -90,7 +91,7 @@ def correlation_of(hits: Hits) -> float:
 
 
 def risk_beyond_control(hits: Hits, level: float) -> Estimate | None:
-    """Return the attack's success beyond the control; None where there is no control."""
+    """Return the attack's success beyond the control; None without a control."""
     if hits.control is None:
         return None
     units = hits.attack_unit, hits.control_unit
@@ -101,7 +102,7 @@ def risk_beyond_control(hits: Hits, level: float) -> Estimate | None:
 def points_of(hits: Hits, level: float) -> Estimate | None:
     """Return attack minus control as a difference of shares, in [-1, 1]; None without a control.
 
-    The interval is put together from the exact limits of both shares, as that of `excess`.
+    The interval combines the exact limits of both shares (MOVER), as that of `excess`.
     """
     if hits.control is None:
         return None
@@ -110,9 +111,12 @@ def points_of(hits: Hits, level: float) -> Estimate | None:
     others = rates.proportion(hits.control, hits.control_unit, level)
 
     def away(one: float, other: float) -> float:
+        # Variance of a difference, with distances to the limits in place of standard errors.
         return float(np.sqrt(one**2 + other**2 - 2 * correlation * one * other))
 
     value = ours.value - others.value
+    # The limits of the difference combine our lower limit with the control's upper one, and
+    # reversed.
     low = value - away(ours.value - ours.low, others.high - others.value)
     high = value + away(ours.high - ours.value, others.value - others.low)
     n = min(ours.n, others.n)
@@ -129,17 +133,17 @@ class ReleaseRisk:
     name: str
     """Name of the attack: singling-out, linkability or inference."""
     variant: str
-    """Variant of the attack, or the secret."""
+    """Variant of the attack, or the secret column."""
     meaning: str
-    """Definition of an attempt and of its success, one sentence."""
+    """Definition of an attempt and of its success, in one sentence."""
     attack: Estimate
     """Share of successes on the real records."""
     control: Estimate | None
     """Share of successes on people that the generator never saw; None without a holdout."""
     baseline: Estimate
-    """Share of successes without the synthetic table, or by its simplest use."""
+    """Share of successes without the synthetic table, or with its simplest use."""
     risk: Estimate | None
-    """(attack - control) / (1 - control), at most 1: 0 where the table reveals no more about its
+    """(attack - control) / (1 - control), at most 1: 0 if the table reveals no more about its
     people than about others; None without a holdout."""
     outlying: bool = False
     """True where only the most outlying records are attacked."""
@@ -148,27 +152,27 @@ class ReleaseRisk:
 
     @property
     def loses(self) -> bool:
-        """True where the attack does worse than its baseline, so that it shows little."""
+        """True where the attack does worse than its baseline, and so shows little."""
         return self.attack.value < self.baseline.value
 
     @property
     def title(self) -> str:
-        """Name, such as ``inference (income)``; escape it before display."""
+        """Name and variant, such as ``inference (income)``; escape it before display."""
         return f"{self.name} ({self.variant})" if self.variant else self.name
 
 
 @dataclass(frozen=True)
 class WorstRisk:
-    """The risk that goes furthest beyond its control."""
+    """The risk furthest beyond its control."""
 
     risk: ReleaseRisk
-    """Name of the risk."""
+    """The risk."""
     beyond: Estimate
-    """Success of the attack beyond the control; the interval allows for all looks."""
+    """Success of the attack beyond the control; the interval is corrected for all looks."""
 
 
 def release_risk(hits: Hits, level: float, known: tuple[str, ...] = ()) -> ReleaseRisk:
-    """Return attempts as a risk with intervals; notes already known are left out."""
+    """Return attempts as a risk with intervals, without the notes already known."""
     control = None
     notes = [note for note in hits.notes if note not in known]
     if hits.control is not None:
@@ -193,10 +197,11 @@ def release_risk(hits: Hits, level: float, known: tuple[str, ...] = ()) -> Relea
 
 
 def furthest_beyond(beyond: Estimate) -> tuple[float, float]:
-    """Return a sort key of an estimate: the one furthest beyond 0 has the largest.
+    """Return a sort key of an estimate: the larger, the further beyond 0.
 
-    By the lower end where it is above 0, and by how near the interval comes to that elsewhere: an
-    attack that fails everywhere has a narrow interval around 0, and comes near nothing.
+    Intervals above 0 are ordered by their lower end. The others are ordered by how near they come
+    to that, relative to their width: an attack that always fails has a narrow interval around 0,
+    and is not near to success.
 
     Examples
     --------
@@ -220,22 +225,22 @@ class Attempts:
     """Number of attempts of each attack on either side; fewer where a table has fewer records."""
 
     real: int
-    """On real records, at least 1."""
+    """Attempts on real records, at least 1."""
     holdout: int
-    """On holdout records, at least 1."""
+    """Attempts on holdout records, at least 1."""
 
     def __post_init__(self) -> None:
         least = min(self.real, self.holdout)
         checks.at_least(1, attempts=least)
 
     def within(self, n: int) -> Attempts:
-        """Cap the attempts at 500, or at n where there are more records."""
+        """Cap the attempts at 500, or at n if that is larger."""
         most = max(n, ATTEMPTS.real)
         return Attempts(min(self.real, most), min(self.holdout, most))
 
     @property
     def most(self) -> int:
-        """Return the larger number for both sides, where they share their attempts."""
+        """Larger of both numbers, for attacks that make the same attempts on both sides."""
         return max(self.real, self.holdout)
 
 
@@ -244,9 +249,9 @@ ATTEMPTS = Attempts(500, 500)
 
 
 def widest(attempts: Attempts, level: float) -> float:
-    """Return the half-width of the interval of attack minus control, at a share of 1/2.
+    """Return the half-width of the interval of attack minus control at a share of 1/2.
 
-    Nowhere is it wider. Exact limits of either share lie within z sqrt(1 / 4n) + 1 / 2n of it.
+    It is widest there. The exact limits of a share lie within z sqrt(1 / 4n) + 1 / 2n of it.
 
     Examples
     --------
@@ -259,23 +264,23 @@ def widest(attempts: Attempts, level: float) -> float:
 
 
 def enough_attempts(half_width: float, level: float, n_real: int, n_holdout: int) -> Attempts:
-    """Return the fewest attempts whose interval is never wider than wanted.
+    """Return the fewest attempts whose interval is never wider than requested.
 
     Parameters
     ----------
     half_width : float
-        Half of the width of the interval of attack minus control, in (0, 0.5): 0.02 are two
+        Half of the width of the interval of attack minus control, in (0, 0.5): 0.02 means two
         percentage points.
     level : float
         Level of the interval, in (0, 1).
     n_real, n_holdout : int
-        Records, at least 1: no record is attacked twice.
+        Numbers of records, at least 1: no record is attacked twice.
 
     Returns
     -------
     Attempts
-        As many on either side; where a table has fewer records, all of them, and more on the
-        other side. All of both where those do not suffice.
+        The same number on both sides. If a table has fewer records, all of them, and more attempts
+        on the other side; all records of both tables if those do not suffice.
 
     Examples
     --------
@@ -289,6 +294,7 @@ def enough_attempts(half_width: float, level: float, n_real: int, n_holdout: int
     if min(n_real, n_holdout) < 1:
         raise InputError(f"both tables need records, got {n_real} and {n_holdout}")
 
+    # Bisection: the width falls with the number of attempts. Returns `most` if none suffices.
     def fewest(others: int | None, most: int) -> int:
         low = 0
         high = most
@@ -296,8 +302,11 @@ def enough_attempts(half_width: float, level: float, n_real: int, n_holdout: int
             middle = (low + high) // 2
             tried = Attempts(middle, middle if others is None else others)
             low, high = (low, middle) if widest(tried, level) <= half_width else (middle, high)
+        # The invariant: low attempts are too few, and high ones enough unless even `most` is too
+        # few.
         return high
 
+    # One number for both sides; if one table is smaller, more attempts on the other one.
     least = fewest(None, max(n_real, n_holdout))
     if least <= min(n_real, n_holdout):
         return Attempts(least, least)

@@ -1,7 +1,7 @@
-"""Records that share rare values with one synthetic record, in whichever columns.
+"""Records that share rare values with one synthetic record, in any columns.
 
-A copy of which some values were drawn again, rounded or left out keeps the others. Shared values
-mean little where they are frequent, and much where they are rare.
+A copy in which some values were redrawn, rounded or left out keeps the others. Shared values mean
+little where they are frequent, and much where they are rare.
 """
 
 from __future__ import annotations
@@ -26,47 +26,47 @@ from privacygauge.synthetic.released.tables import (
 from privacygauge.synthetic.table import Table
 
 FORMS = ("rarest values in common", "rare values in common")
-"""Forms, as reports print them: the very first records, which show a few copies, and the first
+"""Variants, as reports print them: the very first records, which reveal a few copies, and the first
 fifth, which shows how many there are."""
 
 _PAIRS = 2 * 10**9
-"""Most pairs of a record and a synthetic one that are compared."""
+"""Most pairs of a real or holdout record and a synthetic record that are compared."""
 _NEAR_PAIRS = 10**7
-"""Most pairs where numbers are compared by distance, which takes longer."""
+"""Most pairs whose numbers are compared by distance, which takes longer."""
 _CELLS = 2**20
-"""Pairs compared by distance at once: 4 MB for each column."""
+"""Pairs compared by distance at once: 4 MB per column."""
 _BLOCK = 2**16
 """Synthetic records compared at once."""
 _FREQUENT = 1 / 32
-"""Share of rows above which a value is added to all records, not only to those that have it."""
+"""Share of rows above which a value's weight is added to all rows at once, as one vector."""
 _LARGEST = np.iinfo(np.uint16).max
 
 Singles = NDArray[np.float32]
 Places = NDArray[np.int32]
 """Positions among the sorted values of a column."""
 Weights = NDArray[np.uint16]
-"""Whole numbers: their sums do not depend on the order of the columns."""
+"""Weights as integers, so that sums do not depend on the order of the columns."""
 
 
 @dataclass(frozen=True, eq=False)
 class InCommon:
-    """Real records and the holdout, ranked together by the values they share with the table.
+    """Real and holdout records, ranked together by the values they share with the table.
 
-    The rankings do not know the sides: where the synthetic table was made from neither, equal
-    shares of both are among the first.
+    The rankings ignore the sides: if the synthetic table was made from neither, equal shares of
+    both sides are among the first.
     """
 
     units: list[Ints]
-    """(n,) and (m,) People of the ranked real and holdout records."""
+    """(n,) and (m,) People behind the ranked real and holdout records."""
     equal: Ints
     """(n + m,) Scores of `rarest_in_common`."""
     near: Floats
-    """(n + m,) Scores of `nearest_in_common`; 0 for records beyond the most that are compared
-    so."""
+    """(n + m,) Scores of `nearest_in_common`; 0 for records beyond `_NEAR_PAIRS`, which are not
+    compared."""
 
     @property
     def rankings(self) -> list[tuple[str, Transcript]]:
-        """Titles and scores of rankings in which a few copies may stand out."""
+        """Titles and scores of the rankings in which a few copies may stand out."""
         n = len(self.units[0])
         secret = np.arange(len(self.equal)) < n
         unit = np.concatenate(self.units)
@@ -87,17 +87,18 @@ def ranked_in_common(released: ReleasedTables, rng: np.random.Generator) -> InCo
     ----------
     released : ReleasedTables
     rng : numpy.random.Generator
-        Draws equal shares of both tables where all are too many.
+        Draws equal shares of both tables where there are too many pairs.
 
     Returns
     -------
     InCommon, or Skipped
-        Skipped where there is no holdout to rank the real records with.
+        Skipped without a holdout, which the real records are ranked with.
     """
     if released.holdout is None:
         return Skipped(f"linkability ({FORMS[-1]})", f"no holdout: {NO_CONTROL}")
     sides = (released.real, released.holdout)
     made = released.synthetic
+    # One share for both sides, or the ranking would not compare them fairly.
     share = _PAIRS / (len(made) * sum(map(len, sides)))
     rows = [draw_rows(len(side), max(1, int(share * len(side))), rng) for side in sides]
     both = stack_tables(*(side[some] for side, some in zip(sides, rows, strict=True)))
@@ -130,7 +131,7 @@ def most_in_common(
     Returns
     -------
     tuple of Hits
-        One for each of `FORMS`. Attack: real records. Control: holdout records. Baseline: the real
+        One per entry of `FORMS`. Attack: real records. Control: holdout records. Baseline: the real
         records in a random ranking.
     """
     return tuple(
@@ -142,9 +143,9 @@ def most_in_common(
 
 
 def wanted_first(n: int) -> tuple[int, int]:
-    """Return how many of n records each form reports: half a percent, or 50 if more, and a fifth.
+    """Return how many of n records each form reports: few, and a fifth.
 
-    The 50 are a fortieth of all at most.
+    Few are half a percent or 50, whichever is larger, but at most a fortieth of all.
     """
     few = min(max(50, round(0.005 * n)), round(0.025 * n))
     return max(1, few), max(1, round(0.2 * n))
@@ -153,8 +154,8 @@ def wanted_first(n: int) -> tuple[int, int]:
 def rarest_in_common(records: Table, made: Table) -> Ints:
     """Return (n,) the largest weight of equal values that a record shares with a synthetic one.
 
-    That is the sum of -log(share of the synthetic records that have the value) over the columns in
-    which both agree, on a scale on which it is below 2^16.
+    The weight is the sum of -log(share of the synthetic records that have the value) over the
+    columns in which both agree, scaled to stay below 2^16.
 
     Parameters
     ----------
@@ -167,6 +168,7 @@ def rarest_in_common(records: Table, made: Table) -> Ints:
     ]
     found = np.zeros(len(records), np.uint16)
     for begin in range(0, len(made), _BLOCK):
+        # In blocks: the scores of a record then take 128 KB.
         block = slice(begin, begin + _BLOCK)
         columns = [_Column.of(asked, own[block], weight) for asked, own, weight in weighed]
         n = len(made.values[block])
@@ -177,34 +179,36 @@ def rarest_in_common(records: Table, made: Table) -> Ints:
 def nearest_in_common(records: Table, made: Table) -> Floats:
     """Return (n,) the largest weight of near values that a record shares with a synthetic one.
 
-    As `rarest_in_common`, but numbers need not be equal: two of them are worth as much as the
-    values between them, their own included, are rare among all. So a copy is found whose numbers
-    were moved a little.
+    As `rarest_in_common`, but numbers need not be equal: a pair of numbers weighs the more, the
+    fewer values of all records lie between them, their own included. This finds copies whose
+    numbers were moved a little.
 
     Parameters
     ----------
     records, made : Table
-        Tables of one schema; a missing value agrees with a missing one alone.
+        Tables of one schema; a missing value agrees only with a missing one.
     """
     return np.asarray(nearest_of_each(records, (made,))[0][0])
 
 
 def nearest_of_each(records: Table, tables: Sequence[Table]) -> tuple[Floats, Ints]:
-    """Return the largest weight of near values that each record shares by table, and the row.
+    """Return the largest weight of near values shared with each table, and the row.
 
-    Both are (t, n); rows are those of all tables, one after the other, and of equal ones the first.
+    Both have shape (t, n). Rows are numbered through all tables, stacked in their order; among
+    equal weights the first row counts.
 
-    As `nearest_in_common`; how rare values are is counted in the records and all tables together.
+    As `nearest_in_common`; the rarity of values is counted in the records and all tables together.
 
     Parameters
     ----------
     records : Table
     tables : sequence of Table, length t
-        Tables of the same schema, none of them empty.
+        Tables of the same schema, none empty.
     """
     others = stack_tables(*tables)
     begins = np.cumsum([0, *map(len, tables)])[:-1]
     n_all = len(records) + len(others)
+    # worth[w]: weight of two values with w values from one to the other; 1 for w = 1, 0 for all.
     worth = 1 - np.log(np.arange(1, n_all + 1)) / np.log(n_all)
     worth = np.concatenate([[0.0], worth]).astype(np.float32)
     columns = [
@@ -219,6 +223,7 @@ def nearest_of_each(records: Table, tables: Sequence[Table]) -> tuple[Floats, In
     step = max(1, _CELLS // len(others))
     for begin in range(0, len(records), step):
         rows = slice(begin, begin + step)
+        # (r, s): each of these records against each synthetic one.
         score = np.zeros((len(found[0, rows]), len(others)), np.float32)
         for column in columns:
             column.add(score, rows, worth)
@@ -231,10 +236,10 @@ def nearest_of_each(records: Table, tables: Sequence[Table]) -> tuple[Floats, In
 
 @dataclass(frozen=True, eq=False)
 class _Places:
-    """Beginning and end of each value's equals among all sorted values of a column."""
+    """First and last position of each value's equals among all sorted values of a column."""
 
     n: int
-    """Number of records; synthetic ones follow."""
+    """Number of records; those of the tables follow."""
     first: Places
     last: Places
     """Position after the last equal value."""
@@ -251,7 +256,7 @@ class _Places:
         return cls(len(asked), first, last, np.isnan(values) if is_number else None)
 
     def add(self, score: Singles, rows: slice, worth: Singles) -> None:
-        """Add the weight of the values shared with synthetic records to the scores, in place.
+        """Add the weights of the values shared with synthetic records to the scores, in place.
 
         Parameters
         ----------
@@ -259,7 +264,7 @@ class _Places:
         rows : slice
             The r records.
         worth : ndarray of float
-            Weight by the number of values between two, both included; 0 for none.
+            Weight by the number of values between two, both included; entry 0 is 0.
         """
         first = self.first[: self.n][rows]
         last = self.last[: self.n][rows]
@@ -268,11 +273,13 @@ class _Places:
         if self.missing is None:  # categories: the equal ones alone
             score += (first[:, None] == of_made) * worth[last - first][:, None]
             return
+        # Values from the lower of the two to the higher, ties at both ends included.
         wide = np.maximum(last[:, None], last_of_made)
         wide -= np.minimum(first[:, None], of_made)
         if self.missing.any():
             missing = self.missing[: self.n][rows]
             of_made_missing = self.missing[self.n :]
+            # One is missing and the other is not: worth[0] = 0.
             wide[missing[:, None] != of_made_missing] = 0
         score += worth.take(wide, mode="clip")  # the fastest, and nothing is outside
 
@@ -285,7 +292,7 @@ def _hits_of_first(
     notes: tuple[str, ...],
     rng: np.random.Generator,
 ) -> Hits:
-    """Return which records are among the first, those tied with the last one included."""
+    """Return which records are among the first `wanted`, with all ties of the last one."""
     found = score >= np.sort(score)[-wanted]
     n = len(units[0])
     return Hits(
@@ -307,32 +314,34 @@ def _hits_of_first(
 
 
 def _weigh_codes(asked: Floats, own: Floats, n_columns: int) -> tuple[Ints, Ints, Weights]:
-    """Return codes of the records and of the synthetic ones in a column, and the codes' weights."""
+    """Return codes of the records and of the synthetic ones in a column, and weights per code."""
     values, codes = np.unique(np.concatenate([asked, own]), return_inverse=True)
     of_records, of_made = np.split(codes, [len(asked)])
     count = np.maximum(np.bincount(of_made, minlength=len(values)), 1)
     rare = 1 - np.log(count) / np.log(len(own))
+    # 0 for a value that all have, the full weight for one; n_columns of these stay below 2^16.
     return of_records, of_made, (rare * (_LARGEST // n_columns)).astype(np.uint16)
 
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """Synthetic records that agree with a record in a column."""
+    """Lookup of the synthetic records that agree with a record in a column."""
 
     asked: list[int]
     """Code of each record."""
     order: Ints
     """Synthetic records, ascending by code."""
     ends: list[int]
-    """End of each code's records; they begin at the end of the previous code."""
+    """End of each code's records in `order`; they begin at the end of the previous code's."""
     weight: Weights
     """Weight of each code."""
     frequent: dict[int, Weights]
-    """For frequent codes, the addend for every synthetic record."""
+    """Weights to add to all synthetic records, for each frequent code."""
 
     @classmethod
     def of(cls, asked: Ints, own: Ints, weight: Weights) -> _Column:
-        """Return a column of codes, with lookups for the frequent ones."""
+        """Return the lookup of a column, with dense addends for frequent codes."""
+        # Adding a dense vector is faster than indexing where many rows share the value.
         count = np.bincount(own, minlength=len(weight))
         often = np.flatnonzero(count > _FREQUENT * len(own)).tolist()
         return cls(
@@ -355,7 +364,7 @@ class _Column:
 
 
 def _largest(columns: list[_Column], n_records: int, n: int) -> Iterator[int]:
-    """Yield for each record the largest score of the n synthetic ones."""
+    """Yield the largest score among the n synthetic records for each record."""
     score = np.zeros(n, np.uint16)
     for record in range(n_records):
         score[:] = 0

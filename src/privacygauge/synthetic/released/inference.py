@@ -1,4 +1,4 @@
-"""Inference: whether the synthetic table tells a secret value of a real record.
+"""Inference: guesses of a secret value of a real record from the synthetic table.
 
 The third risk of the opinion 05/2014 of the Article 29 Working Party: "the possibility to deduce,
 with significant probability, the value of an attribute from the values of a set of other
@@ -21,10 +21,10 @@ from privacygauge.synthetic.released.tables import ReleasedTables, draw_rows
 from privacygauge.synthetic.table import Table, require_columns
 
 MOST_SECRETS = 20
-"""Most columns that are secrets in turn where none are named."""
+"""Most secret columns, each tried in turn, where the caller names none."""
 TOLERANCE = 0.05
-"""A guess of a number is right if it is off by at most this share of the range between the 5% and
-95% quantiles of the real numbers; a missing number, if it is guessed to be missing."""
+"""Largest error of a right guess of a number, as a share of the range between the 5% and 95%
+quantiles of the real numbers; a guess of "missing" is right for a missing number."""
 
 
 def inference(
@@ -36,30 +36,30 @@ def inference(
     rows: Outlying | None = None,
     step: Callable[[], None] = lambda: None,
 ) -> tuple[Hits, ...]:
-    """Return, for each secret column, the successes of guessing it from all other columns.
+    """Return, per secret column, the successes of guessing it from all other columns.
 
     The attacker learns from the synthetic table alone: a forest, a pruned one, or a constant,
-    whichever is most often right about synthetic records that it was not trained on (`attackers`).
+    whichever is most accurate on held-out synthetic records (`attackers`).
 
     Parameters
     ----------
     released : ReleasedTables
     rng : numpy.random.Generator
     secrets : sequence of str, optional
-        Columns; all in turn by default, 20 at random where there are more.
+        Secret columns; by default each column in turn, or 20 random ones if there are more.
     attempts : Attempts, default 500
-        Records for each secret, real and of the holdout; fewer where a table has fewer.
+        Records per secret, real and holdout; fewer where a table has fewer.
     rows : Outlying, optional
-        Records that are attacked as well, apart from the others.
+        Records to attack as well, reported separately.
     step : callable
         Called after each secret.
 
     Returns
     -------
     tuple of Hits
-        One a secret, and one for all secrets of `rows`. Attack: real records. Control: holdout
-        records. Baseline: the real records again, for all of which the one value is guessed that
-        is right most often among the synthetic records.
+        One per secret, and one for all secrets of `rows`. Attack: real records. Control: holdout
+        records. Baseline: the real records again, all with one guess: the value that is right most
+        often among the synthetic records.
     """
     names = released.schema.names
     if len(names) < 2:
@@ -71,9 +71,12 @@ def inference(
     often = zip(sides, (attempts.real, attempts.holdout), strict=False)
     groups = [tuple(draw_rows(len(side), most, rng) for side, most in often)]
     groups += [] if rows is None else [rows.sides]
+    # All sides of the random records, then all sides of `rows`: `asked[len(sides):]` are the
+    # latter.
     asked = [side[some] for group in groups for side, some in zip(sides, group, strict=True)]
     units = [released.people(group) for group in groups]
     columns = [names.index(name) for name in secrets]
+    # Encoded once: every secret's attacker reuses the features.
     known = Encoded(released.synthetic, asked, columns, rng)
     told = []
     for j in columns:
@@ -98,7 +101,7 @@ def inference(
 
 @dataclass(frozen=True)
 class _SecretGuesses:
-    """Guesses of one secret column."""
+    """Whether guesses of one secret column are right."""
 
     right: Sequence[Bools]
     """Masks of the right guesses, one per table asked about."""
@@ -116,8 +119,9 @@ def _hits(
     units: Sequence[Ints],
     notes: tuple[str, ...],
 ) -> Hits:
-    """Return the guesses of some secrets about real records, and about the holdout's if any."""
+    """Return the results of some secrets on the real records, and on the holdout if present."""
     right = [np.concatenate(side) for side in zip(*(one.right[sides] for one in told), strict=True)]
+    # The records repeat for each secret: attempts on one person are one unit.
     owners = [np.tile(unit, len(told)) for unit in units][: len(right)]
     return Hits(
         "inference",
@@ -165,6 +169,7 @@ def _infer_column(
 def most_often_right(values: Floats, off: float) -> float:
     """Return the value that agrees with most of them, the smallest in a tie."""
     there = np.sort(values[~np.isnan(values)])
+    # Mostly missing: "missing" is the value that is right most often.
     if 2 * len(there) < len(values) or not len(there):
         return float("nan")
     first = np.searchsorted(there, there - off, side="left")

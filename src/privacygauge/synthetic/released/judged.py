@@ -1,4 +1,4 @@
-"""The records judged in a released table, the records to learn from, and attacks by signals."""
+"""Records judged in a released table, the reference to learn from, and attacks by signals."""
 
 from __future__ import annotations
 
@@ -31,15 +31,16 @@ class Signals:
     variant: str
     """Variant of the attack."""
     members: Floats
-    """(n,) Signals of real records."""
+    """(n,) Signals of the real records."""
     nonmembers: Floats
-    """(m,) Signals of holdout records that no attack learns from."""
+    """(m,) Signals of the judged holdout records, which no attack learns from."""
     member_rows: Ints
     """(n,) Rows of the members in the real table."""
     nonmember_rows: Ints
     """(m,) Rows of the non-members in the holdout."""
 
     def __post_init__(self) -> None:
+        # "members" and "member_rows" have equal lengths, and so have those of the non-members.
         for name in ("members", "nonmembers"):
             found = checks.floats(getattr(self, name), name)
             rows = checks.integers(getattr(self, name[:-1] + "_rows"), name, length=len(found))
@@ -49,12 +50,12 @@ class Signals:
 
 @dataclass(frozen=True, eq=False)
 class JudgedRecords:
-    """Records on which attacks are judged, and the reference that they may learn from."""
+    """Records on which attacks are judged, and the reference from which they may learn."""
 
     real: Table
     """Real records: members."""
     nonmembers: Table
-    """Part of the holdout that is judged: non-members."""
+    """Judged part of the holdout: non-members."""
     reference: Table
     """Other part of the holdout, to learn from."""
     synthetic: Table
@@ -63,7 +64,7 @@ class JudgedRecords:
     """(m,) Rows of the non-members in the holdout."""
 
     def signals(self, name: str, variant: str, found: Floats) -> Signals:
-        """Split an array of signals into those of members and non-members."""
+        """Split signals (n + m,) into those of members and non-members."""
         n = len(self.real)
         rows = (np.arange(n), self.nonmember_rows)
         return Signals(name, variant, found[:n], found[n:], *rows)
@@ -74,7 +75,7 @@ class JudgedRecords:
 
 
 def split_holdout(released: ReleasedTables, rng: np.random.Generator) -> JudgedRecords:
-    """Split the holdout at random into non-members to judge and a reference.
+    """Split the holdout at random into judged non-members and a reference.
 
     All records of a person are in the same half.
 
@@ -97,12 +98,13 @@ def split_holdout(released: ReleasedTables, rng: np.random.Generator) -> JudgedR
 def cross_fitted(auc: Estimate) -> Estimate:
     """Return the AUC with an interval that holds for scores learnt on the records themselves.
 
-    Both halves trained the forest that scored the other one. Chance similarities between them show
-    in both, so together they may carry no more evidence than one: the interval is that of half as
-    many records.
+    Each half trained the forest that scored the other half. A chance similarity between them shows
+    in both, so together they may carry no more evidence than one of them: the interval is that of
+    half as many records.
     """
     if not 0.0 < auc.value < 1.0:
         return auc
+    # Half the records: wider by sqrt(2), on the logit scale so that the limits stay in (0, 1).
     value = logit(auc.value)
     low, high = (
         float(expit(value + np.sqrt(2) * (logit(end) - value))) for end in (auc.low, auc.high)
@@ -114,7 +116,7 @@ def cross_fitted(auc: Estimate) -> Estimate:
 
 
 def played_alone(found: Signals, unit: Ints, seed: int, level: float) -> tuple[Play, Evaluation]:
-    """Evaluate signals with thresholds chosen on the other half of the records."""
+    """Evaluate signals, with each half's threshold chosen on the other half of the records."""
     score = np.concatenate([found.members, found.nonmembers])
     transcript = Transcript(score, np.arange(len(score)) < len(found.members), unit=unit)
     decisions = Split(seed=seed).decide(transcript)
@@ -127,9 +129,9 @@ def played_alone(found: Signals, unit: Ints, seed: int, level: float) -> tuple[P
 def judged_names(
     ids: NDArray[Any] | None, members: NDArray[np.int64], nonmembers: NDArray[np.int64]
 ) -> NDArray[Any]:
-    """Return the names of judged records; for those of the holdout their rows."""
+    """Return the names of judged records; for the holdout, their rows."""
     if ids is None:
         return np.concatenate([members, nonmembers])
-    # The user named the real records alone.
+    # The user's ids name the real records only.
     others = [f"holdout row {row}" for row in nonmembers]
     return np.array([*(str(name) for name in ids[members]), *others], dtype=object)

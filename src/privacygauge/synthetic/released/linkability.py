@@ -37,7 +37,7 @@ FEWEST_COLUMNS = 3
 
 @dataclass(frozen=True)
 class Halves:
-    """Columns known to one source and to the other; nobody knows the rest."""
+    """Columns known to one source and to the other; all other columns are unknown to both."""
 
     one: tuple[str, ...]
     """Columns, at least one."""
@@ -62,27 +62,27 @@ def linkability(
 ) -> Hits:
     """Attempt to join the two halves of a person by means of the synthetic table.
 
-    One source shows half of a person's columns; the other half stands in a line with those of
-    other people of the same table. Each of them is joined to the first half in turn, and the one
-    whose joined record is nearest to a synthetic record is named.
+    One source shows half of a person's columns; the other half is one of several candidates, the
+    rest of which belong to other people of the same table. Each candidate is joined to the first
+    half in turn, and the one whose joined record is nearest to a synthetic record is the guess.
 
     Parameters
     ----------
     released : ReleasedTables
     rng : numpy.random.Generator
     halves : Halves, optional
-        By default another random half of the columns for each person.
+        By default, random halves of the columns, drawn for each person.
     attempts : Attempts, default 500
-        People, of the real table and of the holdout; fewer where a table has fewer.
+        People of the real table and of the holdout; fewer where a table has fewer.
     rows : Outlying, optional
-        The people to attack, in place of random ones; those they stand in line with are random.
+        People to attack, in place of random ones; the other candidates are still random.
 
     Returns
     -------
     Hits
-        Attack: real people in a line of real people. Control: holdout people in a line of
-        holdout people. Baseline: a candidate drawn at random. Of equally near ones the attacker
-        draws one.
+        Attack: real people among candidates of the real table. Control: holdout people among
+        candidates of the holdout. Baseline: a candidate drawn at random. Ties for the nearest are
+        broken at random.
     """
     tables = list(released.tables().values())
     if halves is not None:
@@ -95,6 +95,7 @@ def linkability(
     if rows is None:
         often = zip(sides, (attempts.real, attempts.holdout), strict=False)
         asked = tuple(draw_rows(len(side), most, rng) for side, most in often)
+    # Each row of `lines` holds a person's joined candidates, CANDIDATES records in succession.
     else:
         asked = rows.sides
     lines = [
@@ -132,14 +133,14 @@ def part_copied(
 ) -> Hits:
     """Attempt to find a part of each record, unchanged, in a synthetic record.
 
-    A generator may copy one source's part of a record and make up the rest: such a record equals no
-    real one, and is still somebody's.
+    A generator may copy one source's part of a record and invent the rest: the result equals no
+    real record, but still exposes a person.
 
     Parameters
     ----------
     released : ReleasedTables
     columns : sequence of str
-        The part, at least one column.
+        Columns of the part, at least one.
     name : str
         Name of the part, such as ``people``.
     rng : numpy.random.Generator
@@ -147,8 +148,8 @@ def part_copied(
     Returns
     -------
     Hits
-        Attack: real records. Control: holdout records. Baseline: the real records again, in a
-        table whose synthetic values are as frequent and in random order, column by column.
+        Attack: real records. Control: holdout records. Baseline: the real records again, looked up
+        in the synthetic table with every column shuffled.
     """
     real, made, *others = (_only(table, columns, "parts") for table in released.tables().values())
     mixed = Table(made.schema, rng.permuted(made.values, axis=0))
@@ -172,7 +173,7 @@ def part_copied(
 def nearly_copied(released: ReleasedTables, rng: np.random.Generator) -> Hits:
     """Attempt to find synthetic records that equal a given one in all columns but at most one.
 
-    It thus finds a copy of which one value was drawn again or rounded, or names the record.
+    This finds copies in which one value was redrawn or rounded, or is the name of the record.
 
     Parameters
     ----------
@@ -183,7 +184,7 @@ def nearly_copied(released: ReleasedTables, rng: np.random.Generator) -> Hits:
     Returns
     -------
     Hits
-        As of `part_copied`, of all columns but one.
+        Attack, control and baseline as in `part_copied`, for all columns but one.
     """
     made = released.synthetic
     mixed = Table(made.schema, rng.permuted(made.values, axis=0))
@@ -210,7 +211,7 @@ def nearly_copied(released: ReleasedTables, rng: np.random.Generator) -> Hits:
 
 
 def _among(asked: NDArray[np.uint64], there: NDArray[np.uint64]) -> Bools:
-    """Return (n,) whether any of a record's F sums occurs among those of another table."""
+    """Return (n,) True where any of a record's F sums occurs among those of another table."""
     found = np.zeros(asked.shape[1], np.bool_)
     for own, others in zip(asked, there, strict=True):
         found |= np.isin(own, others)
@@ -226,22 +227,25 @@ def _only(table: Table, names: Sequence[str], what: str) -> Table:
 def _lines(
     table: Table, halves: Halves | None, candidates: int, people: Ints, rng: np.random.Generator
 ) -> Table:
-    """Return the joined records of each person's candidates, the right one first."""
+    """Return the joined records of each person's candidates, the true one first."""
     n = len(table)
     width = len(table.schema.columns)
-    # Steps of 1..n - 1 from a person never lead back to the same row.
+    # Steps of 1..n - 1 never lead back to the person's own row.
     steps = np.array([1 + rng.choice(n - 1, candidates - 1, replace=False) for _ in people])
     line = np.column_stack([people, (people[:, None] + steps) % n])
     if halves is None:
         shown = np.array([rng.permutation(width) < width // 2 for _ in people])
     else:
+        # `_only` put the columns of the first half in front.
         shown = np.array([np.arange(width) < len(halves.one) for _ in people])
+    # shown (p, 1, F): the person's own half; the rest comes from each of the candidates (p, k, F).
     joined = np.where(shown[:, None], table.values[people][:, None], table.values[line])
     return Table(table.schema, joined.reshape(-1, width))
 
 
 def _first_is_least(away: Floats, rng: np.random.Generator) -> Bools:
-    """Return for which rows the first entry is the smallest, ties broken at random."""
+    """Return (p,) True where the first entry of a row is the smallest; ties broken at random."""
+    # Joined records that are equal may differ in distance by rounding.
     least = away <= away.min(axis=1, keepdims=True) + 1e-12
     drawn = np.where(least, rng.random(away.shape), -1.0)
     return np.asarray(drawn.argmax(axis=1) == 0)

@@ -1,8 +1,8 @@
 """Membership signals of records, without shadow tables.
 
-Members are all real records; non-members are the half of the holdout that is judged. The other
-half, the reference, stands for people in general. One that is fitted on the non-members that it
-is judged on makes every one of them look like a non-member: so the halves never meet.
+Members are all real records; non-members are the judged half of the holdout. The other half is the
+reference: a sample of the population. The halves never overlap, since a reference fitted on the
+non-members that it judges makes every one of them look like a non-member.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from privacygauge.synthetic.released.tables import (
 from privacygauge.synthetic.table import require_at_least
 
 MOST_CATEGORIES = 200
-"""Most categories of a column; rarer ones are one category to the density ratio."""
+"""Most categories per column for the density ratio; rarer ones are merged into one."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class ClosestDistance:
     name = "closest-distance"
 
     def signals(self, seen: JudgedRecords) -> Signals:
-        """Return a signal for each judged record, at most 0."""
+        """Return a signal for each judged record, at most 0, which is a copy."""
         away = _to_synthetic(seen, _space(seen, self.distance))
         return seen.signals(self.name, self.distance.title, -away)
 
@@ -69,8 +69,8 @@ class DistanceRatio:
     """Log distance to the nearest reference record minus that to the nearest synthetic one.
 
     A record far from everybody is far from the synthetic records too, member or not: the reference
-    gives the scale. A thousandth of the reference's median is added to both distances, so that
-    copies do not count without bound.
+    gives the scale. A thousandth of the median reference distance is added to both distances, so
+    that the score of a copy stays bounded.
     """
 
     distance: Distance = field(default_factory=Cosine)
@@ -82,9 +82,11 @@ class DistanceRatio:
         """Return a signal for each judged record; 0 where both distances are equal."""
         space = _space(seen, self.distance)
         away = _to_synthetic(seen, space)
+        # Order of the points: judged (real, then non-members), synthetic, reference.
         asked = np.arange(len(seen.real) + len(seen.nonmembers))
         reference = np.arange(len(asked) + len(seen.synthetic), len(space))
         usual = nearest_points(space, asked, reference).distance
+        # A median of 0 (mostly duplicates) would leave log(0).
         least = 0.001 * float(np.median(usual)) or float(np.finfo(np.float32).eps)
         found = np.log(usual + least) - np.log(away + least)
         return seen.signals(self.name, self.distance.title, found)
@@ -92,18 +94,18 @@ class DistanceRatio:
 
 @dataclass(frozen=True)
 class DensityRatio:
-    """Log density of a record in the synthetic table minus that in the reference.
+    """Log density of a record in the synthetic table minus its log density in the reference.
 
-    DOMIAS (van Breugel et al. 2023, "Membership inference attacks against synthetic data
-    through overfitting detection"), with densities for categories and numbers alike:
-    both are trees of pairwise counts on the same attributes, the tree of the largest mutual
-    information in the synthetic table.
+    DOMIAS (van Breugel et al. 2023, "Membership inference attacks against synthetic data through
+    overfitting detection"), with densities that cover categories and numbers alike: both are tree
+    models of pairwise counts on the same attributes, with the tree of largest mutual information in
+    the synthetic table.
     """
 
     n_bins: int = 20
-    """Bins of a number, at the quantiles of the synthetic table and the reference together."""
+    """Bins per number, at the quantiles of the synthetic table and the reference together."""
     weight: float = 1.0
-    """Weight of the prior of each share, in records, above 0."""
+    """Weight of the prior on each share, in records, above 0."""
 
     name = "density-ratio"
 
@@ -114,6 +116,7 @@ class DensityRatio:
 
     def signals(self, seen: JudgedRecords) -> Signals:
         """Return a signal for each judged record; 0 where both densities are equal."""
+        # Bins of both tables together: bins of one alone would be finer where that table is dense.
         bins = QuantileBins.of(
             stack_tables(seen.synthetic, seen.reference), self.n_bins, MOST_CATEGORIES
         )
@@ -130,15 +133,15 @@ class DensityRatio:
 
 @dataclass(frozen=True)
 class ValueRatio:
-    """Density ratio of every value by itself, as it is written: no bins, no pairs.
+    """Density ratio of every value alone, as written: no bins, no pairs.
 
-    Generators that draw from the values of the real records copy rare ones: a weight in grams or
-    a salary to the cent that occurs in the synthetic table was most likely somebody's. The
-    signal adds up log(p_synthetic / p_reference) over the columns.
+    Generators that draw from the values of real records copy rare ones: a weight in grams or a
+    salary to the cent that occurs in the synthetic table most likely came from a real record. The
+    signal sums log(p_synthetic / p_reference) over the columns.
     """
 
     weight: float = 1.0
-    """Weight of the prior of each share, in records, above 0."""
+    """Weight of the prior on each share, in records, above 0."""
 
     name = "value-ratio"
 
@@ -147,7 +150,7 @@ class ValueRatio:
             raise InputError(f"weight must be above 0, got {self.weight}")
 
     def signals(self, seen: JudgedRecords) -> Signals:
-        """Return a signal for each judged record; 0 where no value is telling."""
+        """Return a signal for each judged record; 0 where no value distinguishes the tables."""
         columns = (table.values.T for table in (seen.records(), seen.synthetic, seen.reference))
         found = sum(self._of_column(*column) for column in zip(*columns, strict=True))
         return seen.signals(self.name, "single values", np.asarray(found))
@@ -167,10 +170,10 @@ class ValueRatio:
 def blind(seen: JudgedRecords, rng: np.random.Generator, unit: Ints | None = None) -> Signals:
     """Return the signals of a forest that never sees the synthetic table.
 
-    It is trained to tell real records from judged holdout records, and applied to records that it
-    was not trained on. If both come from one source it cannot: where it can, the membership attacks
-    may succeed without any leak, because members and non-members are different people. All records
-    of a unit are in the same half.
+    It is trained to distinguish real records from judged holdout records, and scores records that
+    it was not trained on. With both from one source it cannot succeed. Where it does, the
+    membership attacks may succeed without any leak, because members and non-members are different
+    people. All records of a unit are in the same half.
     """
     from sklearn.ensemble import RandomForestClassifier
 
@@ -178,6 +181,7 @@ def blind(seen: JudgedRecords, rng: np.random.Generator, unit: Ints | None = Non
     secret = np.arange(len(records)) < len(seen.real)
     values = fill_missing(records)
     person = np.arange(len(records)) if unit is None else unit
+    # One entry per unit: `one` is the row of its first record, `index` (n,) maps records to units.
     _, one, index = np.unique(person, return_index=True, return_inverse=True)
     half_of = np.empty(len(one), np.int64)
     for side in (secret[one], ~secret[one]):  # both halves hold equal shares of members
@@ -197,20 +201,20 @@ def blind(seen: JudgedRecords, rng: np.random.Generator, unit: Ints | None = Non
 def membership_signals(
     released: ReleasedTables, rng: np.random.Generator
 ) -> tuple[Signals, ...] | Skipped:
-    """Return the signals of each attack, all on the same records.
+    """Return the signals of each attack, all on the same judged records.
 
     Parameters
     ----------
     released : ReleasedTables
     rng : numpy.random.Generator
-        Draws which half of the holdout is judged.
+        Draws the half of the holdout to judge.
 
     Returns
     -------
     tuple of Signals, or Skipped
-        Of the closest distance and the distance ratio (both by `usual_distance`), the density
-        ratio and the value ratio.
-        Skipped where there is no holdout: without non-members nothing can be judged.
+        Signals of the closest distance and the distance ratio (both by `usual_distance`), the
+        density ratio and the value ratio. Skipped without a holdout: without non-members no attack
+        can be judged.
     """
     if released.holdout is None:
         return Skipped("membership", f"no holdout: {NO_CONTROL}")
@@ -223,7 +227,7 @@ def membership_signals(
 def _space(seen: JudgedRecords, distance: Distance) -> Space:
     """Return the judged, the synthetic and the reference records as points, in this order.
 
-    All of them, whatever is asked about: numbers are scaled over all.
+    All of them, whichever are compared: the numbers are scaled over all records.
     """
     return space_of(stack_tables(seen.records(), seen.synthetic, seen.reference), distance)
 
@@ -252,7 +256,7 @@ class Membership:
     unit: Ints
     """(a + b,) Person behind each record."""
     n_reference: int
-    """Number of holdout records that the attacks learn from."""
+    """Number of holdout records in the reference."""
     unseen: Transcript
     """Scores of the forest that never sees the synthetic table."""
 
@@ -262,8 +266,9 @@ class Membership:
         return self.played[0][0].transcript.secret
 
     def contents(self, tables: ReleasedTables, columns: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """Return columns of the judged records, (a + b,) each."""
+        """Return columns of the judged records by name, (a + b,) each."""
         sides = zip((tables.real, tables.holdout), self.rows, strict=True)
+        # zip stops before a missing holdout; without columns there is nothing to read.
         known = ((side, rows) for side, rows in sides if side is not None and columns)
         frames = [side[rows].to_frame() for side, rows in known]
         return {
@@ -273,9 +278,9 @@ class Membership:
 
 
 def membership_played(tables: ReleasedTables, seed: int, level: float) -> Membership:
-    """Play membership attacks on the real records and the holdout.
+    """Run the membership attacks on the real records and the holdout.
 
-    The intervals of the headline hold together with those of risks and copies at the whole level.
+    The headline's intervals hold jointly with those of risks and copies at the overall level.
     """
     # The same stream twice: all attacks, and the blind one, judge the same records.
     signals = membership_signals(tables, seeds.stream(seed, "judged"))
@@ -288,8 +293,9 @@ def membership_played(tables: ReleasedTables, seed: int, level: float) -> Member
     of_blind, unseen = played_alone(
         blind(seen, seeds.stream(seed, "blind"), unit), unit, seed, level
     )
-    # Guesses and ranking are two chances to err. So half of the error for these attacks: on one
-    # side risks and copies, at the whole level, err with the other half.
+    # Guesses and ranking are two chances to err, so these attacks get half of the error. Risks and
+    # copies take the other half: at the full level their intervals err towards a leak with half of
+    # it.
     best = headline(played, seed=seed, level=level, share=0.5)
     return Membership(
         played=tuple(played),
@@ -306,22 +312,22 @@ def membership_played(tables: ReleasedTables, seed: int, level: float) -> Member
 def questions_of(
     played: Membership, rankings: Sequence[tuple[str, Transcript]], seed: int, level: float
 ) -> Questions:
-    """Return whether a few records stand out in a ranking, and the smallest leak that would show.
+    """Return whether a few records stand out in a ranking, and the smallest detectable leak.
 
     Parameters
     ----------
     played : Membership
-        Results on the judged records.
+        Results of the attacks on the judged records.
     rankings : sequence of (str, Transcript)
-        Titles and scores of all records, which learn nothing from the holdout; none where there
-        are too few columns.
+        Titles and scores of all records, computed without learning from the holdout; empty where
+        there are too few columns.
     seed, level
         As in `membership_played`.
 
     Notes
     -----
-    Both kinds of rankings have half of the error for few records each. What stands out without
-    the table as well is not a copy in it.
+    Each kind of ranking gets half of the error allotted to few records. Records that stand out
+    without the synthetic table as well are not evidence of copies in it.
     """
     each = 1 - SHARE / 2 * (1 - level)
     attacks = [(one.title, play.transcript) for play, one in played.played]
@@ -332,6 +338,7 @@ def questions_of(
     found = [one for one in (of_attacks, of_values) if one is not None]
     best = max(found, key=lambda one: (one.exposed, -one.p_value), default=None)
     least = [records for one in found if (records := smallest_tail(one)) is not None]
+    # The blind ranking exposes at least half as many records: what stands out was not copied.
     if best is not None and without is not None and 2 * without.exposed >= max(best.exposed, 1):
         best = None
     n_in, n_out = attacks[0][1].independent

@@ -1,7 +1,7 @@
 """Columns that are not attributes: names of records or people, and free text.
 
-A column in which every record has a different value does not help to compare records: it makes
-all of them equally far apart. Such columns are left out of the comparison, and examined alone.
+A column that differs in every record does not help to compare records: it makes all of them equally
+far apart. Such columns are left out of the comparison and examined alone.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FEWEST = 100
-"""Fewest rows; among fewer, texts may all differ without being names."""
+"""Fewest rows; in fewer, texts may all differ without being names."""
 _FEWEST_NUMBERS = 20
-"""Fewest rows; among fewer, whole numbers may all differ without being names."""
+"""Fewest rows; in fewer, whole numbers may all differ without being names."""
 _DISTINCT = 0.5
 """Smallest share of distinct values in free text."""
 _WORDS = 3
-"""Fewest words of free text, on average."""
+"""Fewest words in free text, on average."""
 _DENSE = 2
-"""Row numbers fill at least one in this many places of their range."""
+"""Row numbers fill more than one in this many places of their range."""
 _PARTS_OF_NAMES = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
-"""Words of a column's name, such as ``patient_id`` and ``PatientID``."""
+"""Words in the name of a column, such as ``patient_id`` or ``PatientID``."""
 _IDS = frozenset(("id", "nr", "no", "num", "number", "key", "mrn", "pid", "person", "patient"))
-"""Words in the names of columns that name records or people, in lower case."""
+"""Words, in lower case, that mark a column as naming records or people."""
 _SEVERAL_ROWS = 20
-"""Most rows of a person, on average, whom a column names."""
+"""Most rows per person, on average, in a column that names people."""
 _LONG = 10**6
-"""Whole numbers beyond this that all differ are names, such as insurance numbers."""
+"""Distinct whole numbers of at least this size are names, such as insurance numbers."""
 _CHANCE = 1e-3
-"""Largest probability that chance puts equal values on both sides and never on one."""
+"""Largest probability that chance puts equal values on both sides and never on one side."""
 _SEVERAL = 0.9
-"""Most values per row in a column that names people."""
+"""Most distinct values per row in a column that names people."""
 _LEVELS = 20
-"""Fewest values in a column that names people."""
+"""Fewest distinct values in a column that names people."""
 
 Texts = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
 class TextColumn:
-    """A column of free text, or of names that are not row numbers; None where a text is missing."""
+    """A column of free text, or of names other than row numbers; None for a missing text."""
 
     name: str
     """Name of the column, as in the header."""
@@ -61,13 +61,13 @@ class TextColumn:
     holdout: Texts | None
     """(m,) Texts of the holdout; None without a holdout."""
     is_free: bool
-    """True for free text, of which parts may be copied."""
+    """True for free text, parts of which may be copied."""
     known: dict[str, dict[str | None, float]] = field(default_factory=dict, repr=False)
-    """Similarity to synthetic texts by measure and text; computed once and shared by all selections
+    """Similarity to synthetic texts by measure and text, computed once and shared by all selections
     of rows."""
 
     def in_common(self, texts: Texts, measure: Callable[[Texts, Texts], Floats]) -> Floats:
-        """Return each text's similarity to the synthetic ones by a measure, (n,)."""
+        """Return the similarity (n,) of each text to the synthetic ones under a measure."""
         known = self.known.setdefault(measure.__name__, {})
         asked = [text for text in dict.fromkeys(texts) if text not in known]
         if asked:
@@ -76,7 +76,7 @@ class TextColumn:
         return np.array([known[text] for text in texts], np.float64)
 
     def rows(self, real: NDArray[Any], holdout: NDArray[Any] | None) -> TextColumn:
-        """Return the column for some of the real and of the holdout records."""
+        """Return the column for some of the real and holdout records."""
         kept = None if holdout is None or self.holdout is None else self.holdout[holdout]
         return replace(self, real=self.real[real], holdout=kept)
 
@@ -88,9 +88,9 @@ class Apart:
     columns: tuple[str, ...]
     """Names of all columns left out."""
     texts: tuple[TextColumn, ...]
-    """Columns that are examined on their own; row numbers are not."""
+    """Columns that are examined alone; row numbers are not."""
     person: str | None
-    """Column that names people of several rows each; None without one."""
+    """Column that names people with several rows each; None if there is none."""
     said: tuple[str, ...]
     """Notes, one per column."""
 
@@ -101,22 +101,22 @@ def identifying_columns(frames: Mapping[str, pd.DataFrame], kept: Sequence[str])
     Parameters
     ----------
     frames : mapping of str to pandas.DataFrame
-        Frames by name: real, synthetic and perhaps holdout.
+        Frames by name: real, synthetic and optionally holdout.
     kept : sequence of str
-        Columns that somebody asked for: these are attributes.
+        Columns that the caller asked to compare: these are attributes.
 
     Notes
     -----
-    The real table and the holdout are examined together, so that what a column is taken for does
-    not depend on which rows are on which side. Nothing is left out where fewer than two columns
-    would remain.
+    The real table and the holdout are examined together, so that the kind of a column does not
+    depend on which rows are on which side. Nothing is left out if fewer than two columns would
+    remain.
     """
     import pandas as pd
 
     real, synthetic, holdout = (frames.get(x) for x in ("real", "synthetic", "holdout"))
     assert real is not None
     assert synthetic is not None
-    # A record that stands twice in a file has one name.
+    # A record that occurs twice in a file has one name.
     given = [real] if holdout is None else [real, holdout]
     sides = [frame.drop_duplicates(ignore_index=True) for frame in given]
     shared = [
@@ -163,7 +163,7 @@ _SAID = {
 
 
 def _kind(column: pd.Series[Any], sides: Sequence[pd.Series[Any]]) -> str:
-    """Return the kind of a column that is not an attribute, or an empty text for one that is."""
+    """Return the kind of a column that is not an attribute; an empty text for one that is."""
     import pandas as pd
 
     there = column.dropna()
@@ -172,11 +172,14 @@ def _kind(column: pd.Series[Any], sides: Sequence[pd.Series[Any]]) -> str:
     if n < _FEWEST_NUMBERS or not all(side.notna().any() for side in sides):
         return ""
     if pd.api.types.is_numeric_dtype(column.dtype):
+        # Decimals are measurements, even if all differ.
         if column.dtype.kind not in "iuf" or not np.array_equal(there, np.rint(there)):
             return ""
         if n == len(column) and _all_differ(sides, levels):
             low = float(there.min())
             high = float(there.max())
+            # Row numbers are consecutive; other numbers that all differ may still be amounts if
+            # small.
             if any(_is_dense(side) for side in sides):
                 return "number"
             return "name" if min(abs(low), abs(high)) >= _LONG else ""
@@ -188,14 +191,14 @@ def _kind(column: pd.Series[Any], sides: Sequence[pd.Series[Any]]) -> str:
             return "text"
         if FEWEST <= n == len(column) and _all_differ(sides, levels):
             return "name"
-    # A person's values are on one side, though many rows share them there.
+    # Values shared by many rows of one side, and by none of the other, name people.
     if len(sides) < 2 or not _LEVELS <= levels <= _SEVERAL * n:
         return ""
     return "" if set(sides[0].dropna()) & set(sides[1].dropna()) else "person"
 
 
 def _has_other_ids(name: str, column: pd.Series[Any], made: pd.Series[Any]) -> bool:
-    """Return whether a column is called an id, and the synthetic table has other ids."""
+    """Return whether a column is called an id and the synthetic table has other ids throughout."""
     import pandas as pd
 
     there = column.dropna()
@@ -210,20 +213,21 @@ def _has_other_ids(name: str, column: pd.Series[Any], made: pd.Series[Any]) -> b
 
 
 def _is_number(column: pd.Series[Any]) -> bool:
-    """Return whether texts are dates or amounts: attributes, even if they all differ."""
+    """Return whether texts are dates or amounts, which are attributes even if all differ."""
     return days_of(column) is not None or amounts_of(column) is not None
 
 
 def _all_differ(sides: Sequence[pd.Series[Any]], levels: int) -> bool:
-    """Return whether no value repeats on a side or on both, except for repeated records.
+    """Return whether no value repeats within a side, and none across except for repeated records.
 
-    Values that are equal by chance are so within a side as often as across: where many are on both
-    sides and none is twice on either, it is records that stand on both.
+    Values that are equal by chance are so within a side as often as across. If many are on both
+    sides and none repeats within either, then whole records are on both sides.
     """
     n, *others = map(len, sides)
     shared = n + sum(others) - levels
     if any(side.nunique() < len(side) for side in sides):
         return False
+    # `across`: share of all pairs of records that lie on different sides.
     m = sum(others)
     across = n * m / ((n + m) * (n + m - 1) / 2)
     return shared == 0 or (n + m >= FEWEST and across**shared < _CHANCE)
@@ -235,7 +239,7 @@ def _is_dense(side: pd.Series[Any]) -> bool:
 
 
 def _texts(column: pd.Series[Any]) -> Texts:
-    """Normalise texts for comparison: no case, no outer spaces; None for missing ones."""
+    """Normalise texts for comparison: one case, single spaces; None for missing texts."""
     plain = [" ".join(str(x).split()).casefold() if y else None for x, y in
              zip(column, column.notna(), strict=True)]  # fmt: skip
     return np.array(plain, dtype=object)

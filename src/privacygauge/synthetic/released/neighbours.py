@@ -17,68 +17,69 @@ from privacygauge.synthetic.table import Schema
 _BLOCK = 2**25
 """Approximate distances held at once: 128 MB."""
 _PAIRS = 2**18
-"""Candidates measured at once."""
+"""Candidate pairs measured exactly at once."""
 _CELLS = 2**20
-"""Numbers of candidates held at once: 8 MB, and as much for differences."""
+"""Coordinates of candidates held at once: 8 MB, and as much for their differences."""
 _MOST = 2**12
-"""Most candidates of a point; with more it is compared with all."""
+"""Most candidates per point; a point with more is compared with all others."""
 _PASS = 30
-"""Fewest open points for which a grouping pays off."""
+"""Fewest unsettled points for which another grouping pays off."""
 
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """Nearest record of each record asked about."""
+    """Nearest record of each query record."""
 
     distance: Floats
     """(q,) Distance to it; 0 for an equal one."""
     row: Ints
-    """(q,) Its row; of equally near ones the first in the order given."""
+    """(q,) Its row; among equally near ones, the first in the order given."""
 
 
 def usual_distance(schema: Schema) -> Distance:
-    """Return the cosine distance, or the sum of differences for a single column of numbers.
+    """Return the cosine distance, or the sum of differences for a single numeric column.
 
-    The cosine compares directions, of which a single column has but two.
+    The cosine compares directions, of which a single column has only two.
     """
     return Minkowski(1) if len(schema.numbers) == 1 else Cosine()
 
 
 def nearest_points(space: Space, asked: Ints, among: Ints) -> Nearest:
-    """Find the nearest of some points to each point asked about.
+    """Find the nearest candidate of each query point.
 
     Parameters
     ----------
     space : Space
-        All points of both.
+        All points, queries and candidates.
     asked : ndarray of int, shape (q,)
-        Points whose neighbours are wanted.
+        Query points.
     among : ndarray of int, shape (m,)
-        The points to choose from, at least one. A point that is also asked about is its own
-        neighbour.
+        Candidates, at least one. A point that is both is its own neighbour.
 
     Notes
     -----
     Points that agree in all categories are compared first, then those that differ in one, and so
-    on: a point is settled once its neighbour is nearer than any that differs in one more. What
-    is left is compared with all in single precision a block at a time; what may be the nearest,
-    given the bound of the error, is measured again in double precision.
+    on: a point is settled once its neighbour is nearer than any that differs in one more category.
+    The rest is compared with all candidates in single precision, block by block; candidates that
+    may be the nearest, given the error bound, are measured again in double precision.
     """
     distinct = _distinct(space, among)
     distance, place, left = _by_level(space, asked, distinct)
+    # Points that are left have no place yet; theirs is overwritten in the next line.
     row = distinct[np.minimum(place, len(distinct) - 1)]
     distance[left], row[left] = _among_all(space, asked[left], distinct)
     return Nearest(distance, row)
 
 
 def _by_level(space: Space, asked: Ints, among: Ints) -> tuple[Floats, Ints, Bools]:
-    """Return the nearest points found, their positions, and the points that are left."""
+    """Return the nearest distances found, their positions, and a mask of unsettled points."""
     n = len(asked)
     width = space.codes.shape[1]
     found = _Best(np.full(n, np.inf), np.full(n, len(among)))
     compared = np.zeros(n, dtype=np.int64)
     left = np.ones(n, dtype=np.bool_)
     rows = np.arange(n)
+    # Level h: pairs that differ in exactly h categories.
     for h in range(width + 1):
         if len(rows) <= _PASS * comb(width, h):
             break
@@ -86,7 +87,9 @@ def _by_level(space: Space, asked: Ints, among: Ints) -> tuple[Floats, Ints, Boo
             _of_level(
                 space, columns, asked=asked, among=among, found=found, rows=rows, compared=compared
             )
+        # Points with too many candidates leave the loop, and stay marked as left.
         rows = rows[compared[rows] <= _MOST]
+        # steps[h + 1]: smallest distance of two points that differ in h + 1 categories.
         done = found.distance[rows] < (space.steps[h + 1] if h < width else np.inf)
         left[rows[done]] = False
         rows = rows[~done]
@@ -98,12 +101,12 @@ class _Best:
     """Nearest candidates found so far."""
 
     distance: Floats
-    """(q,) Distance; infinite where none was found."""
+    """(q,) Distance; infinite where none is found."""
     place: Ints
-    """(q,) Position among the candidates; beyond the last where none was found."""
+    """(q,) Position among the candidates; past the last where none is found."""
 
     def keep(self, rows: Ints, distance: Floats, place: Ints) -> None:
-        """Keep a candidate that is nearer, or as near and earlier in the order given."""
+        """Keep a candidate if it is nearer, or as near and earlier in the order given."""
         ours = self.distance[rows]
         first = self.place[rows]
         better = (distance < ours) | ((distance == ours) & (place < first))
@@ -119,7 +122,8 @@ def _of_level(
     rows: Ints,
     compared: Ints,
 ) -> None:
-    """Compare points with those that differ from them in exactly these columns."""
+    """Compare points with candidates that differ from them in exactly these columns."""
+    # Equal keys: candidates that agree with a point in all the other columns.
     both = np.concatenate([among, asked[rows]])
     columns = enumerate(zip(space.codes[both].T, space.sizes, strict=True))
     keys = keys_of([column for j, column in columns if j not in without], len(both))
@@ -133,12 +137,13 @@ def _of_level(
         place = order[np.minimum(begin[some][:, None] + step, len(order) - 1)]
         other = among[place]
         me = asked[rows[some]][:, None]
+        # Padding, and candidates that agree in one of the columns: these belong to a lower level.
         wrong = step >= size[some][:, None]
         for j in without:
             wrong |= space.codes[other, j] == space.codes[me, j]
         away = space.between(other, me)
         away[wrong] = np.inf
-        # Within a group the order given is kept, and the least of equal ones is the first.
+        # Groups keep the order given, and argmin returns the first of equal distances.
         best = away.argmin(axis=1)[:, None]
         found.keep(
             rows[some],
@@ -148,15 +153,16 @@ def _of_level(
 
 
 def _equal_sized_blocks(size: Ints, length: int) -> Iterator[Ints]:
-    """Yield points with about equal numbers of candidates, in blocks that fit into memory.
+    """Yield points with similar numbers of candidates, in blocks that fit into memory.
 
     Parameters
     ----------
     size : ndarray of int, shape (m,)
-        Number of candidates of each point; those without any are left out.
+        Number of candidates of each point; points with none are left out.
     length : int
-        Numbers that a candidate takes.
+        Array cells that a candidate takes.
     """
+    # Sizes are rounded up to powers of two, so that little of a padded block is wasted.
     widths = np.ceil(np.log2(np.maximum(size, 1))).astype(np.int64)
     for width in np.unique(widths[size > 0]):
         rows = np.flatnonzero((widths == width) & (size > 0))
@@ -168,8 +174,8 @@ def _equal_sized_blocks(size: Ints, length: int) -> Iterator[Ints]:
 def _among_all(space: Space, asked: Ints, distinct: Ints) -> tuple[Floats, Ints]:
     distance = np.empty(len(asked))
     row = np.empty(len(asked), dtype=np.int64)
-    # What is asked about has to be among the points of the rough distances: few at a time, so
-    # that little is compared in vain.
+    # Rough distances cover queries and candidates alike: few queries at a time, so that few
+    # distances among the queries are computed in vain.
     many = max(512, len(distinct) // 4)
     for begin in range(0, len(asked), many):
         part = slice(begin, begin + many)
@@ -178,7 +184,7 @@ def _among_all(space: Space, asked: Ints, distinct: Ints) -> tuple[Floats, Ints]
 
 
 def _distinct(space: Space, among: Ints) -> Ints:
-    """Return the first point of each kind of equal points, in the order given."""
+    """Return the first point of each group of equal points, in the order given."""
     both = np.hstack([space.codes[among], space.numbers[among]])
     return among[np.sort(np.unique(both, axis=0, return_index=True)[1])]
 
@@ -198,8 +204,8 @@ def _of_many(space: Space, asked: Ints, among: Ints) -> tuple[Floats, Ints]:
 def _compact(space: Space, m: int) -> Space:
     """Return the points with fewer codes: codes that agree across the sides still agree.
 
-    A column of names would be as wide as there are names. Those of one side alone agree with
-    none of the other, and may be one code.
+    A column of names would have as many codes as names. Those on one side only agree with none of
+    the other side, and are merged into one code per side.
     """
     columns = []
     sizes = []
@@ -232,12 +238,13 @@ def _of_block(space: Space, rough: Rough, rows: Ints, m: int) -> tuple[Floats, I
     if space.share == 0.0:  # numbers of columns that differ, which are exact
         place = np.argmin(found, axis=1)
         return space.between(rows, place), place
+    # Both the least and a candidate's distance may be off by the error: twice the bound is safe.
     near = found <= (found.min(axis=1) + 2 * rough.error)[:, None]
     return _nearest_among(space, rows, near)
 
 
 def _nearest_among(space: Space, rows: Ints, near: Bools) -> tuple[Floats, Ints]:
-    # Several times faster than nonzero in two dimensions.
+    # Several times faster than nonzero on two dimensions.
     row, place = np.divmod(np.flatnonzero(near), near.shape[1])
     distance = np.concatenate(
         [
@@ -245,6 +252,7 @@ def _nearest_among(space: Space, rows: Ints, near: Bools) -> tuple[Floats, Ints]
             for begin in range(0, len(row), _PAIRS)
         ]
     )
+    # By row, then distance, then position: the first entry of each row is its nearest.
     order = np.lexsort((place, distance, row))
     first = order[np.searchsorted(row[order], np.arange(len(rows)))]
     return distance[first], place[first]

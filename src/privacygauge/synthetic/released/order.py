@@ -1,6 +1,6 @@
-"""Order of released rows: where it is that of the real rows, a place names a person.
+"""Order of the released rows: if it is that of the real rows, a row's place names a person.
 
-An adversary who keeps the order of a list knows the person of each row: however little of a record
+An adversary who knows the order of a list knows the person of each row: however little of a record
 is left in its row, the place joins them.
 """
 
@@ -17,37 +17,39 @@ from privacygauge.evaluate import rates
 from privacygauge.synthetic.released.tables import ReleasedTables, draw_rows
 
 CANDIDATES = 10
-"""Real records compared per row: the one at the same place, and nine of the ten nearest to it."""
+"""Real records compared per row: the one at its place, and nine of the ten nearest places."""
 _LAGS = 60
-"""Most places before and after that are compared with the same place."""
+"""Most places before and after that are compared with the row's own place."""
 _FEWEST = 40
-"""Fewest places; fewer show nothing."""
+"""Fewest rows; fewer show nothing."""
 _ROWS = 2_000
-"""Most places examined."""
+"""Most rows examined."""
 
 
 @dataclass(frozen=True, eq=False)
 class SamePlace:
-    """Agreement of rows with the real records at the same places."""
+    """Agreement of released rows with the real records at the same places."""
 
     hit: Bools
     """(k,) True where a released row has most in common with the real record at its own place,
-    among `CANDIDATES` near it; ties are drawn."""
+    among `CANDIDATES` nearby; ties are broken at random."""
     unit: Ints
-    """(k,) Person at each place."""
+    """(k,) Person behind the real record at each place."""
     errors: float
-    """Standard errors by which rows have more in common with the records at their places than with
-    those at any other distance, the smallest of all: tables that are sorted, or periodic, agree at
-    other distances as well. Where it is not above 0 among the nearest, no others are examined."""
+    """Standard errors by which rows have more in common with the records at their own places than
+    at another distance, the smallest over all distances: tables that are sorted or periodic also
+    agree at other distances. If it is not above 0 among the nearest, larger distances are not
+    examined."""
 
     def beyond(self, level: float) -> Estimate | None:
         """Return the share of the rows that their place joins to a person, beyond chance.
 
-        None where rows may have as much in common with the records at another distance.
+        None if the rows may have as much in common with the records at another distance.
         """
         if self.errors <= ndtri(0.5 + level / 2):
             return None
         found = rates.proportion(self.hit, self.unit, level)
+        # A guess among the candidates succeeds with 1 / CANDIDATES: rescaled so that this is 0.
         value, low, high = (
             (x - 1 / CANDIDATES) / (1 - 1 / CANDIDATES)
             for x in (found.value, found.low, found.high)
@@ -61,19 +63,19 @@ def same_place(released: ReleasedTables, rng: np.random.Generator) -> SamePlace 
     Parameters
     ----------
     released : ReleasedTables
-        Its tables in the order of the files.
+        Release with its tables in the order of the files.
     rng : numpy.random.Generator
-        Draws the places, the candidates, and among ties.
+        Draws the places and the candidates, and breaks ties.
 
     Returns
     -------
     SamePlace or None
-        None where a table has fewer than 40 rows.
+        None if a table has fewer than 40 rows.
 
     Notes
     -----
-    Two values have -log p in common, where p is the share of the real values that are as near to
-    the released one as this: of a category the share of the equal ones, and 1 where both differ.
+    Two values have -log p in common, where p is the share of the real values that are at least as
+    near to the released one: for a category, the share of equal ones, or 1 if they differ.
     """
     n = min(len(released.real), len(released.synthetic))
     if n < _FEWEST:
@@ -81,17 +83,19 @@ def same_place(released: ReleasedTables, rng: np.random.Generator) -> SamePlace 
     lags = min(_LAGS, n // 4)
     places = draw_rows(n, _ROWS, rng)
     unit = released.units[0][places]
-    # The nearest ones alone: in sorted tables those farther away are less alike.
+    # Nearest places only: in sorted tables, records farther away are less alike.
     steps = np.arange(1, CANDIDATES // 2 + 1)
     near = np.concatenate([steps, -steps])
     score = _in_common(released, places, np.concatenate([[0], near]))
+    # Column 0 of a line is the row's own place; the others are nine of the ten near ones.
     drawn = rng.permuted(np.tile(1 + np.arange(len(near)), (len(places), 1)), axis=1)
     line = np.column_stack([np.zeros(len(places), np.int64), drawn[:, : CANDIDATES - 1]])
     of_line = score[line, np.arange(len(places))[:, None]]
+    # Sums of logarithms differ by rounding between equal records.
     best = of_line >= of_line.max(axis=1, keepdims=True) - 1e-9
     hit = np.where(best, rng.random(best.shape), -1.0).argmax(axis=1) == 0
     errors = _least_errors(score[0], score[1:], distances=near, places=places, unit=unit, n=n)
-    if errors > 0:  # else no distance farther away can make a difference
+    if errors > 0:  # otherwise no larger distance can change the result
         steps = np.arange(CANDIDATES // 2 + 1, lags + 1)
         far = np.concatenate([steps, -steps])
         others = _in_common(released, places, far)
@@ -102,10 +106,10 @@ def same_place(released: ReleasedTables, rng: np.random.Generator) -> SamePlace 
 
 
 def _in_common(released: ReleasedTables, places: Ints, distances: Ints) -> Floats:
-    """Return the agreement (d, k) of rows at some places with real ones at distances from them."""
+    """Return the agreement (d, k) of the rows at some places with real ones at d distances."""
     n = min(len(released.real), len(released.synthetic))
     score = np.zeros((len(distances), len(places)))
-    rows = (places + distances[:, None]) % n  # the line of a place near an end goes on at the other
+    rows = (places + distances[:, None]) % n  # places wrap around at the ends
     for column, real, made in zip(
         released.schema.columns, released.real.values.T, released.synthetic.values.T, strict=True
     ):
@@ -122,16 +126,17 @@ def _least_errors(
     Parameters
     ----------
     own : ndarray of float, shape (k,)
-        Agreement of rows with the records at their places.
+        Agreement of the rows with the records at their own places.
     others : ndarray of float, shape (d, k)
-        The same at other distances.
+        Agreement at other distances.
     distances : ndarray of int, shape (d,)
     places, unit : ndarray of int, shape (k,)
     n : int
-        Places that there are.
+        Number of places.
     """
     errors = np.inf
     for distance, other in zip(distances, others, strict=True):
+        # Places that wrapped around are left out.
         inside = (places + distance >= 0) & (places + distance < n)
         more = (own - other)[inside]
         error = max(rates.standard_error(more, unit[inside]), 1e-9)
@@ -147,14 +152,15 @@ def _equal(real: Floats, asked: Floats, made: Floats) -> Floats:
 
 
 def _log_rarity(real: Floats, asked: Floats, made: Floats) -> Floats:
-    """Return minus the log share of real numbers at least as near; a missing one equals one."""
+    """Return minus the log share of real numbers at least as near; missing equals missing."""
     there = np.sort(real[~np.isnan(real)])
     gaps = len(real) - len(there)
     off = np.abs(asked - made)
-    # Rounding must not put a number's own distance outside.
+    # Rounding must not exclude a number at exactly this distance.
     wide = off + 1e-9 * (1 + np.abs(made))
     last = np.searchsorted(there, made + wide, side="right")
     first = np.searchsorted(there, made - wide, side="left")
     near = np.where(np.isnan(off), len(real), np.maximum(last - first, 1))
+    # One is missing: `off` is NaN, and the share 1, so that they have nothing in common.
     both = np.isnan(asked) & np.isnan(made)
     return -np.log(np.where(both, max(gaps, 1), near) / len(real))

@@ -1,7 +1,7 @@
 """The most outlying records, which a generator exposes first (Meeus et al. 2023).
 
-Real records and the holdout are ranked together, regardless of side: so the most outlying of the
-holdout are a control for the most outlying real ones, however many records either table has.
+Real records and the holdout are ranked together, whichever side they are on: the most outlying ones
+of the holdout are a control for the most outlying real ones, whatever the sizes of the tables.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from privacygauge.synthetic.released.tables import FEWEST, ReleasedTables, stack
 from privacygauge.synthetic.selection import DIGITS, vulnerability_scores
 
 SHARE = 0.01
-"""Share of the records, the most outlying, that are attacked apart from the others."""
+"""Share of the records, the most outlying ones, that are also attacked separately."""
 LEAST = 200
-"""Fewest such records, of both tables together: fewer leave wide intervals."""
+"""Fewest such records over both tables: fewer leave wide intervals."""
 MOST = 0.2
-"""Largest share of all records."""
+"""Largest share of all records; it caps `LEAST`."""
 NEIGHBOURS = 5
-"""Nearest neighbours in the mean distance that measures outlyingness; those of the same person do
+"""Nearest neighbours in the mean distance that measures outlyingness; records of the same person do
 not count."""
 VARIANT = "most outlying records"
-"""Name of these forms of the risks, as reports print it."""
+"""Variant of these attacks, as reports print it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,37 +41,39 @@ class Outlying:
     holdout: Ints
     """Rows of the holdout, the most outlying first; empty without a holdout."""
     scores: Floats
-    """Scores of `real`: mean distance to the nearest other people's records of both tables."""
+    """(len(real),) Mean distance of each of `real` to the nearest records of other people."""
 
     @property
     def sides(self) -> tuple[Ints, ...]:
-        """Rows of each table that there is."""
+        """Rows of each table present."""
         return (self.real, self.holdout) if len(self.holdout) else (self.real,)
 
 
 def outlying(released: ReleasedTables) -> Outlying | Skipped:
     """Return the records that are farthest from all others, in one ranking of both tables.
 
-    Those whose scores tie with the last one's are among them. Which table a record is in plays
-    no part in the choice: where the synthetic table was made from neither, attacks succeed for
-    both alike.
+    Ties with the last score are included. The choice ignores which table a record is in: if the
+    synthetic table was made from neither, attacks succeed equally often on both.
+
 
     Returns
     -------
     Outlying, or Skipped
-        1% of all records, 200 at least, a fifth of all at most. Skipped where fewer than ten of
-        one table are among them.
+        1% of all records, at least 200, at most a fifth of all. Skipped if fewer than ten of them
+        are from one of the tables.
     """
     real = released.real
     holdout = released.holdout
     everyone = real if holdout is None else stack_tables(real, holdout)
     people = np.concatenate(released.units)
     several = checks.n_distinct(people) < len(people)
+    # The most frequent person has too few records of others to be near to.
     if len(people) - np.bincount(people).max() < NEIGHBOURS:
         return Skipped(f"risks of the {VARIANT}", "nearly all records are one person's")
     distance = usual_distance(released.schema)
     unit = people if several else None
     scores = vulnerability_scores(everyone, NEIGHBOURS, distance, unit=unit)
+    # Rounded, so that equal records tie whatever the order of the summation.
     scores = np.round(scores, DIGITS)
     n = len(scores)
     wanted = min(max(LEAST, round(SHARE * n)), int(MOST * n))
@@ -94,17 +96,19 @@ def singled_out(
     Parameters
     ----------
     forms : sequence of Hits
-        From `singling_out`, at least one.
+        Results of `singling_out`, at least one.
     released : ReleasedTables
-        All records.
+        Release with all records.
     kept : sequence of ndarray of int
-        Rows of each table on which the predicates were tried; the others do not count as attempts.
+        Rows of each table on which the predicates were tried; other records do not count as
+        attempts.
     rows : Outlying
     """
     asked = [some[np.isin(some, those)] for some, those in zip(rows.sides, kept, strict=True)]
 
     def isolated(side: int, units: Sequence[Ints | None]) -> Bools:
-        """Return which rows are among those that predicates isolate, by place in `kept`."""
+        """Return which queried rows predicates isolate; units are positions in `kept`."""
+        # Units from len(kept) on mark predicates that isolate no record.
         places = np.concatenate([unit for unit in units if unit is not None])
         return np.isin(asked[side], kept[side][places[places < len(kept[side])]])
 

@@ -1,9 +1,9 @@
 """Records on both sides: real records in the holdout, and copies of unique records.
 
 People who share all values with somebody else occur in the real table, the holdout and a synthetic
-table alike, without any error. The real table itself shows how often that happens: by the share of
-its records that equal another one in it. An excess beyond that share is an overlap, or a copy;
-without the records of an overlap the holdout is a control.
+table alike, without anything wrong. The real table itself shows how often that happens: it is the
+share of its records that equal another one in it. An excess beyond this share is an overlap or a
+copy; without the overlapping records the holdout is a control.
 """
 
 from __future__ import annotations
@@ -32,32 +32,33 @@ from privacygauge.synthetic.table import Table
 
 @dataclass(frozen=True, eq=False)
 class SharedRecords:
-    """Records that occur a second time, equal in every column."""
+    """Masks of the records that occur a second time, equal in every column."""
 
     real: Bools
-    """(n,) Real records that equal another real one, of another person."""
+    """(n,) True for a real record that equals another person's real record."""
     holdout: Bools
-    """(m,) Holdout records that equal a real one."""
+    """(m,) True for a holdout record that equals a real one."""
 
 
 @dataclass(frozen=True, eq=False)
 class LoneCopies:
-    """Copies of real records that equal no other, and the copies that chance would make."""
+    """Copies of real records that equal no other one, and the copies that chance would make."""
 
     copied: Bools
-    """(u,) True where a record is in the synthetic table, or in n rows of it where it has more."""
+    """(u,) True where a record is in the synthetic table, or in n random rows of it if it has
+    more."""
     by_chance: Bools
-    """Comparison for `copied`, whichever is copied most: the real records that equal another one,
-    (n,), the records (u,) that occur among the synthetic rows once every column is shuffled, or the
-    holdout records that are copied, (m,)."""
+    """Comparison for `copied`, the one with the largest share of: the real records that equal
+    another one, (n,); the records (u,) that occur among the synthetic rows with every column
+    shuffled; the holdout records that are copied, (m,)."""
     rows: Bools
     """(s,) True where a synthetic row equals one of these records."""
     row_kind: Ints
     """(s,) Number shared by equal synthetic rows, which are one piece of evidence."""
     rows_by_chance: Bools
-    """Comparison for `rows`, whichever is larger: the real records that equal another one, (n,),
-    the synthetic rows (s,) that would equal one of these records once every column is shuffled, or
-    those that equal a holdout record, scaled to the number of real ones."""
+    """Comparison for `rows`, the one with the largest share of: the real records that equal another
+    one, (n,); the synthetic rows (s,) that equal one of these records with every column shuffled;
+    those that equal a holdout record, scaled to the number of real records."""
 
 
 def find_shared_records(released: ReleasedTables) -> SharedRecords:
@@ -69,7 +70,7 @@ def find_shared_records(released: ReleasedTables) -> SharedRecords:
 
 
 def release_of_rows(released: ReleasedTables, real: Ints, holdout: Ints | None) -> ReleasedTables:
-    """Return a release with some of the real and holdout records, and their people."""
+    """Return a release with only these real and holdout records, and their people."""
     of_real, of_holdout = released.units
     kept = None if holdout is None or released.holdout is None else released.holdout[holdout]
     return replace(
@@ -91,19 +92,19 @@ def lone_copies(
     Parameters
     ----------
     released : ReleasedTables
-        Its holdout is ignored.
+        Release; its holdout is ignored.
     twins : ndarray of bool, shape (n,)
-        The real records that equal another real one, from `find_shared_records`.
+        Real records that equal another person's real record, from `find_shared_records`.
     rng : numpy.random.Generator
-        Draws as many synthetic rows as there are real records, and shuffles them.
+        Draws as many synthetic rows as there are real records, and shuffles columns.
     others : Table, optional
-        Holdout records, without an overlap: how often they are copied is chance too.
+        Holdout records outside any overlap: the rate at which they are copied is chance too.
 
     Notes
     -----
-    Had the synthetic rows been drawn from the population, each record that occurs once would be
-    met again no more often than records of the real table meet each other: those that occur once
-    are the rarer ones. Nor would it by a generator that knows the columns one by one.
+    If the synthetic rows were drawn from the population, each record that occurs once would be met
+    again no more often than records of the real table meet each other, since records that occur
+    once are the rarer ones. The same holds for a generator that knows each column alone.
     """
     n = len(released.real)
     alone = released.real[np.flatnonzero(~twins)]
@@ -123,6 +124,7 @@ def lone_copies(
     by_chance = [twins, of_mixed]
     if others is not None:
         met = int(occurs(every, others).sum()) * n / len(others)
+        # A mask with the share of rows that chance explains; which rows is irrelevant.
         by_chance.append(np.arange(len(every)) < round(met))
     return LoneCopies(
         copied=occurs(alone, made),
@@ -134,7 +136,8 @@ def lone_copies(
 
 
 def _twins(table: Table, unit: Ints) -> Bools:
-    """Return which records equal one of another person."""
+    """Return (n,) True where a record equals a record of another person."""
+    # Equal records of one person are one pair (key, unit).
     (key,) = number_equal_records((table,))
     pairs = np.unique(np.column_stack([key, unit]), axis=0)
     persons = np.bincount(pairs[:, 0], minlength=int(key.max(initial=-1)) + 1)
@@ -142,34 +145,34 @@ def _twins(table: Table, unit: Ints) -> Bools:
 
 
 FEW = 100
-"""Fewer records to judge attacks on leave wide intervals; a control of fewer than this, and than
-half of the holdout, is not one any more."""
+"""A control needs this many records, or half of the holdout if that is fewer: intervals of fewer
+are wide."""
 SURE = 0.999
 """Level at which more records must be on both sides than the real table's own twins explain."""
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """Holdout records that are in the real table, more of them than chance explains."""
+    """Holdout records that are in the real table, in excess of chance."""
 
     n_holdout: int
-    """Records of the holdout as it was given."""
+    """Number of records in the holdout as given."""
     shared: int
-    """How many of them equal a real record, and were left out."""
+    """Number of them that equal a real record and were left out."""
     by_chance: float
     """Share of the real records that equal another real one."""
     usable: bool
-    """Whether enough are left for a control."""
+    """True where enough records are left for a control."""
 
 
 def without_overlap(
     tables: ReleasedTables, found: SharedRecords
 ) -> tuple[ReleasedTables, Ints, Overlap | None]:
-    """Return tables whose holdout is a control, the rows of the real records kept, and the overlap.
+    """Return tables with a holdout that is a control, the real rows kept, and the overlap.
 
-    Where the holdout and the real table share no more records than chance explains, nothing is
-    left out. Elsewhere both keep the records that occur once; without a holdout where too few
-    of it are left.
+    If the holdout and the real table share no more records than chance explains, nothing is left
+    out. Otherwise both keep only the records that occur once; the holdout is dropped if too few are
+    left.
     """
     everyone = np.arange(len(tables.real))
     if tables.holdout is None:
@@ -178,8 +181,8 @@ def without_overlap(
     beyond = excess(found.holdout, found.real, SURE, units=(of_holdout, of_real))
     if beyond.low <= 0:
         return tables, everyone, None
-    # Were the holdout alone to lose the records that many people share, which chance copies, the
-    # comparison would be unfair: so both sides do.
+    # The comparison would be unfair if only the holdout lost the records that many people share,
+    # which chance copies: so both sides lose them.
     real = np.flatnonzero(~found.real)
     holdout = np.flatnonzero(~found.holdout)
     n = len(tables.holdout)
@@ -193,33 +196,33 @@ def without_overlap(
 
 @dataclass(frozen=True)
 class People:
-    """Why the people behind the holdout's records make it no control."""
+    """Reason why the people behind the holdout's records are not a control."""
 
     n_real: int
-    """People behind the real records."""
+    """Number of people behind the real records."""
     n_holdout: int
-    """People behind the holdout's."""
+    """Number of people behind the holdout's records."""
     shared: int
-    """How many of those have records in the real table too."""
+    """Number of the latter who have records in the real table too."""
 
     @property
     def few(self) -> bool:
-        """True where a side has too few people; False where people are on both sides."""
+        """True if a side has too few people; False if people are on both sides."""
         return min(self.n_real, self.n_holdout) < FEWEST_PEOPLE
 
 
 FEWEST_PEOPLE = 20
-"""Fewest people per side. Fewer are not a control: their rows may belong to still fewer people,
-such as visits, and attacks that see the similarity of rows of one person would look strong."""
+"""Fewest people per side. Fewer are not a control: attacks that recognise rows of one person would
+look strong, where these rows may belong to even fewer people, as visits do."""
 _MOSTLY = 0.5
-"""Largest share of the holdout's people with real records for it to count as other people."""
+"""Largest share of the holdout's people with real records at which they are other people."""
 
 
 def same_people(tables: ReleasedTables) -> People | None:
-    """Return why the holdout's people are not a control; None where they are.
+    """Return the reason why the holdout's people are not a control; None if they are.
 
-    Numbers of which each has one record on a side may be row numbers, which start again in each
-    file: that they are on both sides says nothing.
+    If every person has one record per side, the numbers may be row numbers that start again in each
+    file: numbers that occur on both sides then mean nothing.
     """
     if tables.holdout is None:
         return None
@@ -236,15 +239,15 @@ def same_people(tables: ReleasedTables) -> People | None:
 def with_people(
     tables: ReleasedTables, unit: ArrayLike | None, holdout_unit: ArrayLike | None
 ) -> tuple[ReleasedTables, list[str]]:
-    """Return tables whose records name the person behind them, and notes on it.
+    """Return tables with the person behind each record, and notes on it.
 
-    Where neither is given, equal records are one person's if they also lie on one side, all but
-    one in a hundred.
+    If no people are given, equal records are taken for one person's if all but one in a hundred of
+    them lie on one side.
 
     Raises
     ------
     InputError
-        If only the people of the holdout are given, or the lengths are wrong.
+        If only the holdout's people are given, or a length is wrong.
     """
     n = len(tables.real)
     m = 0 if tables.holdout is None else len(tables.holdout)
@@ -257,12 +260,13 @@ def with_people(
         if tables.holdout is None:
             return tables, []
         both = stack_tables(tables.real, tables.holdout)
+        # NaN does not equal NaN: a missing value becomes a value that compares.
         values = np.where(np.isnan(both.values), np.inf, both.values)
-        # Records that equal one of the other side are judged by the overlap, not warned of here:
-        # without them one side alone would lack the records that many people share.
+        # Records that equal one on the other side are left to the overlap, which removes them from
+        # both sides.
         alike = Equal(units.number_units(units.fingerprints(values)), np.zeros(n + m, np.int64))
-        # Records of different people that are equal by chance lie on one side often enough, and
-        # the more often the more the sizes of the sides differ.
+        # Equal records of different people lie on one side by chance quite often, and the more so,
+        # the more the sizes of the sides differ.
         found = alike.unit(member) if alike.are_units(member, coarse=True) else None
         said = []
         if found is not None:
@@ -272,7 +276,7 @@ def with_people(
                 "one on the other side: equal records count as one person, so that "
                 f"{checks.n_distinct(found):,} people are left; {WAY_OUT}"
             ]
-        # Equal rows are one person's whatever else they share: one of each is looked at.
+        # Equal rows belong to one person whatever else they share: one of each is examined.
         one = np.arange(n + m) if found is None else np.unique(found, return_index=True)[1]
         constant = constant_columns(values[one], member[one])
         if constant is not None:
@@ -296,11 +300,12 @@ def with_people(
 
 
 def _number_people(unit: ArrayLike, holdout_unit: ArrayLike | None, n: int, m: int) -> Ints:
-    """Return one number for each person of both tables."""
+    """Return one number per person over both tables."""
     real = checks.present(checks.vector(unit, "unit", length=n), "unit")
     if holdout_unit is None:
         own = units.number_units(real)
         return np.concatenate([own, int(own.max()) + 1 + np.arange(m)])
     others = checks.present(checks.vector(holdout_unit, "holdout_unit", length=m), "holdout_unit")
+    # Compared as texts, since 7 in one file may be "7" in the other.
     names = [*(str(name) for name in real.tolist()), *(str(name) for name in others.tolist())]
     return units.number_units(np.array(names))

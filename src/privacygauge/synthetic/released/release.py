@@ -60,40 +60,40 @@ from privacygauge.synthetic.table import require_columns, require_moderate
 from privacygauge.synthetic.utility import Utility, utility
 
 APART = 0.55
-"""AUC above which an attack that never sees the synthetic table shows a real difference of the
-sides."""
+"""AUC from which an attack that never sees the synthetic table shows a relevant difference between
+real records and holdout."""
 
 
 def told_apart(blind: Evaluation) -> bool:
-    """Return whether real records and holdout differ: significantly, and by a relevant amount."""
+    """Return whether real records and holdout differ, significantly and by a relevant amount."""
     return blind.auc.low > 0.5 and blind.auc.value >= APART
 
 
 @dataclass(frozen=True)
 class CopiedRecord:
-    """A real record that is in the synthetic table beyond chance."""
+    """A real record that is in the synthetic table, beyond chance."""
 
     row: int
-    """Row of the real table as it was given."""
+    """Row in the real table as given."""
     name: str
-    """Id of the record; the row where none was given."""
+    """Id of the record; its row if no ids were given."""
     expected: float
-    """Expected number of copies by chance."""
+    """Number of copies expected by chance."""
 
 
 @dataclass(frozen=True)
 class HoldoutCopies:
     """Holdout records in the synthetic table, exactly or nearly, beyond chance.
 
-    The generator saw them, so the holdout is not a control.
+    The generator saw these records, so the holdout is not a control.
     """
 
     n_holdout: int
-    """Number of records of the holdout as given."""
+    """Number of records in the holdout as given."""
     copied: int
     """Number of such copies."""
     nearly: bool = False
-    """True where they are not equal to synthetic rows, but nearer to them than to people."""
+    """True where the copies are near ones: nearer to synthetic rows than to other people."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -105,50 +105,50 @@ class Release:
     n_synthetic: int
     """Number of synthetic records."""
     n_holdout: int
-    """Number of records of the same source that it did not learn from; 0 without a holdout."""
+    """Number of records of the same source that the generator did not learn from; 0 for none."""
     evaluations: tuple[Evaluation, ...]
     """Evaluations, one per membership attack; empty without a holdout."""
     headline: Headline | None
     """Headline of the verdict; None without a holdout."""
     blind: Evaluation | None
-    """Result of an attack that never sees the synthetic table: where it succeeds, real records and
-    holdout are different people, and the others' success is not evidence of a leak."""
+    """Result of an attack that never sees the synthetic table: if it succeeds, real records and
+    holdout are different people, and the success of other attacks is not evidence of a leak."""
     risks: tuple[ReleaseRisk, ...]
     """The regulator's three risks."""
     copies: tuple[Fact, ...]
     """Shares of records that occur on both sides, equal in every column."""
     closest: tuple[Fact, ...]
-    """Facts on distances to the closest record: not evidence of safety."""
+    """Facts on distances to the closest record, which are not evidence of safety."""
     utility: Utility | Skipped
     """Utility of the synthetic table."""
     corrected: CorrectedIntervals
-    """Intervals that the verdict chooses from."""
+    """Intervals from which the verdict is chosen, corrected for all looks."""
     tried: AttemptCounts
-    """Number of attempts of each attack."""
+    """Number of attempts per attack, and its reason."""
     overlap: Overlap | None = None
-    """Holdout records that are in the real table; None where chance explains them."""
+    """Holdout records that are in the real table; None if chance explains them."""
     proven: tuple[CopiedRecord, ...] = ()
-    """Real records whose copies chance does not explain, the least likely first."""
+    """Real records with copies that chance does not explain, the least likely first."""
     learnt: HoldoutCopies | None = None
-    """Holdout records that the generator saw; None where none is known."""
+    """Holdout records that the generator saw; None if none is known."""
     people: People | None = None
-    """Reason why the holdout's people are not a control; None where they are."""
+    """Reason why the holdout's people are not a control; None if they are."""
     questions: Questions | None = None
-    """Whether a few real records stand out at the top of a membership attack's ranking, and not
-    without the table, and the smallest leak that would show; None without a holdout."""
+    """Whether a few real records stand out at the top of a membership attack's ranking, but not
+    without the table, and the smallest detectable leak; None without a holdout."""
     exposed: tuple[tuple[str, ExposedRecord], ...] = ()
     """The most outlying real records: ids, and results of the attacks on each."""
 
     @property
     def worst(self) -> WorstRisk | None:
-        """Risk that goes furthest beyond its control; None where nothing was compared."""
+        """Risk furthest beyond its control; None if nothing was compared."""
         pairs = zip(self.risks, self.corrected.risks, strict=True)
         found = [WorstRisk(risk, beyond) for risk, beyond in pairs if beyond is not None]
         return max(found, key=lambda w: furthest_beyond(w.beyond), default=None)
 
     @property
     def furthest_from_baseline(self) -> ReleaseRisk | None:
-        """Risk whose attack does best against its baseline; None where none was tried."""
+        """Risk with the largest lead of its attack over the baseline; None if none was tried."""
         return max(self.risks, key=lambda r: r.attack.value - r.baseline.value, default=None)
 
     @property
@@ -158,7 +158,7 @@ class Release:
 
     @property
     def control(self) -> bool:
-        """True where there is a holdout to compare attacks with."""
+        """True where attacks can be compared with a holdout of the same source."""
         return self.n_holdout > 0 and self.same_source
 
 
@@ -170,14 +170,14 @@ def checked_names(
     show: Sequence[str],
     ids: ArrayLike | None,
 ) -> NDArray[Any] | None:
-    """Return the ids of the real records; check first all that would fail only after hours of work.
+    """Return the ids of the real records, after checking everything that would fail hours later.
 
     The options are those of `audit_released`; `show` names columns to print.
 
     Raises
     ------
     InputError
-        If a column is missing, or names are too few.
+        If a column is missing, or the number of ids is wrong.
     """
     names = tables.schema.names
     require_moderate(tables.schema)
@@ -192,22 +192,22 @@ def checked_names(
 
 @dataclass(frozen=True, eq=False)
 class ReleaseMeasurement:
-    """A release, and the tables and attacks it was measured with."""
+    """A release, with the tables and attacks it was measured with."""
 
     release: Release
     """The measurements."""
     tables: ReleasedTables
-    """Tables of the release; the holdout is a control, or absent."""
+    """Tables of the release; the holdout is a control or absent."""
     played: Membership | None
     """Results of the membership attacks; None without a holdout."""
     copied: Copies
     """Rows that occur on both sides."""
     together: float
-    """Level of each look at which all hold together."""
+    """Level of each look at which all of them hold jointly."""
     names: NDArray[Any] | None
-    """Ids of the real records that are left."""
+    """Ids of the real records that remain."""
     skipped: tuple[Skipped, ...]
-    """Attempts that could not be made besides the membership attacks."""
+    """Attacks that could not be made, other than membership attacks."""
 
 
 def measure_release(
@@ -224,10 +224,10 @@ def measure_release(
     Parameters
     ----------
     tables : ReleasedTables
-        Release with the people behind its records.
+        Release, with the people behind its records.
     asked : TableOptions
     names : ndarray, shape (n,), optional
-        Ids of the real records; by default their rows.
+        Ids of the real records; by default their row numbers.
     label, parts, seed, progress
         As in `audit_released`.
     """
@@ -238,6 +238,7 @@ def measure_release(
         if progress is not None:
             progress(min(next(done), n_steps), n_steps)
 
+    # The tables as given are kept: copies are counted in them, attacks run on what is left.
     everyone = tables.real
     twice = find_shared_records(tables)
     level = asked.level
@@ -247,15 +248,19 @@ def measure_release(
     learnt = None
     people = same_people(given)
     if people is not None:
+        # A holdout of the same people is no control: the overlap found above says nothing then.
         overlap = None
         rows = np.arange(len(everyone))
         tables = release_of_rows(given, rows, None)
+    # Exact copies of holdout records prove that the generator saw it; near copies are looked for
+    # only if there are none.
     if len(unlikely.holdout) and given.holdout is not None:
         learnt = HoldoutCopies(len(given.holdout), len(unlikely.holdout))
     elif tables.holdout is not None:
         near = seen_nearly(tables, seeds.stream(seed, "seen holdout"))
         if len(near):
             learnt = HoldoutCopies(len(tables.holdout), len(near), nearly=True)
+    # Without a control all real records are back in the comparison.
     if learnt is not None:
         rows = np.arange(len(everyone))
         tables = release_of_rows(given, rows, None)
@@ -279,8 +284,9 @@ def measure_release(
     order = same_place(given, seeds.stream(seed, "order"))
     closest = closest_records(tables, seeds.stream(seed, "closest"))
     ids = rows if names is None else names
-    # Bonferroni: the verdict speaks of whichever goes furthest, copies included.
+    # Bonferroni: the verdict picks the interval furthest from 0, copies included.
     together = 1 - (1 - level) / (len(attacked.hits) + COPY_LOOKS)
+    # Without a control a person's side is no random draw, which `values_of_one` relies on.
     is_control = played is not None and not told_apart(played.blind)
     of_one = values_of_one(tables, together) if is_control else ()
     release = Release(
@@ -306,6 +312,7 @@ def measure_release(
             shared=[
                 *shared_values(given, together),
                 *shared_runs(given, seeds.stream(seed, "shared runs"), together),
+                # Rows of the reduced table become rows of the table as given.
                 *(replace(one, rows=rows[one.rows]) for one in of_one),
             ],
         ),

@@ -12,30 +12,30 @@ from privacygauge.core import units
 from privacygauge.core.checks import Bools, Floats, Ints
 
 _COLUMNS = 12
-"""Most columns, those with the most values, that are tested for being constant."""
+"""Most columns tested for being constant: those with the most distinct values."""
 _TOGETHER = 3
 """Most columns that identify people jointly."""
 _ROWS = 10_000
-"""Most rows of each side that are examined."""
+"""Most rows per side that are examined."""
 _SURE = 1e-9
-"""Largest probability that chance keeps equal rows on one side."""
+"""Largest p-value at which equal rows on one side are not chance."""
 _ONE_SIDED = 0.9
 """Smallest share of the groups of equal rows that must be on one side."""
 _TOGETHER_MORE = 5.0
-"""Pairs that agree in all columns, at least, relative to those expected of independent columns."""
+"""Smallest ratio of agreeing pairs to those expected if the columns were independent."""
 _MOSTLY_ONE_SIDED = 0.75
-"""Smallest one-sided share of groups of rows that agree in many columns: strangers may agree in
-all of them."""
+"""Smallest one-sided share of groups of rows that agree in many columns; lower than `_ONE_SIDED`,
+since strangers may agree in all of them."""
 _TOGETHER_MORE_WITHIN = 2.5
 """Smallest ratio of agreeing pairs to those of independent columns, within the sides."""
 _DRIFT = 0.15
-"""Share of neighbouring values on the same side, beyond chance, from which on a column drifts."""
+"""Excess over chance of neighbouring values on the same side above which a column drifts."""
 _FEWEST = 20
-"""Fewest groups of equal rows."""
+"""Fewest groups of equal rows that give evidence."""
 
 
 def constant_columns(values: Floats, member: Bools) -> tuple[int, ...] | None:
-    """Return the columns that identify the rows of one person; None without any.
+    """Return the columns that identify the rows of one person; None if there are none.
 
     Parameters
     ----------
@@ -46,11 +46,12 @@ def constant_columns(values: Floats, member: Bools) -> tuple[int, ...] | None:
 
     Notes
     -----
-    A person's birthday, sex and town are the same in all of their rows, and all of these are on one
-    side, if people were assigned to the sides. Rows of different people that agree by chance are
-    as often on both. Of all sets of two or three columns whose groups of equal rows keep to one
-    side, far beyond chance, that with the most rows in such groups is returned; without such a set
-    a single column of which that is true, if the next values do not keep to the same side too.
+    A person's birthday, sex and town are the same in all of their rows, and all of these rows are
+    on one side if people, not rows, were assigned to the sides. Rows of different people that agree
+    by chance are spread over both. Among all sets of two or three columns whose groups of equal
+    rows keep to one side far beyond chance, the set with the most rows in such groups is returned.
+    Without one, a single column of this kind is returned, unless neighbouring values keep to the
+    same side too.
     """
     few = np.concatenate([np.flatnonzero(member)[:_ROWS], np.flatnonzero(~member)[:_ROWS]])
     side = member[few]
@@ -61,6 +62,7 @@ def constant_columns(values: Floats, member: Bools) -> tuple[int, ...] | None:
     codes = [np.unique(column, return_inverse=True)[1] for column in values[few].T]
     order = sorted(range(len(codes)), key=lambda j: -int(codes[j].max()))[:_COLUMNS]
     pairs = (n + m) * (n + m - 1) / 2
+    # Share of pairs that lie on one side: chance that a group of two rows does.
     by_chance = (n * (n - 1) + m * (m - 1)) / 2 / pairs
     agree = {j: _n_pairs(codes[j]) / pairs for j in order}
     best = None
@@ -71,6 +73,7 @@ def constant_columns(values: Floats, member: Bools) -> tuple[int, ...] | None:
             n_groups, n_alone, rows = _one_sided(group, side)
             if n_groups < _FEWEST or n_alone < _ONE_SIDED * n_groups:
                 continue
+            # Had the columns been independent, this many pairs of rows would agree in all of them.
             expected = pairs * float(np.prod([agree[j] for j in columns]))
             if _n_pairs(group) < _TOGETHER_MORE * expected:
                 continue
@@ -86,10 +89,10 @@ def constant_columns(values: Floats, member: Bools) -> tuple[int, ...] | None:
 def _single_column(
     codes: Sequence[Ints], order: Sequence[int], side: Bools, by_chance: float
 ) -> tuple[int] | None:
-    """Return a column whose equal values keep to one side, though the next values do not.
+    """Return a column whose equal values keep to one side while neighbouring values do not.
 
-    Days of two years keep to a side each, and so do the days before and after: that is a drift. Of
-    birthdays, which keep to the side of the person, the next one is on either side.
+    If the sides are two years, dates keep to one side, and so do neighbouring dates: that is a
+    drift. A birthday keeps to its person's side, and the next birthday may be on either side.
     """
     for j in order:
         n_groups, n_alone, _ = _one_sided(codes[j], side)
@@ -99,21 +102,24 @@ def _single_column(
             continue
         count = np.bincount(codes[j])
         real = np.bincount(codes[j][side], minlength=len(count))
+        # In ascending order of the values: neighbours are adjacent values.
         mostly_real = (real > count / 2)[count > 0]
         alike = float(np.mean(mostly_real[1:] == mostly_real[:-1]))
         share = float(mostly_real.mean())
+        # Independent values are on the same side with probability p^2 + (1 - p)^2.
         if alike <= share**2 + (1 - share) ** 2 + _DRIFT:
             return (j,)
     return None
 
 
 def _grown(codes: Sequence[Ints], order: Sequence[int], side: Bools) -> tuple[int, ...] | None:
-    """Return columns that tell people apart together, none of which tells many apart alone.
+    """Return columns that identify people jointly, though none of them does so alone.
 
-    Sex, town, schooling and age are shared by strangers, and all of them only by few. Pairs of rows
-    that agree on one side and not across the sides are those of one person: a further column of
-    people's own keeps them and takes strangers' away, and any other column takes both away. So
-    columns are added as long as the excess of pairs on one side grows against their spread.
+    Strangers share sex, town, schooling or age, but few share all of them. Pairs of rows that agree
+    within a side, in excess of pairs that agree across the sides, belong to one person: adding a
+    column that is constant per person keeps them and removes strangers' pairs, and adding any other
+    column removes both. So columns are added greedily as long as the excess of pairs within the
+    sides grows relative to its standard error.
     """
     n = int(side.sum())
     m = len(side) - n
@@ -123,6 +129,8 @@ def _grown(codes: Sequence[Ints], order: Sequence[int], side: Bools) -> tuple[in
     def excess(group: Ints) -> float:
         same = _n_pairs(group[side]) + _n_pairs(group[~side])
         others = _n_pairs(group) - same
+        # Pairs across are scaled to the number of pairs within; the spread is that of Poisson
+        # counts.
         return float((same - others * within / across) / np.sqrt(max(same + others, 1.0)))
 
     chosen: list[int] = []
@@ -147,12 +155,13 @@ def _grown(codes: Sequence[Ints], order: Sequence[int], side: Bools) -> tuple[in
         by_chance += pairs * float(np.prod([_n_pairs(codes[j][own]) / pairs for j in chosen]))
     if _n_pairs(group[side]) + _n_pairs(group[~side]) < _TOGETHER_MORE_WITHIN * by_chance:
         return None
+    # Chance that two rows that agree lie on one side, as `by_chance` in `constant_columns`.
     sure = binom.sf(n_alone - 1, n_groups, within / (within + across)) < _SURE
     return tuple(sorted(chosen)) if sure else None
 
 
 def _one_sided(group: Ints, side: Bools) -> tuple[int, int, int]:
-    """Count groups of several rows, those of them on one side, and the rows of the latter."""
+    """Return the number of groups of several rows, of those on one side, and of rows in these."""
     count = np.bincount(group)
     real = np.bincount(group[side], minlength=len(count))
     several = count > 1
@@ -161,13 +170,13 @@ def _one_sided(group: Ints, side: Bools) -> tuple[int, int, int]:
 
 
 def rows_of_people(values: Floats, columns: tuple[int, ...], member: Bools) -> Ints:
-    """Return (n,) one number for rows that agree in these columns and are on one side."""
+    """Return (n,) a number per row, shared by rows on one side that agree in these columns."""
     codes = [np.unique(column, return_inverse=True)[1] for column in values.T[list(columns)]]
     return _number_by_codes([member.astype(np.int64), *codes])
 
 
 def _number_by_codes(codes: Sequence[Ints]) -> Ints:
-    """Return one number for rows that agree in all codes."""
+    """Return a number per row, shared by rows that agree in all codes."""
     found = np.zeros(len(codes[0]), np.int64)
     for code in codes:
         found = units.number_units(found * (int(code.max()) + 1) + code)

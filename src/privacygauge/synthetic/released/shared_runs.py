@@ -1,9 +1,9 @@
-"""Long runs of words shared with the synthetic table, and their joint probability.
+"""Long runs of words shared with the synthetic table, beyond what different people share.
 
-A note that was copied between other words, or with some words replaced, equals no synthetic one. It
-still shares runs of words that nobody else would write. The tables themselves show the runs that
-different people share by chance: the holdout's texts with the synthetic ones, and texts of the real
-table with the holdout's, or with each other.
+A note copied into other words, or with some words replaced, equals no synthetic text. It still
+shares runs of words that nobody else would write. The tables themselves show which runs different
+people share by chance: the holdout's texts with the synthetic ones, and texts of the real table
+with the holdout's or with each other.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from privacygauge.synthetic.released.texts import (
 def shared_runs(
     released: ReleasedTables, rng: np.random.Generator, level: float
 ) -> Iterator[SharedValues]:
-    """Yield, for each column of free text, the real records whose texts were copied in part.
+    """Yield, per column of free text, the real records whose texts were copied in part.
 
-    Without a holdout only whole texts are looked for: texts of one source repeat parts of each
-    other in ways of their own.
+    Without a holdout only whole texts are searched for: texts of one source repeat each other's
+    parts in ways of their own.
 
     Parameters
     ----------
     released : ReleasedTables
-        As it was given.
+        Release as given.
     rng : numpy.random.Generator
-        Draws as many texts of each table where one is compared with another.
+        Splits the real texts into halves that are compared with each other.
     level : float
-        Level that the estimate carries; the share itself is counted.
+        Level recorded in the estimate; the share itself is counted.
 
     Notes
     -----
-    The longest runs that real texts share with synthetic ones (`longest_run_in_common`), and the
-    rare words (`most_words_in_common`), and whole texts (`whole_text_in_common`), are compared with
-    those that different people share, and with what the tail of these says of still more
+    The longest runs that real texts share with synthetic ones (`longest_run_in_common`), the rare
+    words (`most_words_in_common`), and whole texts (`whole_text_in_common`) are compared with those
+    that different people share, and with the even longer ones that the tail of these predicts
     (`standing_apart`).
     """
     for column in released.texts:
@@ -59,11 +59,12 @@ def _shared_runs_of(
     in_first = rng.permutation(len(column.real)) < len(column.real) // 2
     first = column.real[in_first]
     second = column.real[~in_first]
-    # What different people have in common: texts, and among which the most is looked for.
+    # What different people have in common: pairs of texts, and of texts to search for the most in
+    # common.
     others_among = [(first, second), (second, first)]
     if column.holdout is not None:
         others_among.append((column.real, column.holdout))
-    # Among more texts more is found in common.
+    # More texts to search yield more in common: the others' tail is raised by the ratio of sizes.
     n_made = len(column.synthetic)
     more = max(1.0, n_made / min(n_made, *(len(among) for _, among in others_among)))
     found = []
@@ -73,9 +74,10 @@ def _shared_runs_of(
         if column.holdout is not None:
             of_others.append(column.in_common(column.holdout, measure))
         others = np.concatenate(of_others)
-        # A run of words, or a word, that one synthetic text has is worth this much.
+        # Weight of a run of words, or a word, that only one synthetic text has.
         step = float(np.log(max(n_made, 2)))
         found.append((*standing_apart(real, others, times=more, step=step), real, what))
+    # One finding per column: the measure that finds most records.
     k, expected, real, what = max(found, key=lambda one: one[0])
     if k:
         share = k / len(real)
@@ -107,5 +109,5 @@ _MEASURES = (
         "share more rare words of {name} with a synthetic record than any two different people do",
     ),
 )
-"""Measures of the similarity of two texts, and what they find; without a holdout only the first.
-Where single words were replaced, no long run is left."""
+"""Measures of the similarity of two texts, and their findings in words; without a holdout only the
+first. Where single words were replaced, no long run is left, but rare words are."""

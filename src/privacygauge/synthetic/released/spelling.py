@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 MISSING = frozenset(("?", "-", ".", "", "missing", "unknown", "none", "n/a", "na", "nan", "null"))
 """Common spellings of a missing value, in lower case."""
 FEW_PEOPLE = 10
-"""Fewest people of whom two groups have values in common in nearly every column."""
+"""Fewest people at which two groups must have values in common in nearly every column."""
 DECIMALS = 9
-"""Most decimals of numbers that are rounded."""
+"""Most decimals to which numbers are rounded."""
 OUTSIDE = "in no range"
-"""Category of a number that is in none of the ranges of a column."""
+"""Category of a number outside all ranges of a column."""
 
-# Ranges of numbers in tables: 30-39, [30, 40), under 30, over 60, 60+; also in German.
+# Ranges of numbers as tables write them: 30-39, [30, 40), under 30, over 60, 60+; also in German.
 _NUMBER = r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
 _UNIT = r"(?:\s*[a-z]+)?"
 _RANGE = re.compile(
@@ -41,36 +41,36 @@ _RANGE = re.compile(
     rf"|(?P<least>{_NUMBER})\s*(?:\+|and over|and older|or more|plus)",
     re.IGNORECASE,
 )
-# Values whose end is masked: 123**, 123xx.
+# Values with a masked end: 123**, 123xx.
 _MASKED = re.compile(r"(?P<kept>[^*#]*[^*#xX])(?P<marks>[*#]+|x+|X+)")
 _PERIODS = ("%Y", "%Y-%m", "%Y/%m", "%Y%m", "%m/%Y", "%m.%Y", "%b %Y", "%B %Y", "%b-%Y", "%G-W%V")
-"""Formats of months, years and weeks in place of dates."""
+"""Formats of years, months and weeks in place of dates; the coarsest first."""
 _QUARTERS = ("{year}Q{quarter}", "{year}-Q{quarter}", "{year} Q{quarter}", "Q{quarter} {year}")
 """Formats of quarters."""
 _SHORT = 3
-"""Fewest characters of a value that may be the beginning of another."""
+"""Real values of this many characters or fewer are never taken to be cut."""
 _PREFIXES = 0.9
-"""Smallest share of values that must begin a real value for them to count as cut."""
+"""Smallest share of distinct values that must match real ones, cut or written as periods."""
 
 
 def as_written(sources: Sequence[Table], other: Table, name: str) -> tuple[Table, tuple[str, ...]]:
-    """Return a table with values spelt as in the tables before it, and notes on the changes.
+    """Return a table with values spelt as in the sources, and notes on the changes.
 
-    Categories that none of the sources has are taken for the one that differs in letter case,
-    outer spaces or the form of a number alone, and for missing values where they say so. In a
-    column of numbers with missing values in a source, and none in the other table, a number stands
-    for them that most values beyond the range of the sources are.
+    A category that no source has is read as the source's category that differs from it only in
+    letter case, outer spaces or the form of a number, or as a missing value if it is a common mark
+    for one. In a number column with missing values in a source but none in the other table, the
+    number that makes up most values beyond the sources' range is read as missing.
 
     Parameters
     ----------
     sources : sequence of Table
-        The real table, whose spelling goes first, and tables that are spelt like it already. A
-        synthetic table needs the holdout among them: were it read by the real table alone, rare
-        values that only the holdout has would not be found in it, and the sides would differ.
+        The real table, which decides the spelling, and tables already spelt like it. For a
+        synthetic table the holdout must be among them: read by the real table alone, rare values
+        that only the holdout has would not be found in it, and the sides would differ.
     other : Table
-        Table with the columns of the sources, in any order, and of the same kinds.
+        Table with the columns of the sources, of the same kinds, in any order.
     name : str
-        Name of the other table in notes.
+        Name of the other table in the notes.
     """
     known = [{column.name: column for column in table.schema.columns} for table in sources]
     columns = []
@@ -98,9 +98,9 @@ def coarsened_alike(
     Parameters
     ----------
     frames : mapping of str to pandas.DataFrame
-        Frames by name: real, synthetic and perhaps holdout.
+        Frames by name: real, synthetic and optionally holdout.
     kept : collection of str
-        Columns that are left as they are.
+        Columns to leave as they are.
     """
     from pandas.api.types import is_numeric_dtype
 
@@ -133,12 +133,13 @@ def coarsened_alike(
             if name in frame:
                 found[other] = frame.assign(**{name: read(frame[name])})
         said.append(f"synthetic: column {name!r} {what}")
+    # The real frame goes first, as the caller reads the tables in this order.
     return {"real": found.pop("real"), "synthetic": made, **found}, tuple(said)
 
 
 @dataclass(frozen=True)
 class _Ranges:
-    """Ranges of numbers, ascending, without overlap."""
+    """Disjoint ranges of numbers, ascending."""
 
     lows: tuple[float, ...]
     highs: tuple[float, ...]
@@ -147,18 +148,19 @@ class _Ranges:
     """True where a range excludes its low end, as (30, 40] does."""
 
     def name_of(self, number: float) -> str:
-        """Return the name of a number's range; a gap of up to 1 belongs to the lower one."""
+        """Return the name of a number's range; a gap of up to 1 belongs to the range below it."""
         side: Literal["left", "right"] = "left" if self.after_low else "right"
         place = int(np.searchsorted(self.lows, number, side=side)) - 1
         if place < 0:
             return OUTSIDE
         following = self.lows[place + 1] if place + 1 < len(self.lows) else np.inf
+        # 30-39 and 40-49 leave a gap of 1: 39.5 is in the former.
         reach = following if following - self.highs[place] <= 1 else self.highs[place]
         return self.names[place] if number <= reach else OUTSIDE
 
 
 def _ranges_of(texts: Collection[Any]) -> _Ranges | None:
-    """Parse texts as ranges; None where one of them is not a range, or two overlap."""
+    """Parse texts as ranges; None if one of them is not a range, or two overlap."""
     matches = {str(text): _RANGE.fullmatch(str(text).strip()) for text in texts}
     found = []
     openings = set()
@@ -175,6 +177,7 @@ def _ranges_of(texts: Collection[Any]) -> _Ranges | None:
         openings.add(match["open"] == "(")
         found.append((low, high, name))
     found.sort()
+    # Ascending by low end: ranges overlap only if neighbours do. One range alone is not a scale.
     if len(found) < 2 or any(one[1] > other[0] for one, other in pairwise(found)):
         return None
     lows, highs, names = zip(*found, strict=True)
@@ -186,7 +189,7 @@ def _map_values(read: Callable[[Any], str], column: pd.Series[Any]) -> pd.Series
 
 
 def _in_periods(write: Callable[[date], str], column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return a column of dates with each written as its period; unchanged if it has others."""
+    """Return a column with dates written as periods; unchanged if it has other values."""
     days = days_of(column)
     if days is None:
         return column
@@ -196,7 +199,7 @@ def _in_periods(write: Callable[[date], str], column: pd.Series[Any]) -> pd.Seri
 
 
 def _period_of(texts: Collection[Any], real: pd.Series[Any]) -> Callable[[date], str] | None:
-    """Return a formatter of dates for texts that are mostly periods of a real date, or None."""
+    """Return a formatter of dates if most texts are periods of real dates, else None."""
     made = {_text(value) for value in texts}
     days = days_of(real)
     if days is None or not made:
@@ -204,6 +207,7 @@ def _period_of(texts: Collection[Any], real: pd.Series[Any]) -> Callable[[date],
     dates = np.unique(dates_of(np.floor(days[~np.isnan(days)]))).astype(object)
     writers: list[Callable[[date], str]] = [partial(_strftime, form) for form in _PERIODS]
     writers += [partial(_quarter, form) for form in _QUARTERS]
+    # The real dates are written in each format in turn; the first that yields most texts is theirs.
     for write in writers:
         if len(made & set(map(write, dates))) >= _PREFIXES * len(made):
             return write
@@ -220,12 +224,12 @@ def _quarter(form: str, day: date) -> str:
 
 @dataclass(frozen=True)
 class _Cut:
-    """Cut of values: the length kept of each, and the mark in place of the rest."""
+    """How values are cut: the length kept, and the mark in place of the rest."""
 
     length: int
-    """Characters kept, or if negative, lost at the end."""
+    """Characters kept; if negative, minus the number lost at the end."""
     mark: str
-    """Mark for each character that is lost; empty for none."""
+    """Mark for each lost character; empty if they are dropped."""
 
     def text_of(self, value: object) -> str:
         """Return a value as it reads after the cut."""
@@ -234,14 +238,16 @@ class _Cut:
 
 
 def _cut_of(texts: Collection[Any], real: Collection[Any]) -> _Cut | None:
-    """Return the cut that turns real values into some texts; None without one."""
+    """Return the cut that turns real values into these texts; None if there is none."""
     made = [_text(value) for value in texts]
     known = [_text(value) for value in real]
     if not made or not known:
         return None
     masked = [_MASKED.fullmatch(text) for text in made]
     kept = [one["kept"] for one in masked if one is not None]
+    # All texts end in marks: a fixed length is kept, or else a fixed number is masked.
     if len(kept) == len(made):
+        # Real values that end in the mark themselves were not masked.
         if any(text[-1:] in {one[-1] for one in made} for text in known):
             return None
         marks = {len(one["marks"]) for one in masked if one is not None}
@@ -249,10 +255,11 @@ def _cut_of(texts: Collection[Any], real: Collection[Any]) -> _Cut | None:
         if len({len(text) for text in kept}) == 1:
             return _Cut(len(kept[0]), mark)
         return _Cut(-marks.pop(), mark) if len(marks) == 1 else None
+    # No marks: all texts have one length, and most of them begin a longer real value.
     length = len(made[0])
     begun = {text[:length] for text in known}
     lengths = {len(text) for text in known}
-    # Numbers of any length are amounts in another unit sooner than codes.
+    # Numbers of varying length are amounts in another unit rather than codes.
     codes = len(lengths) == 1 or not all(text.isdigit() for text in known)
     if {len(text) for text in made} != {length} or min(lengths) <= max(length, _SHORT) or not codes:
         return None
@@ -265,24 +272,25 @@ def _as_texts(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _text(value: object) -> str:
+    # Frames with missing values turn whole numbers into floats: 123.0 is written 123.
     whole = isinstance(value, float) and value.is_integer()
     return str(int(value)) if whole else str(value).strip()  # type: ignore[call-overload]
 
 
 def require_common(real: Table, made: Table, n_people: int | None = None) -> None:
-    """Refuse a synthetic table with a column in which no value could be a real one.
+    """Reject a synthetic table that has a column without any possible real value.
 
     Parameters
     ----------
     real, made : Table
         Real and synthetic records, of one schema.
     n_people : int, optional
-        Number of people behind the real records; by default one for each record.
+        Number of people behind the real records; by default one per record.
 
     Raises
     ------
     InputError
-        One line: the column, and the way out.
+        If there is such a column: its name and the way out, in one line.
     """
     people = len(real) if n_people is None else n_people
     for column, own, values in zip(real.schema.columns, real.values.T, made.values.T, strict=True):
@@ -292,10 +300,11 @@ def require_common(real: Table, made: Table, n_people: int | None = None) -> Non
             common = bool(((values >= low) & (values <= high)).any())
             what = f"which are from {low:g} to {high:g}"
         else:
-            # Two groups of a few people, or a few values of a column with many levels, need have
-            # no level in common: too little of the column's distribution was seen.
+            # Two groups of a few people, or a few values of a column with many levels, need not
+            # have a level in common: too little of the column's distribution was seen.
             few = people < FEW_PEOPLE or _may_be_apart(own, values, people)
             common = few or bool(np.isin(values, own).any())
+            # Codes up to the last category: the one after it is a missing value.
             there = np.unique(own[own < len(column.categories)]).astype(np.int64)
             what = checks.short_list((repr(column.categories[code]) for code in there), 3)
         if not common and low <= high and not np.isnan(values).all():
@@ -307,11 +316,12 @@ def require_common(real: Table, made: Table, n_people: int | None = None) -> Non
 
 
 def _may_be_apart(own: Floats, values: Floats, people: int) -> bool:
-    """Return whether values of the same distribution as `own` may all be others by chance.
+    """Return whether values drawn like `own` may all have levels that `own` lacks, by chance.
 
-    The levels that one person has estimate the probability that the level of a further one is new
-    (Good 1953, Turing's estimate). Rows of a person may all have one level: a level counts as that
-    of as many people as its share of the rows is of the people, and each of `values` once.
+    The share of people whose level nobody else has estimates the probability that a further person
+    has a new level (Good 1953, Turing's estimate). A person's rows may all have one level, so a
+    level in r of n rows counts for r / n of the people, at least one; each distinct level of
+    `values` counts once.
     """
     known = own[~np.isnan(own)]
     _, rows = np.unique(known, return_counts=True)
@@ -331,9 +341,9 @@ def rounded_alike(made: Table, others: Sequence[Table]) -> tuple[list[Table], tu
     Parameters
     ----------
     made : Table
-        The synthetic one.
+        The synthetic table.
     others : sequence of Table
-        The real one, and the holdout if there is one; of one schema with `made`.
+        The real table, and the holdout if there is one; of one schema with `made`.
     """
     values = [table.values.copy() for table in others]
     said = []
@@ -345,6 +355,7 @@ def rounded_alike(made: Table, others: Sequence[Table]) -> tuple[list[Table], tu
         if few is None or (finest is not None and few >= finest):
             continue
         for each in values:
+            # Clipped, since rounding may move an extreme value out of the joint range.
             each[:, j] = np.clip(np.round(each[:, j], few), column.low, column.high)
         said.append(
             f"synthetic: numbers of column {column.name!r} have {few} decimals: those of the "
@@ -355,13 +366,15 @@ def rounded_alike(made: Table, others: Sequence[Table]) -> tuple[list[Table], tu
 
 
 def _texts(sources: Sequence[Column], column: Column, codes: Floats) -> tuple[Column, Floats, str]:
-    """Return a column of categories as the sources spell them, and a note on the changes."""
+    """Return a column of categories, spelt as in the sources, their codes, and a note."""
     there = {text for source in sources for text in source.categories}
     spelt: dict[str, str] = {}
     for source in sources:
         for text in source.categories:
             spelt.setdefault(_plain(text), text)
+    # Two spellings that differ in case only are two levels in the sources: then case has a meaning.
     unique = len(spelt) == len(there)
+    # Marks are read as missing only if the sources have missing values (below).
     marks = {text for text in column.categories if text.strip().casefold() in MISSING} - there
     renamed = {
         text: spelt[_plain(text)]
@@ -371,6 +384,7 @@ def _texts(sources: Sequence[Column], column: Column, codes: Floats) -> tuple[Co
     renamed |= dict.fromkeys(marks, "") if any(source.missing for source in sources) else {}
     if not renamed:
         return column, codes, ""
+    # Marks become the code after the last category; renamed categories may merge with others.
     absent = {text for text in marks if renamed.get(text) == ""}
     kept = [renamed.get(text, text) for text in column.categories if text not in absent]
     texts = tuple(dict.fromkeys(kept))
@@ -390,13 +404,14 @@ def _texts(sources: Sequence[Column], column: Column, codes: Floats) -> tuple[Co
 def _numbers(
     sources: Sequence[Column], column: Column, values: Floats
 ) -> tuple[Column, Floats, str]:
-    """Return a column of numbers, without the number that stands for missing values."""
+    """Return a column of numbers with the mark for missing values removed, and a note."""
     low = min(source.low for source in sources if source.low is not None)
     high = max(source.high for source in sources if source.high is not None)
     beyond = (values < low) | (values > high)
     marks, counts = np.unique(values[beyond], return_counts=True)
     often = counts.max(initial=0)
     has_missing = any(source.missing for source in sources)
+    # A mark must be repeated, make up half of the values out of range, and leave values in range.
     if not has_missing or column.missing or often < max(2, 0.5 * beyond.sum()) or beyond.all():
         return column, values, ""
     beyond = values == marks[counts.argmax()]
@@ -406,8 +421,9 @@ def _numbers(
 
 
 def _plain(text: str) -> str:
-    """Return a category in a canonical spelling."""
+    """Return the form of a category by which spellings are compared."""
     plain = " ".join(text.split()).casefold()
+    # Booleans of one table are often 0 and 1 in another.
     plain = {"true": "1", "false": "0"}.get(plain, plain)
     try:
         number = float(plain)
@@ -417,7 +433,7 @@ def _plain(text: str) -> str:
 
 
 def _decimals(values: Floats) -> int | None:
-    """Return the number of decimals; None for more than `DECIMALS`."""
+    """Return the fewest decimals that hold all numbers; None if more than `DECIMALS`."""
     there = values[~np.isnan(values)]
     for n in range(DECIMALS + 1):
         if np.array_equal(np.round(there, n), there):

@@ -1,4 +1,4 @@
-"""All attempts at the three risks of a released table, and intervals that hold together."""
+"""All attacks for the three risks of a released table, with intervals that hold jointly."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ from privacygauge.synthetic.released.unlikely import UnlikelyCopies
 FORMS: tuple[Form, ...] = ("values", "tails")
 """Forms of predicates that single out."""
 N_OUTLYING = 3
-"""Number of forms for the most outlying records: one per risk."""
+"""Number of attacks on the most outlying records: one per risk."""
 N_NEARLY = 1 + len(IN_COMMON)
-"""Number of forms that look for copies with some values changed."""
+"""Number of attacks that look for copies with some values changed."""
 STEPS = len(FORMS) + 2
-"""Steps of `tries` besides the secrets: singling out in each form, linkability, and values in
+"""Steps of `tries` besides the secrets: each form of singling out, linkability, and values in
 common."""
 COPY_LOOKS = 5
 """Looks besides the three risks: at copies of records and of synthetic rows, against the holdout
-and chance, at the order of the rows, and at values that one person alone has."""
+and against chance, at the order of the rows, and at values that only one person has."""
 
 
 ORDERED = "Rows that their place joins to a person, beyond chance"
 """Label of the share of the rows that are in the order of the real ones."""
 SHARED = "Records that have {} in common with a synthetic one, beyond chance"
-"""Label of the share of the records that share values of a column with synthetic ones."""
+"""Label of the share of the records that share values of a column with synthetic records."""
 
 
 @dataclass(frozen=True)
@@ -69,32 +69,32 @@ class ExposedRecord:
     """Results of the attacks on one of the most outlying real records."""
 
     row: int
-    """Row of the real table."""
+    """Row in the real table."""
     score: float
-    """Mean distance to the nearest other records, higher is more outlying."""
+    """Mean distance to the nearest other records; higher is more outlying."""
     singled_out: bool | None
-    """True where a predicate isolates it; None where it is not among the records compared with the
-    holdout."""
+    """True where a predicate isolates the record; None where it was not among the records compared
+    with the holdout."""
     linked: bool | None
-    """True where its halves were joined; None for a table of one column."""
+    """True where its halves were joined; None for a table with one column."""
     told: int
-    """Number of its values that were inferred."""
+    """Number of its values inferred correctly."""
     secrets: int
     """Number of secrets tried."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tries:
-    """Attempts of all attacks."""
+    """Results of all attacks."""
 
     hits: tuple[Hits, ...]
-    """Attempts, one per form of a risk; those on the most outlying records last."""
+    """Attempts, one entry per form of a risk; those on the most outlying records last."""
     skipped: tuple[Skipped, ...]
-    """Attempts that could not be made."""
+    """Attacks that could not be made, and the reasons."""
     exposed: tuple[ExposedRecord, ...]
-    """The most outlying real records, the most outlying first; empty where there are too few."""
+    """The most outlying real records, the most outlying first; empty if there are too few."""
     rankings: tuple[tuple[str, Transcript], ...]
-    """Titles and scores of all real and holdout records, in which a few may stand out."""
+    """Titles and scores of rankings of real and holdout records, in which a few may stand out."""
 
 
 def tries(
@@ -105,7 +105,7 @@ def tries(
     parts: Mapping[str, Sequence[str]] | None = None,
     step: Callable[[], None] = lambda: None,
 ) -> Tries:
-    """Attempt each form of the three risks.
+    """Run each form of the attacks for the three risks.
 
     Parameters
     ----------
@@ -113,15 +113,16 @@ def tries(
     secrets : sequence of str, optional
         As in `inference`.
     attempts : Attempts
-        Attempts on random records; the most outlying ones are all attacked.
+        Number of attempts on random records; all of the most outlying ones are attacked.
     seed : int
-        Each form draws from a generator of its own.
+        Seed; each form draws from its own stream.
     parts : mapping of str to sequence of str, optional
-        Columns that come from one source each, by its name; each part is looked for alone too.
+        Columns that come from one source, by its name; each part is also looked for alone.
     step : callable
         Called after each of `STEPS`, and after each secret.
     """
     sides = [side for side in (tables.real, tables.holdout) if side is not None]
+    # Singling out depends on the size of a table: both sides get n records.
     rng = seeds.stream(seed, "as-many")
     n = min(map(len, sides))
     kept = [draw_rows(len(side), n, rng) for side in sides]
@@ -166,6 +167,7 @@ def tries(
         part_copied(tables, columns, name, seeds.stream(seed, "part", name))
         for name, columns in (parts or {}).items()
     ]
+    # A stable sort: within each group the attacks keep their order.
     hits = sorted((x for x in found if isinstance(x, Hits)), key=lambda x: x.outlying)
     skipped = tuple(x for x in found if isinstance(x, Skipped))
     exposed = () if rows is None else _exposed_records(rows, kept[0], hits)
@@ -178,6 +180,7 @@ def _exposed_records(rows: Outlying, kept: Ints, hits: Sequence[Hits]) -> tuple[
     tried = rows.real[np.isin(rows.real, kept)].tolist()
     alone = dict(zip(tried, attack.get("singling-out", ()), strict=False))
     joined = dict(zip(rows.real.tolist(), attack.get("linkability", ()), strict=False))
+    # Outcomes are laid out secret by secret: (secrets, outlying records).
     told = attack.get("inference", np.zeros(0, np.bool_)).reshape(-1, len(rows.real))
     return tuple(
         ExposedRecord(
@@ -198,35 +201,36 @@ def _exposed_records(rows: Outlying, kept: Ints, hits: Sequence[Hits]) -> tuple[
 class CorrectedIntervals:
     """Intervals that hold jointly, by Bonferroni.
 
-    The membership attacks are corrected apart, in their headline, at half of the error, since both
-    their guesses and their ranking may err. So either names a leak where there is none with at most
-    half of what the level allows, and both together no more often than that.
+    The membership attacks are corrected separately, in their headline, at half of the error, since
+    both their guesses and their ranking may err. So each of the two groups reports a leak where
+    there is none with at most half of the error that the level allows, and both together with at
+    most all of it.
     """
 
     risks: tuple[Estimate | None, ...]
-    """Intervals of the risks, in their order; None without a holdout."""
+    """Intervals of the risks, in the order of the attempts; None without a holdout."""
     copies: Estimate | None
-    """Share of the real records copied beyond that of the holdout, as for a risk; None without a
+    """Share of the real records copied in excess of the holdout's, as for a risk; None without a
     holdout."""
     inverted: tuple[str, ...] = ()
-    """Names of the attacks that find more about the holdout than about the real records; together
-    with the membership attacks nothing is named by chance more often than the level allows."""
+    """Names of the attacks that succeed more often on the holdout than on the real records; the
+    error of this list and of the membership attacks together is within the level."""
     alone: Estimate | None = None
-    """Share of the real records that equal no other real one and were copied, beyond chance as
-    estimated from the real table, which needs no holdout; None where there are too few."""
+    """Share of the real records without a twin that were copied, beyond chance as estimated from
+    the real table, so that no holdout is needed; None where there are too few."""
 
     rows: Estimate | None = None
-    """Share of the synthetic rows that equal a real record which occurs once, beyond chance as for
-    `alone`; few copies of many people may be all rows of a small table."""
+    """Share of the synthetic rows that equal a real record without a twin, beyond chance as for
+    `alone`; in a small table, copies of few people may make up all rows."""
     unlikely: Estimate | None = None
-    """Copies that chance does not explain one by one: as a share of the real records or of the
-    synthetic rows, whichever is larger; None where there are none."""
+    """Copies that chance does not explain one by one, as a share of the real records or of the
+    synthetic rows, whichever is larger; None if there are none."""
     order: Estimate | None = None
-    """Share of the synthetic rows that their place joins to a real record, beyond chance, which
-    needs no holdout; None where the rows are not in the order of the real ones."""
+    """Share of the synthetic rows that their place joins to a real record, beyond chance, without a
+    holdout; None where the rows are not in the order of the real ones."""
     shared: tuple[SharedValues, ...] = ()
-    """By column: real records whose values, or long parts of whose texts, are in the table although
-    almost nobody shares them; the most records first."""
+    """Per column: real records whose values, or long parts of whose texts, are in the table
+    although almost nobody shares them; the column with most records first."""
     points: tuple[Estimate | None, ...] = ()
     """Attack minus control per risk, as a difference of shares; None without a holdout."""
 
@@ -244,7 +248,7 @@ class CorrectedIntervals:
 
     @property
     def copied(self) -> Estimate | None:
-        """The clearest evidence of copying, against the holdout or chance; None without any."""
+        """The clearest evidence of copying, against holdout or chance; None without any."""
         copied = (self.copies, self.alone, self.rows, self.unlikely)
         found = (x for x in copied if x is not None)
         return max(found, key=furthest_beyond, default=None)
@@ -253,7 +257,8 @@ class CorrectedIntervals:
     def looks(self) -> int:
         """Number of intervals that hold jointly."""
         looked = (*self.risks, self.copies, self.alone, self.rows)
-        # And the order of the rows, and values of one person, which need a holdout.
+        # One more for the order of the rows; and one for values of one person, which need a
+        # holdout.
         return 1 + (self.copies is not None) + sum(found is not None for found in looked)
 
 
@@ -262,15 +267,15 @@ class AttemptCounts:
     """Number of attempts of each attack, fixed before any result."""
 
     attempts: Attempts
-    """Attempts on real records, and on the holdout."""
+    """Attempts per side: on real records, and on the holdout."""
     asked: float | None
-    """Half-width wanted for attack minus control; None where the number of attempts was given."""
+    """Requested half-width of attack minus control; None where the number of attempts was given."""
     reached: float
-    """Largest half-width that these attempts give, at a level that allows for all looks."""
+    """Largest half-width that these attempts give, at a level corrected for all looks."""
 
     @property
     def said(self) -> str:
-        """Return the number of attempts and its reason, in two sentences."""
+        """Number of attempts and its reason, in two sentences."""
         real = f"{self.attempts.real:,}"
         holdout = f"{self.attempts.holdout:,}"
         sides = real if real == holdout else f"{real} on real records and {holdout} on the holdout"
@@ -292,7 +297,7 @@ class AttemptCounts:
 
 @dataclass(frozen=True)
 class TableOptions:
-    """Options of the attempts."""
+    """Options of the attacks on a released table."""
 
     secrets: Sequence[str] | None
     attempts: int | None
@@ -301,26 +306,27 @@ class TableOptions:
     n_parts: int
 
     def leaving_out(self, columns: Sequence[str]) -> TableOptions:
-        """Return the options of tables without some columns."""
+        """Return the options for the tables without some columns."""
         if self.secrets is None:
             return self
         return replace(self, secrets=[name for name in self.secrets if name not in columns])
 
     def n_secrets(self, tables: ReleasedTables) -> int:
-        """Return the number of secret columns, where there is another to infer them from."""
+        """Return the number of secret columns; each needs another column to infer it from."""
         if self.secrets is not None:
             return len(self.secrets)
         return min(len(tables.schema.columns), MOST_SECRETS)
 
     def tried(self, tables: ReleasedTables) -> AttemptCounts:
-        """Return the number of attempts of each attack, from the sizes of the tables alone."""
+        """Return the number of attempts per attack, determined by the sizes of the tables alone."""
         width = len(tables.schema.columns)
         secrets = self.n_secrets(tables)
-        # The ways to look at copies come on top.
+        # Columns of text, parts and nearly equal records are further looks at copies.
         texts = sum(3 if text.is_free and text.holdout is not None else 1 for text in tables.texts)
         parts = texts + self.n_parts + (N_NEARLY if width >= FEWEST_COLUMNS else 0)
         forms = len(FORMS) + (1 + secrets if width > 1 else 0) + N_OUTLYING + parts
         looks = forms + COPY_LOOKS
+        # Bonferroni over all looks: the width is that of an interval as it will be reported.
         level = 1 - (1 - checks.level(self.level)) / looks
         n = len(tables.real)
         m = len(tables.real if tables.holdout is None else tables.holdout)
@@ -343,8 +349,8 @@ def correct_together(
     order: SamePlace | None = None,
     shared: Sequence[SharedValues] = (),
 ) -> CorrectedIntervals:
-    """Return the risks and the copies at a level that allows for all of them."""
-    # Beside the membership attacks: half of the error for each.
+    """Return the intervals of risks and copies at a level corrected for all of them."""
+    # The membership attacks take the other half of the error.
     stricter = 1 - (1 - level) / 2
     found, lower = (
         (*(risk_beyond_control(hits, each) for hits in tried), copied_beyond(copied, each, units))
@@ -358,7 +364,8 @@ def correct_together(
     )
     points = tuple(points_of(hits, level) for hits in tried)
     most = sorted(shared, key=lambda one: -len(one.rows))
-    # A text that was copied whole is found in several ways.
+    # A text that was copied whole is found in several ways. Reversed, so that the entry with most
+    # records wins for each column.
     by_column = {one.column: one for one in reversed(most)}
     return CorrectedIntervals(
         risks=found[:-1],

@@ -34,7 +34,7 @@ NO_CONTROL = (
     "without records that the generator did not learn from, what the synthetic table gives away "
     "about people in general cannot be told from what it gives away about those in the real table"
 )
-"""Note for the reader where there are no such records."""
+"""Note for the reader of a result without a holdout."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,28 +54,30 @@ class ReleasedTables:
     holdout: Table | None = None
     """Records of the same source that the generator did not learn from; None for none."""
     unit: Ints | None = None
-    """(n,) Person behind each real record; None where each record is one person's."""
+    """(n,) Person behind each real record; None where every record is of another person."""
     holdout_unit: Ints | None = None
     """(m,) Person behind each holdout record, with the same number for the same person."""
     read: tuple[str, ...] = ()
     """Notes on values read otherwise than written, or left out, one sentence each."""
     texts: tuple[TextColumn, ...] = ()
-    """Columns of free text and of names, which are not in the tables."""
+    """Columns of free text and of names, left out of the tables."""
     apart: tuple[str, ...] = ()
     """Names of all columns that were left out without being asked for."""
     people_named: bool = False
-    """True where `unit` and `holdout_unit` come from a column that was recognised automatically."""
+    """True where `unit` and `holdout_unit` come from an automatically recognised column."""
 
     @property
     def units(self) -> tuple[Ints, Ints]:
-        """Number of the person behind each real, and behind each holdout record."""
+        """Numbers of the people behind the real and the holdout records, (n,) and (m,)."""
         n = len(self.real)
         m = 0 if self.holdout is None else len(self.holdout)
         real = np.arange(n) if self.unit is None else self.unit
+        # The holdout's people are numbered from here unless the sides share their numbers.
         first = int(real.max(initial=-1)) + 1
         if self.holdout_unit is None:
             return real, first + np.arange(m)
-        # Nobody whom a column names that was recognised by itself is on both sides.
+        # A column recognised automatically names nobody on both sides, and its codes start at 0 on
+        # each: equal codes are different people.
         return real, self.holdout_unit + (first if self.people_named else 0)
 
     def __post_init__(self) -> None:
@@ -95,12 +97,12 @@ class ReleasedTables:
         return self.real.schema
 
     def tables(self) -> dict[str, Table]:
-        """Return the tables by name, those that there are."""
+        """Return the tables that are present, by name."""
         given = {"real": self.real, "synthetic": self.synthetic, "holdout": self.holdout}
         return {name: table for name, table in given.items() if table is not None}
 
     def people(self, rows: Sequence[Ints]) -> list[Ints]:
-        """Return the number of the person behind some rows of each table given."""
+        """Return the people behind the given rows of each table."""
         return [unit[some] for unit, some in zip(self.units, rows, strict=False)]
 
     @cached_property
@@ -111,6 +113,7 @@ class ReleasedTables:
         shared = int(np.count_nonzero(occurs(self.holdout, self.real)))
         if not shared:
             return ()
+        # Twins within the real table show how much of the sharing is chance.
         (kind,) = number_equal_records((self.real,))
         twins = int(np.count_nonzero(np.bincount(kind)[kind] > 1))
         return (
@@ -131,18 +134,18 @@ def read_together(
     drop: Sequence[str] = (),
     compared: Sequence[str] = (),
 ) -> ReleasedTables:
-    """Read tables with one schema, which covers the values of all of them.
+    """Read tables with one schema that covers the values of all of them.
 
-    The real table decides on the kind of a column: numbers there are numbers in the others. Ranges
-    reach as far as those of all tables together, and categories are those of all of them, in the
-    order of their texts: no code says from which table a record is. Values that are spelt
-    otherwise are read as the real table's (`as_written`), and numbers are compared with the
-    decimals of the synthetic table.
+    The real table decides the kind of a column: if it holds numbers there, it holds numbers in the
+    other tables. Ranges cover all tables together, and so do categories, in the order of their
+    texts: no code reveals which table a record comes from. Values spelt differently are read as the
+    real table spells them (`as_written`), and numbers are compared with the decimals of the
+    synthetic table.
 
     Parameters
     ----------
     real, synthetic : Table, pandas or polars frame, str or Path
-        As `read_table` takes them. The columns of the synthetic table may have another order.
+        As `read_table` takes them. The synthetic table may have its columns in another order.
     holdout : Table, pandas or polars frame, str or Path, optional
         Records of the same source that the generator did not learn from.
     schema : Schema, optional
@@ -150,15 +153,15 @@ def read_together(
     continuous, categorical : sequence of str
         Columns to take as numbers or as categories, whatever they look like.
     drop : sequence of str
-        Columns to leave out, such as numbers of files; not every table need have them.
+        Columns to leave out, such as file numbers; not every table needs to have them.
     compared : sequence of str
-        Columns to compare although they look like names or free text, as those of `continuous`
-        and `categorical` are.
+        Columns to compare although they look like names or free text; `continuous` and
+        `categorical` columns always are.
 
     Raises
     ------
     InputError
-        One line: the column that only one of the tables has, or the value that does not fit.
+        If a column is missing from one of the tables, or a value does not fit; one line.
 
     Examples
     --------
@@ -174,7 +177,7 @@ def read_together(
     require_columns(drop, [x for one in contents.values() for x in _names(one)], "drop")
     left = {name: _without(one, drop) for name, one in contents.items()}
     named = Apart((), (), None, ())
-    # A Table has attributes alone, since somebody encoded it.
+    # The columns of a Table were already chosen and encoded by the caller: none is taken for names.
     if not any(isinstance(one, Table) for one in left.values()):
         named = identifying_columns(
             {name: one for name, one in left.items() if not isinstance(one, Table)}, compared
@@ -183,6 +186,7 @@ def read_together(
     people = {name: _people(named.person, one) for name, one in contents.items()}
     frames = {name: one for name, one in contents.items() if not isinstance(one, Table)}
     coarse: tuple[str, ...] = ()
+    # Ranges, cut values and periods are texts: they can be compared in frames only.
     if len(frames) == len(contents):
         frames, coarse = coarsened_alike(frames, (*continuous, *drop))
         contents = dict(frames)
@@ -203,9 +207,11 @@ def read_together(
         sources.append(spelt)
         read[name] = spelt
         said.extend(changes)
+    # In the order real, synthetic, holdout: the joined schema lists the real table's columns first.
     found = [first, read["synthetic"], *(read[name] for name in read if name == "holdout")]
     joined = joined_schema(*(table.schema for table in found))
     first, made, *others = (recode_table(table, joined) for table in found)
+    # Last, since rounding clips numbers to the joint range.
     (first, *others), rounded = rounded_alike(made, [first, *others])
     return ReleasedTables(
         first,
@@ -221,13 +227,13 @@ def read_together(
 
 
 def _people(name: str | None, content: Table | pd.DataFrame) -> Ints | None:
-    """Return a number for the person behind each row, by the column that names people."""
+    """Return a number for the person behind each row, from the column that names people."""
     if name is None or isinstance(content, Table):
         return None
     import pandas as pd
 
     column = content[name]
-    # Those whose name is missing are people of their own.
+    # A missing name says nothing about who it is: each such row is a person of its own.
     codes, names = pd.factorize(column)
     alone = codes < 0
     codes[alone] = len(names) + np.arange(int(alone.sum()))
@@ -235,16 +241,16 @@ def _people(name: str | None, content: Table | pd.DataFrame) -> Ints | None:
 
 
 def joined_schema(*schemas: Schema) -> Schema:
-    """Return the smallest schema that covers all values of the schemas given.
+    """Return the smallest schema that covers all values of the given schemas.
 
-    The columns stand as in the first schema. Categories that differ are put in the order of their
-    texts, whichever schema they come from: were those of the first one in front, the code of a
-    category would say which table its record is in.
+    Columns keep the order of the first schema. Categories that differ are sorted by their texts,
+    whichever schema they come from: with those of the first schema in front, the code of a category
+    would reveal which table its record is in.
 
     Raises
     ------
     InputError
-        If a column is missing in one of them, or holds numbers here and categories there.
+        If a column is missing from a schema, or holds numbers in one and categories in another.
     """
     if not schemas:
         raise InputError("schemas must be at least one, got none")
@@ -262,6 +268,7 @@ def recode_table(table: Table, schema: Schema) -> Table:
     for new in schema.columns:
         old = table.schema.columns[place[new.name]]
         values = table.values[:, place[new.name]]
+        # Equal categories keep their codes; only a changed list needs a translation.
         if not old.is_number and old != new:
             values = category_places(values.astype(np.int64), old.categories, new.categories)
         columns.append(values)
@@ -269,25 +276,27 @@ def recode_table(table: Table, schema: Schema) -> Table:
 
 
 def select_columns(table: Table, positions: Sequence[int]) -> Table:
-    """Return the records with some of their columns."""
+    """Return the records with the columns at these positions."""
     schema = Schema(tuple(table.schema.columns[j] for j in positions))
     return Table(schema, table.values[:, list(positions)])
 
 
 def stack_tables(*tables: Table) -> Table:
-    """Return the records of tables of one schema, one table after the other."""
+    """Return the records of tables of one schema as one table, in the order given."""
     return Table(tables[0].schema, np.concatenate([table.values for table in tables]))
 
 
 def number_equal_records(tables: Sequence[Table]) -> tuple[Ints, ...]:
-    """Return a number per record of each table: equal records have equal numbers.
+    """Return a number per record of each table, equal for equal records.
 
-    A missing value equals a missing value.
+    A missing value equals a missing value. Returns one array (n,) per table.
     """
     values = np.concatenate([table.values for table in tables])
     keys = np.zeros(len(values), np.int64)
     for column in values.T:
         distinct, codes = np.unique(column, return_inverse=True)
+        # Renumbered after each column: the products stay below n times the values of one column,
+        # and so cannot overflow.
         keys = np.unique(keys * len(distinct) + codes, return_inverse=True)[1]
     return tuple(np.split(keys, np.cumsum([len(table) for table in tables])[:-1]))
 
@@ -295,17 +304,17 @@ def number_equal_records(tables: Sequence[Table]) -> tuple[Ints, ...]:
 def sums_but_one(
     rng: np.random.Generator, columns: Sequence[int], *tables: Table
 ) -> list[NDArray[np.uint64]]:
-    """Return for each table keys (c, n): equal where two records agree in all but column c.
+    """Return keys (c, n) per table, equal where two records agree in all columns but column c.
 
-    They are sums of random numbers that stand for the values. In 64 bits sums of other values are
-    equal once in 10^19 pairs.
+    A key is a sum of random 64-bit numbers drawn for the values. Sums of different values collide
+    once in 10^19 pairs.
 
     Parameters
     ----------
     rng : numpy.random.Generator
         Draws the numbers.
     columns : sequence of int, length c
-        The column that is left out, of each row of keys.
+        The column left out in each row of keys.
     tables : Table
         Tables of one schema; a missing value equals a missing value.
     """
@@ -315,26 +324,27 @@ def sums_but_one(
     for j, column in enumerate(values.T):
         distinct, codes = np.unique(column, return_inverse=True)
         own = rng.integers(2**64, size=len(distinct), dtype=np.uint64)[codes]
-        total += own  # unsigned: what is too large for 64 bits is left out of the sum
+        total += own  # unsigned: wraps around modulo 2^64
         if j in columns:
             numbers[j] = own
+    # Subtracting a column costs (n,) per column; summing the others again would cost (n, F).
     sums = np.array([total - numbers[j] for j in columns])
     return np.split(sums, np.cumsum([len(table) for table in tables])[:-1], axis=1)
 
 
 def occurs(records: Table, among: Table) -> Bools:
-    """Return (n,) whether each record equals one of another table, in every column."""
+    """Return (n,) True where a record equals one of another table in every column."""
     asked, there = number_equal_records((records, among))
     return np.isin(asked, there)
 
 
 def fill_missing(table: Table) -> Floats:
-    """Replace each missing value by a number below all others of its column."""
+    """Replace each missing value by a number one below the column's range."""
     return np.where(np.isnan(table.values), table.schema.limits[0] - 1.0, table.values)
 
 
 def draw_rows(n: int, most: int, rng: np.random.Generator) -> Ints:
-    """Draw `most` of n rows, ascending; all of them where there are no more."""
+    """Draw `most` of n rows without replacement, ascending; all rows if there are no more."""
     if n <= most:
         return np.arange(n)
     return np.sort(rng.choice(n, most, replace=False))
@@ -342,7 +352,7 @@ def draw_rows(n: int, most: int, rng: np.random.Generator) -> Ints:
 
 @contextlib.contextmanager
 def _about(name: str) -> Iterator[None]:
-    """Name the table in the errors of a block."""
+    """Prefix input errors raised in a block with the name of the table."""
     try:
         yield
     except InputError as error:
@@ -395,6 +405,7 @@ def _join_columns(columns: Sequence[Column]) -> Column:
     if not first.is_number:
         texts = {text for column in columns for text in column.categories}
         same = len(texts) == len(first.categories)
+        # Unless a category was added the first schema's order stays, so that its codes stay valid.
         categories = first.categories if same else tuple(sorted(texts, key=text_order))
         return Column(first.name, "categorical", categories=categories, missing=missing)
     whole = all(column.kind == "integer" for column in columns)
@@ -412,9 +423,9 @@ def tables_of(
     columns: tuple[Sequence[str], Sequence[str], Sequence[str]],
     compared: Sequence[str] = (),
 ) -> ReleasedTables:
-    """Read the tables of an audit with one schema: the one given, or one for all of them.
+    """Read the tables of an audit with one schema: the given one, or one inferred from all.
 
-    `columns` are those to take as numbers, as categories, and to leave out.
+    `columns` holds the columns to take as numbers, those to take as categories, and those to drop.
     """
     continuous, categorical, drop = columns
     if schema is None:

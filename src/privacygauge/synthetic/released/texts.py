@@ -1,4 +1,4 @@
-"""Free text and names, examined alone: texts copied, whole or in parts."""
+"""Free text and names, examined alone: texts copied in full or in part."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from privacygauge.synthetic.released.tables import ReleasedTables
 
 _WORD = re.compile(r"\w+")
 _LENGTH = 3
-"""Words of a run."""
+"""Words per run in the weighted comparison."""
 _RUN = 4
-"""Words of the short runs that longer runs are made of."""
+"""Words per short run; longer runs are chains of these."""
 _WHOLE = 6
-"""Fewest words of a text that is looked for within others."""
+"""Fewest words of a text that is searched for within others."""
 _RARE = 0.01
-"""Largest share of the synthetic texts, or three if more, that have a word for it to count by
-itself."""
+"""Largest share of the synthetic texts, or three texts if that is more, in which a single word may
+occur and still count."""
 _BLOCK = 512
-"""Texts compared with all synthetic ones at once."""
+"""Texts compared with all synthetic texts at once."""
 
 
 def texts_copied(
     released: ReleasedTables, rng: np.random.Generator
 ) -> tuple[list[Hits], list[tuple[str, Transcript]]]:
-    """Find texts and names of the real records in the synthetic table; return rankings, too.
+    """Find texts and names of the real records in the synthetic table; return rankings as well.
 
-    For each column the whole texts, and of free text also those that have the rarest words, and
-    runs of three words, in common with one synthetic text: real and holdout records are ranked
-    together, as in `most_in_common`.
+    Whole texts are looked up in every column. In free text, real and holdout records are also
+    ranked together, as in `most_in_common`, by the rarest words and runs of three words that they
+    share with one synthetic text.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ def texts_copied(
     Returns
     -------
     tuple of two lists
-        The attempts; and titles and scores of real and holdout records, in which a few texts that
-        were copied in part may stand out: one for each column of free text.
+        The attempts; and titles and scores of real and holdout records, in which a few partly
+        copied texts may stand out: two rankings per column of free text.
     """
     found: list[Hits] = []
     rankings: list[tuple[str, Transcript]] = []
@@ -102,17 +102,18 @@ def _whole_text_hits(released: ReleasedTables, column: TextColumn) -> Hits:
 
 
 def stands_within(texts: Texts, others: Texts, owners: tuple[Ints, Ints] | None = None) -> Bools:
-    """Return which texts another text contains, (n,), word for word and in one piece.
+    """Return (n,) True where another text contains the text word for word, in one piece.
 
-    Texts of fewer words than `_WHOLE` are left out: what is so short stands in many texts.
+    Texts of fewer words than `_WHOLE` are left out: short texts occur within many others.
 
     Parameters
     ----------
     texts : ndarray of str, shape (n,)
     others : ndarray of str, shape (m,)
-    owners : tuple of two ndarray of int, shapes (n,) and (m,), optional
+    People behind both; if given, only texts of other people are searched.
         People behind both; only texts of other people are looked at.
     """
+    # Spaces around each text, so that a match begins and ends at a word.
     words = [_WORD.findall(text or "") for text in others]
     whole = [f" {' '.join(some)} " for some in words]
     places: dict[tuple[str, ...], list[int]] = {}
@@ -122,9 +123,10 @@ def stands_within(texts: Texts, others: Texts, owners: tuple[Ints, Ints] | None 
     found = np.zeros(len(texts), np.bool_)
     for row, text in enumerate(texts):
         runs = _runs_of(text)
+        # A text of w words has w - _RUN + 1 runs: this keeps those with at least _WHOLE words.
         if len(runs) > _WHOLE - _RUN:
             piece = f" {' '.join(_WORD.findall(text))} "
-            # Whatever contains the text has its rarest run of words.
+            # A text that contains the piece contains its rarest run of words too.
             rarest = min((places.get(run, []) for run in runs), key=len)
             found[row] = any(
                 piece in whole[place]
@@ -143,6 +145,7 @@ def _parts(
         wanted_first(len(score)), ("rarest words", "rare words"), strict=True
     ):
         least = np.sort(score)[-wanted]
+        # Ties with the last record are included, but never records without any weight.
         found = (score >= least) & (score > 0)
         yield Hits(
             "linkability",
@@ -163,10 +166,10 @@ def _parts(
 
 
 def most_words_in_common(asked: Texts, made: Texts) -> Floats:
-    """Return (n,) the largest weight of words that a text shares with a synthetic one.
+    """Return (n,) the largest weight of words that a text shares with one synthetic text.
 
-    That is the sum of -log(share of the synthetic texts that have it) over the rare words, and the
-    runs of three words, that are in both.
+    The weight is the sum of -log(share of the synthetic texts that have it) over the rare words and
+    the runs of three words that are in both.
     """
     from scipy.sparse import csr_matrix
 
@@ -175,6 +178,7 @@ def most_words_in_common(asked: Texts, made: Texts) -> Floats:
     places = [[number.setdefault(part, len(number)) for part in some] for some in parts]
     count = np.bincount([place for some in places for place in some], minlength=len(number))
     weight = np.log(max(len(made), 2) / np.maximum(count, 1))
+    # Runs contain a space, single words do not; only single words must be rare to count.
     one_word = np.array([" " not in part for part in number], np.bool_)
     weight[one_word & (count > max(3, _RARE * len(made)))] = 0.0
 
@@ -184,6 +188,8 @@ def most_words_in_common(asked: Texts, made: Texts) -> Floats:
         entries: NDArray[np.float64] = np.ones(len(index)) if weights is None else weights[index]
         return csr_matrix((entries, index, end), shape=(len(rows), max(1, len(number))))
 
+    # (parts, synthetic texts): times the weighted texts it gives the weight in common of every
+    # pair.
     there = matrix(places, None).T.tocsr()
     found = np.zeros(len(asked))
     for begin in range(0, len(asked), _BLOCK):
@@ -197,11 +203,11 @@ def most_words_in_common(asked: Texts, made: Texts) -> Floats:
 
 
 def longest_run_in_common(asked: Texts, made: Texts) -> Floats:
-    """Return (n,) how unlikely the longest run of words shared with synthetic texts is.
+    """Return (n,) the improbability of the longest run of words shared with synthetic texts.
 
-    A run goes on while the last four words occur in a row in a synthetic text. It is worth the sum
-    of -log(share of the synthetic texts that have them) over its runs of four, so that phrases
-    which everybody writes are worth little.
+    A run continues while the last four words occur in a row in some synthetic text. Its weight is
+    the sum of -log(share of the synthetic texts that have them) over its runs of four words, so
+    that common phrases weigh little.
     """
     runs = [_runs_of(text) for text in made]
     count = Counter(run for some in runs for run in set(some))
@@ -217,9 +223,9 @@ def longest_run_in_common(asked: Texts, made: Texts) -> Floats:
 
 
 def whole_text_in_common(asked: Texts, made: Texts) -> Floats:
-    """Return (n,) how unlikely it is that a text stands whole within a synthetic one; 0 elsewhere.
+    """Return (n,) the improbability of a text within a synthetic text; 0 if it is in none.
 
-    Worth as much as its run of words in `longest_run_in_common`.
+    A text that is contained has the weight of its run of words in `longest_run_in_common`.
     """
     found = np.zeros(len(asked))
     whole = stands_within(asked, made)
@@ -235,7 +241,7 @@ def _runs_of(text: str | None) -> list[tuple[str, ...]]:
 
 
 def _parts_of(text: str | None) -> set[str]:
-    """Return the words of a text, and its runs of three words."""
+    """Return the words of a text and its runs of three words."""
     words = _WORD.findall(text or "")
     runs = zip(*(words[i:] for i in range(_LENGTH)), strict=False)
     return {*words, *map(" ".join, runs)}

@@ -1,7 +1,7 @@
-"""Copies that chance does not explain, one by one: the probability of meeting a record again.
+"""Copies that chance does not explain, one by one: the probability that a record occurs again.
 
-A share of copies needs many of them to be beyond chance. One copy is proof by itself where the
-record is so rare that nobody else of the same kind would equal it, however many are drawn.
+A share of copies is beyond chance only if there are many. A single copy is proof where the record
+is so rare that nobody else of the same population would equal it, however many are drawn.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from privacygauge.synthetic.released.tables import (
 from privacygauge.synthetic.table import Table
 
 NEGLIGIBLE = 1e-3
-"""Copies are beyond chance where fewer than this many are expected, of all records together."""
+"""Copies are beyond chance if fewer than this many are expected, over all records together."""
 _COLUMNS = 10
-"""Columns that identify a record: those whose values are rarest."""
+"""Columns that identify a record: those with the rarest values."""
 _CONTEXT = 3
-"""Most columns whose values together may determine another column's value."""
+"""Most columns in a context, the set of columns that may determine another column's value."""
 _PAIRS = 200
-"""Fewest pairs of records that must agree in a context for it to count."""
+"""Fewest pairs of records that must agree in a context for its shares to count."""
 _AGREEING = 10
-"""Fewest other records that must agree with a record in a context for it to count."""
+"""Fewest other records that must agree with a record in a context for its shares to count."""
 _LARGEST = 20_000
-"""Most records that contexts are learnt from."""
+"""Most records from which contexts are learnt."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,21 +40,21 @@ class UnlikelyCopies:
     """Records that are in the synthetic table beyond chance."""
 
     real: Ints
-    """Rows of the real table, the least likely first."""
+    """Rows of the real table, the least likely copy first."""
     chance: Floats
-    """Expected number of such copies by chance, for each record; at most `NEGLIGIBLE` divided by
-    the number of real records."""
+    """Expected number of copies of each record by chance, at most `NEGLIGIBLE` divided by the
+    number of real records."""
     holdout: Ints
-    """Rows of the holdout whose records equal no real one: the generator saw these too."""
+    """Rows of copied holdout records that equal no real one: the generator saw these too."""
     people: Estimate
-    """Share of the real records that these copies are. Each is proven, so that the lower end is
-    their share; the upper end is the share of all copies."""
+    """Share of the real records that these copies make up. Each copy is proven, so the lower limit
+    is this share; the upper limit is the share of all copies."""
     rows: Estimate
     """Share of the synthetic rows that equal one of them."""
 
     @property
     def beyond(self) -> Estimate:
-        """Larger of the two shares."""
+        """Share with the larger lower limit: of real records, or of synthetic rows."""
         return max(self.people, self.rows, key=lambda found: found.low)
 
 
@@ -64,18 +64,18 @@ def unlikely_copies(released: ReleasedTables, twins: Bools, level: float) -> Unl
     Parameters
     ----------
     released : ReleasedTables
-        As it was given: its holdout may overlap, or may have been seen by the generator.
+        The release as given: its holdout may overlap, or may have been seen by the generator.
     twins : ndarray of bool, shape (n,)
-        The real records that equal another real one, of another person, from `shared`.
+        Real records that equal another person's real record, from `find_shared_records`.
     level : float
-        Level of the comparison with unlikely twins, where there are any.
+        Level of the comparison with equally unlikely twins, if there are any.
 
     Notes
     -----
-    With s synthetic rows and n real records, a copy of a record that one more person equals with
-    probability p is negligible where n s p is at most `NEGLIGIBLE`. Where real records that are
-    as unlikely have a twin, the odds are wrong for this table: then copies count only as far as
-    there are more of them than of such twins.
+    With s synthetic rows and n real records, a copy is negligibly likely by chance if n s p is at
+    most `NEGLIGIBLE`, where p is the probability that one more person equals the record. If real
+    records that are as unlikely have a twin, the estimates of p are wrong for this table: copies
+    then count only as far as they outnumber these twins.
     """
     real = released.real
     holdout = released.holdout
@@ -85,10 +85,13 @@ def unlikely_copies(released: ReleasedTables, twins: Bools, level: float) -> Unl
     there, wanted = number_equal_records((everyone, made))
     copied = np.isin(there, wanted)
     lone = np.flatnonzero(copied[:n] & ~twins)
+    # Holdout records that equal a real one may be copies of that one.
     fresh = n + np.flatnonzero(copied[n:] & ~np.isin(there[n:], there[:n]))
     if not len(lone) and not len(fresh):
         return _count_unlikely(lone, np.zeros(0), fresh=fresh, released=released, level=level)
+    # Synthetic rows that equal nobody add evidence on which values the generator makes up often.
     others = made[np.flatnonzero(~np.isin(wanted, there))]
+    # n records are tested, each at NEGLIGIBLE / n.
     least = NEGLIGIBLE / n
 
     def expected(rows: Ints) -> Floats:
@@ -100,7 +103,7 @@ def unlikely_copies(released: ReleasedTables, twins: Bools, level: float) -> Unl
     doubles = np.flatnonzero(twins) if (of_lone <= least).any() else np.zeros(0, np.int64)
     by_twins = np.isin(np.arange(n), doubles[expected(doubles) <= least])
     if by_twins.any():
-        # Of as many rows as there are records, since twins were counted among that many.
+        # Looked up in as many rows as there are records, since twins were counted among that many.
         hit = np.isin(np.arange(n), lone[odd]) & np.isin(there[:n], wanted[:n])
         fresh = fresh[:0]
         of_fresh = of_fresh[:0]
@@ -116,7 +119,7 @@ def unlikely_copies(released: ReleasedTables, twins: Bools, level: float) -> Unl
 def _count_unlikely(
     rows: Ints, chance: Floats, fresh: Ints, released: ReleasedTables, level: float
 ) -> UnlikelyCopies:
-    """Return copies with their shares of both tables."""
+    """Return these copies with their shares of both tables."""
     own, made = number_equal_records((released.real, released.synthetic))
     few = np.isin(made, own[rows])
     every = np.isin(made, own)
@@ -143,39 +146,40 @@ def _counted_share(least: int, most: int, n: int, level: float) -> Estimate:
 def log_chance(records: Table, rows: Ints, others: Table, *, above: float = 0.0) -> Floats:
     """Return the log probability that one more person equals each of some records.
 
-    Equal records are one where it is learnt: that whole records have twins says nothing of how
-    one column depends on others, and is examined apart.
+    Equal records count once in the learning: that whole records have twins does not show how one
+    column depends on others, and is examined separately.
 
     Parameters
     ----------
-    records : Table
+    People of one source.
         People of one source.
-    rows : ndarray of int, shape (k,)
+    Rows to return the probability for; they and their equals are left out of the learning.
         Whom to return it for; they and their equals are left out where it is learnt.
-    others : Table
-        Further records of the same columns, such as those a generator makes up, which may
+    Further records with the same columns, such as those a generator makes up, which may make some
+    values more frequent than in the source.
         make some values more often than the source has them.
     above : float
-        Where the values by themselves make a record more likely than this, contexts are not asked.
+        Log probability above which the values alone decide, and contexts are not evaluated.
 
     Returns
     -------
     ndarray, shape (k,)
-        At most 0; meant to err to the side of "likely". The larger of what both tables say.
+        At most 0; errs towards "likely". The larger of the estimates from both tables.
 
     Notes
     -----
-    Values are taken one after the other, the most frequent kinds first: p(x) = prod p(x_j | C),
-    where C is the one among all sets of up to three earlier columns that makes the value most
-    likely. A share in a context is taken from the records that agree there with the one that is
-    asked about, and from all pairs of records that agree there, of values about as rare. A value
-    that nobody else has counts as Good (1953) says of values that occur once, "The population
-    frequencies of species and the estimation of population parameters".
+    Columns are taken one after the other, the least rare values first: p(x) = prod p(x_j | C),
+    where C is, among all sets of up to three earlier columns, the one that makes the value most
+    likely. Its share in a context is estimated from the records that agree there with the record,
+    and from all pairs of records that agree there, over values about as rare. A value that nobody
+    else has gets the probability that Good (1953), "The population frequencies of species and the
+    estimation of population parameters", derives from the values that occur once.
     """
     found = np.full(len(rows), -np.inf)
     for known in (records, others):
         left = np.flatnonzero(found <= above)
         if len(left) and (known is records or len(known) >= _PAIRS):
+            # Equal records once: the first of each kind.
             of_kind = known[np.unique(number_equal_records((known,))[0], return_index=True)[1]]
             found[left] = np.maximum(found[left], _log_chance(of_kind, records[rows[left]], above))
     return found
@@ -184,15 +188,18 @@ def log_chance(records: Table, rows: Ints, others: Table, *, above: float = 0.0)
 def _log_chance(known: Table, asked: Table, above: float) -> Floats:
     own, mine = number_equal_records((known, asked))
     codes = _codes(known, asked)
+    # (k, F) Share of each value by itself: independent columns give the first, cheap bound.
     alone = np.column_stack([_share(column, len(known), own, mine) for column in codes.T])
     by_values: Floats = np.log(alone).sum(axis=1)
     rare = by_values <= above
     if not rare.any():
         return by_values
     if not rare.all():
+        # Only rare records need contexts: the others keep the bound by values alone.
         found = by_values.copy()
         found[rare] = _log_chance(known, asked[np.flatnonzero(rare)], above)
         return found
+    # Ascending rarity; the last _COLUMNS are the rarest.
     columns = np.argsort(-np.log(alone).mean(axis=0), kind="stable")[-_COLUMNS:]
     few = np.linspace(0, len(known) - 1, min(len(known), _LARGEST)).astype(np.int64)
     learnt = _Contexts(
@@ -202,6 +209,7 @@ def _log_chance(known: Table, asked: Table, above: float) -> Floats:
     )
     total = np.zeros(len(asked))
     for place, column in enumerate(columns):
+        # A context may only make a value more likely, never less: this errs towards "likely".
         total += np.log(np.maximum(alone[:, column], learnt.most_likely(place)))
     return np.minimum(total, 0.0)
 
@@ -213,33 +221,38 @@ def _codes(known: Table, asked: Table) -> Ints:
 
 
 def _share(column: Ints, n: int, own: Ints, mine: Ints) -> Floats:
-    """Return (k,) the frequency of the values asked about, among records that equal none."""
+    """Return (k,) the share of each queried value among the records that equal no query."""
     count = np.bincount(column[:n], minlength=int(column.max()) + 1)
     once, twice = (int(np.count_nonzero(count == times)) for times in (1, 2))
     equals = np.bincount(own, minlength=1 + max(int(own.max()), int(mine.max())))[mine]
     seen = count[column[n:]] - equals
+    # The query counts once itself, above and below: no share is 0.
     share = (seen + 1) / (n - equals + 1)
     if not once:
         return share
+    # Good (1953): a value seen once, here by the query alone, has 2 N_2 / N_1 occurrences; one is
+    # added to N_2 so that this is not 0.
     return np.where(seen == 0, np.minimum(share, 2 * (twice + 1) / (once * n)), share)
 
 
 class _Contexts:
-    """Counts of records that agree in some columns, and in one more."""
+    """Counts of records that agree in some columns, and in one column more."""
 
     def __init__(self, codes: Ints, n: int, equals: Ints) -> None:
         self.codes = codes
         self.n = n
         self.equals = equals
+        # Groups are cached by their columns: every context extends a shorter one.
         self.groups: dict[tuple[int, ...], Ints] = {(): np.zeros(len(codes), np.int64)}
 
     def most_likely(self, column: int) -> Floats:
-        """Return (k,) the largest share in any context of earlier columns; 0 without any."""
+        """Return (k,) the largest share in any context of earlier columns; 0 if there is none."""
         found = np.zeros(len(self.codes) - self.n)
         count = np.bincount(self.codes[: self.n, column], minlength=self.codes[:, column].max() + 1)
         frequent = count[self.codes[:, column]]
         frequent[self.n :] -= self.equals
-        # Values seen up to twice as often are about as rare; one that nobody has, as two of a kind.
+        # A value seen up to twice as often is about as rare; one that nobody has counts like one
+        # seen twice.
         rarity = np.ceil(np.log2(np.maximum(frequent, 1))).astype(np.int64)
         of_asked = np.floor(np.log2(2 * (frequent[self.n :] + 1))).astype(np.int64)
         for size in range(1, _CONTEXT + 1):
@@ -247,10 +260,12 @@ class _Contexts:
                 agree = self._agreeing(context)
                 also = self._agreeing((*context, column))
                 known = slice(None, self.n)
+                # Entry r of the cumulative sums: pairs with values of rarity class r or below.
                 pairs = np.bincount(rarity[known], agree[known], minlength=64).cumsum()[of_asked]
                 equal = np.bincount(rarity[known], also[known], minlength=64).cumsum()[of_asked]
                 share = np.where(pairs >= _PAIRS, equal / np.maximum(pairs, 1), 0.0)
                 np.maximum(found, share, out=found)
+                # Second estimate: only the records around the query itself.
                 around = agree[self.n :]
                 here = also[self.n :]
                 enough = (around >= _AGREEING) & (here >= 1)
@@ -258,7 +273,7 @@ class _Contexts:
         return found
 
     def _agreeing(self, columns: tuple[int, ...]) -> Ints:
-        """Count the other records that agree with each in some columns."""
+        """Return the number of other records that agree with each one in these columns."""
         group = self._group(columns)
         count = np.bincount(group[: self.n], minlength=int(group.max()) + 1)[group]
         count[: self.n] -= 1
