@@ -152,7 +152,9 @@ def guard_cost(
             shown[team] = max(shown[team], answer)
     same = np.ptp(shown) == 0 or np.ptp(exact) == 0
     # Stable: among equal scores the earlier team is in front, as on the board.
-    moved = np.argsort(np.argsort(-shown, kind="stable")) - np.argsort(np.argsort(-exact))
+    moved = np.argsort(np.argsort(-shown, kind="stable")) - np.argsort(
+        np.argsort(-exact, kind="stable")
+    )
     return GuardCost(
         teams=teams,
         submissions=submissions,

@@ -43,6 +43,19 @@ def test_the_limit_holds_every_honest_form(n_classes):
     assert len(json.dumps(labels.tolist(), indent=4)) <= largest_body(10_000, n_classes)
 
 
+@pytest.mark.parametrize("classes", [["caf\u00e9", "\u732b"], ["a", "b"], ['"quoted"', "\n"]])
+def test_the_limit_holds_names_of_classes_that_json_escapes(classes):
+    labels = [classes[i % 2] for i in range(2_000)]
+    most = largest_body(2_000, 2, classes=classes)
+    assert len(json.dumps(labels, indent=4)) <= most
+    assert len(json.dumps(labels, indent=4, ensure_ascii=False).encode()) <= most
+    rows = [{"id": f"\u00e9{i}", "label": label} for i, label in enumerate(labels)]
+    text = "id,label\n" + "\n".join(f"{row['id']},{row['label']}" for row in rows)
+    assert len(text.encode()) <= largest_body(
+        2_000, 2, classes=classes, ids=[row["id"] for row in rows]
+    )
+
+
 def told(body, kind) -> str:
     """Return what is said of a body: nothing else than labels and an InputError may come out."""
     try:

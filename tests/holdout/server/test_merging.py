@@ -44,7 +44,7 @@ def filled(file, guard, turns, *, keep=True, scope="account", **options):
     # The noise of both boards has to be the same one.
     with board.engine.begin() as connection:
         connection.execute(update(BOARD).values(state_key=bytes.fromhex(KEY)))
-    for name in dict.fromkeys((*turns, "third")):
+    for name in dict.fromkeys(("ann", *turns, "third")):
         board.admit(name)
     rng = np.random.default_rng(3)
     for turn, name in enumerate((*turns, "third")):
@@ -85,6 +85,15 @@ def test_it_is_as_if_one_account_had_submitted_all(place, guard, keep):
                                                                   "into ann: one team")  # fmt: skip
     for board in (one, two):
         board.close()
+
+
+@pytest.mark.parametrize("guard", GUARDS)
+def test_an_account_without_submissions_takes_over_those_of_another(place, guard):
+    two = filled(place("two.sqlite"), guard, ("bea",) * 4)
+    one = filled(place("one.sqlite"), guard, ("ann",) * 4)
+    merge_accounts(two, "ann", "bea", "one team")
+    again = np.random.default_rng(9).integers(0, M, N)
+    assert two.submit("ann", again).score == one.submit("ann", again).score
 
 
 def test_one_state_for_all_stays_as_it_was(place):

@@ -81,6 +81,19 @@ def test_the_nearest_unique_rows_are_those_of_a_naive_search(n_cat, n_cont, miss
     assert near.target.tolist() == [*first, 1.0, 3.0]
 
 
+@pytest.mark.parametrize("at_once", [1, 2, 3])
+def test_tables_are_read_alike_in_blocks_of_any_size(at_once, monkeypatch):
+    rng = np.random.default_rng(at_once)
+    table = table_of(rng, 70, 2, 2, n_values=3, levels=3, missing=0.0)
+    tables = table.values.reshape(7, 10, -1)
+    whole = reader_of(table, 12).nearest(tables)
+    monkeypatch.setattr("privacygauge.synthetic.attacks.attention.CELLS", at_once * tables[0].size)
+    blocks = reader_of(table, 12).nearest(tables)
+    assert whole.there.any(axis=1).all()
+    assert (blocks.there == whole.there).all()
+    np.testing.assert_array_equal(blocks.rows, whole.rows)
+
+
 def test_numbers_are_scaled_by_the_schema_and_missing_ones_have_a_column():
     schema = Schema(
         (

@@ -292,12 +292,18 @@ class Board:
         row = connection.execute(select(STATE).where(STATE.c.holder == held)).mappings().first()
         if row is not None:
             return guard_state(row, len(self.holdout)), int(row["about"])
-        key = bytes(board["state_key"])
-        if not isinstance(self.guard, Memoryless):
-            # Noise drawn by number and not by content: each account gets numbers of its own.
-            whose = account.encode() if held else b""
-            key = hashlib.blake2b(whose, key=key, digest_size=16).digest()
-        return self.guard.start(key), -1
+        return self.guard.start(self.first_key(bytes(board["state_key"]), held, account)), -1
+
+    def first_key(self, key: bytes, held: int, account: str) -> bytes:
+        """Return the key of a new state, of the account's or the board's (`held` 0).
+
+        `key` is the board's.
+        """
+        if isinstance(self.guard, Memoryless):
+            return key
+        # Noise drawn by number and not by content: each account gets numbers of its own.
+        whose = account.encode() if held else b""
+        return hashlib.blake2b(whose, key=key, digest_size=16).digest()
 
     def _checked(self, labels: ArrayLike) -> Values:
         return self.holdout.metric.submission(labels, self.n, self.holdout.n_classes)

@@ -62,12 +62,17 @@ def largest_body(
 ) -> int:
     """Return the largest number of bytes of a submission about n points."""
     # A class takes its name in quotes, with a comma and an indented new line.
-    longest = max(len(name.encode()) for name in classes or (str(n_classes - 1),))
+    longest = max(map(_bytes_of_text, classes or (str(n_classes - 1),)))
     each = max(_FEWEST_BYTES, longest + 8)
-    name = 0 if ids is None else 8 + max(len(each.encode()) for each in ids)
+    name = 0 if ids is None else 8 + max(map(_bytes_of_text, ids))
     return _HEAD + n * (
         name + metric.width(n_classes) * (_FLOAT_BYTES if metric.form == "f" else each)
     )
+
+
+def _bytes_of_text(text: str) -> int:
+    """Return the largest number of bytes of a text within quotes: JSON may escape its letters."""
+    return max(len(text.encode()), len(json.dumps(text)) - 2)
 
 
 def most_bytes(board: Board) -> int:

@@ -194,7 +194,11 @@ def _replay_account(
     held = int(stays["id"])
     # The state keeps its key, so that the same noise is drawn again.
     row = connection.execute(select(STATE).where(STATE.c.holder == held)).mappings().first()
-    key = bytes((row or begun_board(connection))["state_key"])
+    key = (
+        board.first_key(bytes(begun_board(connection)["state_key"]), held, str(stays["name"]))
+        if row is None
+        else bytes(row["state_key"])
+    )
     state = board.guard.start(key)
     about = 0
     best: tuple[float | None, int | None] = None, None

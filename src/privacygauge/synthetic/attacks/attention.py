@@ -504,7 +504,7 @@ class Reader:
         for part in _blocks(tables):
             place, found = self._found(np.asarray(tables[part], np.float64))
             rows[part][place] = found
-        there[part][place] = True
+            there[part][place] = True
         target = self.target[None]
         record = self.encoding.one_hot(self.encoding.codes(target), self.encoding.scaled(target))
         own = np.array([1.0, closeness(0.0)], np.float32)
