@@ -164,8 +164,9 @@ def _columns(
         found |= {f"extra{i}": rng.normal(size=n) for i in range(3)}
     if chosen["option"] == "feature":
         # An embedding, from which the model's answers can be foretold in part.
-        shown = given.base.mean(axis=1) + 0.3 * rng.normal(size=n)
-        found |= {"e0": shown, "e1": rng.normal(size=n)}
+        # Copies of a row are equal in it.
+        own = rng.normal(size=(int(people.max()) + 1, 2))[people]
+        found |= {"e0": given.base.mean(axis=1) + 0.3 * own[:, 0], "e1": own[:, 1]}
     return found
 
 

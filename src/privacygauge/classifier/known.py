@@ -196,8 +196,12 @@ def comparison_of(
     if found.state == "matched":
         # A signal that vanishes when records are matched on a column may be due to that column, or
         # may be the leak itself if the column was made from the answers.
+        # A time is known before the model is asked, however well the answers follow it.
         doubtful = [
-            name for name in apart if not _differs_by_itself(given[name], answers, target, level)
+            name
+            for name in apart
+            if not _says_when(name, given[name])
+            and not _differs_by_itself(given[name], answers, target, level)
         ]
         found = replace(found, doubtful=tuple(doubtful))
     if found.state == "different":
@@ -539,14 +543,8 @@ def _with_dates(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     return found
 
 
-def _says_whence(name: str, values: NDArray[Any]) -> bool:
-    """Return whether a column says when or where records come from.
-
-    Records of other years or hospitals differ even if no answer within one side shows it: if all
-    members are from one year, none can. Times count, and so do columns of few texts, unless one of
-    these is another word for membership. For any other column (a fold, a path, a row number), only
-    the answers show whether it separates the sides by the records' contents.
-    """
+def _says_when(name: str, values: NDArray[Any]) -> bool:
+    """Return whether a column holds times: dates, years, months, or numbers that are called so."""
     array = np.asarray(values)
     if array.dtype.kind == "M":
         return True
@@ -559,13 +557,31 @@ def _says_whence(name: str, values: NDArray[Any]) -> bool:
         return bool(words & _TIMES)
     if array.dtype.kind not in "OSU":
         return False
-    texts = np.array(["" if x is None or x != x else str(x) for x in array.tolist()], np.object_)
-    levels = np.unique(texts)
-    if all(_MONTHS.fullmatch(level) for level in levels if level):
+    return all(_MONTHS.fullmatch(level) for level in _levels_of_texts(array) if level)
+
+
+def _says_whence(name: str, values: NDArray[Any]) -> bool:
+    """Return whether a column says when or where records come from.
+
+    Records of other years or hospitals differ even if no answer within one side shows it: if all
+    members are from one year, none can. Times count, and so do columns of few texts, unless one of
+    these is another word for membership. For any other column (a fold, a path, a row number), only
+    the answers show whether it separates the sides by the records' contents.
+    """
+    array = np.asarray(values)
+    if _says_when(name, array):
         return True
+    if array.dtype.kind not in "OSU":
+        return False
+    levels = _levels_of_texts(array)
     return len(levels) <= _MOST_PLACES and not any(
         _is_a_side(level.lower()) for level in levels if level
     )
+
+
+def _levels_of_texts(array: NDArray[Any]) -> list[str]:
+    """Return the distinct texts of a column, empty for missing ones."""
+    return sorted({"" if x is None or x != x else str(x) for x in array.tolist()})
 
 
 def _is_a_side(text: str) -> bool:
