@@ -1,4 +1,4 @@
-"""Learners that can predict as if any one record had been left out, on scaled attributes too."""
+"""Learners with exact leave-one-out predictions, also on standardised attributes."""
 
 from __future__ import annotations
 
@@ -83,6 +83,7 @@ def class_log_p(log_joint: Floats) -> Floats:
     NaN throughout if every class is impossible, or one is NaN: there is no answer.
     """
     with np.errstate(invalid="ignore"):
+        # Relative to the largest, so that the sum neither overflows nor vanishes.
         joint = log_joint - log_joint.max(axis=-1, keepdims=True)
         return np.asarray(joint - np.log(np.exp(joint).sum(axis=-1, keepdims=True)), np.float64)
 
@@ -229,9 +230,9 @@ def squares_without(x: Floats, n: Floats, group: Ints, scale: Scale) -> Floats:
     x : ndarray of float, shape (m, d)
         Distinct records, scaled by all of them.
     n : ndarray of float, shape (m,)
-        Number of records that each one stands for.
+        Copies of each distinct record.
     group : ndarray of int, shape (r,)
-        Index of the distinct record of which one is left out.
+        Index of the distinct record that loses one copy.
     scale : Scale
         Scale of all records.
 
@@ -241,9 +242,11 @@ def squares_without(x: Floats, n: Floats, group: Ints, scale: Scale) -> Floats:
         Variances in units of those of all records; an attribute with a single value among the
         others keeps its original scale.
     """
+    # Without any other record there is no variance: keep the scale.
     total = n.sum()
     if total < 2:
         return np.ones((len(group), x.shape[1]))
+    # Welford's update in reverse, for attributes with mean 0 and variance 1 over all records.
     left = 1 - x[group] ** 2 / (total - 1)
     found: Floats = total / (total - 1) * left
     # If a record has nearly all of the variance, few digits of the others' remain.
@@ -260,7 +263,7 @@ def squares_without(x: Floats, n: Floats, group: Ints, scale: Scale) -> Floats:
 
 
 _FEW_DIGITS = 1e-6
-"""A difference of two numbers near 1 below this is computed in another way."""
+"""Share of a variance below which a difference has too few digits: it is summed again."""
 
 
 @runtime_checkable
@@ -300,7 +303,7 @@ class Standardised:
         return self.learner.name
 
     def describe(self) -> Mapping[str, Any]:
-        """Return the learner's own settings, and that attributes are scaled."""
+        """Return the learner's own settings, and a mark that attributes are scaled."""
         return {**self.learner.describe(), "standardised": True}
 
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedStandardised:
@@ -365,11 +368,12 @@ class FittedStandardised:
     def _without(self, rows: Ints) -> Iterator[tuple[Ints, Scale, Fitted]]:
         """Yield places of equal records among the rows, and the model trained without one of them.
 
-        Nothing where no record is left.
+        Yield nothing if no other record is left.
         """
         rows = np.asarray(rows, np.int64)
         if len(self.x) == 1:
             return
+        # Leaving out either of two equal records gives the same model: train it once.
         known = np.column_stack([self.x[rows], self.y[rows]])
         _, first, group = np.unique(known, axis=0, return_index=True, return_inverse=True)
         for number, one in enumerate(rows[first]):
