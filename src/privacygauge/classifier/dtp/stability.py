@@ -22,7 +22,7 @@ class StabilityBound:
     delta: float
     """Proven delta, at least 1; infinite if none is known."""
     of: Of
-    """Quantity that changes by a factor of at most delta, or at most by its factor at the record."""
+    """Quantity that changes by a factor of at most delta, or at most as much as at the record."""
     source: str
     """Number of the proposition in the paper."""
     printed: float | None
