@@ -62,7 +62,7 @@ _KEY = "asked"
 _OWN = "--"
 """Flag that stands for the name of its field."""
 _NOTHING = {"| None": None, "...]": (), "bool": False}
-"""Default of a field that has none, by the end of its type."""
+"""Default of a field without one, by the end of its type."""
 
 
 def option(
@@ -90,7 +90,7 @@ def option(
         Default value. Without one an option is required, unless its type has an empty value: None
         if optional, an empty tuple, or a switch that is off.
     panel, offers, role, split
-        As in `OptionSpec`; ``FILE`` stands for a file of the user's by itself.
+        As in `OptionSpec`; by default, the metavar ``FILE`` means the role of a file.
     """
     role = role or (Role.FILE if metavar == "FILE" else Role.PLAIN)
     asked = OptionSpec(
@@ -100,7 +100,7 @@ def option(
 
 
 asks = partial(option, _OWN)
-"""The same, with the option named after its field: ``--half-width`` for ``half_width``."""
+"""`option` with a flag named after its field: ``--half-width`` for ``half_width``."""
 
 
 def argument(metavar: str, text: str, *, default: Any = MISSING, role: Role = Role.FILE) -> Any:
@@ -178,7 +178,7 @@ class Request:
         Parameters
         ----------
         jobs : int
-            How much is to be done at the same time.
+            Number of parallel workers.
         """
 
     @property
@@ -236,7 +236,7 @@ class Request:
 
 _TEXTS = (".csv", ".tsv", ".jsonl", ".ndjson")
 COPIED = (".parquet", ".npz", ".npy", *_TEXTS, *(f"{ending}.gz" for ending in _TEXTS))
-"""Endings of files that are read once, from beginning to end."""
+"""Endings of files that are read once from beginning to end, and so are downloaded."""
 
 
 def is_copied(text: str, role: Role) -> bool:
@@ -252,8 +252,8 @@ class Metric(str):
     __slots__ = ("most",)
 
     most: float
-    """The largest limit that can ever be exceeded, or nearly; the smallest is 0, no leak at all.
-    Infinity where there is none."""
+    """Largest value of the metric, so that no larger limit makes sense; the smallest is 0, no leak.
+    Infinite if there is no largest value."""
 
     def __new__(cls, name: str, most: float = math.inf) -> Self:
         """Return a name with the range from 0 to `most`."""
@@ -268,7 +268,7 @@ class Metric(str):
 
 
 def shares(*names: str) -> tuple[Metric, ...]:
-    """Return metrics in [0, 1]: accuracies, rates, areas, differences of such."""
+    """Return metrics in [0, 1]: accuracies, rates, areas, and their differences."""
     return tuple(Metric(name, 1.0) for name in names)
 
 

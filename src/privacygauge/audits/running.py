@@ -1,4 +1,4 @@
-"""Running an audit, and the origin in its report: the same for all kinds."""
+"""Settings of a running audit, and the origin in its report, for all kinds."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Running:
     provenance: Mapping[str, str] | None = None
     """Further lines for the report."""
     run: str | Path | None = None
-    """Folder that keeps the results; None for none."""
+    """Folder that keeps the results; None to keep nothing."""
     invocation: Mapping[str, Any] | None = None
-    """How to start the run again, kept in its folder."""
+    """Settings from which the run can be started again, kept in its folder."""
     n_jobs: int | None = None
     """Number of processes; default: one, or the setting of ``joblib.parallel_config``."""
     progress: Callable[[int, int], None] | None = None

@@ -305,7 +305,8 @@ _TOLERANCE = 1e-3
 class OutputPerturbation:
     """A logistic regression with normal noise on its weights, which makes it private.
 
-    It replaces the model, whatever its kind. Its guarantee needs no clipping, batches or accountant.
+    It replaces the model, whatever its kind. Its guarantee needs no clipping, no batches and no
+    accountant.
 
     Notes
     -----

@@ -89,8 +89,8 @@ class LeaveOneOutAnswers:
     with_it: Floats
     """(r, k) Log probabilities of each record under the classifier trained on all of T."""
     without: Floats
-    """(r, k) Log probabilities under the classifier trained without the record or its whole unit; NaN
-    if training failed."""
+    """(r, k) Log probabilities under the classifier trained without the record or its unit; NaN if
+    training failed."""
     searched: Floats
     """(r,) Largest log ratio over the record itself and the queries that were asked, in nats."""
     bound: Floats
