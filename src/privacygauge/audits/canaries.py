@@ -107,7 +107,7 @@ class CanaryAudit(Reported):
 
     @property
     def area(self) -> Estimate:
-        """Share of pairs, one canary inserted and one not, in which the inserted one scores higher."""
+        """Share of pairs of an inserted and another canary with the higher score for the inserted."""
         from privacygauge.core.transcript import Transcript
         from privacygauge.evaluate.roc import auc
 

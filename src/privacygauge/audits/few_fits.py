@@ -123,6 +123,7 @@ class FitsAudit(Reported):
             ),
             intro=said,
             verdict=claim.verdict if claimed else _verdict_without_claim(self, claim.verdict),
+            # The first measure of a claim's audit is the claimed epsilon.
             measures=(*measures, *([first] if claimed else []), *others),
             sections=(
                 # Without a claim, its test is no measure; the last section is replaced by this

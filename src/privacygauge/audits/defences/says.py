@@ -319,10 +319,10 @@ def data(f: DefenceResult) -> dict[str, Json]:
 
     Intervals of ``undefended``, and of ``adaptive``, ``non_adaptive`` and ``left`` of all
     ``defences``, hold together at ``level``; those of ``attacks`` hold individually. ``left``
-    counts: the strongest adversary, who may undo the defence if it ``can_be_undone``. If models were
-    trained: ``n_shadows``, the ``curve`` of the undefended training by epoch, and for each defence
-    whether it is ``at_training``, ``early_stopping`` at the same accuracy (null if there is none)
-    and the ``claim`` of an accountant. The records at the highest risk are given by id, with
+    counts: the strongest adversary, who may undo the defence if it ``can_be_undone``. If models
+    were trained: ``n_shadows``, the ``curve`` of the undefended training by epoch, and for each
+    defence whether it is ``at_training``, ``early_stopping`` at the same accuracy (null if there is
+    none) and the ``claim`` of an accountant. The records at the highest risk are given by id, with
     membership and risk.
     """
     at_training = bool(f.n_shadows)

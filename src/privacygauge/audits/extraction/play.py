@@ -78,8 +78,9 @@ def audit_extraction(
     Parameters
     ----------
     target, reference : path, CausalModel or MaskedModel
-        Local folders, or models from `load_causal` or `load_masked`, both of one kind. The reference
-        was not trained on the texts; None takes the base of a PEFT adapter, or no reference.
+        Local folders, or models from `load_causal` or `load_masked`, both of one kind. The
+        reference was not trained on the texts; None takes the base of a PEFT adapter, or no
+        reference.
     members, nonmembers : path, sequence of str, mapping of lists, or data frame
         Texts that the target was trained on, and others like them; see `audit_masked`.
     writing : Writing, optional
