@@ -126,6 +126,7 @@ class Request:
     """Fields whose files are copies of downloads, and their URLs; see `with_copies`."""
 
     def __init_subclass__(cls) -> None:
+        # Before the dataclass is made: options whose type has an empty value default to it.
         for name, kind in cls.__annotations__.items():
             found = cls.__dict__.get(name)
             if isinstance(found, Field) and found.default is MISSING:
@@ -194,6 +195,7 @@ class Request:
             value = found[name]
             if not isinstance(value, str):
                 continue
+            # A URL means the same in every folder.
             if asked.role in _READ and "://" not in value:
                 found[name] = str(Path(value).absolute())
             elif asked.role is Role.CODE and not value.startswith(PROGRAM):

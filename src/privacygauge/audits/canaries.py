@@ -107,7 +107,7 @@ class CanaryAudit(Reported):
 
     @property
     def area(self) -> Estimate:
-        """Share of pairs of an inserted and another canary with the higher score for the inserted."""
+        """Share of pairs, an inserted canary and another, that scores put in the right order."""
         from privacygauge.core.transcript import Transcript
         from privacygauge.evaluate.roc import auc
 

@@ -126,8 +126,7 @@ class FitsAudit(Reported):
             # The first measure of a claim's audit is the claimed epsilon.
             measures=(*measures, *([first] if claimed else []), *others),
             sections=(
-                # Without a claim, its test is no measure; the last section is replaced by this
-                # game's.
+                # The last section describes another game: this one's takes its place.
                 *claim.sections[:-1],
                 Section("played", "How it was played", (text(_PLAYED),)),
             ),

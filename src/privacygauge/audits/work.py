@@ -69,6 +69,7 @@ class Work:
         """
         if self.recorded:
             return None
+        # Raises for other code before any of it is imported.
         code = compared_code(request.code(), self.run)
         return {
             "command": command,

@@ -59,6 +59,7 @@ def verdict(f: DefenceResult) -> Verdict:
     """
     helps = f.helps(f.best)
     spoken_of = f.best.left if helps else f.none
+    # If no defence helps, none was chosen: the undefended model needs no correction for them.
     alone = None if helps else _undefended_audit_reach(f)
     grade = grade_of_left(spoken_of) if alone is None else grade_of(alone.low)
     hidden = [left.inverted for left in (f.best.left, f.none) if left.untold]

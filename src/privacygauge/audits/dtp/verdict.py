@@ -73,6 +73,7 @@ def factor(value: float) -> str:
     """
     if math.isinf(value):
         return decimal(value, 0)
+    # exp(50) is far above the largest printed factor, and far from overflow.
     ratio = math.exp(min(value, 50.0))
     if ratio > _LARGEST:
         return f"over {count(int(_LARGEST))}"

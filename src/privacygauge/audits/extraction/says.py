@@ -213,6 +213,7 @@ def verdict(a: ExtractionResult) -> Verdict:
         f"{percent_estimate(rates.others)} have such {w.one}: a difference of "
         f"{percent_estimate(beyond)} ({rate(level)} interval)."
     )
+    # Others' texts are extracted more often: the sides may be swapped or unlike.
     if beyond.high < 0:
         return direction.verdict((f"More of others' {w.thing}s can be extracted. {told}",), UNTOLD)
     k = int(f.judged.people(f.hits[SAMPLED])[f.judged.inside].sum())

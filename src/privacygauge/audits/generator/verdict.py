@@ -51,6 +51,7 @@ def verdict(f: SyntheticResult) -> Verdict:
     The attack and that record are chosen on the adversary's own tables, so neither number needs
     a correction for the choice.
     """
+    # An epsilon above 0 rules out that nothing leaks, though the AUC shows none.
     grade = SMALL if _only_bounded(f) else _by_auc(f)
     if grade is NONE and f.inverted:
         return direction.verdict(direction.sentences(f.inverted))

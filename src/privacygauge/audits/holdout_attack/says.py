@@ -107,6 +107,7 @@ def verdict(f: HoldoutResult) -> Verdict:
     bias, which allows for the choice: none at 0, small below one point, moderate below five, large
     from five on. After a single trial there is no grade.
     """
+    # One trial has no interval, so nothing tells luck from gain.
     grade = UNTOLD if f.trials == 1 else grade_of_attack(f.worst)
     scale = (UNTOLD,) if grade is UNTOLD else GRADES
     said = tuple(_sentences(f))

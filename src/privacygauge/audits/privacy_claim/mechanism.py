@@ -184,7 +184,7 @@ class _Attack:
     score: _Scorer
     """Returns scores of these numbers, (r,), higher for the second data set."""
     bound: float
-    """Log of the slope of the best line below its ROC in the search, -1 if it ranks nothing."""
+    """Cautious epsilon of its best threshold in the search; -1 if it ranks nothing."""
 
 
 def _play(mechanism: Mechanism, pair: Sequence[Any], n: int, rng: np.random.Generator) -> _Runs:

@@ -346,7 +346,8 @@ def at_training(
         for one in defended
         for games in [training_games(last, one.models)]
     ]
-    # The curve by epoch is tested as well, so every interval allows for its points.
+    # The curve by epoch is tested as well, so every interval allows for its points; the last one
+    # is the undefended model, which is counted already.
     beside = len(without.epochs) - 1
     together = n_together(len(judging.evaluations(undefended.results)), len(results), beside)
     curve = curve_by_epoch(without, undefended, asked, together)

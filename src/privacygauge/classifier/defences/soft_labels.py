@@ -160,6 +160,7 @@ class RelaxLoss(ByLoss):
         mean = cross_entropy(logits, y)
         if mean > self.target:
             return mean
+        # Descending minus the loss is ascending the loss.
         if epoch % 2 == 0:
             return -mean
         p = torch.softmax(logits.detach(), 1)

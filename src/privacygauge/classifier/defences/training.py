@@ -235,6 +235,7 @@ class Private:
         networks = of.networks(self.name)
         delta = self.at_delta(of)
         rate = min(1.0, networks.batch_size / of.n_trained)
+        # As many steps as `PrivateTraining` takes and accounts for.
         steps = networks.epochs * round(1 / rate)
         noise = noise_for(self.epsilon, delta, rate, steps)
         trained_by = DpSgd if self.by is None else OpacusDpSgd

@@ -134,6 +134,7 @@ class Normals:
     def floors_without(self, rows: Ints) -> Floats:
         """Return the smoothing of the variances without each record, (r,)."""
         mean, squares = self._overall
+        # The smoothing is about all records, as one group.
         everyone = np.zeros(len(rows), np.int64)
         n = np.full(len(rows), len(self.x))
         _, variance = _taken_out(
@@ -506,6 +507,7 @@ class _Sums:
             rho = np.concatenate([rho + self.step[i, j], rho])
             odds = np.concatenate([odds + self.same[i, j], odds + other[i, j]])
             entries += len(rho)
+            # A set stays only if no other one lies further into the corner in both.
             kept = _pareto_front(rho_sign * rho, odds_sign * odds)
             rho = rho[kept]
             odds = odds[kept]
@@ -597,6 +599,7 @@ def joint_over_cells(counts: Counts) -> Floats:
     for j in range(m):
         shape = [len(counts.n), *([1] * m)]
         shape[j + 1] = counts.sizes[j]
+        # Each attribute's table along its own axis: broadcasting spans the domain.
         joint = joint + counts.log_conditional(j).reshape(shape)
     return joint
 
@@ -647,6 +650,7 @@ def _subsets(
     if axis == low.ndim:
         yield list(agree), low, high, possible
         return
+    # Queries that agree on this axis are those of the own cell.
     yield from _subsets(low, high, possible=possible, axis=axis + 1, agree=(*agree, axis))
     yield from _subsets(
         _over_others(low, axis, np.minimum, np.inf),

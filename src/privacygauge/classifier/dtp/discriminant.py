@@ -225,6 +225,7 @@ class FittedLinearDiscriminant:
         lost = ~((left > LOST) & (scatter.least * left > 2 * TOLERANCE**2) & scatter.clear)
         with np.errstate(divide="ignore", invalid="ignore"):
             centre = (n * self.x.mean(axis=0) - self.x[rows]) / np.float64(n - 1)
+        # (r, k, d): only the mean of the record's own class moves.
         means = np.repeat(scatter.means[None], len(rows), axis=0)
         means[np.arange(len(rows)), labels] -= v / np.maximum(rest, 1)[:, None]
         apart = np.where(present[:, :, None], means - centre[:, None, :], 0.0)
@@ -380,6 +381,7 @@ class FittedQuadraticDiscriminant:
         """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         asked = matrix(queries, "queries", columns=self.x.shape[1])
         labels = self.y[rows]
+        # (r, q, k): the models differ in the column of the record's class only.
         joint = np.repeat(self._log_densities(asked)[None], len(rows), axis=0)
         for label in np.unique(labels):
             own = np.flatnonzero(labels == label)
@@ -516,6 +518,7 @@ class _Loss:
     def _log_density(self, cross: Floats, norms: Floats, inner: Floats) -> Floats:
         """Return the log density from v' M^-1 q, q' M^-1 q and v' M^-1 v."""
         rest = self.normal.count - 1
+        # Records below LOST are refitted; for them the clip only keeps the logarithm finite.
         left = np.maximum(1 - self._factor * inner, LOST)
         # The mean moves by -v / (n_y - 1), so q - m becomes q - m + v / (n_y - 1).
         far = norms + 2 * cross / rest + inner / rest**2

@@ -54,6 +54,7 @@ def queries_within(x: Held, n_queries: int, rng: np.random.Generator) -> Held:
     nearest_to_zero = []  # one row per column; row 0 for texts
     for column in columns:
         size = np.zeros(1) if column is None else np.abs(column)
+        # A missing number is never the nearest to 0.
         known = np.where(np.isnan(size), np.inf, size) if size.dtype.kind == "f" else size
         nearest_to_zero.append(int(np.argmin(known)))
     sources = [

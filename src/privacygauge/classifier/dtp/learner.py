@@ -214,6 +214,7 @@ class Scale:
     @classmethod
     def of(cls, x: Floats) -> Scale:
         """Return the scale of records (n, d)."""
+        # By the range: the deviation of equal numbers may be rounding error above 0.
         varies = np.ptp(x, axis=0) > 0
         return cls(x.mean(axis=0), np.where(varies, x.std(axis=0), 1.0))
 
@@ -345,6 +346,7 @@ class FittedStandardised:
             return self.inner.log_p_without_on(rows, self._squares_without(rows))
         found = np.full((len(rows), self.n_classes), np.nan)
         for same, scale, rest in self._without(rows):
+            # Equal records get equal answers: one query serves them all.
             found[same] = rest.log_p(scale.applied(self.x[rows[same[:1]]]))
         return found
 

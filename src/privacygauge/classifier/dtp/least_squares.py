@@ -116,6 +116,7 @@ class FittedLeastSquares:
     def log_p_without(self, rows: Ints) -> Floats:
         """Return log probabilities of each record under the model trained without it, (r, k)."""
         residuals, lost = self._residuals_without(rows)
+        # The score of a record without it is its response less its residual.
         found = _log_p(self._classes[rows] - residuals)
         for number in np.flatnonzero(lost):
             found[number] = self._anew(rows[number], self.x[[rows[number]]])[0]
@@ -183,6 +184,7 @@ class FittedLeastSquares:
         # Any regular matrix: these results are overwritten below.
         scatter[is_refitted] = np.eye(d)
         weights = np.linalg.solve(scatter, moments)
+        # Mean of the attributes and shares of the classes among the other records.
         mean = self._centre - z / (n - 1)
         base = share - own / (n - 1)
         found = _log_p(base[:, None] + (queries - mean[:, None]) @ weights)

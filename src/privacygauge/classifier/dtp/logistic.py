@@ -182,6 +182,7 @@ class Problem:
         for a, b in zip(*np.tril_indices(free, -1), strict=True):
             found[:, b, :, a] = found[:, a, :, b]
         flat = found.reshape(width * free, width * free)
+        # Parameters are ordered by attribute, then by free class.
         flat[np.diag_indices_from(flat)] += np.repeat(self.penalty[:, 0], free)
         return flat
 
@@ -382,6 +383,7 @@ class _Chords:
         """Return the steps for records of these groups."""
         x = problem.x[group]
         free = start.shape[1]
+        # B of all records side by side, (p, r (c - 1)): one solve for all of them.
         columns = np.einsum("rd,ab->darb", x, np.eye(free)).reshape(start.size, -1)
         spread = solve(columns).reshape(*start.shape, len(x), free).transpose(2, 0, 1, 3)
         own = problem.spreads(x @ start)
@@ -405,6 +407,7 @@ class _Chords:
         r = len(self.group)
         v = np.repeat(self.start[:, None], r, axis=1)
         everyone = self.problem.gradients(self.start[:, None])
+        # At the common optimum, leaving out record i leaves minus its own gradient.
         gradients = self._without_own(np.repeat(everyone, r, axis=1), v, np.arange(r))
         excess = self.problem.excess(gradients)
         best = excess
@@ -617,6 +620,7 @@ class FittedLogistic:
         weights = np.zeros((len(scores), self.x.shape[1], self.n_classes))
         intercepts = np.full((len(scores), self.n_classes), -np.inf)
         per_unit = scores[:, :-1] / problem.scale.spread[:, None]
+        # Other classes keep weights of 0 and intercepts of -inf.
         weights[..., problem.classes] = per_unit
         intercepts[..., problem.classes] = scores[:, -1] - problem.scale.centre @ per_unit
         return weights, intercepts

@@ -195,6 +195,7 @@ class TrainingSet:
         # The record's own query is part of every domain: its ratio is a lower bound too.
         low = np.maximum(found.low, own)
         method = AT_OPTIMUM if isinstance(learner, Logistic) else CLOSED
+        # Rounding must not put the upper end below the lower one.
         both = DtpRange(low, np.maximum(found.high, low), found.method)
         shared = None
         if len(self.lone_classes):
@@ -292,6 +293,7 @@ class TrainingSet:
     ) -> LeaveOneOutAnswers:
         """Return the predictions of the user's model trained without each of the records (r,)."""
         n = len(self.y)
+        # Records and queries in one table, so that every model answers both.
         everything = append_queries(self.x, queries)
         number = np.arange(len(everything))
         inside = number < n
@@ -299,6 +301,7 @@ class TrainingSet:
         work = LeavingOut(
             trainer=self._trainer,
             x=everything,
+            # Queries have no class, and need none: no model is trained on them.
             y=np.append(self.y, np.zeros(len(queries), np.int64)),
             rows=rows,
             n_classes=self.n_classes,
@@ -370,6 +373,7 @@ class TrainingSet:
     def _remaining(self, learner: Learner) -> Remaining:
         everyone = np.ones(len(self.y), np.bool_)
         k = self.n_classes
+        # The exact DTP at every step is feasible for small domains only; otherwise use PDTP.
         if isinstance(learner, NaiveBayes) and not self.width and learner.has_small_domain(k):
             codes, _ = learner.parts(self.numbers)
             return categorical_records(
@@ -504,6 +508,7 @@ def remove_riskiest(remaining: Remaining, steps: int, order: Order = "recomputed
     for _ in range(steps):
         # In the initial order the first values rank, without the groups that are gone.
         ranked = np.where(np.isnan(values), np.nan, first if order == "initial" else values)
+        # The last group stays: there would be nothing to train on.
         if np.count_nonzero(~np.isnan(ranked)) < 2:
             break
         group = int(np.nanargmax(ranked))

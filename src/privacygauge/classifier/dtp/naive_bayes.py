@@ -65,6 +65,7 @@ def _of_categories(counted: CountedRecords, rows: Ints, width: float, box: Box) 
     if not len(left):
         return DtpRange(values, values, method)
     parts = _certify_range(counted, rows[left], width, box)
+    # Nothing was exact: the method of the bounds alone describes them.
     if len(left) == len(rows):
         return parts
     low = values.copy()
@@ -133,6 +134,7 @@ def posterior_bound(counted: CountedRecords, rows: Ints, box: Box) -> Floats:
         y = counted.y[rows]
         shared = counts.occurrences(counted.codes[rows], y)
         return naive_bayes_bound(counts.n[y], shared, counts.sizes, alpha=counts.alpha)
+    # Categories change the joint of the record's own class only.
     low, high = np.zeros((2, len(rows), counted.n_classes))
     some = np.arange(len(rows))
     y = counted.y[rows]

@@ -88,6 +88,7 @@ class FittedNeighbours:
         near = nearest_records(self.x, self._queries(queries), self.k + 1)
         first = near[:, : self.k]
         identity = np.eye(self.n_classes)
+        # (r, q): whether the record is among the query's k nearest.
         inside = np.zeros((len(rows), len(near)), np.bool_)
         for column in first.T:
             inside |= column == np.asarray(rows)[:, None]
@@ -238,6 +239,7 @@ def _are_tie_free(x: Floats, y: Ints, queries: Floats, k: int) -> Bools:
         inside = far + off < lows[:, [last]]
         edge = ~inside & (far - off <= highs[:, [last]])
         room = last + 1 - inside.sum(axis=1)
+        # Smallest and largest class at the edge: equal if all candidates share one.
         first = np.where(edge, y, y.max()).min(axis=1)
         same = first == np.where(edge, y, 0).max(axis=1)
         found &= same | (edge.sum(axis=1) == room)

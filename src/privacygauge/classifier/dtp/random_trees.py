@@ -133,6 +133,7 @@ class RandomDecisionTrees:
         each = np.arange(len(x))
         # Categories run out after one split each; numbers never do.
         for _ in range(self.depth if number.any() else min(self.depth, len(number))):
+            # Rank of each free attribute, from 1: the first above the draw is chosen.
             place = free.cumsum(axis=1)
             # Draw one of the attributes that are still free on this path.
             chosen = np.floor(_uniform(_child(node, 1)) * place[:, -1])

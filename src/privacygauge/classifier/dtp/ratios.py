@@ -122,6 +122,7 @@ def log_ratio(with_it: Floats, without: Floats, width: float = 0.0) -> Floats:
     # The difference of the logs of two zeros is undefined.
     difference = np.where(np.isneginf(with_it) & np.isneginf(without), 0.0, difference)
     largest = np.where(silent[0] & silent[1], 0.0, difference.max(axis=-1))
+    # Anyone sees that only one of the two classifiers answers, bins or not.
     return np.asarray(np.where(silent[0] != silent[1], np.inf, largest), np.float64)
 
 
@@ -248,6 +249,7 @@ class _Change:
         self.slopes = dw[:, first] - dw[:, second]
         self.apart = (w[:, first] - w[:, second]).T
         there = np.isfinite(b), np.isfinite(b_without)
+        # A class has records with the record and none without it.
         self.lost = (there[0] != there[1]).any(axis=1)
         # Intercepts of -inf are left out here; their pairs are masked below.
         db = np.where(there[0], b, 0.0) - np.where(there[1], b_without, 0.0)

@@ -220,6 +220,7 @@ def _fit_stack(task: Task, models: Ints, stack: _Stack) -> TrainedStack:
 
     with torch.no_grad():
         _train(task, models, stack)
+        # An infinite loss needs no record of its own: it has made weights NaN.
         finite = torch.stack([weight.flatten(1).isfinite().all(1) for weight in stack.learnt])
         return TrainedStack(_predictions(task, models, stack), finite.all(0), stack.state)
 
@@ -297,6 +298,7 @@ def _train_plainly(task: Task, model: int) -> tuple[torch.nn.Module, torch.Tenso
             gradients = torch.autograd.grad(loss, weights, allow_unused=True)
             with torch.no_grad():
                 optimiser.step(gradients)
+                # A loss that was once infinite or NaN stays so in the sum: the training failed.
                 total += loss
     with torch.no_grad():
         finite = torch.stack([p.isfinite().all() for p in module.parameters()]).all()
