@@ -81,7 +81,7 @@ def option(
     Parameters
     ----------
     flag : str
-        Such as ``--label``.
+        Flag, such as ``--label``.
     metavar : str
         Placeholder of its value; empty for a switch.
     text : str

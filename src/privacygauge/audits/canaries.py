@@ -1,6 +1,6 @@
 """Options of `privacygauge language canaries make` and `measure`, and their runs.
 
-In no kind's folder: `measure` is the audit of a privacy claim, with exposures.
+They are in no kind's folder: `measure` is the audit of a privacy claim, with exposures.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The audit of a generator by canaries in a few fits, for generators that are slow to fit.
 
-In no kind's folder: it is the audit of a privacy claim, with an accuracy.
+It is in no kind's folder, because it is the audit of a privacy claim, with an accuracy.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class Running:
     level: float = 0.95
     """Level of every interval, in (0, 1)."""
     provenance: Mapping[str, str] | None = None
-    """Further lines for the report."""
+    """Further lines for the report, by heading."""
     run: str | Path | None = None
     """Folder that keeps the results; None to keep nothing."""
     invocation: Mapping[str, Any] | None = None

@@ -1,6 +1,6 @@
 """Options of `privacygauge synthetic`, for a generator or for a released table, and its run.
 
-Not in the folder of either kind, since neither knows the other.
+It is in neither kind's folder, because neither knows the other.
 """
 
 from __future__ import annotations

@@ -84,9 +84,9 @@ def attack_holdout(
     trials : int, default 10
         Plays of each attack against each guard, at least 1; intervals need at least 2.
     classes : int, optional
-        By default the width of `logits`, or one more than the largest label.
+        Number of classes; default: the width of `logits`, or one more than the largest label.
     metric : str, default "accuracy"
-        How submissions are scored, such as ``"auc"``. All but accuracy are attacked by ``"nb"``
+        Metric of the scores, such as ``"auc"``. All but accuracy are attacked by ``"nb"``
         alone (`LinearBayes`), without logits.
     run : str or Path, optional
         Folder that keeps the plays: after an interruption, the same call resumes there.

@@ -193,11 +193,11 @@ def noise_for(epsilon: float, delta: float, sampling_rate: float, steps: int) ->
     epsilon : float
         Privacy budget, above 0; never exceeded, by the accountant of `SubsampledGaussian`.
     delta : float
-        In (0, 1).
+        Delta of the guarantee, in (0, 1).
     sampling_rate : float
-        In (0, 1].
+        Probability that a record takes part in a step, in (0, 1].
     steps : int
-        At least 1.
+        Number of steps, at least 1.
 
     Raises
     ------

@@ -133,7 +133,7 @@ def models_behind(
     ways: Sequence[TrainedAlike | Skipped],
     seed: int,
 ) -> tuple[list[DefendedModels], list[Skipped]]:
-    """Return the models behind each defence, and the defences whose training failed."""
+    """Return the models behind each defence, and the defences that could not be trained."""
     found = []
     failed = []
     for number, defence in enumerate(defences):

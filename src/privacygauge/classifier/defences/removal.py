@@ -155,7 +155,7 @@ class ScoreRisk:
 
 @dataclass(frozen=True)
 class RemoveRisky:
-    """Trains each model without the riskiest of its own members.
+    """Trainer of each model without the riskiest of its own members.
 
     Records that shield each other become risky only when one of them is gone, so the largest risk
     falls as a sawtooth (Long et al. 2017, figure 6). With more `rounds`, risk is measured again

@@ -152,7 +152,7 @@ class RelaxLoss(ByLoss):
     def loss(
         self, module: torch.nn.Module, x: torch.Tensor, y: torch.Tensor, epoch: int
     ) -> torch.Tensor:
-        """Return the loss whose descent is the step of the algorithm."""
+        """Return the loss; descending it is the algorithm's step."""
         import torch
         from torch.nn.functional import cross_entropy
 
@@ -216,7 +216,7 @@ class Hamp(ByLoss):
         return cross_entropy(logits, labels) - self.reward * entropy
 
     def trainer(self, of: UndefendedTraining) -> Trainer:
-        """Return the same training with this loss, whose answers show the order alone."""
+        """Return the same training with this loss, and answers that show only class order."""
         return RankedAnswers(WithLoss(of.networks(self.name), self))
 
 

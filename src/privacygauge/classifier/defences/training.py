@@ -182,7 +182,7 @@ class AgainstAttacker:
         return f"weight {self.weight:g}"
 
     def trainer(self, of: UndefendedTraining) -> Trainer:
-        """Return the training against an attacker, whose non-members are the references."""
+        """Return the training against an attacker with the references as its non-members."""
         reference = ReferenceRows(of.references)
         return AdversarialRegularisation(of.networks(self.name), self.weight, reference)
 

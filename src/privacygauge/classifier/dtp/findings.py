@@ -225,12 +225,12 @@ class OfClass:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DtpFindings:
-    """How far each record of a training set moves the classifier."""
+    """Effect of each record of a training set on the classifier."""
 
     model: str
     """Kind of classifier, as reports print it."""
     method: str
-    """How predictions without a record were obtained."""
+    """Method of obtaining predictions without a record."""
     width: float
     """Bin width of the published probabilities; 0 for no bins."""
     n_train: int
@@ -294,7 +294,7 @@ class DtpFindings:
 
     @property
     def n_infinite(self) -> int:
-        """Number of records whose removal makes some probability 0, or leaves no answer."""
+        """Number of records that, when removed, leave some probability at 0 or no answer."""
         return int(np.count_nonzero(np.isinf(self.pdtp)))
 
     @property
@@ -304,7 +304,7 @@ class DtpFindings:
 
     @property
     def n_surely_above(self) -> int:
-        """Number of records whose mean has its whole interval above 1."""
+        """Number of records with the whole interval of their mean above 1."""
         return sum(x.low > LIMIT for x in self.averages)
 
     @property
@@ -369,7 +369,7 @@ class DtpOptions:
     width: float
     """Bin width of the published probabilities; 0 for no bins."""
     queries: int
-    """Further queries besides a record's own, if the largest change is not known otherwise."""
+    """Queries besides a record's own, at least 0, to search for the largest change if unknown."""
     training_sets: int
     """Pairs of random halves of the data in which every PDTP is measured again, at least 0."""
     remove: int

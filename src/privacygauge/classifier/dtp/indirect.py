@@ -1,4 +1,4 @@
-"""Indirect attacks: other queries that reveal a record whose own query hides it."""
+"""Indirect attacks: other queries that reveal a record that its own query hides."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ class Learner(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """All queries whose attributes lie between two bounds: the domain of numeric attributes."""
+    """All queries between two bounds in every attribute: the domain of numeric attributes."""
 
     low: Floats
     """(d,) Smallest values."""
@@ -173,7 +173,7 @@ class DtpRange:
     high: Floats
     """(r,) Log ratio that no query of the domain exceeds; infinite if unknown."""
     method: str
-    """How both bounds were found, and over which domain."""
+    """Method and domain of both bounds."""
     own: Floats | None = None
     """(r,) Log ratio at the records' own queries, if it was computed on the way."""
 

@@ -63,14 +63,14 @@ class DtpMeasurement:
     dtp: DtpRange
     """Lower and upper bounds of the largest log ratio over all queries."""
     method: str
-    """How predictions without a record were obtained."""
+    """Method of obtaining predictions without a record."""
     warnings: tuple[str, ...] = ()
     """Caveats for the reader."""
     learner: Learner | None = None
     """The learner that left records out without training; None where every record took a
     training."""
     checked: RefitAgreement | None = None
-    """Agreement of refits with the shortcut; None if the learner itself was asked for."""
+    """Agreement of refits with the shortcut; None if no shortcut was tried."""
     shared: Floats | None = None
     """(r,) Largest log ratio at the record itself over all classes but the lone ones; None if there
     are no lone classes, or only these."""
@@ -106,7 +106,7 @@ class TrainingSet:
     width: float
     """Bin width of the published probabilities; 0 for no bins."""
     n_queries: int
-    """Queries besides a record's own, if the largest change is not known otherwise."""
+    """Queries besides a record's own, at least 0, to search for the largest change if unknown."""
     seed: int
     """Seed from which all draws are derived."""
     unit: Ints | None = None
@@ -446,7 +446,7 @@ class RemovalPath:
     before: Floats
     """(s,) The same record's value one removal earlier; NaN for the first."""
     order: Order
-    """How the next record was chosen."""
+    """Rule by which the next record was chosen."""
     measure: Measure = "DTP"
     """Name of the measure of risk."""
 

@@ -264,7 +264,7 @@ class NaiveBayes:
 def naive_bayes_of(
     x: NDArray[Any], continuous: Sequence[int] = (), alpha: float = 1.0
 ) -> NaiveBayes:
-    """Return a naive Bayes learner whose categories are those that occur in all records."""
+    """Return a naive Bayes learner with the categories 0, 1, ... up to the largest in the records."""
     sizes = [None if j in continuous else int(x[:, j].max()) + 1 for j in range(x.shape[1])]
     return NaiveBayes(tuple(sizes), alpha)
 

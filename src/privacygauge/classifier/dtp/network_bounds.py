@@ -276,7 +276,7 @@ def _image(w: Floats, b: Floats, of: Interval, activation: Activation) -> Interv
 
 
 def _differences(w: Floats, b: Floats) -> Layer:
-    """Return the layer whose outputs are all pairwise differences of this layer's outputs."""
+    """Return the layer that outputs all pairwise differences of this layer's outputs."""
     first, second = np.triu_indices(len(b), 1)
     return w[first] - w[second], b[first] - b[second]
 

@@ -94,7 +94,7 @@ class RandomDecisionTrees:
         }
 
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedTrees:
-        """Return the forest whose leaves count records (n, d) of the classes (n,)."""
+        """Return the forest with leaves that count records (n, d) by their classes (n,)."""
         records, labels = training_set(x, y, n_classes)
         return FittedTrees(self, self.leaves(records), labels, n_classes)
 

@@ -194,7 +194,7 @@ def log_linear_dtp(
     coefficients_without : tuple of ndarray of float, shapes (r, d, k) and (r, k)
         Weights and intercepts without each record.
     x_rows : ndarray of float, shape (r, d)
-        The records. Each is a query of its own, wherever the box ends.
+        The records; each is also a query, even outside the box.
     width : float
         Bin width of the published probabilities; 0 for no bins.
     box : Box

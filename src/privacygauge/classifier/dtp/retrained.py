@@ -122,7 +122,7 @@ class LeavingOut:
     unit: Ints
     """(n,) Number of each record's unit; all records of a unit are left out together."""
     queries: Ints
-    """(q,) Records to ask about besides the one that is left out."""
+    """(q,) Rows of the queries besides the record that is left out."""
     width: float = 0.0
     """Bin width for log ratios over queries; 0 for no bins."""
     seed: int = 0

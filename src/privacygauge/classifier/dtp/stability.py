@@ -50,9 +50,9 @@ def bound_over_queries(own_ratio: ArrayLike, bound: StabilityBound) -> Floats:
     Returns
     -------
     ndarray of float, shape (r,)
-        In nats. With ``gamma = max(delta, own ratio, 1 / own ratio)``: log gamma for a bound of
-        the answers, and 2 log gamma for one of the joint. Infinite where the own ratio is 0 or
-        infinite: definition 6.1 then says nothing.
+        Upper bounds in nats: with ``gamma = max(delta, own ratio, 1 / own ratio)``, log gamma for a
+        bound of the answers, and 2 log gamma for one of the joint. Infinite where the own ratio is
+        0 or infinite: definition 6.1 then says nothing.
 
     Notes
     -----
@@ -271,7 +271,7 @@ def naive_bayes_bound(
 
     Examples
     --------
-    Nine records, and the one whose class has five: one with its first value, four its second.
+    A record in a class of five: four of these have its first value, and two its second.
 
     >>> naive_bayes_bound([5], [[4, 2]], [2, 2], alpha=0).round(3).tolist()
     [0.758]

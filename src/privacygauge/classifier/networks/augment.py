@@ -1,4 +1,4 @@
-"""Augmentation: random changes of records in training, and views of them to ask about."""
+"""Augmentation: random changes of records in training, and views of records as queries."""
 
 from __future__ import annotations
 

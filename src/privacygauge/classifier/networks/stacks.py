@@ -28,15 +28,15 @@ TOO_LITTLE = (
 
 @dataclass(frozen=True)
 class TrainedModels:
-    """Predictions of trained models and, if asked for, their weights."""
+    """Predictions of trained models, and their weights if requested."""
 
     logits: NDArray[Any]
-    """(m, a, k) or (m, a, q, k) Logits of the records asked for; NaN throughout if training
+    """(m, a, k) or (m, a, q, k) Logits of the records to predict; NaN throughout if training
     failed."""
     finite: Bools
     """(m,) False where training failed: a loss, a weight or a logit became NaN or infinite."""
     weights: tuple[Mapping[str, NDArray[Any]], ...] | None = None
-    """State dict of each model's module; None if not asked for."""
+    """State dict of each model's module; None unless requested."""
 
 
 def train_stacks(

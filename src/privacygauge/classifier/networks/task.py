@@ -123,7 +123,7 @@ def own_order(own: Bools, seed: int, epoch: int) -> Ints:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of every epoch, for a stack whose models are sorted by decreasing size."""
+    """One step of every epoch, for a stack of models sorted by decreasing size."""
 
     number: int
     """Number of the step, from 0 in each epoch."""
@@ -292,7 +292,7 @@ class Task:
         return on_tensor(x, lambda array: augment_records(array, augment, rng))
 
     def predicted(self, module: torch.nn.Module, model: int) -> torch.Tensor:
-        """Return a model's logits for the records that were asked for, of the shape `answers`."""
+        """Return a model's logits of the records to predict, of the shape `answers`."""
         import torch
 
         module.eval()
@@ -319,7 +319,7 @@ class TrainedStack:
     """A stack of trained models."""
 
     logits: torch.Tensor
-    """(s, a, k) or (s, a, q, k) Outputs for the records that were asked for."""
+    """(s, a, k) or (s, a, q, k) Logits of the records to predict."""
     finite: torch.Tensor
     """(s,) False where a loss or a weight is not finite."""
     weights: Callable[[int], Mapping[str, NDArray[Any]]]
@@ -327,4 +327,4 @@ class TrainedStack:
 
 
 Engine = Callable[[Task, Ints], TrainedStack]
-"""Trains the models with these rows of `inside`, whose sizes must be in decreasing order."""
+"""Trains the models of these rows of `inside`, which are sorted by decreasing size."""
