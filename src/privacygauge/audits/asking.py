@@ -158,6 +158,7 @@ class Request:
             If the run keeps an option that this version does not have.
         """
         given: dict[str, Any] = {
+            # JSON knows lists only; a request holds tuples.
             name: tuple(x) if isinstance(x, list) else x for name, x in options.items()
         }
         try:

@@ -324,6 +324,7 @@ def _learnt_from(
     names = (asked.ids, asked.unit, asked.key)
     frame = read_frame(asked.data, asked.separator, names=names)
     # Names and people are no columns of the table; the key joins the tables first.
+    # The key stays, since it joins the tables.
     apart = dict.fromkeys(x for x in (asked.ids, asked.unit) if x and x != asked.key)
     columns: dict[str, Any] = {
         "schema": asked.given_schema,

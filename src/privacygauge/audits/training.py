@@ -117,6 +117,7 @@ def materials(asked: TrainingRequest, work: Work, *, member: str | None = None) 
     records = load_labelled_records(asked, form, member=member, unit=asked.unit)
     if asked.records is not None:
         records = records.sampled(asked.records, asked.seed, str(asked.data))
+    # Networks of the user's own take features as they are.
     x = standardise_columns(records.x) if name in NETWORKS else records.x
     return Materials(
         records, x, try_trainer(with_class_names(trainer, records.names), x, records.y)

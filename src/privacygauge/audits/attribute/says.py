@@ -184,6 +184,7 @@ def verdict(f: AttributeResult) -> Verdict:
         n = surest.n_in
         level = surest.level
         label = _EXPOSED
+        # A lower bound: the true share may be anything up to 1.
         shown = Estimate(
             value=surest.share, low=surest.share, high=1.0, level=level, n=n, method="exact"
         )

@@ -190,6 +190,7 @@ def audit_defended(
     own = as_predictions(defended_shadow, "defended_shadow")
     require_same_records(target, answers, "defended_target", "target")
     require_same_records(shadow, own, "defended_shadow", "shadow")
+    # The defended rows are the same, and so are the people behind them.
     answers = replace(answers, unit=target.unit)
     asked = asked_of(target, shadow, attacks=attacks, estimator=estimator, seed=seed, level=level)
     warnings = [*of_units, *beside_shadow(target, shadow, level)]

@@ -145,6 +145,7 @@ def audit_privacy_claim(
     given, repeats = with_units(as_canaries(canaries, unit=unit), equal_ids=in_one_run)
     rows = by_unit(given)
     told: tuple[str, ...] = (repeats,) if repeats else ()
+    # Largest number of canaries that share a coin.
     most = 1 if given.unit is None else int(np.bincount(given.unit).max())
     # With many runs, equal rows are one training that was recorded twice.
     apart = of.steps(most if in_one_run or not repeats else 1, left_out)
@@ -157,6 +158,7 @@ def audit_privacy_claim(
             "the scores of an attack"
         )
     transcript = Transcript(rows.score, rows.member)
+    # Only the other designs rest on fair coins.
     p_value = 1.0 if isinstance(design, designs.ManyRuns) else checked_coins(rows)
     found = designs.bounds_by(design, transcript, claim=claim, seed=seed, level=level)
     if assume not in ("gaussian", "nothing"):
@@ -166,6 +168,7 @@ def audit_privacy_claim(
     if assume == "nothing":
         untrue = Skipped("Gaussian bound", "nothing is to be assumed")
     if found.gaussian is not None and untrue is not None:
+        # Only the bound that assumes nothing remains.
         found = replace(found, bounds=found.bounds[:1], left_out=(*found.left_out, untrue))
     power: Power | Skipped = NO_CONTROL
     if control is not None:

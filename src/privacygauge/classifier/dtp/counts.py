@@ -185,6 +185,7 @@ def _log_normal(x: Floats, mean: Floats, variance: Floats) -> Floats:
 
 
 def _each_log_normal(x: Floats, mean: Floats, variance: Floats) -> Floats:
+    # The constant of a normal density is the same for all classes, and left out.
     return np.asarray(-0.5 * (np.log(variance) + np.square(x - mean) / variance), np.float64)
 
 
@@ -232,6 +233,7 @@ class CountedRecords:
     def log_p_without_at(self, rows: Ints, codes: Ints, numbers: Floats) -> Floats:
         """Return log probabilities of the i-th query without the i-th record, (r, k)."""
         joint = self.counts.log_joint(codes)
+        # log rho at each query, for the joint of the record's own class.
         agree = codes == self.codes[rows]
         steps = np.where(agree, self.removal.step[rows], 0.0).sum(axis=1)
         joint[np.arange(len(rows)), self.y[rows]] += self.removal.base[rows] + steps
@@ -472,6 +474,7 @@ class _Sums:
                 rho = np.hstack([rho + self.step[part, j, None], rho])
                 low = np.hstack([low + self.same[part, j, None], low + self.low[part, j, None]])
                 high = np.hstack([high + self.same[part, j, None], high + self.high[part, j, None]])
+            # For each set the ratio is monotone in the log odds, so its extremes suffice.
             result[part] = np.maximum(
                 _finite_log_ratio(low, rho), _finite_log_ratio(high, rho)
             ).max(axis=1)
@@ -619,6 +622,7 @@ def _largest(log_odds: Floats, codes: Ints, removal: Removal) -> Floats:
     lowest = np.where(possible, log_odds, np.inf)
     highest = np.where(np.isfinite(log_odds), log_odds, -np.inf)
     result = np.zeros(len(codes))
+    # Each record reads the extremes at its own cell.
     cell = tuple(codes.T)
     # Only without smoothing may a probability become 0; then it matters whether it was above 0.
     vanishing = bool(np.isneginf(removal.base).any() or np.isneginf(removal.step).any())

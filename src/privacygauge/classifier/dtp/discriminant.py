@@ -134,6 +134,7 @@ class FittedLinearDiscriminant:
         constant = np.sqrt(squares / len(self.x)) <= rounding
         deviations[:, constant] = 0.0
         spread = np.where(constant, 1.0, np.sqrt(squares / len(self.x)))
+        # Without an answer any divisor will do: all coefficients are NaN.
         divisor = self._n_over if self._n_over > 0 else 1.0
         # The SVD of R equals that of the matrix but for U, and R is only (d, d).
         triangle = np.linalg.qr(deviations / spread / np.sqrt(divisor), mode="r")

@@ -71,6 +71,7 @@ class Problem:
                 f"the Hessian of {(d + 1) * basis.shape[1]} parameters is too large (at most "
                 f"{MOST_PARAMETERS}): drop attributes or classes, or refit for each record"
             )
+        # Equal records of one class share their gradient: keep one of each, with its count.
         _, first, group = np.unique(
             np.column_stack([x, labels]), axis=0, return_index=True, return_inverse=True
         )
@@ -431,6 +432,7 @@ class _Chords:
             excess = self.problem.excess(gradients)
             # Ten times worse than the best, or not a number: chords do not converge.
             hopeful = excess < 10 * best[moving]
+            # NaN fails the comparison below: such a record gets Newton steps.
             best[moving] = np.where(hopeful, np.minimum(excess, best[moving]), np.nan)
             moving = moving[hopeful]
             gradients = gradients[:, hopeful]

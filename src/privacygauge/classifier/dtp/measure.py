@@ -132,6 +132,7 @@ class TrainingSet:
     def lone_classes(self) -> Ints:
         """Classes with a single record, or with the records of a single person."""
         unit = np.arange(len(self.y)) if self.unit is None else self.unit
+        # One row for each class and person with records of it.
         owners_of_class = np.unique(np.column_stack([self.y, unit]), axis=0)[:, 0]
         return np.flatnonzero(np.bincount(owners_of_class, minlength=self.n_classes) == 1)
 
@@ -221,6 +222,7 @@ class TrainingSet:
         shown = np.maximum(
             quick.pdtp[some], shown_by(fitted, rows[some], np.asarray(queries), self.width)
         )
+        # Answers with and without the record, its PDTP, and its largest ratio over the queries.
         checked = compare_with_refits(
             (
                 (np.exp(fitted.log_p(self.numbers[rows[some]])), np.exp(said.with_it[at])),

@@ -184,6 +184,8 @@ def _extreme_codes(counted: CountedRecords, rows: Ints, other: int) -> list[Ints
             continue
         conditional = counted.counts.log_conditional(j)
         with np.errstate(invalid="ignore"):
+            # (r, v): log odds of each record's class against the other; 0 where both are
+            # impossible.
             odds = np.nan_to_num(conditional - conditional[other])[y]
         own = np.arange(len(rows)), counted.codes[rows, j]
         # The record's own category is out of both searches.
@@ -264,7 +266,7 @@ class NaiveBayes:
 def naive_bayes_of(
     x: NDArray[Any], continuous: Sequence[int] = (), alpha: float = 1.0
 ) -> NaiveBayes:
-    """Return a naive Bayes learner with the categories 0, 1, ... up to the largest in the records."""
+    """Return a naive Bayes learner with categories 0, 1, ... up to the largest in the records."""
     sizes = [None if j in continuous else int(x[:, j].max()) + 1 for j in range(x.shape[1])]
     return NaiveBayes(tuple(sizes), alpha)
 

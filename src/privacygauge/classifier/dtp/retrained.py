@@ -245,6 +245,7 @@ def _ready(work: LeavingOut, units_a_task: int, *, finished: bool = False) -> Le
     if finished:
         return work  # nothing is left to compare with; a damaged task trains its own
     asked = np.concatenate([work.rows, work.queries])
+    # The same set twice, with the same state: a model with draws of its own would differ.
     once, again = log_answers(work.trainer, work.cohort(np.stack([work.members] * 2), asked))
     # Threads that add in another order differ in the last digits; other draws differ by far more.
     same = np.allclose(once, again, rtol=1e-6, atol=1e-6, equal_nan=True)
@@ -376,6 +377,7 @@ class Variation:
         values = np.concatenate([self.initialisation, self.sampling, [self.with_it, self.without]])
         low = float(values.min())
         high = float(values.max())
+        # Equal predictions still need bins of some width.
         if high - low < 1e-9:
             low = low - 0.005
             high = high + 0.005

@@ -158,6 +158,7 @@ class _Modules:
         learnt = stack([{k: p for k, p in own.items() if p.requires_grad} for own in weights])
         kept = [{k: p for k, p in own.items() if not p.requires_grad} for own in weights]
         buffers = [dict(module.named_buffers()) for module in modules]
+        # Frozen parameters and buffers differ from model to model, but are not trained.
         self.fixed = stack([{**a, **b} for a, b in zip(kept, buffers, strict=True)])
         self.names = list(learnt)
         self.learnt = list(learnt.values())

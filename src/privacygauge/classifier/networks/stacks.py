@@ -164,6 +164,7 @@ def _live_storages(peak: Peak) -> Any:
         ) -> Any:
             nonlocal in_use
             kwargs = kwargs or {}
+            # A view of an input is no new memory.
             known = {
                 leaf.untyped_storage()._cdata
                 for leaf in tree_leaves((args, kwargs))

@@ -159,6 +159,7 @@ def steps_of_epoch(sizes: Ints, batch_size: int) -> tuple[Step, ...]:
     batches = -(-sizes // batch_size)
     found = []
     for number in range(int(batches[0])):
+        # Sizes decrease, so the models that still have a batch are the first ones.
         left = sizes[batches > number] - number * batch_size
         now = np.minimum(left, batch_size)
         groups = len(np.unique(batches[: len(now)]))
