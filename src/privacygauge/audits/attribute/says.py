@@ -203,6 +203,7 @@ def verdict(f: AttributeResult) -> Verdict:
 
 def _verdict_untold(f: AttributeResult) -> Verdict:
     headline = direction.HEADLINE
+    # Unless a case below applies, an attack is inverted, and the last warning says so.
     sentences = f.origin.warnings[-1:]
     advice = _DIFFER
     if f.fired:

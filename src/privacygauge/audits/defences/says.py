@@ -99,6 +99,7 @@ def _measures(f: DefenceResult) -> Iterator[Measure]:
     )
     yield _price(best)
     tenth = next(q for q in best.judged.quantiles if q.share == 0.9)
+    # An undone defence leaves every record's risk as it was.
     risk = tenth.undefended if best.undone else tenth.defended
     note = f"privacy risk score; {percent(tenth.undefended.value)} without a defence"
     label = "Risk of one member in ten, at least"

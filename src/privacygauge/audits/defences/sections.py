@@ -377,6 +377,7 @@ def _worst(name: str, title: str, c: ComparedDefence) -> Table:
 
 def _defence_sections(f: DefenceResult) -> Iterator[Block]:
     yield one_by_one(f.level)
+    # The best defence first and unfolded; the others keep their order.
     for number, c in enumerate(sorted(f.compared, key=lambda c: c is not f.best), 1):
         best = c is f.best
         title = shorten(c.title)

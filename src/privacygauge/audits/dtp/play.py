@@ -260,6 +260,7 @@ def _announce_cost(
     """
     if isinstance(model, Learner) or work.quiet:
         return progress
+    # A resumed run has announced it already.
     if work.run is not None and plan_in(work.run) is not None:
         return progress
     said = False

@@ -40,6 +40,7 @@ def report(f: DtpResult) -> Report:
     path = f.removal
     shown = f.order[:MOST]
     removal = {} if path is None else {"removal.csv": lambda: removal_frame(path)}
+    # Only samples have intervals: of training sets, or of records.
     small = f" Small figures are {rate(f.level)} intervals." if f.averages else ""
     if not f.complete:
         small = f" Small figures are {rate(f.level)} intervals."

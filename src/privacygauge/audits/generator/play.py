@@ -177,6 +177,7 @@ def audit_synthetic(
     # Before hours of work: worker processes would fail on a generator that cannot be sent.
     if n_jobs not in (None, 1):
         require_sendable(made_by, made_by.name)
+    # Kept in the run, so that a resumed run reports the same cost.
     cost = {} if before is None or not (said := before(making)) else {COST: said}
     found, skipped, clipped = arrangement.played(
         run,

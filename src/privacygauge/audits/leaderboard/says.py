@@ -172,6 +172,8 @@ def _sentences(f: LeaderboardResult) -> Iterator[str]:
             f"{several(f.n_accounts, 'account')} found nothing that honest work would hardly make "
             f"(all tests together at {rate(f.level)})."
         )
+    # Findings are sorted by p-value: reversed, the clearest of each detector is the last to be
+    # kept.
     by_detector = {test.detector.name: test for test in reversed(f.findings)}
     clearest = sorted(by_detector.values(), key=lambda test: test.p_value)
     for test in clearest[:_MOST_NAMED]:

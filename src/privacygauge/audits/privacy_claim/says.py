@@ -154,6 +154,7 @@ def verdict(f: ClaimResult) -> Verdict:
 
 def _gauge(f: ClaimResult, found: Grade) -> Gauge:
     """Return the gauge of the bound on epsilon, with the claimed epsilon."""
+    # The bound that decides the grade.
     bound = f.gaussian if found is IF_GAUSSIAN and f.gaussian is not None else f.free
     low = bound.estimate.low
     claim = f.claim.epsilon
@@ -466,6 +467,7 @@ def _measures(f: ClaimResult) -> Iterator[Measure]:
     yield Measure(
         name="claimed-epsilon", label=label, found=epsilon, shown=shown, note=note, gate=False
     )
+    # There may be no bound with an assumption.
     for metric, bound in zip(("epsilon", "epsilon-gaussian"), f.bounds, strict=False):
         label = f"Epsilon ({_NAMES[bound.name]})"
         shown = Shown(lower_bound_text(bound.estimate, beyond=epsilon))

@@ -65,6 +65,7 @@ class VulnerableRequest(TableRequest):
         """Raise if a number or a name is wrong, before the table is read."""
         if self.top < 1:
             raise InputError(f"--top must be at least 1, got {self.top}")
+        # Raises if the name or the order is wrong.
         _ = self.measure
 
     @property

@@ -152,6 +152,7 @@ def _trajectory(trainer: ByEpoch, task: Task, model: int, epochs: Ints) -> NDArr
 def _answers(module: torch.nn.Module, task: Task) -> NDArray[Any]:
     import torch
 
+    # The loop switches back to training at its next epoch.
     module.eval()
     with torch.no_grad():
         parts = [module(task.x[rows]) for rows in torch.split(task.asked, BLOCK)]

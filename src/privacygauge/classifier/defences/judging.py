@@ -208,6 +208,7 @@ def judge_defence(
     level = asked.level
     target = games.undefended.target
     before = undefended.scores
+    # The non-adaptive game is played below for its attacks only.
     after = adaptive.scores
     worst = (
         WorstRecord(str(target.ids[i]), bool(target.member[i]), float(before[i]), float(after[i]))
@@ -391,6 +392,7 @@ def risk_by_epoch(
     points = []
     for epoch in sorted(target):
         game = PredictionGame(target[epoch], shadow[epoch])
+        # One stream for all epochs, so that they differ in the models only.
         rounds = game.deal(1, seeds.stream(seed, "deal"))
         played = played_of(audit(rounds, attacks, seed=seed, level=level))
         found = tuple(evaluation for _, evaluation in played)

@@ -156,6 +156,7 @@ def _one_of(names: str, text: str) -> Iterator[None]:
     """List the known names in the error if `text` names no defence, or has a bad number."""
     try:
         yield
+    # A number out of range has a message of its own.
     except InputError:
         raise
     except (KeyError, ValueError) as error:

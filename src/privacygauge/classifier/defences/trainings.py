@@ -62,6 +62,7 @@ class Trainings:
             by_epoch = first_query(plain.train(cohort))[:, None]
         found = {UNDEFENDED: by_epoch}
         for number, trainer in enumerate(self.defended):
+            # The run's array has this dtype, whatever the trainer returns.
             found[array_of(number)] = first_query(trainer.train(cohort)).astype(
                 _dtype(trainer), copy=False
             )

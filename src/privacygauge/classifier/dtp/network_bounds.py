@@ -149,7 +149,7 @@ def network_constant(
     Notes
     -----
     With N_l the largest ``|W_l|_inf`` (row sum) and beta_l the largest ``|b_l|_inf`` over the
-    networks, s the slope of the activation f and H_l what no value of layer l exceeds,
+    networks, s the slope of the activation f and H_l a bound on the absolute values of layer l,
 
     - H_l = min(largest, |f(0)| + s (N_l H_{l-1} + beta_l)), H_0 = max |x|_inf;
     - D_l = s (1 + n_{l-1} H_{l-1} + N_l D_{l-1}), D_0 = 0, with |x|_1 for n_0 H_0;

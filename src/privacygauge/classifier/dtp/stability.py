@@ -154,6 +154,7 @@ def laplace_delta(n: int, n_min: int, sizes: ArrayLike, *, alpha: float = 1.0) -
     growth = np.sort((n_min + alpha * values) / (n_min - 1 + alpha * values))
     delta = float(np.exp(np.log(growth[:-1]).sum())) * n / (n - 1)
     ratio = (n_min + values.max()) / n_min
+    # The paper states its bound for counts smoothed by 1.
     printed = _power(ratio, len(values) - 1) * n / (n - 1) if alpha == 1 else None
     source = "Long et al. (2017), proposition 6.5"
     return StabilityBound(delta, "joint", source, printed, holds_as_printed=False)
@@ -281,6 +282,7 @@ def naive_bayes_bound(
     # Attributes in which a query can differ from the record.
     differs = (values > 1) & ((alpha > 0) | (counts < own[:, None]))
     with np.errstate(divide="ignore", invalid="ignore"):
+        # The terms of log rho(S), in the order of the notes.
         base = np.log(own - 1) - np.log(own)
         spread = np.log(own[:, None] + added) - np.log(own[:, None] - 1 + added)
         step = np.log(counts - 1 + alpha) - np.log(counts + alpha)

@@ -230,6 +230,7 @@ def _activation(module: torch.nn.Module) -> Activation | None:
         return Activation(
             torch.sigmoid_, lambda g, out: aten.sigmoid_backward.grad_input(g, out, grad_input=g)
         )
+    # With a negative slope, outputs do not show the sign of their inputs.
     if type(module) is nn.LeakyReLU and module.negative_slope >= 0:
         slope = module.negative_slope
         return Activation(

@@ -247,6 +247,7 @@ def _description(make: object) -> Mapping[str, Any]:
     if isinstance(make, functools.partial):
         inner = {"args": list(make.args), "keywords": dict(make.keywords)}
         return _json({"partial": _description(make.func), **inner}, make)
+    # A function or class has a name of its own; an instance has that of its class.
     kind = make if hasattr(make, "__qualname__") else type(make)
     named = {"name": f"{kind.__module__}.{kind.__qualname__}"}
     if is_dataclass(make) and not isinstance(make, type):
@@ -274,6 +275,7 @@ def checked_features(x: NDArray[Any], dtype: str, device: torch.device) -> torch
     if array.dtype.kind not in "biuf":
         raise InputError(f"x must hold numbers, got {array.dtype}: encode categories first")
     tensor = torch.tensor(array, dtype=getattr(torch, dtype), device=device)
+    # After the conversion: a number may be finite in float64 and infinite in float32.
     bad = torch.nonzero(~tensor.isfinite().all(1)).flatten()
     if len(bad):
         row = int(bad[0])
@@ -324,6 +326,7 @@ def model_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
 def records_to_predict(asked: NDArray[Any], n: int) -> Ints:
     """Return the checked rows of the records to predict, (a,)."""
     array = np.asarray(asked)
+    # An empty list becomes an array of floats.
     array = checks.classes(array.astype(np.int64) if array.size == 0 else array, "asked")
     bad = np.flatnonzero(array >= n)
     if bad.size:
