@@ -157,8 +157,8 @@ class Request:
         InputError
             If the run keeps an option that this version does not have.
         """
+        # JSON knows lists only; a request holds tuples.
         given: dict[str, Any] = {
-            # JSON knows lists only; a request holds tuples.
             name: tuple(x) if isinstance(x, list) else x for name, x in options.items()
         }
         try:

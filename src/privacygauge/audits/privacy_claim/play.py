@@ -121,8 +121,8 @@ def audit_privacy_claim(
     Raises
     ------
     InputError
-        One line: what is wrong, and the way out; also if the bits of one run cannot be fair coins,
-        since no bound would hold then.
+        If an argument is invalid: the problem and the way out, in one line. Also if the bits of one
+        run cannot be fair coins, since no bound would hold then.
 
     Notes
     -----

@@ -142,7 +142,7 @@ def vulnerable_records(
     Raises
     ------
     InputError
-        One line: what is wrong, and the way out.
+        If an argument is invalid: the problem and the way out, in one line.
 
     Examples
     --------
