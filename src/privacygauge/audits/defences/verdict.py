@@ -30,7 +30,7 @@ class DefenceResult(ComparedDefences, Reported):
     fitted: str
     """Records on which defences were fitted, in words."""
     doubts: tuple[str, ...] = ()
-    """Reasons to doubt the predictions; with any of them, no audit claims that there is no leak."""
+    """Reasons to doubt the predictions; with any of them, no verdict claims that nothing leaks."""
 
     def to_frame(self) -> DataFrame:
         """Return one row per defence, attack and adversary, each interval by itself."""

@@ -98,7 +98,7 @@ class SubsampledGaussian:
         return _account(self, checks.level(delta, "delta"), pld_accountant())[0]
 
     def accountant(self, delta: float) -> str:
-        """Return the name of `epsilon`'s accountant, such as ``PLD (dp-accounting 0.6.0)``."""
+        """Return the accountant's name at this delta, such as ``PLD (dp-accounting 0.6.0)``."""
         return _account(self, checks.level(delta, "delta"), pld_accountant())[1]
 
     def renyi_epsilon(self, delta: float) -> float:
@@ -335,7 +335,7 @@ class PrivateTraining(ByEpoch):
         return self.spent.epsilon(delta)
 
     def accountant(self, delta: float) -> str:
-        """Return the name of `epsilon`'s accountant, such as ``PLD (dp-accounting 0.6.0)``."""
+        """Return the accountant's name at this delta, such as ``PLD (dp-accounting 0.6.0)``."""
         return self.spent.accountant(delta)
 
     @property
