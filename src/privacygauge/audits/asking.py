@@ -62,7 +62,7 @@ _KEY = "asked"
 _OWN = "--"
 """Flag that stands for the name of its field."""
 _NOTHING = {"| None": None, "...]": (), "bool": False}
-"""Default of a field that has none, by the end of its type."""
+"""Default of a field without one, by the end of its type."""
 
 
 def option(
@@ -81,7 +81,7 @@ def option(
     Parameters
     ----------
     flag : str
-        Such as ``--label``.
+        Flag, such as ``--label``.
     metavar : str
         Placeholder of its value; empty for a switch.
     text : str
@@ -90,7 +90,7 @@ def option(
         Default value. Without one an option is required, unless its type has an empty value: None
         if optional, an empty tuple, or a switch that is off.
     panel, offers, role, split
-        As in `OptionSpec`; ``FILE`` stands for a file of the user's by itself.
+        As in `OptionSpec`; by default, the metavar ``FILE`` means the role of a file.
     """
     role = role or (Role.FILE if metavar == "FILE" else Role.PLAIN)
     asked = OptionSpec(
@@ -100,7 +100,7 @@ def option(
 
 
 asks = partial(option, _OWN)
-"""The same, with the option named after its field: ``--half-width`` for ``half_width``."""
+"""`option` with a flag named after its field: ``--half-width`` for ``half_width``."""
 
 
 def argument(metavar: str, text: str, *, default: Any = MISSING, role: Role = Role.FILE) -> Any:
@@ -126,6 +126,7 @@ class Request:
     """Fields whose files are copies of downloads, and their URLs; see `with_copies`."""
 
     def __init_subclass__(cls) -> None:
+        # Before the dataclass is made: options whose type has an empty value default to it.
         for name, kind in cls.__annotations__.items():
             found = cls.__dict__.get(name)
             if isinstance(found, Field) and found.default is MISSING:
@@ -156,6 +157,7 @@ class Request:
         InputError
             If the run keeps an option that this version does not have.
         """
+        # JSON knows lists only; a request holds tuples.
         given: dict[str, Any] = {
             name: tuple(x) if isinstance(x, list) else x for name, x in options.items()
         }
@@ -178,7 +180,7 @@ class Request:
         Parameters
         ----------
         jobs : int
-            How much is to be done at the same time.
+            Number of parallel workers.
         """
 
     @property
@@ -194,6 +196,7 @@ class Request:
             value = found[name]
             if not isinstance(value, str):
                 continue
+            # A URL means the same in every folder.
             if asked.role in _READ and "://" not in value:
                 found[name] = str(Path(value).absolute())
             elif asked.role is Role.CODE and not value.startswith(PROGRAM):
@@ -236,7 +239,7 @@ class Request:
 
 _TEXTS = (".csv", ".tsv", ".jsonl", ".ndjson")
 COPIED = (".parquet", ".npz", ".npy", *_TEXTS, *(f"{ending}.gz" for ending in _TEXTS))
-"""Endings of files that are read once, from beginning to end."""
+"""Endings of files that are read once from beginning to end, and so are downloaded."""
 
 
 def is_copied(text: str, role: Role) -> bool:
@@ -252,8 +255,8 @@ class Metric(str):
     __slots__ = ("most",)
 
     most: float
-    """The largest limit that can ever be exceeded, or nearly; the smallest is 0, no leak at all.
-    Infinity where there is none."""
+    """Largest value of the metric, so that no larger limit makes sense; the smallest is 0, no leak.
+    Infinite if there is no largest value."""
 
     def __new__(cls, name: str, most: float = math.inf) -> Self:
         """Return a name with the range from 0 to `most`."""
@@ -268,7 +271,7 @@ class Metric(str):
 
 
 def shares(*names: str) -> tuple[Metric, ...]:
-    """Return metrics in [0, 1]: accuracies, rates, areas, differences of such."""
+    """Return metrics in [0, 1]: accuracies, rates, areas, and their differences."""
     return tuple(Metric(name, 1.0) for name in names)
 
 

@@ -1,6 +1,6 @@
 """Options of `privacygauge language canaries make` and `measure`, and their runs.
 
-Not in the folder of a kind: what is measured is the audit of a privacy claim, with exposures.
+They are in no kind's folder: `measure` is the audit of a privacy claim, with exposures.
 """
 
 from __future__ import annotations
@@ -94,20 +94,20 @@ class MeasureRequest(ModelsRequest):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CanaryAudit(Reported):
-    """A trained model's memory of canaries: the audit of a claim, and exposures."""
+    """Findings on a model's memory of canaries: the audit of a claim, and exposures."""
 
     origin: Origin
     """Origin of the findings: command, seed, level and inputs."""
     claim: ClaimAudit
     """The bound on epsilon, and the claimed epsilon."""
     findings: CanaryFindings
-    """Exposures."""
+    """Exposures of the inserted canaries."""
     made: MadeCanaries
-    """The canaries."""
+    """The canaries, and the coins that decided about them."""
 
     @property
     def area(self) -> Estimate:
-        """Share of pairs in which the inserted canary scores above the other."""
+        """Share of pairs, an inserted canary and another, that scores put in the right order."""
         from privacygauge.core.transcript import Transcript
         from privacygauge.evaluate.roc import auc
 
@@ -214,6 +214,7 @@ def audit_canaries(asked: MeasureRequest, work: Work) -> CanaryAudit:
             f"{asked.target} finds all canaries equally likely: its tokenizer does not know what "
             "was drawn; train with canaries of other letters"
         )
+    # Calibrated by the reference: loss under it less loss under the target.
     score = -loss[:n] if len(models) == 1 else canary_losses(models[1], made.text) - loss[:n]
     return canary_audit(
         made,
@@ -244,9 +245,9 @@ def canary_audit(
     score : ndarray of float, shape (n,)
         Scores of the canaries that coins decided about; higher means more likely put in.
     loss : ndarray of float, shape (n + m,)
-        Losses of these, and of canaries that are never trained on.
+        Losses of the same canaries, and of m others that are never trained on.
     epsilon : float
-        Claimed, of adding or removing one canary with all its copies.
+        Claimed epsilon of adding or removing one canary with all its copies, at least 0.
     seed, level, provenance
         As in `audit_privacy_claim`.
     """

@@ -1,4 +1,4 @@
-"""A command: its options, how it runs, and the measures that it can be held to."""
+"""A command: its options, its run, and the metrics that it can be held to."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Command(Generic[R]):
     keeps: bool = False
     """Whether it keeps a run that can be resumed; see `Request.keeps`."""
     folder: str | None = "privacygauge-report"
-    """Default folder of the results; None for none."""
+    """Default folder of the results; None if nothing is written by default."""
     tables: tuple[str, ...] = ()
     """Names of the files that it may write next to report.html and report.json."""
 

@@ -1,6 +1,6 @@
 """The audit of a generator by canaries in a few fits, for generators that are slow to fit.
 
-Not in the folder of a kind: what is measured is the audit of a privacy claim, with an accuracy.
+It is in no kind's folder, because it is the audit of a privacy claim, with an accuracy.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _PLAYED = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FitsAudit(Reported):
-    """Leak of the canaries in a few fits of a generator."""
+    """Leak of canaries from a few fits of a generator, with its report."""
 
     origin: Origin
     """Origin of the findings: command, seed, level and inputs."""
@@ -123,8 +123,10 @@ class FitsAudit(Reported):
             ),
             intro=said,
             verdict=claim.verdict if claimed else _verdict_without_claim(self, claim.verdict),
+            # The first measure of a claim's audit is the claimed epsilon.
             measures=(*measures, *([first] if claimed else []), *others),
             sections=(
+                # The last section describes another game: this one's takes its place.
                 *claim.sections[:-1],
                 Section("played", "How it was played", (text(_PLAYED),)),
             ),
@@ -162,36 +164,36 @@ def audit_few_fits(
 ) -> FitsAudit:
     """Audit a generator by many canaries in a few fits, or in a single one.
 
-    For generators whose fits take an hour: no table is made but those that are judged. Every
-    canary is a record that a fair coin of its own puts into a fit or leaves out, again in each fit.
+    It suits generators that take an hour per fit: only the judged tables are made. Every canary is
+    a record that a fair coin of its own puts into a fit or leaves out, again in each fit.
 
     Parameters
     ----------
     generator, data
         As in `audit_synthetic`.
     canaries : int, array_like of int, or mapping of str to array_like, optional
-        Number of records, or the records; among copies and the records of one person only the first
-        is taken. Default: 200, or a quarter of a small table.
+        Number of canaries, or their rows; of copies, and of one person's records, only the first is
+        taken. Default: 200, or a quarter of a small table.
     select : {"distance", "random", "rare", "likelihood"} or a sequence of them
-        How that many are chosen; default: by their vulnerability score.
+        Selection of that number of records; default: by vulnerability score.
     fits : int
-        At least 1. Several narrow the intervals, and show how much fits differ.
+        Number of fits, at least 1. Several narrow the intervals, and show how much fits differ.
     epsilon : float
-        Claimed, of replacing one record; 0: that nothing is given away.
+        Claimed epsilon of replacing one record, at least 0; 0 claims that nothing is given away.
     attacks : sequence of Untaught, optional
-        Attacks that score the canaries, without any other synthetic table. A fifth of the canaries
-        chooses among several, and the others are judged.
+        Attacks that score the canaries without any other synthetic table. With several, a fifth of
+        the canaries chooses the attack, and the others are judged.
     size : int, optional
-        Records that a generator learns from; default: as many as are no canaries.
+        Records that a generator learns from; default: the number of records that are no canaries.
     made : int, optional
-        Records of a synthetic table; as many as it was learnt from.
+        Records of a synthetic table; default: `size`.
     schema, continuous, categorical, drop
         As in `read_table`.
     ids, unit : array_like, shape (N,), optional
-        Names of the records, and the person behind each: all records of a canary's person go by
-        one coin.
+        Names of the records, and the person behind each: one coin decides for all records of a
+        canary's person.
     before : callable, optional
-        Called once all is checked, before any fit.
+        Called once all arguments are checked, before any fit.
     run, n_jobs, progress, seed, level, command, provenance, invocation
         As in `audit_synthetic`.
 
@@ -202,7 +204,7 @@ def audit_few_fits(
     Raises
     ------
     InputError
-        One line: what is wrong, and the way out.
+        If an argument is invalid: the problem and the way out, in one line.
 
     Notes
     -----
@@ -236,11 +238,13 @@ def audit_few_fits(
         progress=progress,
     )
     names = np.arange(len(table)) if ids is None else checks.vector(ids, "ids", length=len(table))
+    # (canaries,) names in the order of a row of scores, (fits, canaries).
     shown = names[making.setting.targets[guessed.canary]]
     claim = audit_privacy_claim(
         {
             "score": guessed.score.ravel(),
             "member": guessed.secret.ravel(),
+            # A canary in two fits is two coins, so it needs two ids.
             "id": [f"fit {k + 1}: {name}" for k in range(fits) for name in shown],
         },
         epsilon,
@@ -262,7 +266,7 @@ def audit_few_fits(
 
 
 def detectable_share_text(n_guesses: int, fits: int, level: float) -> str:
-    """Describe the share of right guesses that such an audit would usually detect."""
+    """Return a sentence on the share of right guesses that such an audit would usually detect."""
     smallest = smallest_accuracy(n_guesses, fits, level)
     if smallest is None:
         return "So few canaries could show nothing: take more."

@@ -1,4 +1,4 @@
-"""Words and numbers that bounds on a test set and attacks on it share.
+"""Words and numbers shared by the bound on a test set's bias and the attacks on the test set.
 
 Biases are shown in points: percentage points of accuracy.
 """
@@ -14,13 +14,13 @@ SCORES = (
     "All of this is about one accuracy per submission. Log-loss, and scores class by class, give "
     "away far more: a single log-loss can hold many labels, so none of these numbers covers them."
 )
-"""Scope of an audit of accuracies, for owners whose contest has another metric."""
+"""Scope of an audit of accuracies, for owners of contests with another metric."""
 
 OF_METRIC = (
     "All of this is about one score per submission. Scores class by class give away far more, and "
     "an attacker with a model of the data starts with more: none of these numbers covers them."
 )
-"""Scope of an audit by another metric than accuracy."""
+"""Scope of an audit by a metric other than accuracy."""
 
 SOURCES = (
     "Feldman, Frostig and Hardt, The Advantages of Multiple Classes for Reducing Overfitting from "
@@ -65,6 +65,7 @@ def points_estimate(bias: Estimate) -> Shown:
     >>> str(points_estimate(Estimate(0.178, 0.174, 0.182, 0.95, 10, "example")))
     '17.8 (17.4 to 18.2)'
     """
+    # An infinite end must not decide the decimals.
     decimals = places(max(abs(bias.value), abs(bias.high), key=_finite))
     value, low, high = (decimal(100 * x, decimals) for x in (bias.value, bias.low, bias.high))
     return Shown(value, low, high) if math.isfinite(bias.low) else Shown(value)

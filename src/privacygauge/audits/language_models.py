@@ -93,7 +93,7 @@ def template_option(panel: str = "") -> Any:
 def columns_of(
     text: str, ids: str | None, group: str | None, *, trained: str, template: str | None
 ) -> Columns:
-    """Return the columns of texts that were named."""
+    """Return the columns of the text files, from the request's options."""
     from privacygauge.language.conversations import ChatForm, TrainingForm
     from privacygauge.language.text_files import Columns
 
@@ -146,9 +146,9 @@ class ModelsRequest(Request):
 def run_opened(
     command: str, asked: Request, work: Work, settings: Mapping[str, Any]
 ) -> Iterator[Run]:
-    """Yield the run of a request, if one is kept; the answers lie in folders of their own.
+    """Yield the run of a request, if one is kept; answers are kept in folders of their own.
 
-    With it, `privacygauge resume`, `report` and `runs` treat the audit as they treat any other.
+    With a run, `privacygauge resume`, `report` and `runs` treat the audit like any other.
     """
     from privacygauge.core.versions import own_version
     from privacygauge.runs.plan import ArraySpec, Plan
@@ -162,6 +162,7 @@ def run_opened(
         n_units=1,
         unit="audit",
         units_a_task=1,
+        # Answers are kept elsewhere, so the run's only array marks whether the audit has ended.
         arrays={"samples": ArraySpec(("audit",), (1,), "int64")},
         settings={**settings, "privacygauge": own_version()},
     )
@@ -169,7 +170,7 @@ def run_opened(
 
 
 def run_closed(opened: Iterable[Run], n_samples: int) -> None:
-    """Note in the opened runs that the audit of `n_samples` samples has ended."""
+    """Mark in the opened runs that the audit of `n_samples` samples has ended."""
     import numpy as np
 
     for run in opened:

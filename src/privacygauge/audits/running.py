@@ -1,4 +1,4 @@
-"""Running an audit, and the origin in its report: the same for all kinds."""
+"""Settings of a running audit, and the origin in its report, for all kinds."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Running:
     level: float = 0.95
     """Level of every interval, in (0, 1)."""
     provenance: Mapping[str, str] | None = None
-    """Further lines for the report."""
+    """Further lines for the report, by heading."""
     run: str | Path | None = None
-    """Folder that keeps the results; None for none."""
+    """Folder that keeps the results; None to keep nothing."""
     invocation: Mapping[str, Any] | None = None
-    """How to start the run again, kept in its folder."""
+    """Settings from which the run can be started again, kept in its folder."""
     n_jobs: int | None = None
     """Number of processes; default: one, or the setting of ``joblib.parallel_config``."""
     progress: Callable[[int, int], None] | None = None

@@ -1,6 +1,6 @@
 """Options of `privacygauge synthetic`, for a generator or for a released table, and its run.
 
-Not in the folder of either kind, since neither knows the other.
+It is in neither kind's folder, because neither knows the other.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ OF_GENERATOR = with_low(*shares("auc", "worst"), *amounts("epsilon"))
 """Metrics that a generator can be held to."""
 
 OF_FITS = with_low(*shares("accuracy", "auc"), *amounts("epsilon"))
-"""Metrics that a generator can be held to by a few fits."""
+"""Metrics that a generator can be held to if it is audited by a few fits."""
 
 OF_TABLE = (
     *with_low(
@@ -194,6 +194,7 @@ class SyntheticRequest(TableRequest):
         """Raise unless either a generator or a table was named, and a holdout with a table only."""
         if (self.generator is None) == (self.synthetic is None):
             raise InputError(
+                # Exactly one of the two decides the kind of audit.
                 "give either --generator, to audit what makes tables, or --synthetic, to audit a "
                 "table that was made"
             )
@@ -201,6 +202,7 @@ class SyntheticRequest(TableRequest):
             raise InputError("--holdout goes with --synthetic, a table that was made")
         if bool(self.related) != (self.key is not None):
             raise InputError("--related and --key go together: name the tables and their column")
+        # REAL, and the synthetic table and the holdout if they are given.
         tables = 1 + (self.synthetic is not None) + (self.holdout is not None)
         if self.related and len(self.related) != tables:
             raise InputError(
@@ -224,7 +226,7 @@ class SyntheticRequest(TableRequest):
 
     @property
     def keeps(self) -> bool:
-        """Whether tables are made, and so worth keeping."""
+        """Whether tables are made, which are worth keeping."""
         return self.generator is not None
 
     @property
@@ -321,6 +323,8 @@ def _learnt_from(
     generator = written_generator(name, work.read)
     names = (asked.ids, asked.unit, asked.key)
     frame = read_frame(asked.data, asked.separator, names=names)
+    # Names and people are no columns of the table; the key joins the tables first.
+    # The key stays, since it joins the tables.
     apart = dict.fromkeys(x for x in (asked.ids, asked.unit) if x and x != asked.key)
     columns: dict[str, Any] = {
         "schema": asked.given_schema,
@@ -342,12 +346,13 @@ def _learnt_from(
 
 
 def _cost(making: Making, work: Work, level: float) -> str:
-    """Return, and announce, the cost of the fits of a generator, and the detectable leak."""
+    """Announce and return the cost of a generator's fits, and the detectable leak."""
     from privacygauge.audits.generator.play import COST
     from privacygauge.audits.generator.result import detectable_auc_text
     from privacygauge.classifier.trial import n_at_once, span
     from privacygauge.runs.store import plan_in, read_run
 
+    # A resumed run has announced its cost already.
     if work.run is not None and plan_in(work.run) is not None:
         return str((read_run(work.run).invocation or {}).get(COST, ""))
     if work.quiet:
@@ -358,6 +363,7 @@ def _cost(making: Making, work: Work, level: float) -> str:
     shown = detectable_auc_text(making.setting.sizes.smallest_auc(level))
     told = (
         f"{n:,} fits, {seconds:.2g} s each, {at_a_time} at a time: about "
+        # Rounds of parallel fits, rounded up.
         f"{span(seconds * -(-n // at_a_time))}; {shown}"
     )
     work.say(f"Making synthetic tables: {told}.")
@@ -377,7 +383,7 @@ def _of_table(asked: SyntheticRequest, work: Work) -> ReleasedAudit:
         for name, path in files.items()
         if name != "schema" and not name.startswith(_RELATED)
     }
-    # The names of records say nothing about them, and need not be in the other tables.
+    # Names of records are no attributes, and need not be in the other tables.
     apart = [x for x in (asked.ids, asked.unit, asked.key) if x]
     left = (*apart, *asked.drop)
     frames, parts = join_related_rows(

@@ -23,7 +23,7 @@ TRAINING = "Training"
 """Heading of the options about records and models to train."""
 
 training_option = partial(asks, panel=TRAINING)
-"""Returns the field of an option under that heading."""
+"""Returns the field of an option under the heading `TRAINING`."""
 
 
 data_option = partial(
@@ -91,11 +91,11 @@ class Materials:
     """Training inputs of the models, and their trainer."""
 
     records: Records
-    """The records that were sampled."""
+    """The sampled records; all of them by default."""
     x: Held
-    """Features, standardised for networks, or another input that the trainer asks for."""
+    """Features, standardised for built-in networks, or another input that the trainer takes."""
     trainer: Trainer
-    """Trains the models, or stands for the trainer of a finished run."""
+    """Trains the models, or replaces the trainer of a finished run."""
 
 
 def materials(asked: TrainingRequest, work: Work, *, member: str | None = None) -> Materials:
@@ -117,6 +117,7 @@ def materials(asked: TrainingRequest, work: Work, *, member: str | None = None) 
     records = load_labelled_records(asked, form, member=member, unit=asked.unit)
     if asked.records is not None:
         records = records.sampled(asked.records, asked.seed, str(asked.data))
+    # Networks of the user's own take features as they are.
     x = standardise_columns(records.x) if name in NETWORKS else records.x
     return Materials(
         records, x, try_trainer(with_class_names(trainer, records.names), x, records.y)

@@ -11,7 +11,7 @@ from privacygauge.synthetic.utility import Utility
 
 
 def use_rows(found: Utility, made: str, real: str) -> list[dict[str, Content]]:
-    """Return each measure, with its value for the synthetic table and for real records.
+    """Return the measures of utility, each for the synthetic table and for real records.
 
     `made` and `real` are the headings of the two columns of numbers.
     """

@@ -31,9 +31,9 @@ class Work:
     """Folders, workers and output of an audit run by a command."""
 
     run: Path | None = None
-    """Folder that keeps the trained models; None for none."""
+    """Folder that keeps the trained models; None to keep nothing."""
     folder: Path | None = None
-    """Folder of the report, for further files; None for none."""
+    """Folder of the report, for further files; None without one."""
     jobs: int = 1
     """Number of parallel workers; -1 for one per core."""
     quiet: bool = True
@@ -60,7 +60,7 @@ class Work:
     def invocation(self, command: str, request: Request) -> Mapping[str, Any] | None:
         """Return the command that starts the run again, with digests of its code and files.
 
-        None where the run is only read.
+        None if the run is only read.
 
         Raises
         ------
@@ -69,12 +69,14 @@ class Work:
         """
         if self.recorded:
             return None
+        # Raises for other code before any of it is imported.
         code = compared_code(request.code(), self.run)
         return {
             "command": command,
             "options": request.settled(),
             "code": code,
             FILES: file_hashes(request.files()),
+            # The date of the first call stays when the run is resumed.
             "made": self.made or today(),
         }
 
@@ -105,7 +107,7 @@ class Work:
 
     @contextmanager
     def resumable(self, request: Request) -> Iterator[None]:
-        """Print how to resume if the run is interrupted; code must be named again."""
+        """Print how to resume if the run is interrupted; the user's code must be named again."""
         try:
             yield
         except KeyboardInterrupt:
@@ -123,12 +125,12 @@ class Work:
 def with_copies(request: R) -> Iterator[R]:
     """Download files at URLs; yield the request with the copies, which are removed afterwards.
 
-    Messages name the URLs, and so does what a run keeps: it reads them again when it is resumed.
+    Messages name the URLs. A run keeps the URLs too, and reads them again when it is resumed.
 
     Raises
     ------
     InputError
-        One line: what cannot be read, why, and the way out.
+        If a file cannot be read.
     """
     named = {f.name: (getattr(request, f.name), asked.role) for f, asked in request.asked()}
     read = {name: x for name, x in named.items() if isinstance(x[0], str) and is_copied(*x)}
@@ -148,6 +150,7 @@ def with_copies(request: R) -> Iterator[R]:
             yield replace(request, **texts, urls=tuple(urls.items()))
         except InputError as error:
             told = str(error)
+            # Errors name the URLs that the user gave, not the temporary copies.
             for name, text in texts.items():
                 told = told.replace(text, urls[name])
             raise InputError(told) from error

@@ -47,25 +47,25 @@ def audit_attribute(
 ) -> AttributeAudit:
     """Audit whether a trained model gives away a sensitive column of its training people.
 
-    The adversary knows all other columns, asks the model about every value, and guesses. What
-    the model gives away is how much more often that succeeds than imputation from the other
-    columns, which does not ask it: what columns tell about each other is not a leak. And it is
-    how much more the model adds about members than about people of the same population outside
-    of the training set: what it knows of everybody is not a leak either. Beside the average of
-    all members, those whose values the surest guesses give away are counted.
+    The adversary knows all other columns, queries the model at every value, and guesses. The leak
+    is the gain over imputation from the other columns, which does not use the model: what columns
+    tell about each other is no leak. From the members' gain that of people of the same population
+    outside the training set is subtracted: what the model knows of everybody is no leak either.
+    Besides the average, the audit counts members with values that the surest guesses give away.
 
     Parameters
     ----------
     model : object
-        With ``predict_proba``, a PyTorch module, or a function from features to probabilities.
+        An object with ``predict_proba``, a PyTorch module, or a function from features to
+        probabilities.
     x : array_like, shape (n, d), or data frame
         Inputs of the model.
     y : array_like of int or str, shape (n,)
         Classes in 0..k-1, or their names.
     sensitive : str, int or sequence of either
-        The sensitive column of a frame, or of an array; several where they are 1 for one value
-        each and 0 otherwise, or other writings of it, such as a code: they are guessed as one.
-        Numbers of more than 12 different values are cut into 5 bins.
+        The sensitive column of a frame or of an array. Several columns are guessed as one: one-hot
+        columns of its values, or its other notations, such as a code. Numbers with more than 12
+        distinct values are cut into 5 bins.
     member : array_like of bool, shape (n,)
         True where the model was trained on the record; both must occur.
     knows_label : bool
@@ -73,28 +73,28 @@ def audit_attribute(
     name : str, optional
         Name of the column in the report.
     values : sequence of str
-        Names of the values where `sensitive` is several columns.
+        Names of the values if `sensitive` is several columns.
     classes : sequence of str
         Names of the model's classes 0..k-1.
     ids, unit : array_like, shape (n,), optional
-        Names of the records, and the person behind each; intervals and parts go by person.
+        Names of the records, and the person behind each; intervals and splits count people.
         Default: equal rows of one class and side are one person.
     seed : int
     level : float
-        Level of every interval, in (0, 1); that of all attacks jointly.
+        Level of every interval, in (0, 1); the intervals of all attacks hold jointly.
     command, provenance
         As in `audit_model`.
 
     Raises
     ------
     InputError
-        One line: what is wrong, and the way out.
+        If an argument is invalid: the problem and the way out, in one line.
 
     Notes
     -----
-    Yeom et al. (2018), definition 5, with people outside of the training set for the control;
-    Jayaraman & Evans (2022) for the imputation. The attacks: `guesses`; their gain:
-    `GainOverImputation`; the surest guesses: `surest`.
+    Yeom et al. (2018), definition 5, with people outside the training set as the control;
+    Jayaraman & Evans (2022) for the imputation. The attacks are in `guesses`, their gain in
+    `GainOverImputation`, and the surest guesses in `surest`.
     """
     running = Running(command, seed, level, provenance)
     found = judged_guesses(

@@ -51,7 +51,7 @@ from privacygauge.report.values import (
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class AttributeResult(Reported, JudgedGuesses):
-    """Values that a `AttributeAudit` reports."""
+    """Values that an `AttributeAudit` reports."""
 
     origin: Origin
     """Origin of the findings: command, seed, level and inputs."""
@@ -127,13 +127,14 @@ def report(f: AttributeResult) -> Report:
 
 
 def grade(f: AttributeResult) -> Grade:
-    """Return the graver of two grades: the model's average gain, and the surest guesses.
+    """Return the graver of two grades: by the model's average gain, and by the surest guesses.
 
-    The average counts by the lower end of the interval, the surest guesses by the share of the
-    members whose values they surely give away. The audit is inconclusive if a control differs
-    between the sides or could not be computed; and no leak is excluded if an attack succeeds more
-    often on non-members, or if another column is the sensitive one in another notation.
+    The average counts by the lower end of its interval, the surest guesses by the share of members
+    that they surely give away. The audit is inconclusive if a control differs between the sides or
+    could not be computed. It excludes no leak if an attack succeeds more often on non-members, or
+    if another column follows from the sensitive one.
     """
+    # Without an imputation, or with sides that differ, no gain can be read as a leak.
     if f.fired or f.best is None or f.surest is None:
         return grades.UNTOLD
     # An advantage of a is a balanced accuracy of (1 + a) / 2, the scale of all grades.
@@ -154,6 +155,7 @@ def verdict(f: AttributeResult) -> Verdict:
     added = best.advantage
     column = plain(f.column)
     leak = found is not grades.NONE
+    # The headline takes whichever of the two shows more.
     by_surest = surest.share > max(added.low, 0.0)
     if not leak:
         headline = (
@@ -182,6 +184,7 @@ def verdict(f: AttributeResult) -> Verdict:
         n = surest.n_in
         level = surest.level
         label = _EXPOSED
+        # A lower bound: the true share may be anything up to 1.
         shown = Estimate(
             value=surest.share, low=surest.share, high=1.0, level=level, n=n, method="exact"
         )
@@ -200,6 +203,7 @@ def verdict(f: AttributeResult) -> Verdict:
 
 def _verdict_untold(f: AttributeResult) -> Verdict:
     headline = direction.HEADLINE
+    # Unless a case below applies, an attack is inverted, and the last warning says so.
     sentences = f.origin.warnings[-1:]
     advice = _DIFFER
     if f.fired:

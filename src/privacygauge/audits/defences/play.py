@@ -104,24 +104,23 @@ def audit_defences(
     estimator : Estimator, optional
         Estimator of the privacy risk score; default: isotonic regression.
     unit : array_like (n,) or str, optional
-        The person behind each row of the target, or the name of the column that says so; as in
+        The person behind each row of the target, or the name of the column of people; as in
         `audit_classifier`.
     progress : callable, optional
-        Called with the games that were played and their number after each of them.
+        Called after each game, with the number of games played and their total.
     seed, level, command, provenance
         As in `audit_model`.
 
     Returns
     -------
     DefenceAudit
-        For each defence every attack three times: on the undefended model, by an adversary who
-        does not know of the defence, and by one who does. Only the last tells what the defence
-        is worth.
+        For each defence, every attack three times: on the undefended model, by an adversary who
+        does not know the defence, and by one who does. Only the last shows the defence's worth.
 
     Raises
     ------
     InputError
-        One line: what is wrong, and the way out.
+        If an argument is invalid: the problem and the way out, in one line.
 
     Notes
     -----
@@ -164,7 +163,7 @@ def audit_defended(
     command: str = "audit_defended",
     provenance: Mapping[str, str] | None = None,
 ) -> DefenceAudit:
-    """Return the audit of one defence whose answers are available, as `audit_defences` does.
+    """Return the audit of one defence from its answers, as `audit_defences` does.
 
     Parameters
     ----------
@@ -191,6 +190,7 @@ def audit_defended(
     own = as_predictions(defended_shadow, "defended_shadow")
     require_same_records(target, answers, "defended_target", "target")
     require_same_records(shadow, own, "defended_shadow", "shadow")
+    # The defended rows are the same, and so are the people behind them.
     answers = replace(answers, unit=target.unit)
     asked = asked_of(target, shadow, attacks=attacks, estimator=estimator, seed=seed, level=level)
     warnings = [*of_units, *beside_shadow(target, shadow, level)]
@@ -222,23 +222,22 @@ def audit_training_defences(
 ) -> DefenceAudit:
     """Measure attacks against each defence at training, and the cost of the defence.
 
-    A target and shadow models are trained without a defence and with each of them, on the records
-    that fair, independent coins put in them. For networks the undefended training is recorded epoch
-    by epoch, so that every defence at training is compared with early stopping at the same
-    accuracy.
+    A target and shadow models are trained without a defence and with each defence, on records
+    chosen by fair, independent coins. For networks, the undefended training is recorded epoch by
+    epoch, so that every defence at training is compared with early stopping at the same accuracy.
 
     Parameters
     ----------
     model : Networks, or what `audit_model` takes
-        How a model is trained without a defence. Most defences at training need `Networks`.
+        Training without a defence. Most defences at training need `Networks`.
     x : array_like or data frame of n records
         Candidate records, as in `audit_model`; None for a `Training`.
     y : array_like of int, shape (n,)
         Classes in 0..k-1.
     defences : sequence of TrainingDefence, Defence, Trainer or str
         At least one: ``Private(8.0)``, ``"dp-sgd:8"``, ``LabelOnly()`` on the undefended model,
-        or a trainer of your own. With adversarial regularisation a fifth of the records becomes
-        its reference: no model is trained on them and no attack is judged on them.
+        or a trainer of your own. Adversarial regularisation and distillation set a fifth of the
+        records apart as references: no model is trained on them and no attack is judged on them.
     n_shadows : int
         Shadow models of each kind, at least 1.
     attacks : sequence of Attack, optional
@@ -248,10 +247,10 @@ def audit_training_defences(
     ids : array_like, shape (n,), optional
         Names of the records in the report.
     unit : array_like, shape (n,), optional
-        The person behind each record; default: equal ids. One coin puts all records
-        of a person in, and intervals go by person.
+        The person behind each record; default: equal ids. One coin decides for all records of a
+        person, and intervals count people.
     delta : float, optional
-        Delta of DP-SGD that is given by name; see `Private`.
+        Delta of DP-SGD or output perturbation given by name; see `Private`.
     before : callable, optional
         Called with the trainings and their cohort before the first model is trained.
     run, n_jobs, progress, seed, level, command, provenance, invocation
@@ -260,13 +259,13 @@ def audit_training_defences(
     Returns
     -------
     DefenceAudit
-        For each defence every attack three times, as in `audit_defences`; in `curve` the best
+        For each defence, every attack three times, as in `audit_defences`; in `curve`, the best
         attack after every recorded epoch of the undefended training.
 
     Raises
     ------
     InputError
-        One line: what is wrong, and the way out.
+        If an argument is invalid: the problem and the way out, in one line.
 
     Notes
     -----

@@ -99,6 +99,7 @@ def _measures(f: DefenceResult) -> Iterator[Measure]:
     )
     yield _price(best)
     tenth = next(q for q in best.judged.quantiles if q.share == 0.9)
+    # An undone defence leaves every record's risk as it was.
     risk = tenth.undefended if best.undone else tenth.defended
     note = f"privacy risk score; {percent(tenth.undefended.value)} without a defence"
     label = "Risk of one member in ten, at least"
@@ -155,7 +156,7 @@ def _card(
 
 
 def _price(best: ComparedDefence) -> Measure:
-    """Return the leak left by early stopping or, for a defence on answers, their change."""
+    """Return the leak left by early stopping at the same accuracy; without it, the mean change."""
     early = best.stopped
     if early is None:
         what = "undefended" if best.at_training else "true"
@@ -317,13 +318,13 @@ def _trained_row(c: ComparedDefence) -> dict[str, object]:
 def data(f: DefenceResult) -> dict[str, Json]:
     """Return the keys of ``report.json`` that only this kind of report has.
 
-    ``undefended``, and ``adaptive``, ``non_adaptive`` and ``left`` of all ``defences``, hold
-    together at ``level``; the entries of ``attacks`` each by itself. ``left`` is what counts: the
-    adversary who goes furthest, who may undo the defence where ``can_be_undone``. Where models
+    Intervals of ``undefended``, and of ``adaptive``, ``non_adaptive`` and ``left`` of all
+    ``defences``, hold together at ``level``; those of ``attacks`` hold individually. ``left``
+    counts: the strongest adversary, who may undo the defence if it ``can_be_undone``. If models
     were trained: ``n_shadows``, the ``curve`` of the undefended training by epoch, and for each
-    defence whether it is ``at_training``, ``early_stopping`` at the same accuracy (null where
-    there is none), and the ``claim`` of an accountant. Of single records it has the ids, the
-    membership and the risk of those at the highest risk.
+    defence whether it is ``at_training``, ``early_stopping`` at the same accuracy (null if there is
+    none) and the ``claim`` of an accountant. The records at the highest risk are given by id, with
+    membership and risk.
     """
     at_training = bool(f.n_shadows)
     curve: list[Json] = [_epoch(point) for point in f.curve]

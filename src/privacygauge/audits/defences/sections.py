@@ -60,8 +60,8 @@ def mark_undone(c: ComparedDefence) -> str:
 def cost_plots(f: DefenceResult) -> Iterator[Plot]:
     """Yield the plots of the remaining leak over the cost.
 
-    The cost is the change of answers for defences on the same model, since another model's answers
-    differ anyway, and the accuracy if that changes.
+    The cost is the change of answers, for defences on one model only, since answers of other models
+    differ anyway; and the accuracy, if it changes.
     """
     changed = any(c.before.value != c.after.value for c in f.compared)
     if not f.trained:
@@ -156,8 +156,8 @@ def plot_trade_off(f: DefenceResult, ax: Axes | None = None) -> Axes:
 def plot_accuracy(f: DefenceResult) -> Axes:
     """Draw the best attack's advantage over the model's accuracy on non-members.
 
-    A defence pays with accuracy, and so does early stopping, whose epochs are joined by a line
-    where they were recorded (Song & Mittal 2021, section 3.2).
+    A defence costs accuracy, and so does early stopping: a line joins its recorded epochs (Song &
+    Mittal 2021, section 3.2).
     """
     ax = axes(None)
     if f.curve:
@@ -173,6 +173,7 @@ def plot_risk(f: DefenceResult) -> Axes:
         curves.append((plot_label(c.title), c.judged.risk, SERIES[i % len(SERIES)]))
     for i, (name, found, colour) in enumerate(curves):
         x = np.concatenate([[0.0], found.member_scores, [1.0]])
+        # Share of the members with at most each score, from 0% at 0 to 100% at 1.
         y = np.concatenate([[0.0], np.arange(1, len(x) - 1) / (len(x) - 2), [1.0]])
         ax.plot(x, 100 * y, color=colour, ls=DASHES[i % len(DASHES)], lw=1.5,
                 drawstyle="steps-post", label=name)  # fmt: skip
@@ -184,7 +185,7 @@ def plot_risk(f: DefenceResult) -> Axes:
 
 
 def _plot(f: DefenceResult, ax: Axes | None, before: Estimate, after: list[Estimate]) -> Axes:
-    """Draw the undefended model and all defences, each at its cost."""
+    """Draw the undefended model and all defences, each over its cost."""
     points = [Point("no defence", before, f.none.advantage)]
     for c, cost in zip(f.compared, after, strict=True):
         surprised = c.non_adaptive.advantage[0]
@@ -235,7 +236,7 @@ _RISK = text(
 
 
 def sections(f: DefenceResult) -> tuple[Section, ...]:
-    """Return the page below the numbers."""
+    """Return the sections of the page below the numbers."""
     which = text(
         f"With {shorten(f.best.title)}. Records are named by id; their contents are not in this "
         "file. A non-member in this list is a false alarm."
@@ -376,6 +377,7 @@ def _worst(name: str, title: str, c: ComparedDefence) -> Table:
 
 def _defence_sections(f: DefenceResult) -> Iterator[Block]:
     yield one_by_one(f.level)
+    # The best defence first and unfolded; the others keep their order.
     for number, c in enumerate(sorted(f.compared, key=lambda c: c is not f.best), 1):
         best = c is f.best
         title = shorten(c.title)

@@ -1,4 +1,4 @@
-"""Result of a comparison of defences, and the verdict for somebody who has to choose one."""
+"""Result of a comparison of defences, and its verdict, for a choice among them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class DefenceResult(ComparedDefences, Reported):
     fitted: str
     """Records on which defences were fitted, in words."""
     doubts: tuple[str, ...] = ()
-    """Reasons to doubt the predictions: with any of them, no absence of a leak is claimed."""
+    """Reasons to doubt the predictions; with any of them, no verdict claims that nothing leaks."""
 
     def to_frame(self) -> DataFrame:
         """Return one row per defence, attack and adversary, each interval by itself."""
@@ -42,24 +42,24 @@ _WORTH = {
     "more": "significantly less than the defence does: it pays for nothing",
     "alike": "which this audit cannot tell from what the defence leaves",
 }
-"""Words on the leak left by early stopping, by whether the defence leaves less or more."""
+"""Words on the leak left by early stopping, by whether the defence leaves less or more than it."""
 
 
 def verdict(f: DefenceResult) -> Verdict:
     """Return the verdict on defences.
 
-    The grade is that of what is left with the defence that leaves least, if it leaves
-    significantly less than no defence does; else that of the undefended model, since the best of
-    several defences that do nothing looks better by chance alone. The undefended model's is what
-    an audit of it alone says, where that shows more than the comparison, whose intervals allow for
-    all defences. It is the graver of two, as
-    in other audits, by the guesses and by the ranking of the best attacks. A defence that
-    can be undone counts as none. It cannot be told where no leak is found with that defence,
-    or with none at all, but an attack takes members for non-members, or the predictions may not be
-    what they are said to be.
+    The grade is that of the leak behind the best defence, if that leak is significantly smaller
+    than without a defence. Otherwise it is the undefended model's grade, since the best of several
+    useless defences looks better by chance alone. For the undefended model, an audit of it alone
+    counts if it shows more than the comparison, whose intervals allow for all defences. As in
+    other audits, the grade is the graver of two: by the guesses, and by the ranking of the best
+    attacks. A defence that can be undone counts as none. There is no grade if no leak is found with
+    that defence, or without one, but an attack takes members for non-members or the predictions are
+    in doubt.
     """
     helps = f.helps(f.best)
     spoken_of = f.best.left if helps else f.none
+    # If no defence helps, none was chosen: the undefended model needs no correction for them.
     alone = None if helps else _undefended_audit_reach(f)
     grade = grade_of_left(spoken_of) if alone is None else grade_of(alone.low)
     hidden = [left.inverted for left in (f.best.left, f.none) if left.untold]
@@ -135,7 +135,7 @@ def _headline(f: DefenceResult, grade: Grade) -> str:
 
 
 def _remaining_leak_text(f: DefenceResult) -> Iterator[str]:
-    """Yield the leak that the best defence leaves, and to which attackers."""
+    """Yield the leak that the best defence leaves, by kind of attacker."""
     best = f.best
     name = plain(f.best.title)
     surprised = best.non_adaptive.accuracy.value
@@ -159,6 +159,7 @@ def _remaining_leak_text(f: DefenceResult) -> Iterator[str]:
         )
     games = (a.undefended for a in best.judged.attacks)
     known = [game.accuracy.value for game in games if game.name == "correctness"]
+    # Only a defence that changes no predicted class leaves correctness as it was.
     if known and not best.undone and best.changed.value <= 0:
         yield (
             f"Right and wrong predictions alone give away {percent(max(known))}. No defence that "
@@ -256,6 +257,7 @@ def _early_stopping_text(f: DefenceResult) -> Iterator[str]:
 
 def _confidence_text(f: DefenceResult) -> Iterator[str]:
     """Yield the risks that averages hide, and the certainty of the numbers."""
+    # q = 0.9: a tenth of the members have at least this risk.
     tenth = next(q for q in f.best.judged.quantiles if q.share == 0.9)
     # What can be undone leaves every record's risk as it was.
     left = tenth.undefended if f.best.undone else tenth.defended

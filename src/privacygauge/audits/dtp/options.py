@@ -21,7 +21,7 @@ METRICS = (*amounts("pdtp", "mean", "dtp", "dtp-upper"), *shares("share"))
 
 
 SETTINGS = "Settings of the model"
-"""Heading of the options about single models."""
+"""Heading of the options that only some models have."""
 
 
 FURTHER = "Further measurements"

@@ -90,34 +90,34 @@ def audit_dtp(
     Parameters
     ----------
     model : Learner, estimator, callable or Trainer
-        How the classifier is trained. A learner leaves records out without training. So do
-        scikit-learn's naive Bayes, discriminant analysis and nearest neighbours, where refits of
-        the riskiest records and of some at random agree; anything else is trained once more for
-        each record, as it was given: a random state of its own stays.
+        Training of the classifier. A learner leaves records out without training. So do
+        scikit-learn's naive Bayes, discriminant analysis and nearest neighbours, if refits of the
+        riskiest records and of some at random agree. Anything else is trained once more for each
+        record, as given: it keeps its own random state.
     x : array_like, shape (n, d), data frame of pandas or polars, or list of n texts
-        The training set; a model is trained on it, and asked about it, in the form it has.
+        The training set; models are trained on it, and queried, in this form.
     y : array_like of int, shape (n,)
         Classes in 0..k-1, at least two of them.
     rows : array_like of int, shape (r,), optional
-        The records to measure; default: all. Of a person with several, all are.
+        The records to measure; default: all. All records of a person are measured together.
     bin_width : float
         Width of the bins in which probabilities are published; 0 for none.
     queries : int
-        Number of further queries besides the record itself, in search of a larger change if the
-        largest is not known otherwise: other records, and blends of records.
+        Number of queries besides the record itself, in search of a larger change if the largest is
+        not known otherwise: other records, and blends of records.
     training_sets : int
-        Number of further pairs of halves of the data in which each record's PDTP is measured again.
+        Number of random pairs of halves of the data in which each record's PDTP is measured again.
     remove : int
         Number of the riskiest records to remove, one at a time, to measure the effect.
     order : {"recomputed", "initial"}
         Whether the riskiest of those left is removed, or the next in the order of the first values.
     vary : int
-        So many models each, for the two riskiest records, show what random initial weights and
-        the other records do to their predictions.
+        Number of models with other random states, and as many on other records, to compare with the
+        effect of the two riskiest records; 0 for none, else at least 2.
     ids, unit : array_like, shape (n,), optional
         Names of the records in the report, and the people behind them; default: equal ids are one
-        person. All records of a person are left out together, whatever the model is, by training
-        once more; what is found of a person is what its riskiest record shows.
+        person. All records of a person are left out together, by training once more with any model;
+        a person's result is that of the riskiest record.
     class_names : tuple of str, optional
         Names of the classes.
     warnings : tuple of str
@@ -132,7 +132,7 @@ def audit_dtp(
     Raises
     ------
     InputError
-        One line: what is wrong, and the way out.
+        If an argument is invalid: the problem and the way out, in one line.
 
     Notes
     -----
@@ -260,6 +260,7 @@ def _announce_cost(
     """
     if isinstance(model, Learner) or work.quiet:
         return progress
+    # A resumed run has announced it already.
     if work.run is not None and plan_in(work.run) is not None:
         return progress
     said = False

@@ -40,6 +40,7 @@ def report(f: DtpResult) -> Report:
     path = f.removal
     shown = f.order[:MOST]
     removal = {} if path is None else {"removal.csv": lambda: removal_frame(path)}
+    # Only samples have intervals: of training sets, or of records.
     small = f" Small figures are {rate(f.level)} intervals." if f.averages else ""
     if not f.complete:
         small = f" Small figures are {rate(f.level)} intervals."
@@ -221,7 +222,7 @@ def _terms(f: DtpResult) -> dict[str, str]:
 
 
 def _data(f: DtpResult) -> dict[str, Json]:
-    """Return the keys of ``report.json`` for this kind alone: at most 50 records, no contents."""
+    """Return the keys of ``report.json`` that only this kind has; at most 50 records, by id."""
     numbers = {"pdtp": f.pdtp, "dtp_lower": f.dtp.low, "dtp_upper": f.dtp.high}
     return {
         **pick_values(f, "model", "method", "n_train", "decision", "certified", bin="width"),

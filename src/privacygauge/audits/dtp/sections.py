@@ -50,19 +50,20 @@ from privacygauge.report.values import (
 )
 
 LONG = 100
-"""Number of records from which on their axis is logarithmic."""
+"""Number of records above which their axis is logarithmic."""
 HIGH = 10.0
-"""Largest value from which on its axis is logarithmic."""
+"""Largest finite log ratio above which its axis is logarithmic."""
 
 
 def plot_pdtp(f: DtpResult, ax: Axes | None = None) -> Axes:
     """Draw the records by falling PDTP, with the range of DTP; numbers: `rank_by_pdtp`.
 
-    The rank is logarithmic for more than 100 records. What is infinite is drawn at the upper
-    edge, with a triangle.
+    The rank is logarithmic for more than 100 records. Infinite values are triangles at the upper
+    edge.
     """
     ax = axes(ax)
     found = rank_by_pdtp(f.pdtp, f.dtp, f.order)
+    # Infinite values are cut to the top, where `_infinite` marks them.
     top = _scale(ax, (found.pdtp, found.low, found.high))
     x = found.rank
     known = np.isfinite(found.high)
@@ -114,7 +115,7 @@ def plot_removal(f: DtpResult, ax: Axes | None = None) -> Axes:
 
 
 def plot_variation(v: Variation, ax: Axes | None = None) -> Axes:
-    """Draw other causes of a change in prediction, and the record's own effect; numbers: `v`.
+    """Draw the record's own effect on its prediction against other causes of change; numbers: `v`.
 
     Notes
     -----
@@ -139,6 +140,7 @@ def _scale(ax: Axes, values: tuple[Floats, ...]) -> float:
     together = np.concatenate(values)
     finite = together[np.isfinite(together)]
     most = max(float(finite.max()) if len(finite) else 0.0, LIMIT)
+    # Room for the triangles above the largest finite value; a log scale needs more.
     top = 1.15 * most
     if most > HIGH:
         ax.set_yscale("symlog", linthresh=LIMIT, linscale=0.6)
@@ -174,7 +176,7 @@ _AT_ONCE = 10
 
 
 def all_sections(f: DtpResult) -> Iterator[Section]:
-    """Yield the page below the numbers."""
+    """Yield the sections of the page below the numbers."""
     yield Section("meaning", "What the numbers mean", tuple(_meaning()), "What it means")
     yield Section("records", "The riskiest records", tuple(_riskiest(f)), "Riskiest records")
     title = "The record's own query, and all others"
@@ -226,7 +228,7 @@ def _riskiest(f: DtpResult) -> Iterator[Block]:
 
 
 def overview(f: DtpResult) -> tuple[Table, ...]:
-    """Return the tables of a terminal below the numbers: the first records, and the method."""
+    """Return the tables that a terminal shows below the numbers: first records, and method."""
     how = {
         "Model": f.model,
         "Method": f.method,

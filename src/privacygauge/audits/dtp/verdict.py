@@ -54,6 +54,7 @@ def nats(value: float) -> str:
     >>> nats(2.5), nats(1.0), nats(1.0002), nats(0.00012)
     ('2.500', '1.000', '1.0002', '0.0001')
     """
+    # More decimals until the number no longer reads as a value that it is not.
     places = 3
     while math.isfinite(value) and value not in (0.0, LIMIT) and places < 9:
         if float(decimal(value, places)) not in (0.0, LIMIT):
@@ -72,6 +73,7 @@ def factor(value: float) -> str:
     """
     if math.isinf(value):
         return decimal(value, 0)
+    # exp(50) is far above the largest printed factor, and far from overflow.
     ratio = math.exp(min(value, 50.0))
     if ratio > _LARGEST:
         return f"over {count(int(_LARGEST))}"
@@ -79,7 +81,7 @@ def factor(value: float) -> str:
 
 
 def between(low: float, high: float) -> str:
-    """Return the range of a DTP: exact, bounded, or with a lower end alone.
+    """Return the range of a DTP: exact, bounded on both sides, or with a lower end only.
 
     Examples
     --------
@@ -103,7 +105,7 @@ def in_bins(width: float) -> str:
 
 
 FACTOR = factor(LIMIT)
-"""Factor of a log ratio at the limit: e, rounded."""
+"""Factor at the limit: e, rounded."""
 
 
 MOST = 50
@@ -132,9 +134,8 @@ def records_frame(f: DtpResult) -> DataFrame:
     """Return one row per measured record.
 
     Columns: ``row`` of the data, ``pdtp``, ``dtp_lower``, ``dtp_upper``, ``id``, ``label``
-    (the class's name); and where there are several training sets, the mean over them and its
-    interval: ``averaged``, ``averaged_low``, ``averaged_high``. All in nats, infinity
-    included.
+    (the class's name); with several training sets also the mean over them and its interval:
+    ``averaged``, ``averaged_low``, ``averaged_high``. Log ratios are in nats and may be infinite.
     """
     columns: dict[str, NDArray[Any]] = {
         "row": f.rows,
@@ -185,8 +186,8 @@ FEW = 0.05
 def verdict(f: DtpResult) -> Verdict:
     """Return the verdict on an audit of differential training privacy.
 
-    Above the limit where some query shows more than 1 (the DTP-1 rule); else below it, for
-    certain where every record was measured and no query of the domain shows more.
+    The grade is above the limit if some query shows more than 1 (the DTP-1 rule). Otherwise it is
+    below, for certain if every record was measured and no query of the domain shows more than 1.
 
     Notes
     -----
@@ -271,7 +272,7 @@ def lone_classes_text(f: DtpResult) -> str:
 
 
 def _lone_classes(f: DtpResult) -> str:
-    """Describe the count of records above the limit without single-record classes."""
+    """Return the sentence on records above the limit, single-record classes apart."""
     left = f.n_above - f.n_by_lone_classes
     others = "the other class" if len(f.class_names) - len(f.lone_classes) == 1 else "other classes"
     return (

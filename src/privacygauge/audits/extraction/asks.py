@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 METRICS = with_low(*shares("extracted-beyond", "extracted", "verbatim"))
 """Metrics that a release can be held to."""
 
-# What counts as extracted is decided when the answers are there.
+# The options that the answers depend on; what counts as extracted is decided on the answers.
 _DECIDES = (
     *("prefix", "suffix", "temperature", "top_k", "edits", "text", "ids", "group"),
     *("trained", "template", "identifiers", "identifier_pattern"),

@@ -73,23 +73,24 @@ def audit_extraction(
     Each text is cut in two: an attacker who knows the prefix lets the model continue it. The
     probability of the suffix follows from a single pass. A masked model fills in the identifiers of
     a text, one hidden at a time. Text that a reference writes as readily is common and does not
-    count, and people whom the target never saw show how much is found by chance.
+    count. People whom the target never saw show how much is found by chance.
 
     Parameters
     ----------
     target, reference : path, CausalModel or MaskedModel
-        Folders of this machine, or models from `load_causal` or `load_masked`, of one kind. The
-        reference was not trained on the texts; None for the base of a PEFT adapter, else for none.
+        Local folders, or models from `load_causal` or `load_masked`, both of one kind. The
+        reference was not trained on the texts; None takes the base of a PEFT adapter, or no
+        reference.
     members, nonmembers : path, sequence of str, mapping of lists, or data frame
         Texts that the target was trained on, and others like them; see `audit_masked`.
     writing : Writing, optional
         Lengths of prefix and suffix, temperature and top-k; default: 50 tokens each,
         temperature 1, the 40 likeliest tokens. Masked models know all but the identifier.
     asked : Tries, optional
-        n, p and the edits of near verbatim extraction; default: 1,000 tries, a chance of one half,
-        and none, since for edits the models have to write. Masked models take none.
+        n, p and the edits of near verbatim extraction; default: 1,000 tries, a chance of one half
+        and no edits, for which the models would have to write. Masked models allow no edits.
     show_texts : bool
-        Whether the page shows what was extracted.
+        Whether the page shows the extracted texts.
     columns : Columns, optional
         Columns of files and frames, if they have other names.
     own : re.Pattern, optional
@@ -97,25 +98,25 @@ def audit_extraction(
     device, precision
         As in `load_causal`.
     base : str or pathlib.Path, optional
-        The folder of the target's base, where the target is a PEFT adapter that does not name it.
+        Folder of the base, if the target is a PEFT adapter that does not name it.
     run : str or pathlib.Path, optional
-        A folder that keeps what the models answered: an audit that was killed goes on there, and
-        one of a second target finds the answers of its reference.
+        Folder that keeps the models' answers: an interrupted audit resumes there, and the audit of
+        another target finds the answers of the same reference.
     progress : callable, optional
         Called with the texts done and their total.
     seed : int
-        Draws which texts are compared where people have unequal numbers of them.
+        Seed of the choice of compared texts, if people have unequal numbers of them.
     level : float
         Level of every interval, in (0, 1).
     command, provenance
         As in `audit_model`.
     before : callable, optional
-        Called when all that was given is checked, before a model is asked.
+        Called once all arguments are checked, before a model is queried.
 
     Raises
     ------
     InputError
-        One line: what is wrong, and the way out.
+        If an argument is invalid: the problem and the way out, in one line.
 
     Notes
     -----

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExtractionResult(Reported):
-    """Values that a `ExtractionAudit` reports."""
+    """Values that an `ExtractionAudit` reports."""
 
     origin: Origin
     """Origin of the findings: command, seed, level and inputs."""
@@ -82,16 +82,24 @@ _AT_ONCE = 10
 
 @dataclass(frozen=True)
 class _Words:
-    """An audit's words for the extracted texts."""
+    """An audit's words for the model, the attack and the extracted texts."""
 
     model: str
+    """Kind of model."""
     does: str
+    """The attack, in a sentence."""
     needs: str
+    """Knowledge that the attack needs."""
     thing: str
+    """Noun for the extracted text."""
     one: str
+    """The noun with its article."""
     short: str
+    """The noun in the names of numbers, which must fit into a line."""
     part: str
+    """Part of the text that is extracted."""
     unsaid: str
+    """Claims that the verdict does not make."""
 
 
 _WRITING = _Words(
@@ -192,7 +200,7 @@ def report(a: ExtractionResult) -> Report:
 
 
 def verdict(a: ExtractionResult) -> Verdict:
-    """Return the verdict: by the lower end of the excess of members' texts over others'."""
+    """Return the verdict, by the lower end of the difference between members and others."""
     f = a.found
     level = a.level
     w = _words(a)
@@ -205,12 +213,14 @@ def verdict(a: ExtractionResult) -> Verdict:
         f"{percent_estimate(rates.others)} have such {w.one}: a difference of "
         f"{percent_estimate(beyond)} ({rate(level)} interval)."
     )
+    # Others' texts are extracted more often: the sides may be swapped or unlike.
     if beyond.high < 0:
         return direction.verdict((f"More of others' {w.thing}s can be extracted. {told}",), UNTOLD)
     k = int(f.judged.people(f.hits[SAMPLED])[f.judged.inside].sum())
     n = found.n
     grade = EXTRACTED if beyond.low > 0 else FEW if k else NOTHING
     seen = f.seen_by_reference(level)
+    # A reference that writes members' texts cannot tell memory from common text.
     if grade != EXTRACTED and seen is not None:
         return _no_judge(seen, w)
     n_tries = _tries(f.asked.tries)
@@ -266,7 +276,7 @@ def _words(a: ExtractionResult) -> _Words:
 
 
 def _no_judge(seen: BothSides, w: _Words) -> Verdict:
-    """Return the verdict if the reference writes texts that it should never have seen."""
+    """Return the verdict if the reference gives members' texts, which it should not have seen."""
     return Verdict(
         grade=UNTOLD,
         scale=(UNTOLD,),
@@ -406,8 +416,9 @@ def _people(a: ExtractionResult) -> Block:
 
 
 def _easiest_people(a: ExtractionResult, most: int) -> list[int]:
-    """Return a row for each of the first people, who need the fewest tries."""
+    """Return the row of the easiest text of each person, for the people who need fewest tries."""
     first = a.found.first
+    # By place in `first`, which is sorted by tries: a person's easiest text stands for them.
     order = foremost(-np.arange(len(first), dtype=float), a.found.judged.unit[first], most)
     rows: list[int] = first[order].tolist()
     return rows

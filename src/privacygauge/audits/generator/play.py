@@ -85,8 +85,8 @@ def audit_synthetic(
 ) -> SyntheticAudit:
     """Play the privacy game against a generator, record by record.
 
-    Synthetic tables are made from data sets with and without a record; an adversary that made
-    such tables itself tells them apart as well as it can.
+    Synthetic tables are made from data sets with and without a record. An adversary that trained on
+    such tables of its own tells them apart as well as it can.
 
     Parameters
     ----------
@@ -95,45 +95,44 @@ def audit_synthetic(
         object with ``fit(frame)`` and ``sample(n)``, a function ``(frame, n, seed) -> frame``,
         or a `Command`.
     data : Table, pandas or polars frame, str or Path
-        Records like those that the generator will learn from. A file: CSV or Parquet.
+        Records like those that the generator will learn from; a file is CSV or Parquet.
     targets : int, "all", array_like of int, or mapping of str to array_like
-        The records to attack: a number from each selection, all records, these rows, or groups of
-        rows by name.
+        The records to attack: a number per selection, all records, rows, or named groups of rows.
     select : {"distance", "random", "rare", "likelihood"} or a sequence of them
-        How that many are chosen; default: by their vulnerability score.
+        Selection of that number of records; default: by vulnerability score.
     game : {"average", "specific", "shared"}, optional
-        Average for up to 50 targets, shared for more.
+        Game; default: average for up to 50 targets, shared for more.
     knowledge : {"auxiliary", "exact", "synthetic"}, optional
         Knowledge of the adversary; see `game_named`.
     attacks : sequence of TableAttack or OnWorlds, optional
-        For up to 50 targets the full suite, for more the one that is cheap. `OnWorlds` plays LiRA,
+        Default: the full suite for up to 50 targets, a cheap one for more. `OnWorlds` plays LiRA,
         RMIA or another attack on worlds with a record's signals in the tables.
     shadows : int
-        Synthetic tables that the adversary makes: for each target, or for all in a shared pool.
+        Synthetic tables that the adversary makes, per target or in a pool shared by all.
     tests : int, optional
-        Synthetic tables that it is asked about; as many as `half_width` needs.
+        Synthetic tables that are judged; default: as many as `half_width` needs.
     half_width : float
-        Half of the width that the interval of an AUC near 1/2 shall have.
+        Wanted half-width of the interval of an AUC near 1/2.
     size : int, optional
-        Records that a generator learns from: 1,000, or a sixth of a small table.
+        Records that a generator learns from; default: 1,000, or a sixth of a small table.
     made : int, optional
-        Records of a synthetic table; as many as it was learnt from.
+        Records of a synthetic table; default: `size`.
     schema, continuous, categorical, drop
         As in `read_table`.
     label : str, optional
-        The column to predict where the use of a synthetic table is measured.
+        Column to predict in the measurement of utility; default: several in turn.
     ids : array_like, shape (N,), optional
         Names of the records in the report.
     unit : array_like, shape (N,), optional
-        The person, or the household, behind each record; default: equal ids. All of a target's
-        person's records are in a table, or none is.
+        The person, or the household, behind each record; default: equal ids. A data set has all
+        records of a target's person, or none.
     show : sequence of str
-        Columns to print next to the targets; none otherwise.
+        Columns to print next to the targets; default: none.
     before : callable, optional
-        Called once all is checked, before any table is made: what it says of the cost is kept with
-        the run and in the report.
+        Called once all arguments are checked, before any table is made; the returned text on the
+        cost is kept in the run and in the report.
     run : str or Path, optional
-        Folder that keeps what was made: after an interruption the same call goes on there.
+        Folder that keeps the tables: after an interruption, the same call resumes there.
     n_jobs, seed, level, command, provenance, invocation
         As in `audit_model`.
     progress, scoring : callable, optional
@@ -146,7 +145,7 @@ def audit_synthetic(
     Raises
     ------
     InputError
-        One line: what is wrong, and the way out.
+        If an argument is invalid: the problem and the way out, in one line.
 
     Notes
     -----
@@ -175,8 +174,10 @@ def audit_synthetic(
         made_by, table, asked, owner=owner, ids=ids, show=show, seed=seed, level=level
     )
     making = arrangement.making
+    # Before hours of work: worker processes would fail on a generator that cannot be sent.
     if n_jobs not in (None, 1):
         require_sendable(made_by, made_by.name)
+    # Kept in the run, so that a resumed run reports the same cost.
     cost = {} if before is None or not (said := before(making)) else {COST: said}
     found, skipped, clipped = arrangement.played(
         run,
@@ -193,7 +194,7 @@ def audit_synthetic(
 
 
 def _description(making: Making) -> GameDescription:
-    """Describe the game in words."""
+    """Return a description of the game, in words."""
     game = making.game
     sizes = making.setting.sizes
     data = {
@@ -222,7 +223,7 @@ def _description(making: Making) -> GameDescription:
 
 
 def _warnings(making: Making, schema: Schema | None, level: float) -> list[str]:
-    """Return warnings about easily misread results; `schema` is the one that was given."""
+    """Return warnings about easily misread results; `schema` is None unless one was given."""
     setting = making.setting
     generator = making.generator
     sizes = setting.sizes

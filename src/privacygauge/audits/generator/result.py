@@ -35,7 +35,7 @@ class SyntheticResult(Reported, PlayedGame):
 
 
 def detectable_auc_text(smallest: float | None) -> str:
-    """Describe the smallest AUC of a record that an audit would usually detect."""
+    """Return a clause on the smallest AUC of a record that an audit would usually detect."""
     if smallest is None:
         return "no AUC, however high, would be seen with so few test tables (--tests)"
     least = math.ceil(100 * smallest) / 100

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FPR = 0.1
-"""False-positive rate at which true positives are reported."""
+"""False-positive rate of the true-positive rate among the measures."""
 
 _SOURCES = (
     "The game and the vulnerability score: Meeus, Guépin, Crețu and de Montjoye, Achilles' Heels: "
@@ -192,6 +192,7 @@ def _game(f: SyntheticResult) -> Pairs:
     sizes = f.sizes
     own = several(sizes.shadows, "synthetic table")
     asked = several(sizes.tests, "synthetic table")
+    # Otherwise every target, or every table in question, has tables of its own.
     if len(f.targets) > 1 and f.n_tables == sizes.shadows + sizes.tests:
         # All targets share one pool of tables.
         own = f"{own} for all targets"
@@ -267,9 +268,9 @@ _TERMS = {
 def data(f: SyntheticResult) -> dict[str, Json]:
     """Return the keys of ``report.json`` that only this kind of report has.
 
-    An attack's numbers are means over the targets; those of every target are under ``targets``, by
+    An attack's numbers are means over the targets. Those of each target are under ``targets``, by
     the attack's title, without the record's contents. The standard deviation of a group of one
-    record is None.
+    record is null.
     """
     return {
         "game": asdict(f.game),

@@ -50,20 +50,20 @@ if TYPE_CHECKING:
 # Plots of an audit of a generator: values in, Axes out; nothing is shown or saved.
 
 POINTS = 1000
-"""Largest number of records drawn: all, or a sample at even steps of their order."""
+"""Largest number of records drawn; of more, a sample at even steps of their order."""
 
 FEW = 60
 """Largest number of records drawn with an interval each; more are drawn as a band."""
 
 MARKERS = ("o", "s", "^", "D", "v", "P")
-"""Markers of the groups, so that color is not the only difference."""
+"""Markers of the groups, so that colour is not the only difference."""
 
 
 def plot_auc(f: SyntheticResult, ax: Axes | None = None) -> Axes:
     """Draw the AUC of every target with its interval, the largest first; numbers: `rank_by_auc`.
 
-    By the attack that the verdict speaks of, each interval on its own. Of more than 1,000
-    targets as many are drawn.
+    The attack is that of the verdict, and each interval holds individually. At most 1,000 targets
+    are drawn.
     """
     ax = axes(ax)
     found = rank_by_auc(f.best, POINTS)
@@ -92,7 +92,7 @@ def plot_auc(f: SyntheticResult, ax: Axes | None = None) -> Axes:
 def plot_vulnerability(f: SyntheticResult, ax: Axes | None = None) -> Axes:
     """Draw every target's AUC over its vulnerability score; numbers: `rank_by_auc`, ``f.targets``.
 
-    The first six groups by the way in which they were chosen have markers of their own.
+    The first six groups, by selection, have markers of their own.
     """
     ax = axes(ax)
     drawn = np.zeros(len(f.targets), dtype=np.bool_)
@@ -207,7 +207,8 @@ def _attack(e: AttackEvaluation) -> Cell:
 
 
 def overview(f: SyntheticResult) -> tuple[Table, Table]:
-    """Return the attacks and the riskiest records, for a terminal."""
+    """Return the tables of attacks and of the riskiest records, for a terminal."""
+    # Columns of `people_table`: id, AUC, line, the rates at each FPR, then epsilon.
     epsilon = 3 + len(f.best.tpr_at_fpr)
     people = people_table(f, _PRINTED, contents=False)
     return (
@@ -217,7 +218,7 @@ def overview(f: SyntheticResult) -> tuple[Table, Table]:
 
 
 def _columns(table: Table, first: str, others: Sequence[int]) -> Table:
-    """Return the first column of a table, under another heading, and some of the others."""
+    """Return a table's first column, under another heading, and its columns at these places."""
     rows = (Row((row.cells[0], *(row.cells[i] for i in others)), row.tone) for row in table.full)
     columns = (Column(first), *(table.columns[i] for i in others))
     return replace(table, columns=columns, rows=tuple(rows), note="")
@@ -357,7 +358,7 @@ def _auc_table(f: SyntheticResult) -> Table:
 
 
 def groups(f: SyntheticResult) -> Iterator[Block]:
-    """Yield the risk of records by the way of choosing them."""
+    """Yield the risk of records by their selection."""
     yield text(
         "Risk is not spread evenly: a few records stand far from all others, and a table gives "
         "them away first. The mean of records drawn at random says little about them. Numbers "

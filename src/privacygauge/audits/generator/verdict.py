@@ -1,4 +1,4 @@
-"""The verdict on a generator, for somebody who decides about releasing a synthetic table."""
+"""The verdict on a generator, for the decision about releasing a synthetic table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from privacygauge.report.numbers import (
 from privacygauge.report.values import Gauge, Grade, Verdict
 
 CUTS = (0.6, 0.7)
-"""AUC from which a leak is moderate, and large. They are near .57 and .71, the AUC of Gaussian
+"""Smallest AUC of a moderate and of a large leak. They are near .57 and .71, the AUC of Gaussian
 scores at balanced accuracies of 55% and 65%, the limits of the other verdicts.
 """
 
@@ -40,17 +40,18 @@ _MATTERS = (
 def verdict(f: SyntheticResult) -> Verdict:
     """Return the verdict on an audit of a generator.
 
-    The grade is the graver of two: that of the LOWER end of the mean AUC over the targets,
-    and that of the lower end for the one record that is given away most. Without a leak
-    each of the two lies above 1/2 in about ``(1 - level) / 2`` of audits. Where neither does
-    but a bound on epsilon is above 0 for that record, the grade is small. It cannot be told
-    where there is no leak, but an attack takes tables with a record for those without.
+    The grade is the graver of two: by the lower end of the mean AUC over the targets, and by the
+    lower end of the AUC of the most exposed record. Without a leak, each of the two is above 1/2 in
+    about ``(1 - level) / 2`` of audits. If neither is, but that record's bound on epsilon is above
+    0, the grade is small. There is no grade if no leak is found, but an attack takes tables with a
+    record for those without.
 
     Notes
     -----
     The attack and that record are chosen on the adversary's own tables, so neither number needs
     a correction for the choice.
     """
+    # An epsilon above 0 rules out that nothing leaks, though the AUC shows none.
     grade = SMALL if _only_bounded(f) else _by_auc(f)
     if grade is NONE and f.inverted:
         return direction.verdict(direction.sentences(f.inverted))
@@ -69,11 +70,12 @@ def verdict(f: SyntheticResult) -> Verdict:
 
 
 def _gauge(f: SyntheticResult) -> Gauge:
-    """Return the graver of the mean AUC and that of the worst record on the scale of grades."""
+    """Return the gauge of the mean AUC, or of the worst record's AUC if that is graver."""
     mean = f.headline.auc
     worst = f.headline.worst.auc
     label = "Mean AUC"
     found = mean
+    # The mean decides unless the worst record, chosen on other tables, is graver.
     if len(f.targets) > 1 and worst.low > mean.low:
         label = "AUC of the record that is exposed most"
         found = worst
@@ -209,7 +211,7 @@ def _limits_text(f: SyntheticResult, grade: Grade) -> str:
 
 
 def target_id_and_row(f: SyntheticResult, i: int) -> tuple[str, str]:
-    """Return a target's id, and its row if that differs, else an empty text."""
+    """Return a target's id, and its row; the row is empty if it equals the id."""
     name = shorten(plain(f.targets.ids[i]))
     row = str(int(f.targets.rows[i]))
     return name, "" if name == row else row

@@ -62,13 +62,13 @@ def attack_holdout(
 ) -> HoldoutAudit:
     """Measure how much an attacker learns about a test set's labels from scores of submissions.
 
-    Everything happens here: nothing is submitted to anybody. The label file is fixed, so trials
+    All submissions are simulated: nothing is sent to anybody. The label file is fixed, so trials
     differ in the attacker's random queries and in the guard's noise.
 
     Parameters
     ----------
     labels : array_like of int, shape (n,), or a file
-        The hidden labels in 0..m-1, as `read_labels` takes them; numbers with a metric of them.
+        The hidden labels in 0..m-1, as `read_labels` takes them; numbers if the metric needs them.
     queries : int
         Submissions of each attack, at least 0.
     logits : array_like of shape (n, m), or a file, optional
@@ -82,14 +82,14 @@ def attack_holdout(
     prior : {"uniform", "classes"}
         Without logits: the attacker knows nothing, or how frequent each class is.
     trials : int, default 10
-        Plays of each attack against each guard, at least 1; from 2 on there are intervals.
+        Plays of each attack against each guard, at least 1; intervals need at least 2.
     classes : int, optional
-        By default the width of `logits`, or one more than the largest label.
+        Number of classes; default: the width of `logits`, or one more than the largest label.
     metric : str, default "accuracy"
-        How submissions are scored, such as ``"auc"``. All but accuracy are attacked by ``"nb"``
+        Metric of the scores, such as ``"auc"``. All but accuracy are attacked by ``"nb"``
         alone (`LinearBayes`), without logits.
     run : str or Path, optional
-        Folder that keeps the plays: after an interruption the same call goes on there.
+        Folder that keeps the plays: after an interruption, the same call resumes there.
     n_jobs, progress, seed, command, provenance, invocation
         As in `audit_model`.
     level : float
@@ -103,7 +103,7 @@ def attack_holdout(
     Raises
     ------
     InputError
-        One line: what is wrong, and the way out.
+        If an argument is invalid: the problem and the way out, in one line.
 
     Notes
     -----

@@ -75,7 +75,7 @@ GRADES = (NONE, SMALL, MODERATE, LARGE)
 """Grades, from mild to grave."""
 
 LIMITS = (0.01, 0.05)
-"""Biases from which a gain is moderate, and large: one point, five points."""
+"""Smallest biases of a moderate and of a large gain: one point, and five points."""
 
 FIXED = (
     "The label file is fixed: trials differ in the attacker's random queries and in the guard's "
@@ -103,10 +103,11 @@ _TITLES = {
 def verdict(f: HoldoutResult) -> Verdict:
     """Return the verdict on a test set behind the guards that were tried.
 
-    By the strongest attack behind any of the guards, and by the lower end of its
-    bias, which allows for the choice: none at 0, small below one point, moderate below five,
-    large from there on. After a single trial it cannot be told.
+    The grade follows from the strongest attack behind any of the guards, by the lower end of its
+    bias, which allows for the choice: none at 0, small below one point, moderate below five, large
+    from five on. After a single trial there is no grade.
     """
+    # One trial has no interval, so nothing tells luck from gain.
     grade = UNTOLD if f.trials == 1 else grade_of_attack(f.worst)
     scale = (UNTOLD,) if grade is UNTOLD else GRADES
     said = tuple(_sentences(f))
@@ -123,7 +124,7 @@ def verdict(f: HoldoutResult) -> Verdict:
 
 
 def _gauge(f: HoldoutResult, grade: Grade) -> Gauge | None:
-    """Return the gain of the strongest attack on the scale of grades."""
+    """Return the gauge of the strongest attack's gain; None without a grade."""
     if grade is UNTOLD:
         return None
     bias = f.worst.bias
@@ -160,7 +161,7 @@ def grade_of_attack(r: AttackResult) -> Grade:
 
 
 def about_scores(f: HoldoutResult) -> str:
-    """Return the scope of the numbers: kinds of score that they do not cover."""
+    """Return the scope of the numbers, with the kinds of score that they do not cover."""
     return SCORES if f.scored == "accuracy" else OF_METRIC
 
 
@@ -485,7 +486,7 @@ def _asked_table(f: HoldoutResult) -> Table:
 def plot_biases(f: HoldoutResult, ax: Axes | None = None) -> Axes:
     """Draw the bias of every attack behind every guard with intervals; numbers: `HoldoutResult`.
 
-    A new figure is as high as there are results.
+    The height of a new figure grows with the number of results.
     """
     new = ax is None
     ax = axes(ax)
@@ -495,7 +496,9 @@ def plot_biases(f: HoldoutResult, ax: Axes | None = None) -> Axes:
         value, low, high = (
             100 * np.array([getattr(e, end) for e in found]) for end in ("value", "low", "high")
         )
+        # An infinite interval, after a single trial, has no bars.
         reach = np.where(np.isfinite([value - low, high - value]), [value - low, high - value], 0)
+        # Guards side by side within an attack's row, from -1/2 to 1/2.
         off = (i + 1) / (len(f.guards) + 1) - 0.5
         ax.errorbar(value, place + 0.8 * off, xerr=reach, fmt=_MARKERS[i % len(_MARKERS)],
                     color=SERIES[i % len(SERIES)], ms=4.5, elinewidth=1.2, lw=1.2,
@@ -516,9 +519,9 @@ def plot_biases(f: HoldoutResult, ax: Axes | None = None) -> Axes:
 def _data(f: HoldoutResult) -> dict[str, Json]:
     """Return the keys of ``report.json`` that only this kind of report has.
 
-    ``accuracy``, ``baseline``, ``bias`` and ``queries_used`` are those of the attack and guard that
-    are named beside; where there are several, of the pair that goes furthest, with the interval of
-    ``bias_corrected`` allowing for the choice. Every pair is in ``attacks``. No label is in it.
+    ``accuracy``, ``baseline``, ``bias`` and ``queries_used`` are those of the named ``attack`` and
+    ``guard``: the strongest pair. The interval of ``bias_corrected`` allows for that choice. Every
+    pair is in ``attacks``. Labels are nowhere.
     """
     return {
         "attack": f.worst.attack,

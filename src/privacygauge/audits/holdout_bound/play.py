@@ -49,11 +49,11 @@ def holdout_bounds(
     Parameters
     ----------
     n, classes : int
-        Points (at least 1) and classes (at least 2) of the test set.
+        Numbers of points (at least 1) and of classes (at least 2) of the test set.
     queries : int
         Submissions of each account, at least 1.
     accounts : int, default 1
-        Accounts, at least 1; a guard that remembers does so for each account apart.
+        Accounts, at least 1; a guard with a memory has one per account.
     guard : Guard or str, default "exact"
         Guard between accuracy and analyst, such as ``"round:2"``; see `guard_named`.
     accuracy, correlation : float
@@ -64,9 +64,8 @@ def holdout_bounds(
     probability : float, default 0.95
         Probability of guarantees and level of intervals, in (0, 1).
     simulate : int, default 0
-        So many times, at least 2, naive Bayes is played against the guard on uniform labels: for
-        guards that no formula covers, and as a check of the others. It takes n times `queries`
-        steps each. 0 for none.
+        Plays of naive Bayes against the guard on uniform labels, 0 or at least 2: for guards that
+        no formula covers, and as a check of the others. Each takes n times `queries` steps.
     seed : int
         Seed of the simulation.
     command, provenance
@@ -75,17 +74,16 @@ def holdout_bounds(
     Returns
     -------
     HoldoutBounds
-        Biases above 1/m, from 0 to 1 - 1/m; a bound may exceed that, and says nothing then.
+        Biases above 1/m, in 0..1 - 1/m; a bound may be larger, and then says nothing.
 
     Raises
     ------
     InputError
-        One line: what is wrong, and the way out.
+        If an argument is invalid: the problem and the way out, in one line.
 
     Notes
     -----
-    Feldman, Frostig and Hardt (2019); see `privacygauge.holdout.bounds` and
-    `privacygauge.holdout.bounds` for the formulas.
+    Feldman, Frostig and Hardt (2019); see `privacygauge.holdout.bounds` for the formulas.
 
     Examples
     --------

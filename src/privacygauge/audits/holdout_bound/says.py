@@ -76,15 +76,15 @@ UNINFORMED = (
     "An attacker who starts from a good model of its own gains on top of that model; privacygauge "
     "holdout attack --logits measures it."
 )
-"""Limits of the numbers for uniform labels."""
+"""Limits of numbers for an attacker without a model."""
 
 
 def verdict(f: HoldoutBoundsResult) -> Verdict:
     """Return the verdict on the size of a test set and the number of submissions to it.
 
-    By what the owner allows: safe where the guarantee is within it; too many submissions
-    where honest selection alone goes beyond; else by the strongest known attack, and to be
-    measured where none is known to apply to the guard.
+    The grade compares with the bias that the owner allows: too many submissions if honest selection
+    alone exceeds it; safe if the guarantee is within it; otherwise by the strongest known attack,
+    and to be measured if none is known to apply to the guard.
     """
     found = grade(f)
     scale = (UNKNOWN,) if found is UNKNOWN else GRADES
@@ -103,7 +103,7 @@ def verdict(f: HoldoutBoundsResult) -> Verdict:
 
 
 def _gauge(f: HoldoutBoundsResult) -> Gauge:
-    """Return the gains from honest selection to the guarantee, with the allowed bias."""
+    """Return the gauge from honest selection to the guarantee, with the allowed bias."""
     honest = f.bias("honest_best_of_k").value
     known = f.strongest
     most = f.allowed_bias
@@ -127,6 +127,7 @@ def grade(f: HoldoutBoundsResult) -> Grade:
     """Return one of `GRADES`, or `UNKNOWN`."""
     most = f.allowed_bias
     strongest = f.strongest
+    # Honest teams come first: no guard against attacks helps against their own selection.
     if f.bias("honest_best_of_k").value > most:
         return WORN
     if f.bias("kl").value <= most:
@@ -241,6 +242,7 @@ def _advice(f: HoldoutBoundsResult, found: Grade) -> tuple[str, ...]:
     measure = "Measure it on your own labels: privacygauge holdout attack."
     size = f.allowed[0].points
     larger: tuple[str, ...] = ()
+    # A larger test set is the way out only where honest selection alone goes too far.
     if found is WORN and size is not None and size > f.n:
         examples = submissions_text(size)
         larger = (f"Use at least {examples} examples if honest teams are to submit as often.",)
@@ -252,7 +254,7 @@ _HEADS = {ATTACK: "Known attacks", HONEST: "Honest selection", GUARANTEE: "Guara
 _GRANTED = "Taken for granted"
 
 _FURTHER = {"nb": "nb", "majority": "majority", "scan": "linear_scan", "theorem-3-1": "theorem_3_1"}
-"""Names of measures that stand in the table only, and of their biases."""
+"""Names of the measures without a card, and of their biases."""
 
 
 def report(f: HoldoutBoundsResult) -> Report:
@@ -488,6 +490,7 @@ def plot_curves(f: HoldoutBoundsResult, ax: Axes | None = None) -> Axes:
         shown = curve.bias > 0
         ax.plot(curve.queries[shown], curve.bias[shown] * 100, color=SERIES[place % len(SERIES)],
                 ls=DASHES[place % len(DASHES)], lw=1.6, label=curve.title)  # fmt: skip
+        # The axis begins a tenth below the lowest curve at the number that was asked about.
         here = np.interp(f.queries, curve.queries, curve.bias) * 100
         low = min(low, here / 10) if here > 0 else low
     ax.axhline(f.allowed_bias * 100, color=OTHER, lw=0.9, ls=(0, (1, 2)))
@@ -504,9 +507,9 @@ def plot_curves(f: HoldoutBoundsResult, ax: Axes | None = None) -> Axes:
 def _data(f: HoldoutBoundsResult) -> dict[str, Json]:
     """Return the keys of ``report.json`` that only this kind of report has.
 
-    ``nb``, ``majority`` and every further number under its own key, a bias above 1/m each
-    (``honest_best_of_k``: above the true accuracy); what each assumes under ``assumptions``; rates,
-    which are not biases, under ``rates`` alone.
+    ``nb``, ``majority`` and every other number have their own keys; each is a bias above 1/m
+    (``honest_best_of_k``: above the true accuracy). Their assumptions are under ``assumptions``.
+    Rates, which are not biases, are under ``rates`` only.
     """
     return {
         **pick_values(f, "n", "classes", "queries", "accounts", "per_account", "guard"),

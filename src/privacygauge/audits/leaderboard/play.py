@@ -44,15 +44,15 @@ def audit_leaderboard(
     Parameters
     ----------
     history : History
-        From `read_history` or `in_time`. Scores alone show the least; with the submitted
-        answers, and with the labels, more is looked for.
+        History from `read_history` or `in_time`. Scores alone show the least; submitted answers,
+        and labels, allow more tests.
     guards : sequence of str
-        Under which the history is replayed, as `guard_named` reads them.
+        Guards under which the history is replayed, as `guard_named` reads them.
     seed : int
         Seed of the sample of compared points, and of the guards' noise.
     level : float
-        In (0, 1): a history that keeps to every test's null has no finding with at least this
-        probability (Holm, over all accounts, groups and detectors).
+        Joint level, in (0, 1): with at least this probability, a history that keeps to every test's
+        null has no finding (Holm, over all accounts, groups and detectors).
     command, provenance
         Name of the command or call, as the report prints it.
 
@@ -63,13 +63,13 @@ def audit_leaderboard(
     Raises
     ------
     InputError
-        One line: what is wrong, and the way out.
+        If an argument is invalid: the problem and the way out, in one line.
 
     Notes
     -----
-    A finding says that submissions are hardly possible under the null of the test, which is
-    stated with it. It is no proof of intent. What an attack can gain: Feldman, Frostig and Hardt
-    (2019); what a Ladder shows: Blum and Hardt (2015).
+    A finding says that submissions are hardly possible under the test's null, which is stated with
+    it. It is no proof of intent. Feldman, Frostig and Hardt (2019) say what an attack can gain, and
+    Blum and Hardt (2015) what a Ladder shows.
 
     Examples
     --------

@@ -62,8 +62,8 @@ class LeaderboardResult(Reported, HistoryFindings):
     """Values that a `LeaderboardAudit` reports."""
 
     origin: Origin
-    """Origin of the findings; an honest history has none with the probability of the level, over
-    all tests.
+    """Origin of the findings; with the probability of its level, an honest history has no finding
+    in any test.
     """
 
 
@@ -81,7 +81,7 @@ _MOST_NAMED = 3
 
 
 def verdict(f: LeaderboardResult) -> Verdict:
-    """Return the verdict: findings, accounts, and the part that selection alone explains."""
+    """Return the verdict: findings, accounts, and the share that selection alone explains."""
     found = grade(f)
     scale = (UNTOLD,) if found is UNTOLD else GRADES
     unsaid = NO_PROOF if f.findings else _undetected_text(f)
@@ -98,10 +98,11 @@ def verdict(f: LeaderboardResult) -> Verdict:
 
 
 def _gauge(f: LeaderboardResult) -> Gauge | None:
-    """Return the clearest test and the joint level of all; None without a test, or for errors."""
+    """Return the gauge of the clearest test against the joint level; None if nothing was tested."""
     if not f.tests or f.errors:
         return None
     least = min(test.adjusted for test in f.tests)
+    # Evidence as minus the logarithm of p to the base 10, so that the right is rarer.
     evidence = -math.log10(least)
     limit = -math.log10(1 - f.origin.level)
     return Gauge(
@@ -171,6 +172,8 @@ def _sentences(f: LeaderboardResult) -> Iterator[str]:
             f"{several(f.n_accounts, 'account')} found nothing that honest work would hardly make "
             f"(all tests together at {rate(f.level)})."
         )
+    # Findings are sorted by p-value: reversed, the clearest of each detector is the last to be
+    # kept.
     by_detector = {test.detector.name: test for test in reversed(f.findings)}
     clearest = sorted(by_detector.values(), key=lambda test: test.p_value)
     for test in clearest[:_MOST_NAMED]:
@@ -186,7 +189,7 @@ def _sentences(f: LeaderboardResult) -> Iterator[str]:
 
 
 def detector_sentence(test: CorrectedTest, accounts: tuple[str, ...]) -> str:
-    """Return the clearest finding of a detector in a sentence, with all accounts it found."""
+    """Return a sentence on a detector's clearest finding, with all accounts that it found."""
     says = plain(test.says)
     if len(accounts) > len(test.accounts):
         says = f"of {plain(first_names(test.accounts, _MOST_NAMED))}, {says}"
@@ -231,10 +234,10 @@ _ROWS = 25
 """Number of tests listed; all are in report.json."""
 
 _NAMED = 8
-"""Number of accounts that a row names."""
+"""Largest number of accounts that a row names."""
 
 _MOST = 4_000
-"""Largest number of submissions drawn singly; from more an even sample, and all flagged ones."""
+"""Largest number of submissions drawn; of more, an even sample and all flagged ones."""
 
 
 def report(f: LeaderboardResult) -> Report:
@@ -516,6 +519,7 @@ def plot_history(f: LeaderboardResult, ax: Axes | None = None) -> Axes:
     ax = axes(ax)
     place = np.arange(1, len(s.scores) + 1)
     flagged = np.array([bool(names) for names in s.flags])
+    # Every flagged submission, and an even sample of the others.
     shown = flagged | (np.arange(len(place)) % max(1, len(place) // _MOST) == 0)
     others = shown & ~flagged
     marked = flagged
@@ -558,7 +562,7 @@ def _terms(f: LeaderboardResult) -> dict[str, str]:
 def _data(f: LeaderboardResult) -> dict[str, Json]:
     """Return the keys of ``report.json`` that only this kind of report has.
 
-    Submitted answers and labels are not in it, only numbers of submissions in time from 0.
+    Submissions are numbered in time, from 0; submitted answers and labels are not in it.
     """
     ended: dict[str, Json] = {}
     if f.ended is not None:

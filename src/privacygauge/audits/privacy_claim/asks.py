@@ -122,6 +122,7 @@ class ClaimRequest(Request):
             raise InputError("--steps goes with --runs many: with others there is no such bound")
         if self.sampling_rate != 1.0 and self.steps is None:
             raise InputError("--sampling-rate goes with --steps")
+        # Only one run guesses about several canaries at once.
         if self.runs != "one":
             if self.guesses != "auto":
                 raise InputError("--guesses goes with --runs one; of many runs every row is judged")

@@ -1,4 +1,4 @@
-"""The audit of a mechanism that is a function: its worst neighbours are searched for."""
+"""The audit of a mechanism given as a function, with a search for its worst neighbours."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Neighbours = Sequence[tuple[Any, Any]] | Callable[[np.random.Generator], tuple[A
 """Pairs of neighbouring data sets, or a function that draws such a pair."""
 
 _DRAWN = 20
-"""Pairs to draw, where neighbours are a function."""
+"""Pairs to draw if neighbours are given as a function."""
 
 _COLUMNS = 16
-"""Numbers of an output, from the first on, that are tried as scores by themselves."""
+"""First numbers of an output that are each tried as a score."""
 
 
 def audit_mechanism(
@@ -57,15 +57,15 @@ def audit_mechanism(
         Pairs of data sets that the claim calls neighbours; or ``neighbours(rng)``, which draws
         such a pair, 20 times. `query_neighbours` makes pairs for answers to counting queries.
     epsilon : float
-        Claimed, at least 0.
+        Claimed epsilon, at least 0.
     delta : float
-        Claimed, in [0, 1).
+        Claimed delta, in [0, 1).
     runs : int
-        Runs on the worst pair, which are judged; at least 100.
+        Judged runs on the worst pair, at least 100.
     search : int
-        Runs on each pair, which choose the pair and fit the attack; at least 100.
+        Runs on each pair to choose the pair and to fit the attack, at least 100.
     control : callable, optional
-        The same mechanism with its noise switched off: a positive control. Without one an audit
+        The same mechanism with its noise switched off: a positive control. Without one, an audit
         that refutes nothing could not have told.
     seed : int
         Seed of all draws.
@@ -80,14 +80,14 @@ def audit_mechanism(
     Raises
     ------
     InputError
-        One line: what is wrong, and the way out.
+        If an argument is invalid: the problem and the way out, in one line.
 
     Notes
     -----
-    Of each pair, half of the search's runs fit attacks: single numbers of the output as they are,
-    a logistic regression and boosted trees that tell both data sets apart (as DP-Sniper does,
-    Bichsel et al. 2021). The other half says which pair and attack show the largest epsilon. Both
-    are fixed before the runs that are judged, so that nothing has to be corrected for.
+    For each pair, half of the search's runs fit attacks: single numbers of the output, and a
+    logistic regression and boosted trees that tell both data sets apart (as DP-Sniper does, Bichsel
+    et al. 2021). The other half chooses the pair and the attack with the largest epsilon. Both are
+    fixed before the judged runs, so no correction is needed.
 
     Examples
     --------
@@ -111,6 +111,7 @@ def audit_mechanism(
         _search(_play(mechanism, pair, search, seeds.stream(seed, "search", i)), delta)
         for i, pair in enumerate(pairs)
     ]
+    # Chosen on the search's runs only: the judged runs below need no correction.
     worst = int(np.argmax([found.bound for found in tried]))
     attack = tried[worst]
     told = f"pair {worst + 1} of {len(pairs)}"
@@ -139,8 +140,8 @@ def query_neighbours(n: int) -> list[tuple[NDArray[np.float64], NDArray[np.float
     Notes
     -----
     The patterns of Ding et al. (2018, "Detecting violations of differential privacy"): one answer
-    is higher, one is lower, one is higher and the others are lower, half are, all are, and the
-    same with alternate answers.
+    is higher or lower; one differs one way and all others the other way; half are higher and half
+    lower, as blocks or in turn; all are higher or lower.
 
     Examples
     --------
@@ -169,7 +170,7 @@ class _Runs:
     outputs: Sequence[Any]
     """(r,) Outputs."""
     second: Bools
-    """(r,) Whether a run was on the second data set."""
+    """(r,) True for runs on the second data set."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,9 +178,13 @@ class _Attack:
     """An attack on outputs, and the bound that it shows in the search."""
 
     name: str
+    """Name for the report."""
     columns: Callable[[Sequence[Any]], Floats]
+    """Returns outputs as numbers, (r, d)."""
     score: _Scorer
+    """Returns scores of these numbers, (r,), higher for the second data set."""
     bound: float
+    """Cautious epsilon of its best threshold in the search; -1 if it ranks nothing."""
 
 
 def _play(mechanism: Mechanism, pair: Sequence[Any], n: int, rng: np.random.Generator) -> _Runs:
@@ -200,12 +205,13 @@ def _rows(played: _Runs, attack: _Attack) -> dict[str, ArrayLike]:
 
 
 def _search(played: _Runs, delta: float) -> _Attack:
-    """Return the attack that shows the largest epsilon of one pair."""
+    """Return the attack that shows the largest epsilon on one pair."""
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
+    # The first half fits the attacks, the second half chooses among them.
     half = len(played.outputs) // 2
     columns = _columns_of(played.outputs[:half])
     features = columns(played.outputs)
@@ -237,39 +243,42 @@ class _Column:
     """One number of the output, as a score."""
 
     j: int
+    """Index of the number."""
 
     def __call__(self, features: Floats) -> Floats:
         return features[:, self.j]
 
 
 def _columns_of(outputs: Sequence[Any]) -> Callable[[Sequence[Any]], Floats]:
-    """Return a function from outputs to numbers, (r, d): themselves, or a column per category."""
+    """Return a function from outputs to (r, d): their own numbers, or a column per category."""
     numbers = [_numbers(one) for one in outputs]
     if any(one is None for one in numbers):
+        # Anything that is no number makes all outputs categories, by their printed form.
         common = Counter(repr(one) for one in outputs).most_common(_CATEGORIES)
         names = [name for name, _ in common]
         return lambda some: np.array([[float(repr(one) == name) for name in names] for one in some])
     width = max(len(one) for one in numbers if one is not None)
 
     def columns(some: Sequence[Any]) -> Floats:
-        """Return the first numbers of each, zeros where there are fewer, and how many there are."""
+        """Return the first numbers of each output, padded with zeros, and their number."""
         found = np.zeros((len(some), width + 1))
         for row, one in zip(found, some, strict=True):
             given = _numbers(one)
             if given is not None:
                 row[: min(width, len(given))] = given[:width]
                 row[width] = len(given)
+        # Infinite outputs stay orderable, and their squares finite in the fits.
         return np.clip(np.nan_to_num(found), -1e150, 1e150)
 
     return columns
 
 
 _CATEGORIES = 64
-"""Categories of outputs that get a column each, the most frequent ones."""
+"""Number of the most frequent categories of outputs, which get a column each."""
 
 
 def _numbers(output: Any) -> Floats | None:
-    """Return an output as numbers, (d,); None if it is none."""
+    """Return an output as numbers, (d,); None if it has another type."""
     if isinstance(output, str | bytes) or output is None:
         return None
     try:

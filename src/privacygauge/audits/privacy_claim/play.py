@@ -78,37 +78,37 @@ def audit_privacy_claim(
         ``score``, higher for members, ``member``, 0 or 1, and optionally ``id``; see
         `as_canaries`. A score may use all that the adversary sees, but not the bits.
     epsilon : float
-        Claimed, at least 0; of what `claim_of` and `adjacency` say.
+        Claimed epsilon, at least 0, of the unit `claim_of` under `adjacency`.
     delta : float
-        Claimed, in [0, 1).
+        Claimed delta, in [0, 1).
     design : OneRun, ManyRuns or Sequential
-        Whether all rows come from one training, or each from its own; and whether they may be
-        looked at while trainings go on.
+        Whether all rows come from one training or each from its own, and whether they may be
+        looked at between trainings.
     unit : str or array_like, shape (n,)
-        The column that names the person behind each canary, where there is one, or the persons
-        themselves; in one run equal ids are one person otherwise, and rows whose scores show that
-        they repeat each other. A person's canaries share one coin and are guessed together, by
-        their mean score.
+        The column of the person behind each canary, used if it exists, or the persons themselves.
+        Without either, in one run, rows with equal ids are one person, as are rows with scores that
+        repeat each other. A person's canaries share one coin and are guessed together, by their
+        mean score.
     control : path, mapping of arrays, or data frame, optional
         A positive control: scores of the same attack on canaries of the same training with its
-        guarantee switched off, such as without noise. Without one an audit that refutes nothing
+        guarantee switched off, such as without noise. Without one, an audit that refutes nothing
         could not have told.
     claim_of : {"record", "person"} or int
-        Unit whose privacy is claimed, or a number of records together. If a person has up to k
-        canaries, which come and go together, a claim about a record promises k times its epsilon to
-        a person, by group privacy, and the audit compares with that.
+        Unit of the claim, or a number of records together. If a person has up to k canaries, which
+        come and go together, a claim about a record promises k times its epsilon to a person, by
+        group privacy, and the audit compares with that.
     adjacency : {"add-remove", "replace"}
-        Whether the claim is about data sets with a unit more or less, or with another one in its
+        Whether neighbouring data sets of the claim have a unit more or less, or another one in its
         place.
     left_out : {"removed", "replaced"}
-        Whether a canary whose coin leaves it out is not there, or another record is in its place.
-        A claim about adding or removing promises twice its epsilon of replaced canaries; one about
-        replacing promises nothing of removed ones, and is refused.
+        Whether a canary that is left out is missing, or another record is in its place. A claim
+        about adding or removing promises twice its epsilon for replaced canaries; one about
+        replacing promises nothing for removed ones, and is refused.
     assume : {"gaussian", "nothing"}
-        Whether the second bound is computed, which takes a Gaussian mechanism (or DP-SGD in
-        `design`) for granted where the scores may be those of one.
+        Whether to compute the second bound, which assumes a Gaussian mechanism (or DP-SGD in
+        `design`), unless the scores contradict it.
     seed : int
-        Orders equal scores, and draws the rows that choose thresholds.
+        Seed of the order of equal scores, and of the rows that choose thresholds.
     level : float
         Level of all bounds jointly, in (0, 1).
     command, provenance
@@ -121,8 +121,8 @@ def audit_privacy_claim(
     Raises
     ------
     InputError
-        One line: what is wrong, and the way out; also where the bits of one run cannot be fair
-        coins, since nothing would hold.
+        If an argument is invalid: the problem and the way out, in one line. Also if the bits of one
+        run cannot be fair coins, since no bound would hold then.
 
     Notes
     -----
@@ -145,6 +145,7 @@ def audit_privacy_claim(
     given, repeats = with_units(as_canaries(canaries, unit=unit), equal_ids=in_one_run)
     rows = by_unit(given)
     told: tuple[str, ...] = (repeats,) if repeats else ()
+    # Largest number of canaries that share a coin.
     most = 1 if given.unit is None else int(np.bincount(given.unit).max())
     # With many runs, equal rows are one training that was recorded twice.
     apart = of.steps(most if in_one_run or not repeats else 1, left_out)
@@ -157,6 +158,7 @@ def audit_privacy_claim(
             "the scores of an attack"
         )
     transcript = Transcript(rows.score, rows.member)
+    # Only the other designs rest on fair coins.
     p_value = 1.0 if isinstance(design, designs.ManyRuns) else checked_coins(rows)
     found = designs.bounds_by(design, transcript, claim=claim, seed=seed, level=level)
     if assume not in ("gaussian", "nothing"):
@@ -166,6 +168,7 @@ def audit_privacy_claim(
     if assume == "nothing":
         untrue = Skipped("Gaussian bound", "nothing is to be assumed")
     if found.gaussian is not None and untrue is not None:
+        # Only the bound that assumes nothing remains.
         found = replace(found, bounds=found.bounds[:1], left_out=(*found.left_out, untrue))
     power: Power | Skipped = NO_CONTROL
     if control is not None:
@@ -186,6 +189,7 @@ def audit_privacy_claim(
             seed=seed,
             level=level,
         )
+    # A refuted claim needs neither further controls nor a look for reversed scores.
     refuted = any(bound.refutes(claim) for bound in found.bounds)
     simulated = (
         ()
@@ -202,6 +206,7 @@ def audit_privacy_claim(
     if isinstance(design, designs.OneRun) and len(design.n_guesses) == 1:
         curve = found.curve
         n_guesses = design.n_guesses[0]
+        # At the curve's highest point, the number may have been read from the curve.
         if curve.low.max() > 0 and n_guesses == curve.n_guesses[int(np.argmax(curve.low))]:
             told += (
                 f"{n_guesses} guesses are where the curve of these scores is highest. If the "
@@ -226,7 +231,7 @@ def audit_privacy_claim(
 def _of_group(
     of: ClaimUnit, epsilon: float, together: PrivacyClaim, most: int, left_out: LeftOut
 ) -> str:
-    """Describe the claim for several units that change together."""
+    """Return a note on the claim if several units change together."""
     several = most > 1 and of.records is not None and most > of.records
     both = of.adjacency == "add-remove" and left_out == "replaced"
     why = [
@@ -244,7 +249,7 @@ def _of_group(
 
 
 def _untrue(transcript: Transcript, mechanism: SampledSteps | None, level: float) -> Skipped | None:
-    """Return why scores contradict the assumed mechanism; None if they do not."""
+    """Return the reason why scores contradict the assumed mechanism; None if they do not."""
     if mechanism is not None and mechanism.contradicted(transcript, level):
         return Skipped(
             "DP-SGD bound",
@@ -276,59 +281,58 @@ def audit_dp_sgd(
     seed: int = 0,
     level: float = 0.95,
 ) -> ClaimAudit:
-    """Audit a training by its canaries, against the epsilon that is claimed.
+    """Audit a training against its claimed epsilon, by canaries.
 
     Parameters
     ----------
     training : DpSgd, OpacusDpSgd, or what `audit_model` takes
-        Such as a function of records, classes and a random state that trains with noise and
+        For example, a function of records, classes and a random state that trains with noise and
         returns the model, or a function from records to probabilities or logits. If it also takes
-        ``noise``, a factor of its own noise with the default 1, and optionally ``clip``, one of its
-        clipping norm, it is its own control.
+        ``noise``, a factor of its noise with the default 1, and optionally ``clip``, a factor of
+        its clipping norm, it is its own control.
     x : array_like of float, shape (n, d)
     y : array_like of int, shape (n,)
         Classes in 0..k-1.
     canary : array_like of bool, shape (n,), optional
-        Records that fair coins put in or leave out; default: all. The others are
-        always in. Records that the model can only know by heart show the most: `make_canaries`.
+        Records that fair coins put in or leave out; default: all. The others are always in.
+        Records that the model can only know by heart show the most: see `make_canaries`.
     unit : array_like, shape (n,), optional
-        The person behind each record: one coin puts all of a person's canaries in, which are
+        The person behind each record: one coin decides for all of a person's canaries, which are
         guessed together.
     epsilon : float, optional
-        The claim to be tested; default: that of the accountant of `DpSgd` or `OpacusDpSgd`.
+        The claimed epsilon; default: that of the accountant of `DpSgd` or `OpacusDpSgd`.
     claimed : float, optional
         Another name of `epsilon`.
     delta : float
-        In (0, 1).
+        Claimed delta, in (0, 1).
     control : what `training` may be, or a mapping of names to such, optional
         The same training with its noise switched off: a positive control of the attack; or several
-        that are broken in other ways, the first of them without noise. Default: those of `DpSgd`,
-        `OpacusDpSgd` or a function that takes ``noise``; of others there are none, and an audit
-        that refutes nothing could not have told.
+        trainings that are broken in different ways, the first of them without noise. Default: those
+        of `DpSgd`, `OpacusDpSgd` or a function that takes ``noise``. Other trainings have none, and
+        an audit that refutes nothing could not have told.
     score : callable, optional
-        An attack with more access: ``score(returned, x, y)`` gets what a training function
-        returned, such as its steps or gradients, and records and classes of the canaries, and
-        returns a score for each, higher for those that were put in. Default: the loss on a canary's
-        class.
+        An attack with more access: ``score(returned, x, y)`` gets the training function's result,
+        such as its steps or gradients, and the records and classes of the canaries, and returns a
+        score for each, higher for those that were put in. Default: the loss on a canary's class.
     runs : int
-        Trainings. With several, one coin in each puts all canaries in or leaves them out, and runs
-        are compared; take a single canary, or those of one person.
+        Number of trainings, at least 1. With several, one coin in each puts all canaries in or
+        leaves them out, and runs are compared; take a single canary, or those of one person.
     seed : int
         Seed of the coins and of the training.
     level : float
-        In (0, 1).
+        Level of all bounds jointly, in (0, 1).
 
     Returns
     -------
     ClaimAudit
-        Its bound exceeds the true epsilon with probability ``1 - level`` at most; how far it stays
-        below depends on the canaries. Trainings that can be are run three times more as positive
+        Its bound exceeds the true epsilon with probability at most ``1 - level``; its distance
+        below depends on the canaries. Trainings that allow it are run three times more as positive
         controls of the attack: without noise, with half of it, and without clipping.
 
     Raises
     ------
     InputError
-        If training failed numerically, or nothing is claimed where no accountant or no noise is.
+        If training failed numerically, or no epsilon is given and no accountant states one.
 
     Examples
     --------
@@ -367,6 +371,7 @@ def audit_dp_sgd(
             seed=seed,
             level=level,
         )
+        # The first control was judged with the claim; these only need their power.
         for name, one in list(broken.items())[1:]
     )
     nobody = claimed is None and epsilon is None
@@ -379,7 +384,7 @@ def audit_dp_sgd(
 
 
 _NO_CLIP = 1e6
-"""Clipping norm, as a multiple of the claimed one, that no gradient reaches."""
+"""Multiple of the claimed clipping norm that no gradient reaches."""
 
 
 def _broken_trainings(training: Any, control: object | None) -> dict[str, object]:
@@ -410,6 +415,6 @@ def _broken_trainings(training: Any, control: object | None) -> dict[str, object
 
 
 def as_transcript(canaries: CanariesLike, *, in_one_run: bool = True) -> Transcript:
-    """Return one row per unit of canaries of one run, or per run."""
+    """Return a transcript with one row per unit of canaries in one run, or per run."""
     rows = by_unit(with_units(as_canaries(canaries), equal_ids=in_one_run)[0])
     return Transcript(rows.score, rows.member)

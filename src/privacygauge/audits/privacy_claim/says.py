@@ -64,16 +64,16 @@ class ClaimResult(BoundsOfDesign, Reported):
     origin: Origin
     """Origin of the findings; its level is that of all bounds jointly."""
     claim: PrivacyClaim
-    """Claim about the training, for everything that changes with one canary's coin."""
+    """Claim about the training, for all units that change with one coin together."""
     canaries: CanaryScores
-    """The scores."""
+    """The scores of the canaries, one row per unit."""
     of: ClaimUnit = RECORD
     """Unit whose privacy was claimed, and the adjacency of datasets."""
     apart: int = 1
     """Number of units that change with a coin; `claim` holds for all of them together."""
     inverted: tuple[InvertedAttack, ...] = ()
-    """Scores that are higher for canaries that were left out, or that would refute the claim if
-    reversed.
+    """Attacks with scores that are higher for canaries that were left out, or that would refute the
+    claim if reversed.
     """
     power: Power | Skipped = NO_CONTROL
     """Power of the same attack with the guarantee switched off."""
@@ -82,20 +82,21 @@ class ClaimResult(BoundsOfDesign, Reported):
 
     @property
     def blind_to(self) -> Power | None:
-        """The control with the weakest result, if the same attack does not refute its claim."""
+        """The control with the smallest detectable epsilon, if that does not refute the claim."""
         if isinstance(self.power, Skipped):
             return None
+        # The positive control and the simulated ones: one that passes is enough to be blind.
         least = min((self.power, *self.controls), key=lambda x: x.detectable)
         return None if least.would_refute(self.claim) else least
 
     @property
     def n_in(self) -> int:
-        """Number of rows whose canary was put in."""
+        """Number of rows with the canary put in."""
         return int(self.canaries.member.sum())
 
     @property
     def n_out(self) -> int:
-        """Number of rows whose canary was left out."""
+        """Number of rows with the canary left out."""
         return len(self.canaries.member) - self.n_in
 
 
@@ -126,12 +127,12 @@ NO_PROOF = (
 def verdict(f: ClaimResult) -> Verdict:
     """Return the verdict on a privacy claim.
 
-    Refuted where the bound that assumes nothing is above the claimed epsilon, refuted on an
-    assumption where only the Gaussian one is: an assumption is never grave. Where neither is, the
-    claim stands only if the same attack refutes it of every control, such as where the guarantee
-    is switched off, in four of five audits; else the audit could not have told. All
-    bounds hold together at the level of the findings. A claim that is not refuted does not
-    stand where scores are higher for canaries that were left out: it cannot be told.
+    The claim is refuted if the bound without assumptions is above the claimed epsilon, and refuted
+    on an assumption if only the Gaussian bound is, which is never grave. Otherwise it stands only
+    if the same attack would refute it in four of five audits of every control, such as the training
+    with its guarantee switched off; if not, the audit could not have told. All bounds hold together
+    at the level of the findings. An unrefuted claim does not stand if scores are higher for
+    canaries that were left out: there is no grade.
     """
     found = grade(f)
     if found is REVERSED:
@@ -153,6 +154,7 @@ def verdict(f: ClaimResult) -> Verdict:
 
 def _gauge(f: ClaimResult, found: Grade) -> Gauge:
     """Return the gauge of the bound on epsilon, with the claimed epsilon."""
+    # The bound that decides the grade.
     bound = f.gaussian if found is IF_GAUSSIAN and f.gaussian is not None else f.free
     low = bound.estimate.low
     claim = f.claim.epsilon
@@ -181,6 +183,7 @@ def _gauge(f: ClaimResult, found: Grade) -> Gauge:
 
 def grade(f: ClaimResult) -> Grade:
     """Return one of `GRADES`, or `UNKNOWN`, or `REVERSED`."""
+    # A bound refutes whatever else is seen; only claims that are left need a control.
     if f.free.refutes(f.claim):
         return REFUTED
     if f.gaussian is not None and f.gaussian.refutes(f.claim):
@@ -194,14 +197,14 @@ def grade(f: ClaimResult) -> Grade:
 def open_without_claim(f: ClaimResult, found: Verdict) -> bool:
     """Return whether the audit is inconclusive even without a claim.
 
-    A positive control is what a claim needs to stand. Where there is none, a leak is one that is
-    shown, and its absence is limited by what so many canaries could have shown.
+    A claim needs a positive control to stand. Without a claim, only a shown leak counts, and the
+    number of canaries limits what its absence says.
     """
     return f.inverted != () or not f.free.could_refute(f.claim) or found.gauge is None
 
 
 def exact_text(value: float) -> str:
-    """Return a claimed number with its digits, at most ten of them that count.
+    """Return a claimed number with up to ten significant digits.
 
     Examples
     --------
@@ -212,7 +215,7 @@ def exact_text(value: float) -> str:
 
 
 def _bound(f: ClaimResult, value: float) -> str:
-    """Return a bound on epsilon, with as many decimals as tell it from the claimed one."""
+    """Return a bound on epsilon, with enough decimals to tell it from the claimed one."""
     return rounded_down(value, beyond=f.claim.epsilon)
 
 
@@ -349,7 +352,7 @@ def _sentences(f: ClaimResult, found: Grade) -> Iterator[str]:
 
 
 def _power(f: ClaimResult) -> Iterator[str]:
-    """Yield the power of the attack, by the control."""
+    """Yield the power of the attack, control by control."""
     if isinstance(f.power, Skipped):
         yield "What the attack would have shown of a broken training was not measured."
         return
@@ -464,6 +467,7 @@ def _measures(f: ClaimResult) -> Iterator[Measure]:
     yield Measure(
         name="claimed-epsilon", label=label, found=epsilon, shown=shown, note=note, gate=False
     )
+    # There may be no bound with an assumption.
     for metric, bound in zip(("epsilon", "epsilon-gaussian"), f.bounds, strict=False):
         label = f"Epsilon ({_NAMES[bound.name]})"
         shown = Shown(lower_bound_text(bound.estimate, beyond=epsilon))
@@ -595,9 +599,9 @@ def _curve(f: ClaimResult) -> Plot:
 
 
 def plot_curve(f: ClaimResult, ax: Axes | None = None) -> Axes:
-    """Draw the bound by the number of guesses, and the largest possible one; `curve_frame`.
+    """Draw the bound and the largest possible one over the number of guesses; see `curve_frame`.
 
-    Descriptive: each point is a bound as if it were the only one.
+    The curve is descriptive: each point is a bound as if it were the only one.
     """
     ax = axes(ax)
     x = f.curve.n_guesses
@@ -635,8 +639,8 @@ def _terms(f: ClaimResult) -> dict[str, str]:
 def curve_frame(f: ClaimResult) -> DataFrame:
     """Return the bound by the number of guesses.
 
-    Columns: ``n_guesses``, ``epsilon`` (the bound, each as if it were the only one: to look
-    at, not to choose from) and ``largest`` (that of a perfect attack).
+    Columns: ``n_guesses``, ``epsilon`` (each bound as if it were the only one: to look at, not to
+    choose from) and ``largest`` (the bound of a perfect attack).
     """
     curve = f.curve
     return frame({"n_guesses": curve.n_guesses, "epsilon": curve.low, "largest": curve.largest})

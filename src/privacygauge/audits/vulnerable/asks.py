@@ -65,6 +65,7 @@ class VulnerableRequest(TableRequest):
         """Raise if a number or a name is wrong, before the table is read."""
         if self.top < 1:
             raise InputError(f"--top must be at least 1, got {self.top}")
+        # Raises if the name or the order is wrong.
         _ = self.measure
 
     @property
@@ -84,6 +85,7 @@ def play(asked: VulnerableRequest, work: Work) -> VulnerableRecords:
 
     schema_file = None if asked.write_schema is None else Path(asked.write_schema).absolute()
     if schema_file is not None:
+        # Before any work: the schema must not overwrite a file, nor fail to be written.
         another = "name another file with --write-schema, or move the file away"
         read = asked.files().values()
         require_free(schema_file.parent, [schema_file.name], inputs=read, way_out=another)

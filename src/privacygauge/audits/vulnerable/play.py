@@ -42,13 +42,13 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 LEVEL = 0.95
-"""Level of the report, which every report has; nothing is estimated here."""
+"""Level of the report; required of every report, although nothing is estimated here."""
 
 TOP = 10
 """The default number of records to list."""
 
 RANKED = Grade("ranking only", Severity.UNJUDGED)
-"""The only grade: no attack was played."""
+"""The only grade, since no attack is played."""
 
 _DRAWN = 100
 """Largest number of records drawn."""
@@ -67,7 +67,7 @@ _SOURCES = (
 class VulnerableRecords(Reported, Vulnerability):
     """Vulnerability scores and ranks of all records, with a report, tables and plots.
 
-    As a frame: one row for every record, with row, score and rank.
+    The frame has one row per record, with the columns row, score and rank.
     """
 
     origin: Origin
@@ -84,7 +84,7 @@ class VulnerableRecords(Reported, Vulnerability):
     def report(self, top: int | None = None) -> Report:
         """Return the report, as plain values.
 
-        Lists `top` records; by default as many as `listed`.
+        It lists `top` records, by default `listed` of them.
         """
         return _report(self, self.listed if top is None else top)
 
@@ -123,26 +123,26 @@ def vulnerable_records(
     Parameters
     ----------
     data : Table, pandas or polars frame, str or Path
-        Of a file: CSV or Parquet with a header.
+        The table to rank; a file is CSV or Parquet with a header.
     k : int
         Number of neighbours, in 1..n - 1.
     distance : Cosine or Minkowski, optional
         Default: the cosine.
     schema, continuous, categorical, drop
-        As in `read_table`: numbers are numbers and texts are categories unless told otherwise.
+        As in `read_table`: by default, numbers are continuous and texts are categories.
     reference
         A further table, such as one that `data` is a part of: numbers are scaled to the range of
         both together. Its records are not neighbours.
     unit : array_like, shape (n,), optional
-        The person behind each record, whose other records are not neighbours; default: every
-        record is one person's.
+        The person behind each record, whose other records are not neighbours; default: each record
+        is a person.
     seed, provenance
         Kept in the report.
 
     Raises
     ------
     InputError
-        One line: what is wrong, and the way out.
+        If an argument is invalid: the problem and the way out, in one line.
 
     Examples
     --------
@@ -165,7 +165,7 @@ def vulnerable_records(
 
 
 def _people(owner: Ints | None) -> list[str]:
-    """Describe the treatment of people with several records."""
+    """Return a note on people with several records, if there are people."""
     if owner is None:
         return []
     return [
@@ -228,9 +228,10 @@ def _verdict(f: VulnerableRecords) -> Verdict:
 
 
 def _gauge(f: VulnerableRecords) -> Gauge:
-    """Return the records by their scores."""
+    """Return the gauge of the records' scores."""
     mean = float(f.scores.mean())
     n = min(len(f), _DRAWN)
+    # Nearest: each mark is the score of a real record.
     drawn = np.quantile(f.scores, np.linspace(0, 1, n), method="nearest")
     told = "Each line is a record" if n == len(f) else f"Each line is one of {n} quantiles"
     return Gauge(

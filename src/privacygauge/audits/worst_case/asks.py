@@ -101,6 +101,7 @@ class WorstCaseRequest(DefendedTraining):
             raise InputError(
                 f"--wrong-label must be one of {', '.join(WRONG_LABELS)}, got {self.wrong_label!r}"
             )
+        # Raises if one is not a number.
         _ = self.rates
 
     @property

@@ -55,7 +55,7 @@ class WorstCaseAudit(WorstCaseComparison):
 
 
 _MANY = 0.1
-"""Share of all records above which canaries spoil the models."""
+"""Largest share of canaries among all records that does not spoil the models."""
 
 
 def compare_worst_cases(
@@ -84,15 +84,14 @@ def compare_worst_cases(
 ) -> WorstCaseComparison:
     """Measure attacks on canaries and ordinary records, by each way to train.
 
-    Models are trained without a defence and with each of them, on the same records with the same
-    canaries; this shows whether a defence that looks best on average also protects the most
-    vulnerable records. A further defence changes only the corrected ends of intervals of the
-    others.
+    Models are trained without a defence and with each defence, on the same records with the same
+    canaries. This shows whether the defence that looks best on average also protects the most
+    vulnerable records. Adding a defence changes only the corrected intervals of the others.
 
     Parameters
     ----------
     model : Networks, or what `audit_model` takes
-        How a model is trained without a defence. Most defences need `Networks`.
+        Training without a defence. Most defences need `Networks`.
     x : array_like, shape (n, d)
     y : array_like of int, shape (n,)
         True classes in 0..k-1, k at least 2.
@@ -103,7 +102,7 @@ def compare_worst_cases(
     n_canaries, n_ordinary, label, n_models, attacks, fprs, unit
         As in `audit_worst_case`.
     delta : float, optional
-        Delta of DP-SGD that names none; default: one over the number of records.
+        Delta of defences that need one and name none; default: one over the number of records.
     run, n_jobs, progress, seed, level, command, provenance, invocation
         As in `audit_model`.
     before : callable, optional
@@ -117,13 +116,13 @@ def compare_worst_cases(
     Raises
     ------
     InputError
-        One line: what is wrong, and the way out.
+        If an argument is invalid: the problem and the way out, in one line.
 
     Notes
     -----
     Aerni, Zhang & Tramèr (2024), "Evaluations of machine learning privacy defenses are
-    misleading", sections 3 and 4. The intervals allow for targets that come back in many models,
-    not for another drawing of the table.
+    misleading", sections 3 and 4. The intervals allow for targets that recur in many models, but
+    not for another sample of the table.
     """
     running = Running(
         command=command,
@@ -230,32 +229,32 @@ def audit_worst_case(
     Parameters
     ----------
     model : estimator, callable or Trainer
-        How a model is trained; see `audit_model`. Trainings with a defence too.
+        The training, with or without a defence; see `audit_model`.
     x : array_like, shape (n, d)
     y : array_like of int, shape (n,)
         True classes in 0..k-1, k at least 2.
     n_canaries : int
-        Records that get a wrong label. More of them resolve lower false-positive rates; many
-        beside the size of the training set spoil the model.
+        Records that get a wrong label. More of them resolve lower false-positive rates; too many
+        for the size of the training set spoil the model.
     n_ordinary : int, optional
-        Records with their own label whose membership is asked about too; all others
-        by default, so that models are trained on half of the records. The rest is always in.
+        Records with their own label that are targets too; default: all others, so that models are
+        trained on half of the records. The rest is always in.
     label : WrongLabel, optional
-        `UniformLabel` by default, or `LeastLikelyLabel`.
+        Rule of the wrong label: `UniformLabel` (default) or `LeastLikelyLabel`.
     n_models : int
-        At least 4.
+        Number of models, at least 4.
     attacks : sequence of Attack
-        On signals and worlds.
+        Attacks on signals and worlds.
     fprs : sequence of float
         False-positive rates, each in (0, 1).
     unit : array_like, shape (n,), optional
-        The person behind each record: one coin puts all records of a person in, and intervals go
-        by person.
+        The person behind each record: one coin decides for all records of a person, and intervals
+        count people.
     run, invocation, n_jobs, progress
         As in `audit_model`.
     seed : int
-        Equal seeds give equal canaries and equal coins, whatever is trained: so trainings can be
-        compared.
+        Seed of all draws. Equal seeds give equal canaries and coins, whatever the training, so that
+        trainings can be compared.
     level : float
         Level of every interval, in (0, 1).
 
@@ -267,14 +266,14 @@ def audit_worst_case(
     Raises
     ------
     InputError
-        One line: what is wrong, and the way out.
+        If an argument is invalid: the problem and the way out, in one line.
 
     Notes
     -----
     Aerni, Zhang & Tramèr (2024), "Evaluations of machine learning privacy defenses are
     misleading". Scores of all models and targets of a group are pooled under one threshold;
-    intervals allow for targets that come back (`tprs_of_repeated`), not for another drawing of
-    the table.
+    intervals allow for targets that recur (`tprs_of_repeated`), but not for another sample of the
+    table.
     """
     running = Running(
         command="audit_worst_case",

@@ -158,7 +158,7 @@ def _guessing(fpr: float) -> str:
 
 
 def _limits(f: WorstCaseResult) -> Iterator[Measure]:
-    """Yield the highest numbers with any defence, or without one if there are none."""
+    """Yield the highest numbers with any defence; without a defence if there are none."""
     trainings = f.defended or f.trainings
     turned = [t.title for t in trainings if grade_of_group(t.found.canaries) == UNTOLD]
     whom = "with the least private defence" if f.defended else how(f.none)
@@ -219,7 +219,7 @@ _TERMS = {
 
 
 def trainings_frame(f: WorstCaseResult) -> DataFrame:
-    """Return one row per training: the result of the best attack, and the cost of the models.
+    """Return one row per training: the best attack's result, and the models' accuracy.
 
     Columns: ``training``, ``model_accuracy``; for both groups and every false-positive rate
     ``canaries_tpr@0.01``, its ``_attack`` and whether it is ``_resolved``, and
@@ -246,11 +246,11 @@ def _row(f: WorstCaseResult, training: AttackedTraining) -> dict[str, object]:
 def _data(f: WorstCaseResult) -> dict[str, Json]:
     """Return the keys of ``report.json`` that only this kind of report has.
 
-    ``trainings``, without a defence first; in each both groups of ``targets`` with what the best
-    attack reaches (``highest`` and ``highest_auc``, all of which hold together at ``level``) and
-    every attack by itself. ``fpr`` is the rate that the verdict speaks of, ``changed_places``
-    pairs of titles: by ordinary records the first gives less away, by canaries more. No single
-    record is in it.
+    ``trainings`` starts with the one without a defence. Each has both groups of ``targets``, with
+    the best attack's results (``highest`` and ``highest_auc``, which hold together at ``level``)
+    and every attack by itself. ``fpr`` is the rate of the verdict. ``changed_places`` holds pairs
+    of titles: the first gives less away by ordinary records, and more by canaries. No single record
+    is in it.
     """
     return {
         "label": f.none.found.label,
@@ -302,7 +302,7 @@ _PLAYED = (
 
 
 def sections(f: WorstCaseResult) -> tuple[Section, ...]:
-    """Return the page below the numbers."""
+    """Return the sections of the page below the numbers."""
     title = "Trainings compared" if f.defended else "Canaries and ordinary records"
     ordered = sorted(f.trainings, key=lambda t: t is not f.best)
     each = (
@@ -431,6 +431,7 @@ def _method_section(f: WorstCaseResult) -> tuple[Block, ...]:
 
 
 _APART = 0.15
+"""Distance of a group's point from the line of its training, in lines."""
 
 
 def plots(f: WorstCaseResult) -> tuple[Plot, ...]:

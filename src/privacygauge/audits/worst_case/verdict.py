@@ -1,4 +1,4 @@
-"""Result of a comparison by worst-case records, and the verdict for somebody who has to choose."""
+"""Result of a comparison by worst-case records, and its verdict, for a choice of training."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ _UNSAID = (
 def verdict(f: WorstCaseResult) -> Verdict:
     """Return the verdict on trainings.
 
-    The grade is `grade_of_training` of the training by which least is found of canaries. The
-    first sentence says whether canaries rank the trainings as ordinary records do, and which
-    defences leave canaries at risk.
+    The grade is `grade_of_training` of the training with the fewest canaries found. The first
+    sentence says whether canaries rank the trainings as ordinary records do, and which defences
+    leave canaries at risk.
     """
     grade = grade_of_training(f.best)
     turned = [t.found for t in (f.best, f.none) if grade_of_training(t) == UNTOLD]
@@ -85,7 +85,7 @@ def verdict(f: WorstCaseResult) -> Verdict:
 
 
 def how(training: AttackedTraining) -> str:
-    """Return the kind of training: ``without a defence``, or with a named one."""
+    """Return the kind of training: ``without a defence``, or ``with`` its name."""
     if training.title == NO_DEFENCE:
         return "without a defence"
     return f"with {plain(training.title)}"
@@ -99,13 +99,13 @@ def grade_of_training(training: AttackedTraining) -> Grade:
 def grade_of_group(group: TargetRisk) -> Grade:
     """Return the grade of attacks on one group of targets.
 
-    It follows from the lower ends of the true-positive rates: the largest excess over the
-    false-positive rate is an advantage, graded as in other audits, and one step higher if at a rate
-    of 1% or less it is ten times that rate. The advantage that the highest AUC guarantees at the
-    best threshold is graded likewise, and the graver grade counts: low false-positive rates alone
-    hide a leak that the whole ranking shows. Rates that rest on too few records count only if there
-    are no others. The grade is inconclusive if no leak is found, but an attack takes members for
-    non-members.
+    The grade follows from the lower ends of the true-positive rates. The largest excess over the
+    false-positive rate is an advantage, graded as in other audits, and one step graver if the
+    true-positive rate is ten times a false-positive rate of 1% or less. The advantage that the
+    highest AUC guarantees at the best threshold is graded likewise, and the graver grade counts:
+    low false-positive rates alone hide a leak that the whole ranking shows. Rates that rest on too
+    few records count only if there are no others. The grade is inconclusive if no leak is found,
+    but an attack takes members for non-members.
     """
     grade = gravest((_grade_of_rates(group), _grade_of_ranking(group)))
     return UNTOLD if grade == NONE and group.inverted else grade
@@ -120,8 +120,10 @@ def ranking_decides(group: TargetRisk) -> bool:
 def _grade_of_rates(group: TargetRisk) -> Grade:
     rates = [group.highest(known.fpr)[1] for known in group.attacks[0].rates]
     grades = []
+    # Unresolved rates count only if there are no others.
     for found in [r for r in rates if r.resolved] or rates:
         low = found.estimate.low
+        # An excess of a over the FPR is a balanced accuracy of (1 + a) / 2, the scale of grades.
         grade = grade_of((1 + low - found.fpr) / 2)
         exposed = found.resolved and found.fpr in FEW and low >= TIMES * found.fpr
         grades.append(next_graver(grade) if exposed else grade)
@@ -158,7 +160,7 @@ def _headline(f: WorstCaseResult, grade: Grade) -> str:
 
 
 def _finding_text(f: WorstCaseResult) -> str:
-    """Describe the findings without a defence, in a headline."""
+    """Return the findings without a defence, for a headline."""
     usual = tpr_estimate(f.none.ordinary(f.fpr).estimate, f.fpr).value
     if grade_of_group(f.canaries) in (NONE, UNTOLD):
         return f"leak, shown for ordinary records but not for canaries: {usual} of them are found"
@@ -221,7 +223,7 @@ def _sentences(f: WorstCaseResult) -> Iterator[str]:
 
 
 def _order(f: WorstCaseResult) -> str:
-    """Describe whether the order of the trainings changes with the worst case."""
+    """Return a clause on whether the worst case changes the order of the trainings."""
     pairs = f.changed_places
     if not pairs:
         return (
@@ -238,7 +240,7 @@ def _order(f: WorstCaseResult) -> str:
 
 
 def _at_risk(f: WorstCaseResult) -> str:
-    """Describe which defences leave canaries at risk."""
+    """Return a clause on the defences that leave canaries at risk."""
     leaky = [t for t in f.defended if grade_of_group(t.found.canaries) != NONE]
     safe = [t for t in f.defended if t not in leaky]
     if not leaky:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HeldBack:
-    """Reference records held back from each model's own records, so not used to train it."""
+    """Reference records held back from each model's own records: it is not trained on them."""
 
     share: float = 0.5
     """Share of the model's own records, in (0, 1)."""
@@ -44,6 +44,7 @@ class HeldBack:
     def rows(self, inside: Bools, seed: int) -> tuple[Ints, Bools]:
         """Return a model's reference records, and the mask of its training records, (n,)."""
         own = seeds.stream(seed, "reference").permutation(np.flatnonzero(inside))
+        # At least one record to attack with, and one to train on.
         n_back = min(max(1, round(self.share * len(own))), len(own) - 1)
         if n_back < 1:
             raise InputError(
@@ -56,7 +57,7 @@ class HeldBack:
 
 @dataclass(frozen=True)
 class ReferenceRows:
-    """The same reference records for every model; none is trained on them."""
+    """Reference records shared by all models, which are not trained on them."""
 
     index: tuple[int, ...]
     """Rows of the reference records, at least one."""
@@ -165,6 +166,8 @@ class AdversarialRegularisation(ByEpoch):
         own = np.flatnonzero(trained)
         for epoch in range(task.epochs):
             module.train()
+            # A stream of its own: with weight 0 the classifier's training is that of
+            # `EarlyStopping`.
             rng = seeds.stream(seed, "attack-rows", epoch)
             for batch in batches_of_epoch(task, model, epoch):
                 for _ in range(self.attack_steps):
@@ -191,6 +194,7 @@ class _Attacker:
         sizes = defence.sizes
         k = task.n_classes
         own = int(seeds.stream(seed, "attack-network").integers(2**31))
+        # Drawn on the CPU, so that initial weights are the same on every device.
         with seeded_torch(own, torch.device("cpu")):
             answers = MLP(sizes.answers[:-1], "relu")(k, sizes.answers[-1])
             classes = MLP(sizes.classes[:-1], "relu")(k, sizes.classes[-1])
@@ -207,6 +211,7 @@ class _Attacker:
         answers, classes, joint = self._parts
         p = torch.softmax(logits, 1)
         one_hot = torch.nn.functional.one_hot(y, self._task.n_classes).to(p.dtype)
+        # The activation that `MLP` leaves out after its last layer.
         both = torch.cat([torch.relu(answers(p)), torch.relu(classes(one_hot))], 1)
         found: torch.Tensor = joint(both)[:, 0]
         return found
@@ -219,10 +224,12 @@ class _Attacker:
         from torch.nn.functional import softplus
 
         rows = torch.cat([members, references])
+        # This step changes the attack network only.
         with torch.no_grad():
             logits = module(self._task.x[rows])
         found = self.log_odds(logits, self._task.y[rows])
         inside = found[: len(members)]
         outside = found[len(members) :]
+        # Minus the gain: -log h is softplus(-t) and -log(1 - h) is softplus(t) at log-odds t.
         loss = (softplus(-inside).mean() + softplus(outside).mean()) / 2
         descend(self._optimiser, loss, self._weights)

@@ -32,11 +32,11 @@ class Defence(Protocol):
 
     @property
     def name(self) -> str:
-        """The defence's name in tables and files."""
+        """Name of the defence in tables and files."""
 
     @property
     def variant(self) -> str:
-        """Its parameters in a few words; empty where there are none."""
+        """Parameters in a few words; empty if there are none."""
 
     def fit(self, p: Floats, member: Bools, rng: np.random.Generator) -> FittedDefence:
         """Return the defence, fitted by the model's owner.
@@ -118,6 +118,7 @@ def defend_predictions(
         released = np.empty_like(p)
         first = crossfit_halves(predictions.labels, member, splits, predictions.units)
         for half in (first, ~first):
+            # All members, but only the other half's non-members.
             seen = member | ~half
             released[half] = defence.fit(p[seen], member[seen], fits).answer(p[half], answers)
     return replace(predictions, answers=checks.frozen(released), logits=False)
@@ -126,8 +127,8 @@ def defend_predictions(
 def keep_class(p: Floats, predicted: Ints, step: float) -> Floats:
     """Return `p`, with the predicted class raised above all others where rounding made a tie.
 
-    Rows of `p` (n, k) need not sum to 1; `predicted` (n,) is the class that must be each row's
-    first maximum; `step`, above 0, is how far above the largest value it is raised.
+    Rows of `p` (n, k) need not sum to 1. The class `predicted` (n,) becomes each row's first
+    maximum, if needed by raising it `step`, above 0, over the largest value.
     """
     rows = np.flatnonzero(p.argmax(axis=1) != predicted)
     kept = p.copy()
@@ -141,6 +142,7 @@ def normalise_rows(p: Floats) -> Floats:
 
 
 _TINY = float(np.finfo(np.float64).tiny)
+"""Smallest normal number; replaces a probability of 0 before its logarithm is taken."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,7 @@ class Binning:
     """Releases the centre of each probability's bin.
 
     Rows are divided by their sums. If the predicted class would lose a tie for the largest bin, it
-    is put one bin higher.
+    is raised by one bin.
 
     Notes
     -----
@@ -182,7 +184,7 @@ class Rounding:
     """Releases probabilities rounded to decimal places.
 
     Rows are divided by their sums. If the predicted class would lose a tie for the largest value,
-    it is put one unit of the last place higher.
+    it is raised by one unit of the last place.
 
     Notes
     -----
@@ -218,8 +220,8 @@ class Rounding:
 class TopK:
     """Releases the largest probabilities and hides how the rest is distributed.
 
-    The rest of each row is spread evenly over the other classes, as an adversary would who sees
-    only the largest ones.
+    The rest of each row is spread evenly over the other classes: the best guess of an adversary who
+    sees only the largest ones.
 
     Notes
     -----
@@ -247,6 +249,7 @@ class TopK:
     def answer(self, p: Floats, rng: np.random.Generator) -> Floats:
         """Return the k largest of each row and an even rest, (n, k), in rows that sum to 1."""
         others = p.shape[1] - self.k
+        # Every class is among the k largest.
         if others <= 0:
             return p
         # Stable: of equal probabilities the first classes are released, as argmax takes them.
@@ -264,8 +267,8 @@ class TopK:
 class Temperature:
     """Divides logits by a temperature: ``p_i^(1/T) / sum_j p_j^(1/T)``.
 
-    An adversary who knows or guesses T can undo it, by ``1 / T``: it hides nothing except from
-    attacks that expect other numbers, and serves as a comparison.
+    An adversary who knows or guesses T can undo it, by ``1 / T``. It fools only attacks that expect
+    undefended answers, and serves as a comparison.
 
     Notes
     -----
@@ -293,6 +296,7 @@ class Temperature:
     def answer(self, p: Floats, rng: np.random.Generator) -> Floats:
         """Return softened probabilities, (n, k), in rows that sum to 1."""
         softened: Floats = softmax(np.log(np.maximum(p, _TINY)) / self.t, axis=1)
+        # Equal powers of close probabilities: the smallest step restores the predicted class.
         return keep_class(softened, p.argmax(axis=1), float(np.finfo(np.float64).eps))
 
 

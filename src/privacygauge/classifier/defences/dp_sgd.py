@@ -41,21 +41,21 @@ _LEAST_NOISE = 1e-2
 _MOST_NOISE = 1e5
 
 _ORDERS = math.log(0.01), math.log(1023.0)
-"""Renyi orders that are tried, as logarithms of order - 1."""
+"""Range of the Renyi orders that are tried, as logarithms of order - 1."""
 
 _FINE = 1e-2
-"""Privacy losses of all steps together are rounded by about this share of epsilon."""
+"""Approximate rounding of the privacy losses of all steps together, as a share of epsilon."""
 
 _MOST_LOSSES = 4_000_000
 """Largest number of privacy losses on one step's grid; a coarser grid is as sound."""
 
 _LEAST_DELTA = 1e-12
-"""Below this delta, rounding of sums of probabilities is no longer negligible."""
+"""Smallest delta at which rounding of sums of probabilities is negligible."""
 
 
 @dataclass(frozen=True)
 class SubsampledGaussian:
-    """Steps that each sample every record with a coin, and add normal noise to a clipped sum.
+    """Steps that each sample every record by a coin, and add normal noise to a clipped sum.
 
     Neighbouring data sets differ by one record added or removed.
 
@@ -98,7 +98,7 @@ class SubsampledGaussian:
         return _account(self, checks.level(delta, "delta"), pld_accountant())[0]
 
     def accountant(self, delta: float) -> str:
-        """Return the accountant of `epsilon` at this delta: ``PLD (dp-accounting 0.6.0)``, say."""
+        """Return the accountant's name at this delta, such as ``PLD (dp-accounting 0.6.0)``."""
         return _account(self, checks.level(delta, "delta"), pld_accountant())[1]
 
     def renyi_epsilon(self, delta: float) -> float:
@@ -146,12 +146,15 @@ class SubsampledGaussian:
         q = self.sampling_rate
         s = self.noise_multiplier
         if q == 1:
+            # Two normals one apart have divergence a / (2 s^2), times a - 1 here.
             return order * (order - 1) / (2 * s**2)
         # The ratio has its nearest zeros pi s^2 away from the real line.
         step = min(s / 4, s * s / 2)
+        # The integrand peaks between 0 and the order; 12 deviations beyond, it is negligible.
         x = np.arange(-12 * s, order + 12 * s, step)
         mass = np.log(step / (s * math.sqrt(2 * math.pi))) - x * x / (2 * s * s)
         z = (2 * x - 1) / (2 * s * s)
+        # log(1 - q + q e^z): one form does not overflow, the other does not cancel.
         ratio = np.where(
             z > 1,
             np.logaddexp(np.log1p(-q), np.log(q) + z),
@@ -162,11 +165,13 @@ class SubsampledGaussian:
             return whole
         # The ratio is 1 + u with mean u = 0, so that order * u can be subtracted too.
         u = np.expm1(np.minimum(ratio, 1.0))
+        # (1 + u)^order - 1 - order u as a Taylor series up to u^5, in nested form.
         series = u * u * order * (order - 1) / 2
         series *= 1 + (order - 2) * u / 3 * (1 + (order - 3) * u / 4 * (1 + (order - 4) * u / 5))
         small = np.where(
             order * np.abs(u) < 1e-3, series, np.expm1(order * np.log1p(u)) - order * u
         )
+        # The same expression where the ratio may overflow: each term with its mass, from logs.
         large = np.exp(mass + order * ratio) - order * np.exp(mass + ratio)
         large += (order - 1) * np.exp(mass)
         return math.log1p(float(np.where(ratio < 1, np.exp(mass) * small, large).sum()))
@@ -188,11 +193,11 @@ def noise_for(epsilon: float, delta: float, sampling_rate: float, steps: int) ->
     epsilon : float
         Privacy budget, above 0; never exceeded, by the accountant of `SubsampledGaussian`.
     delta : float
-        In (0, 1).
+        Delta of the guarantee, in (0, 1).
     sampling_rate : float
-        In (0, 1].
+        Probability that a record takes part in a step, in (0, 1].
     steps : int
-        At least 1.
+        Number of steps, at least 1.
 
     Raises
     ------
@@ -219,6 +224,7 @@ def noise_for(epsilon: float, delta: float, sampling_rate: float, steps: int) ->
 
     low = math.log(_LEAST_NOISE)
     high = math.log(_MOST_NOISE)
+    # epsilon falls with the noise: if the most noise is not enough, no noise is.
     if renyi(high) > 0:
         raise InputError(
             f"epsilon must be one that noise can reach in {steps} steps, got {epsilon}: take a "
@@ -226,6 +232,7 @@ def noise_for(epsilon: float, delta: float, sampling_rate: float, steps: int) ->
         )
     # The quick accountant needs slightly more noise than the exact one, in most cases.
     high = brentq(renyi, low, high, xtol=2e-5) + 4e-5 if renyi(low) > 0 else low
+    # Widen the bracket downwards until it holds too little noise.
     while exact(low := max(high - 0.1, math.log(_LEAST_NOISE))) <= 0:
         if high == low:
             return _LEAST_NOISE
@@ -238,12 +245,13 @@ def noise_for(epsilon: float, delta: float, sampling_rate: float, steps: int) ->
 
 
 def _excess(spent: float, asked: float) -> float:
+    # Logs make the search even over scales; the clip keeps 0 and infinity finite.
     return math.log(min(max(spent, 1e-9), 1e9) / asked)
 
 
 @lru_cache(maxsize=256)
 def _account(spent: SubsampledGaussian, delta: float, pld: str) -> tuple[float, str]:
-    """Return epsilon and its accountant; `pld` is that of privacy loss distributions, if any."""
+    """Return epsilon and its accountant; `pld` names that of `pld_accountant`, empty if missing."""
     noise = spent.noise_multiplier
     # A record that is sampled less often has no more influence: exact at rate 1, else a bound.
     mu = math.sqrt(spent.steps) / noise if noise else math.inf
@@ -263,6 +271,7 @@ def _pld_epsilon(spent: SubsampledGaussian, delta: float, above: float) -> float
         from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 
         s = spent.noise_multiplier
+        # x stays within 10 s of 0 or 1, so losses (2 x - 1) / (2 s^2) span this range.
         range_of_losses = (1 + 20 * s) / s**2
         while True:
             width = max(_FINE * above / math.sqrt(spent.steps), range_of_losses / _MOST_LOSSES)
@@ -280,15 +289,15 @@ def _pld_epsilon(spent: SubsampledGaussian, delta: float, above: float) -> float
 class PrivateTraining(ByEpoch):
     """The settings of DP-SGD, and the privacy that it spends.
 
-    In each step every record takes part with probability `sampling_rate`. The gradient of its own
-    loss is scaled down to the norm `clip` where it is longer; the sum gets normal noise of standard
-    deviation ``noise_multiplier * clip`` in every weight, and is divided by the `batch_size` of
-    `networks`, which is the expected batch and must not depend on who is in the training set. An
-    epoch is ``round(1 / sampling_rate)`` steps.
+    In each step every record takes part with probability `sampling_rate`. Its own gradient is
+    scaled down to the norm `clip` if it is longer. The sum of these gradients gets normal noise of
+    standard deviation ``noise_multiplier * clip`` in every weight, and is divided by the
+    `batch_size` of `networks`: the expected batch, which must not depend on who is in the training
+    set. An epoch has ``round(1 / sampling_rate)`` steps.
 
     Neighbouring training sets differ by one record added or removed. Noise comes from torch's
     ordinary generator under the model's seed, in floating point: good enough to measure the effect
-    of the defence, not to release a model whose seed somebody may learn.
+    of the defence, but not to release a model if its seed may become known.
 
     Notes
     -----
@@ -326,7 +335,7 @@ class PrivateTraining(ByEpoch):
         return self.spent.epsilon(delta)
 
     def accountant(self, delta: float) -> str:
-        """Return the accountant of `epsilon` at this delta: ``PLD (dp-accounting 0.6.0)``, say."""
+        """Return the accountant's name at this delta, such as ``PLD (dp-accounting 0.6.0)``."""
         return self.spent.accountant(delta)
 
     @property
@@ -377,9 +386,9 @@ class DpSgd(PrivateTraining):
 
     Notes
     -----
-    Abadi et al. (2016), algorithm 1. Norms for dense layers do not need the gradient itself: a
+    Abadi et al. (2016), algorithm 1. In dense layers, norms do not need the gradients themselves: a
     record's gradient by a matrix is the outer product of the layer's inputs and the gradient by its
-    outputs, whose norm is the product of theirs (Goodfellow 2015).
+    outputs, and its norm is the product of their norms (Goodfellow 2015).
     """
 
     def task(self, cohort: Cohort) -> Task:
@@ -440,11 +449,14 @@ def clipped_sum(
     slopes = _backward(layers, matrices, values, y)
     squared = x.new_zeros(len(x))
     for layer, value, slope in zip(layers, values, slopes, strict=False):
+        # A bias is a weight on an input of 1, which adds 1 to the squared norm of the inputs.
         squared += (value.square().sum(1) + float(layer.bias)) * slope.square().sum(1)
+    # min(1, clip / norm), also for a norm of 0.
     scale = (clip / squared.sqrt().clamp_min(clip))[:, None]
     found: list[torch.Tensor] = []
     for layer, value, slope in zip(layers, values, slopes, strict=False):
         scaled = slope * scale
+        # The sum of outer products over records is one product of matrices.
         found.append(scaled.T @ value)
         found += [scaled.sum(0)] if layer.bias else []
     return found
@@ -459,9 +471,11 @@ def _backward(
     """Return the gradient of each record's own loss by every layer's outputs, before activation."""
     import torch
 
+    # Cross-entropy by the logits: p - e_y.
     slope = torch.softmax(values[-1], 1)
     slope[torch.arange(len(y), device=y.device), y] -= 1
     found: list[torch.Tensor] = []
+    # Each layer with its own outputs, from the logits back; the records themselves remain.
     for layer, outputs in zip(reversed(layers), reversed(values), strict=False):
         if layer.activation is not None:
             layer.activation.backward(slope, outputs)
@@ -481,9 +495,9 @@ class OpacusDpSgd(PrivateTraining):
     Notes
     -----
     Yousefpour et al. (2021), "Opacus: user-friendly differential privacy library in PyTorch".
-    Opacus's secure mode, which draws noise from the operating system in a way that floating point
-    cannot give away, needs the package torchcsprng and is not used: as in `DpSgd` the noise is
-    good enough to measure what the defence does.
+    Opacus's secure mode, with noise from the operating system that floating point cannot betray,
+    needs the package torchcsprng and is not used: as in `DpSgd`, the noise is good enough to
+    measure the effect of the defence.
     """
 
     def describe(self) -> Mapping[str, Any]:

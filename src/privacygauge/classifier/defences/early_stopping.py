@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class ByEpoch(ABC):
-    """Trains networks one at a time with a loop of its own, and can show each epoch."""
+    """Trainer of networks, one at a time, in a loop of its own that can show every epoch."""
 
     networks: Networks
 
@@ -67,7 +67,7 @@ class Trajectories:
     epochs: Ints
     """(e,) Recorded epochs, ascending, each at least 1."""
     logits: NDArray[Any]
-    """(m, e, a, k) Logits; NaN where a model's training had failed by then."""
+    """(m, e, a, k) Logits; NaN if a model's training had failed by that epoch."""
 
     def at(self, epoch: int) -> NDArray[Any]:
         """Return the logits of all models after a recorded epoch, (m, a, k)."""
@@ -143,6 +143,7 @@ def _trajectory(trainer: ByEpoch, task: Task, model: int, epochs: Ints) -> NDArr
         for epoch, module in enumerate(trainer.modules(task, model), start=1):
             if epoch in kept:
                 found.append(_answers(module, task))
+            # The generator trains an epoch per step: ending here spares the rest.
             if epoch == last:
                 break
     return np.stack(found)
@@ -151,10 +152,12 @@ def _trajectory(trainer: ByEpoch, task: Task, model: int, epochs: Ints) -> NDArr
 def _answers(module: torch.nn.Module, task: Task) -> NDArray[Any]:
     import torch
 
+    # The loop switches back to training at its next epoch.
     module.eval()
     with torch.no_grad():
         parts = [module(task.x[rows]) for rows in torch.split(task.asked, BLOCK)]
         logits: NDArray[Any] = torch.cat(parts).cpu().numpy()
+        # Diverged weights may still give finite logits for these records.
         finite = all(bool(weight.isfinite().all()) for weight in module.parameters())
     return logits if finite and np.isfinite(logits).all() else np.full_like(logits, np.nan)
 
@@ -184,7 +187,7 @@ class EarlyStopping(ByEpoch):
     """
 
     networks: Networks
-    """Settings of the training; `epochs` is that of the longest one."""
+    """Settings of the training; its `epochs` are the most that can be recorded."""
 
     @property
     def name(self) -> str:
@@ -210,7 +213,7 @@ class EarlyStopping(ByEpoch):
 
 
 def nearest_epoch(epochs: ArrayLike, accuracy: ArrayLike, wanted: float) -> int | Skipped:
-    """Return the epoch whose test accuracy is closest to a defended model's from above.
+    """Return the epoch with the lowest test accuracy that is not below a defended model's.
 
     Parameters
     ----------
@@ -224,7 +227,7 @@ def nearest_epoch(epochs: ArrayLike, accuracy: ArrayLike, wanted: float) -> int 
     Returns
     -------
     int or Skipped
-        The earliest of equally near ones; skipped where no epoch is as accurate.
+        The earliest of equally near ones; skipped if no epoch is as accurate.
 
     Notes
     -----

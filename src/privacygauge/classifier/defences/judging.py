@@ -55,14 +55,14 @@ class TargetGame(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DefenceGames:
-    """The same targets and the same shadow records in three games."""
+    """Three games on the same targets and shadow records."""
 
     undefended: TargetGame
-    """Target and shadow both answer undefended."""
+    """Neither the target nor the shadow model is defended."""
     non_adaptive: TargetGame
-    """The target is defended; the adversary learns on undefended shadow answers."""
+    """The target is defended; the adversary learns from an undefended shadow model."""
     adaptive: TargetGame
-    """Both are defended: the adversary knows the defence and uses it on its own shadow model."""
+    """Both are defended: the adversary knows the defence and applies it to its shadow model."""
 
 
 def defence_games(
@@ -76,8 +76,8 @@ def defence_games(
 ) -> DefenceGames:
     """Return the games without the defence and with it.
 
-    `target` and `shadow` are undefended predictions: of the target on known members and
-    non-members, and of the shadow model on its own records. Each model's defence is fitted on its
+    `target` and `shadow` are undefended predictions, each of a model on its own members and
+    non-members. Each model's defence is fitted on its
     owner's predictions (see `defend_predictions`); the two defences draw independently.
 
     Notes
@@ -96,9 +96,9 @@ def defence_games(
 
 
 def defence_attacks(*, logits: bool = False) -> tuple[Attack, ...]:
-    """Return the suite that judges defences: that of predictions, and two neural networks.
+    """Return the attacks that judge defences on answers: all on predictions, and two networks.
 
-    `logits` says whether those of the undefended model are available; see `prediction_attacks`.
+    `logits` is True if the undefended model gives logits; see `prediction_attacks`.
     """
     return (*prediction_attacks(logits=logits), NeuralNasr(), NeuralJia())
 
@@ -121,7 +121,7 @@ def training_games(undefended: TrainedAlike, defended: TrainedAlike) -> DefenceG
 def behind(defence: Defence, models: TrainedAlike, rng: np.random.Generator) -> TrainedAlike:
     """Return the predictions of a target and shadow models behind a defence on answers.
 
-    Each model has its own defence, fitted and drawn apart; see `defend_predictions`.
+    Each model has its own defence, with its own fit and draws; see `defend_predictions`.
     """
     pool = models.pool
     generators = rng.spawn(len(models.pool) + 1)
@@ -140,7 +140,7 @@ def behind(defence: Defence, models: TrainedAlike, rng: np.random.Generator) -> 
 
 
 def training_attacks(*, logits: bool = False) -> tuple[Attack, ...]:
-    """Return the suite that judges defences at training: all attacks without training of their own.
+    """Return the attacks that judge defences at training: those that train nothing themselves.
 
     These are the metric attacks and those on single records. Neural attacks need seconds per game,
     and there are three games per defence and one per epoch. `logits` is as in `defence_attacks`.
@@ -150,7 +150,7 @@ def training_attacks(*, logits: bool = False) -> tuple[Attack, ...]:
 
 
 WORST = 10
-"""Number of the riskiest records that are named."""
+"""Number of the riskiest records that a report names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,11 +203,12 @@ def evaluations(results: Sequence[Result]) -> list[Evaluation]:
 def judge_defence(
     name: str, variant: str, games: DefenceGames, undefended: GameFindings, asked: DefenceOptions
 ) -> JudgedDefence:
-    """Return the results of attacks in spite of a defence, and its cost."""
+    """Return the risk that remains behind a defence, and the cost of the defence."""
     adaptive = asked.of(games.adaptive)
     level = asked.level
     target = games.undefended.target
     before = undefended.scores
+    # The non-adaptive game is played below for its attacks only.
     after = adaptive.scores
     worst = (
         WorstRecord(str(target.ids[i]), bool(target.member[i]), float(before[i]), float(after[i]))
@@ -222,6 +223,7 @@ def judge_defence(
             for a, b, c in zip(
                 undefended.results, asked.results(games.non_adaptive), adaptive.results, strict=True
             )
+            # An attack is compared only if it could be played in all three games.
             if not (isinstance(a, Skipped) or isinstance(b, Skipped) or isinstance(c, Skipped))
         ),
         headline=asked.headline(adaptive),
@@ -237,6 +239,7 @@ def _costs(
     before: Predictions, after: Predictions, level: float
 ) -> tuple[tuple[Fact, ...], Estimate]:
     p, q = (probabilities(x.values, logits=x.logits) for x in (before, after))
+    # L1 distance of each answer from the undefended one.
     moved = np.abs(q - p).sum(axis=1)
     unit = before.units
     facts = [
@@ -284,7 +287,7 @@ class EpochRisk:
     test_accuracy: Estimate
     """Accuracy on the non-members."""
     attacks: tuple[Evaluation, ...]
-    """One per attack, by an adversary whose shadow model was stopped after the same epoch."""
+    """One per attack, with a shadow model that was stopped after the same epoch."""
     highest: Estimate
     """Balanced accuracy of the best attack, its interval corrected for the choice."""
 
@@ -305,7 +308,7 @@ class EpochCurve:
         return found
 
     def nearest(self, accuracy: float) -> EpochRisk | Skipped:
-        """Return the point whose test accuracy is closest to `accuracy` from above."""
+        """Return the point with the lowest test accuracy that is not below `accuracy`."""
         return self._chosen(nearest_epoch(*self._accuracies(), accuracy))
 
     def first(self, accuracy: float) -> EpochRisk | Skipped:
@@ -389,6 +392,7 @@ def risk_by_epoch(
     points = []
     for epoch in sorted(target):
         game = PredictionGame(target[epoch], shadow[epoch])
+        # One stream for all epochs, so that they differ in the models only.
         rounds = game.deal(1, seeds.stream(seed, "deal"))
         played = played_of(audit(rounds, attacks, seed=seed, level=level))
         found = tuple(evaluation for _, evaluation in played)

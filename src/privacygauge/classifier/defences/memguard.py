@@ -118,6 +118,8 @@ class LearntClassifier:
 
     def _with_gradient(self, inputs: Inputs) -> tuple[Floats, Floats]:
         layers = self._layers(inputs)
+        # Backwards from the single output; a ReLU passes the gradient only where its unit is
+        # active.
         slope = np.broadcast_to(self.weights[-1][:, 0], layers[-2].shape)
         for weight, units in zip(self.weights[-2::-1], layers[-2:0:-1], strict=True):
             slope = (slope * (units > 0)) @ weight.T
@@ -180,7 +182,8 @@ class NeuralJia:
 
 
 _TINY = float(np.finfo(np.float64).tiny)
-# Bounded, since an answer that one step misleads would succeed for every c3.
+"""Smallest normal number; keeps logarithms finite and divisors above 0."""
+# Bounded: an answer that a single step turns would succeed for every c3.
 _MOST_ROUNDS = 12
 
 
@@ -243,7 +246,7 @@ class MemGuard:
 
 @dataclass(frozen=True, eq=False)
 class Noisy:
-    """The answers that MemGuard would release for every record, before the coin."""
+    """The noisy answer to every record, before a coin decides whether it is released."""
 
     p: Floats
     """(n, k) Noisy answers."""
@@ -280,6 +283,7 @@ class FittedMemGuard:
         distance = np.abs(candidate - p).sum(axis=1)
         before, after = (np.abs(self._log_odds(x)) for x in (p, candidate))
         share = np.minimum(1.0, self.defence.budget / np.maximum(distance, _TINY))
+        # Noise that takes h no nearer to 0 is never released.
         return Noisy(candidate, distance, np.where(after < before, share, 0.0))
 
     def _candidates(self, p: Floats) -> Floats:
@@ -290,6 +294,7 @@ class FittedMemGuard:
         c3 = self.defence.c3
         for _ in range(_MOST_ROUNDS):
             noisy, reached = self._descended(z[active], p[active], c3)
+            # Only records that succeeded go on to a larger weight of the distance.
             found[active[reached]] = noisy[reached]
             active = active[reached]
             if not len(active):
@@ -336,6 +341,7 @@ class FittedMemGuard:
 
         `direction` is that of the network's and the distance's terms with respect to `noisy`.
         """
+        # From answers to logits: the Jacobian of softmax, p_i (direction_i - inner).
         inner = np.einsum("ij,ij->i", noisy, direction)
         slope = noisy * (direction - inner[:, None])
         # The class term, c2: its gradient is 0 where the predicted class is still ahead.

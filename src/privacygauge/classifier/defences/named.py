@@ -51,7 +51,7 @@ TRAINING_DEFENCES = (
 _Known = dict[str, tuple[Callable[..., _Made], Callable[[str], float] | None]]
 """Factory of each defence, and the parser of its number; None if it has no number."""
 
-# DP-SGD and output perturbation are not among them: they take a delta as well.
+# DP-SGD and output perturbation are not among them, because they take a delta as well.
 _ON_ANSWERS: _Known[Defence] = {
     "memguard": (MemGuard, float),
     "binning": (Binning, float),
@@ -153,9 +153,10 @@ def is_at_training(text: str) -> bool:
 
 @contextmanager
 def _one_of(names: str, text: str) -> Iterator[None]:
-    """List the known names in the error where `text` names no defence, or has a bad number."""
+    """List the known names in the error if `text` names no defence, or has a bad number."""
     try:
         yield
+    # A number out of range has a message of its own.
     except InputError:
         raise
     except (KeyError, ValueError) as error:

@@ -65,7 +65,7 @@ from privacygauge.evaluate.compared_defences import (
 from privacygauge.evaluate.defences import JudgedDefence
 
 _SHARE = 5
-"""One record in this many is a reference record, of adversarial regularisation or distillation."""
+"""One in this many records is a reference record, if a defence needs them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +73,11 @@ class DefendedModels:
     """A defence, and the models behind it."""
 
     defence: Defence | TrainingDefence
+    """The defence."""
     models: TrainedAlike
+    """Target and shadow models with the defence."""
     claim: PrivacyClaim | None = None
+    """The accountant's claim; None for a defence without one."""
 
 
 def as_defence(
@@ -105,7 +108,7 @@ def undefended_of(
 def trainings_by_defence(
     of: UndefendedTraining, defences: Sequence[TrainingDefence | Defence]
 ) -> tuple[Trainings, Mapping[int, int]]:
-    """Return the trainings to run, and the index of the training of each defence by number."""
+    """Return the trainings to run, and the index of each defence's training by its number."""
     at_training = {i: x for i, x in enumerate(defences) if isinstance(x, TrainingDefence)}
     trainers = {i: defence.trainer(of) for i, defence in at_training.items()}
     # Epochs of the undefended training are recorded anyway.
@@ -130,7 +133,7 @@ def models_behind(
     ways: Sequence[TrainedAlike | Skipped],
     seed: int,
 ) -> tuple[list[DefendedModels], list[Skipped]]:
-    """Return the models behind each defence, and the defences whose training failed."""
+    """Return the models behind each defence, and the defences that could not be trained."""
     found = []
     failed = []
     for number, defence in enumerate(defences):
@@ -168,7 +171,7 @@ def claim_of(
 
 
 def require_different_defences(defences: Sequence[TrainingDefence | Defence]) -> None:
-    """Raise if there is no defence, or two have the same name and variant."""
+    """Raise if there are no defences, or two have the same name and variant."""
     titles = [f"{defence.name} ({defence.variant})" for defence in defences]
     if not titles:
         raise InputError("at least one defence is needed, got none")
@@ -180,7 +183,7 @@ def require_different_defences(defences: Sequence[TrainingDefence | Defence]) ->
 def beside_stopping(
     c: ComparedDefence, one: DefendedModels, without: TrainedWithout, curve: Sequence[AfterEpoch]
 ) -> ComparedDefence:
-    """Return a defence with its comparison: early stopping at the same accuracy, and its claim."""
+    """Return a compared defence with its claim, and with early stopping at the same accuracy."""
     if not isinstance(one.defence, TrainingDefence):
         return c
     stopped: AfterEpoch | Skipped | None = None
@@ -209,6 +212,7 @@ def curve_by_epoch(
     for epoch, models in zip(without.epochs.tolist(), without.models, strict=True):
         if isinstance(models, Skipped):
             continue
+        # After the last epoch the game is the undefended one, which has been played.
         last = models is without.last
         target = models.target
         here = undefended.results if last else asked.results(PoolGame(target, models.pool))
@@ -219,7 +223,7 @@ def curve_by_epoch(
 
 @dataclass(frozen=True, eq=False)
 class PlayedDefences:
-    """Results for all defences, with everything a report says beside them."""
+    """Results for all defences, with the parts that were skipped and the caveats."""
 
     found: ComparedDefences
     """Comparison of all defences."""
@@ -243,7 +247,7 @@ def asked_of(
     seed: int,
     level: float,
 ) -> judging.DefenceOptions:
-    """Return the options of every game on answers, all of them checked."""
+    """Return the options of games on answers, after checking both models' predictions."""
     require_other_rows(target, shadow)
     require_varied_answers(target)
     suite = defence_attacks(logits=target.logits) if attacks is None else attacks
@@ -260,8 +264,8 @@ def on_answers(
 ) -> PlayedDefences:
     """Return the risk that remains behind each defence of a model's answers.
 
-    `owners` are predictions of target and shadow for the records that their defences are fitted on;
-    `told` is called with the number of games that were played, and their total.
+    `owners` are the target's and the shadow's predictions on the records that fit their defences;
+    `told` is called with the number of games played, and their total.
     """
     undefended = asked.of(PredictionGame(target, shadow))
     total = len(defences) + 1
@@ -342,7 +346,8 @@ def at_training(
         for one in defended
         for games in [training_games(last, one.models)]
     ]
-    # The curve by epoch is tested as well, so every interval allows for its points.
+    # The curve by epoch is tested as well, so every interval allows for its points; the last one
+    # is the undefended model, which is counted already.
     beside = len(without.epochs) - 1
     together = n_together(len(judging.evaluations(undefended.results)), len(results), beside)
     curve = curve_by_epoch(without, undefended, asked, together)
@@ -385,7 +390,8 @@ def _side_by_side(
 ) -> PlayedDefences:
     """Return the comparison of defences that are already judged.
 
-    `undone` says for each whether an adversary can undo it; `beside` is as in `compare_defences`.
+    `undone` is True for each defence that an adversary can undo; `beside` is as in
+    `compare_defences`.
     """
     none, others = compare_defences(
         judging.evaluations(undefended.results), results, undone, asked.level, beside=beside

@@ -1,8 +1,8 @@
 """Removal of risky records: each model is trained without the riskiest of its own members.
 
 Long, Bindschaedler & Gunter (2017), section 7, remove the record with the largest differential
-training privacy, measure again, and go on. Here removal is a way to train like any other: a removed
-record still counts as a member, since its owner gave it, and attacks are judged on it too.
+training privacy, measure again, and repeat. Here removal is a way to train like any other: a
+removed record still counts as a member, since its owner gave it, and attacks are judged on it too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 
 _MOST_CATEGORIES = 64
-"""A column with larger whole numbers is treated as numeric."""
+"""Whole numbers below this are categories; a column with larger ones is numeric."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class Share:
 
     def of(self, n_members: int) -> int:
         """Return the number of members to remove."""
+        # 0.29 * 100 is slightly below 29: rounding error must not lose a record.
         return int(self.share * n_members + 1e-9)
 
     def __str__(self) -> str:
@@ -126,7 +127,7 @@ class PdtpRisk:
 
 @dataclass(frozen=True)
 class ScoreRisk:
-    """Risk by a function of the user's own."""
+    """Risk by the user's own function."""
 
     score: Callable[[NDArray[Any], Ints, Bools], ArrayLike]
     """Maps features (n, d), classes (n,) and membership (n,) to the risk of each record, (n,)."""
@@ -154,10 +155,10 @@ class ScoreRisk:
 
 @dataclass(frozen=True)
 class RemoveRisky:
-    """Trains each model without the riskiest of its own members.
+    """Trainer of each model without the riskiest of its own members.
 
-    Records that shield each other become risky only when one of them is gone, so that the largest
-    risk falls as a sawtooth (Long et al. 2017, figure 6): with more `rounds` risk is measured again
+    Records that shield each other become risky only when one of them is gone, so the largest risk
+    falls as a sawtooth (Long et al. 2017, figure 6). With more `rounds`, risk is measured again
     after each part of the removal.
     """
 
@@ -168,7 +169,7 @@ class RemoveRisky:
     risk: Risk = PdtpRisk()
     """Measure of risk, computed from the model's own members alone."""
     rounds: int = 1
-    """Number of parts in which records are removed, at least 1."""
+    """Rounds of removal, at least 1; each removes an equal part of the records."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "trainer", as_trainer(self.trainer))
@@ -204,7 +205,7 @@ class RemoveRisky:
         return replace(cohort, inside=cohort.inside & ~self.removed(cohort))
 
     def removed(self, cohort: Cohort) -> Bools:
-        """Return which members each model is trained without, (m, n).
+        """Return the mask of members that each model is trained without, (m, n).
 
         Raises
         ------
@@ -242,7 +243,7 @@ class RemoveRisky:
             risk = self.risk.of(cohort.x, cohort.y, left, cohort.n_classes)[here]
             if np.isnan(risk).any():
                 raise InputError(f"{self.risk.name} must be a number for every member, got NaN")
-            # Stable: of equal risks the first rows.
+            # Stable: of equal risks the first rows. Earlier rounds count towards `end`.
             riskiest = np.argsort(-risk, kind="stable")[: end - (n - len(here))]
             left[here[riskiest]] = False
         return np.flatnonzero(inside & ~left)

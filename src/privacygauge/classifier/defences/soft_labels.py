@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class ByLoss(ABC):
-    """A defence that trains the same networks on the same batches by another loss."""
+    """A defence that trains the same networks on the same batches with another loss."""
 
     name: str
 
@@ -55,16 +55,16 @@ class ByLoss(ABC):
 
 @dataclass(frozen=True)
 class LabelSmoothing(ByLoss):
-    """Training on labels of which a share is spread evenly over all classes.
+    """Training on labels with a share of the probability spread evenly over all classes.
 
     Notes
     -----
-    Szegedy et al. (2016), section 7. It hides how sure a model is, and may tell members even better
-    than hard labels do: members alone come close to the smoothed label (Kaya & Dumitras 2021).
+    Szegedy et al. (2016), section 7. It hides a model's confidence, but may reveal members even
+    better than hard labels: only they come close to the smoothed label (Kaya & Dumitras 2021).
     """
 
     share: float = 0.1
-    """Share that is spread, in (0, 1)."""
+    """Share of the probability that is spread, in (0, 1)."""
 
     def __post_init__(self) -> None:
         checks.level(self.share, "share")
@@ -96,7 +96,7 @@ class Mixup(ByLoss):
     """
 
     alpha: float = 1.0
-    """Parameter of the Beta distribution, above 0: small ones hardly blend."""
+    """Parameter of the Beta distribution, above 0; small values hardly blend."""
 
     def __post_init__(self) -> None:
         _positive(self.alpha, "alpha")
@@ -126,18 +126,18 @@ class Mixup(ByLoss):
 
 @dataclass(frozen=True)
 class RelaxLoss(ByLoss):
-    """Training towards a mean loss above 0, so that members keep a loss as others have.
+    """Training towards a mean loss above 0, so that members keep a loss like that of non-members.
 
     Notes
     -----
-    Chen, Yu & Fritz (2022), algorithm 1. A batch whose mean loss is above the target is descended
-    as usual. Below it, loss is ascended in every other epoch; in those between, records that are
-    predicted rightly get labels with their own present probability for their class and the rest
-    spread evenly over the others (posterior flattening).
+    Chen, Yu & Fritz (2022), algorithm 1. If a batch's mean loss is above the target, the step goes
+    down the loss as usual. Otherwise it goes up the loss in every other epoch, from the first one
+    on. In the epochs between, correctly predicted records get soft labels: the model's current
+    probability for their class, with the rest spread evenly over the others (posterior flattening).
     """
 
     target: float = 0.5
-    """Mean loss to train to, above 0, in nats."""
+    """Mean loss to train towards, above 0, in nats."""
 
     def __post_init__(self) -> None:
         _positive(self.target, "target")
@@ -152,7 +152,7 @@ class RelaxLoss(ByLoss):
     def loss(
         self, module: torch.nn.Module, x: torch.Tensor, y: torch.Tensor, epoch: int
     ) -> torch.Tensor:
-        """Return the loss whose descent is the step of the algorithm."""
+        """Return the loss; descending it is the algorithm's step."""
         import torch
         from torch.nn.functional import cross_entropy
 
@@ -160,6 +160,7 @@ class RelaxLoss(ByLoss):
         mean = cross_entropy(logits, y)
         if mean > self.target:
             return mean
+        # Descending minus the loss is ascending the loss.
         if epoch % 2 == 0:
             return -mean
         p = torch.softmax(logits.detach(), 1)
@@ -173,13 +174,13 @@ class RelaxLoss(ByLoss):
 
 @dataclass(frozen=True)
 class Hamp(ByLoss):
-    """Training on labels of high entropy, and answers that keep nothing but the order of classes.
+    """Training on labels of high entropy, with answers that keep only the order of the classes.
 
     Notes
     -----
-    Chen & Pattabiraman (2024). Labels have the share of their entropy at its largest that is asked
-    for, and the entropy of the model's answers is rewarded. What is released of a record is the
-    sorted answer to a random record, in the order of its own classes: the predicted class stays.
+    Chen & Pattabiraman (2024). Soft labels have the requested share of the largest entropy, and the
+    loss rewards entropy of the model's answers. The released answer to a record is the sorted
+    answer to a random record, in the order of the record's own classes: the predicted class stays.
     """
 
     entropy: float = 0.9
@@ -215,7 +216,7 @@ class Hamp(ByLoss):
         return cross_entropy(logits, labels) - self.reward * entropy
 
     def trainer(self, of: UndefendedTraining) -> Trainer:
-        """Return the same training with this loss, whose answers show the order alone."""
+        """Return the same training with this loss, and answers that show only class order."""
         return RankedAnswers(WithLoss(of.networks(self.name), self))
 
 
@@ -234,21 +235,22 @@ def own_share(entropy: float, k: int) -> float:
         rest = 1 - p
         return -p * math.log(p) - rest * math.log(rest / (k - 1)) - entropy * math.log(k)
 
+    # From even labels, with all the entropy, to almost hard ones, with hardly any.
     return float(brentq(missing, 1 / k, 1 - 1e-12))
 
 
 @dataclass(frozen=True)
 class Distillation:
-    """Training of a student on other records, as the model that saw the members labels them.
+    """Training of a student on other records, labelled by a teacher that was trained on members.
 
     Notes
     -----
     Shejwalkar & Houmansadr (2021), DMP: the student never sees a member. The other records are the
-    reference records, on which nobody is judged.
+    reference records, on which no attack is judged.
     """
 
     temperature: float = 1.0
-    """The teacher's logits are divided by it, above 0."""
+    """Divisor of the teacher's logits, above 0."""
 
     def __post_init__(self) -> None:
         _positive(self.temperature, "temperature")
@@ -267,18 +269,18 @@ class Distillation:
 
 @dataclass(frozen=True)
 class Selena:
-    """Training on the labels that other models, each without some of the members, agree on.
+    """Training on each member's mean answer from models that were trained without it.
 
     Notes
     -----
-    Tang et al. (2022). Of K models each member is left out of L; their mean answer for it
-    (Split-AI) is the label on which the model that is released is trained (self-distillation).
+    Tang et al. (2022). Each member is left out of L of K models. Their mean answer for it
+    (Split-AI) is the label on which the released model is trained (self-distillation).
     """
 
     models: int = 25
-    """K, at least 2."""
+    """Models that label the members, K, at least 2."""
     without: int | None = None
-    """L, from 1 to K - 1; default: two fifths of the models, as in the paper."""
+    """Models without each member, L, in 1..K - 1; default: two fifths of K, as in the paper."""
 
     def __post_init__(self) -> None:
         checks.at_least(2, models=self.models)
@@ -304,7 +306,7 @@ class Selena:
 
 @dataclass(frozen=True)
 class WithLoss(ByEpoch):
-    """Trains networks in the batches of `Networks` by a defence's loss."""
+    """Trainer of networks on the batches of `Networks`, with a defence's loss."""
 
     networks: Networks
     """Settings of the training."""
@@ -339,7 +341,7 @@ class WithLoss(ByEpoch):
 
 @dataclass(frozen=True)
 class RankedAnswers:
-    """Trains by a loss and answers each record with the sorted answer to a random one."""
+    """Trainer with a loss, which answers each record with the sorted answer to a random one."""
 
     by: WithLoss
     """Trains the models."""
@@ -363,12 +365,13 @@ class RankedAnswers:
     def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return the released logits, (m, a, k).
 
-        Random records are uniform between the least and the largest value of each column, and the
-        same for all models.
+        Random records are uniform between the smallest and the largest value of each column, and
+        the same for all models.
         """
         x = np.asarray(cohort.x)
         n = len(x)
         a = len(cohort.asked)
+        # Drawn without the models' seeds: every model answers the same random records.
         rng = seeds.stream(0, "random records", a)
         drawn = rng.uniform(x.min(axis=0), x.max(axis=0), (a, *x.shape[1:])).astype(x.dtype)
         nobody = np.zeros((len(cohort), a), np.bool_)
@@ -381,17 +384,19 @@ class RankedAnswers:
         )
         found = self.by.train(more)
         own = found[:, :a]
+        # Twice argsort: rank of each class in the record's own answer.
         ranks = own.argsort(axis=2, kind="stable").argsort(axis=2, kind="stable")
         return np.take_along_axis(np.sort(found[:, a:], axis=2), ranks, axis=2)
 
 
 @dataclass(frozen=True)
 class _OnLabels(ByEpoch):
-    """Trains networks on soft labels of each model's own."""
+    """Trainer of networks on soft labels, which differ from model to model."""
 
     networks: Networks
+    """Settings of the training."""
     labels: Floats
-    """(m, n, k) Labels; rows of records outside are ignored."""
+    """(m, n, k) Labels; those of records outside a model's training set are ignored."""
 
     def modules(self, task: Task, model: int) -> Iterator[torch.nn.Module]:
         """Yield a model after each epoch: one module, trained further every time."""
@@ -411,12 +416,12 @@ class _OnLabels(ByEpoch):
 
 @dataclass(frozen=True)
 class DistilledStudent:
-    """Trains teachers on members, and students on reference records that the teachers label."""
+    """Trainer of teachers on members, and of students on reference records labelled by them."""
 
     networks: Networks
     """Settings of the training of both."""
     temperature: float
-    """The teacher's logits are divided by it."""
+    """Divisor of the teacher's logits."""
     references: tuple[int, ...]
     """Rows of the reference records, in no training set."""
 
@@ -448,6 +453,7 @@ class DistilledStudent:
         taught = self.networks.train(replace(cohort, asked=rows))
         labels = np.zeros((len(cohort), len(cohort.y), cohort.n_classes))
         labels[:, rows] = softmax(taught / self.temperature, axis=2)
+        # The students' training set: the reference records alone.
         inside = np.zeros(cohort.inside.shape, np.bool_)
         inside[:, rows] = True
         return last_logits(_OnLabels(self.networks, labels), replace(cohort, inside=inside))
@@ -455,14 +461,14 @@ class DistilledStudent:
 
 @dataclass(frozen=True)
 class SplitAnswers:
-    """Trains on each member's mean answer of models that were trained without it."""
+    """Trainer on each member's mean answer from models that were trained without it."""
 
     networks: Networks
     """Settings of the training of all models."""
     models: int
-    """Models for each one that is released."""
+    """Labelling models per released model."""
     without: int
-    """Models without each member."""
+    """Labelling models without each member."""
 
     logits = True
 
@@ -493,6 +499,7 @@ class SplitAnswers:
             states = rng.integers(2**31, size=self.models).tolist()
             split = replace(cohort, inside=members, seeds=states, asked=own)
             told = softmax(self.networks.train(split), axis=2)
+            # Only models without the member may label it.
             labels[i, own] = (told * outside[:, :, None]).sum(axis=0) / self.without
         return last_logits(_OnLabels(self.networks, labels), cohort)
 

@@ -1,4 +1,4 @@
-"""Defences at training: each turns the undefended training into another."""
+"""Defences at training: each replaces the undefended training by a defended one."""
 
 from __future__ import annotations
 
@@ -63,15 +63,15 @@ class UndefendedTraining:
 
 @runtime_checkable
 class TrainingDefence(Protocol):
-    """Turns an undefended training into a defended one. Frozen: no state between calls."""
+    """A defence that replaces the undefended training. Frozen: no state between calls."""
 
     @property
     def name(self) -> str:
-        """The defence's name in tables and files."""
+        """Name of the defence in tables and files."""
 
     @property
     def variant(self) -> str:
-        """Its parameters in a few words; empty where there are none."""
+        """Parameters in a few words; empty if there are none."""
 
     def trainer(self, of: UndefendedTraining) -> Trainer:
         """Return the trainer of defended models on the same records.
@@ -165,7 +165,7 @@ class HiddenDropout:
 
 @dataclass(frozen=True)
 class AgainstAttacker:
-    """Adversarial regularisation: networks are trained against one that attacks them."""
+    """Adversarial regularisation: networks are trained against an attack network."""
 
     weight: float = 1.0
     """lambda, at least 0: weight of the attack's gain relative to the classifier's loss."""
@@ -182,7 +182,7 @@ class AgainstAttacker:
         return f"weight {self.weight:g}"
 
     def trainer(self, of: UndefendedTraining) -> Trainer:
-        """Return the training against an attacker, whose non-members are the references."""
+        """Return the training against an attacker with the references as its non-members."""
         reference = ReferenceRows(of.references)
         return AdversarialRegularisation(of.networks(self.name), self.weight, reference)
 
@@ -235,6 +235,7 @@ class Private:
         networks = of.networks(self.name)
         delta = self.at_delta(of)
         rate = min(1.0, networks.batch_size / of.n_trained)
+        # As many steps as `PrivateTraining` takes and accounts for.
         steps = networks.epochs * round(1 / rate)
         noise = noise_for(self.epsilon, delta, rate, steps)
         trained_by = DpSgd if self.by is None else OpacusDpSgd
@@ -245,7 +246,7 @@ class Private:
 class WithoutRiskiest:
     """Removal of risky records: each model is trained without its riskiest members.
 
-    They are found by the exact differential training privacy of naive Bayes; `RemoveRisky` takes
+    Risk is the exact pointwise differential training privacy of naive Bayes; `RemoveRisky` takes
     other measures. A removed record still counts as a member: its owner gave it.
     """
 
@@ -278,7 +279,7 @@ class WithoutRiskiest:
 
 @dataclass(frozen=True)
 class OtherTraining:
-    """A defended training of the user's own."""
+    """The user's own defended training."""
 
     by: Trainer
     """The trainer of the defended models."""
@@ -298,15 +299,15 @@ def _positive(value: float, name: str) -> None:
 
 
 _TOLERANCE = 1e-3
-"""Norm of the gradient at which the optimum counts as found; the sensitivity allows for it."""
+"""Largest norm of the gradient at the optimum; the sensitivity allows for it."""
 
 
 @dataclass(frozen=True)
 class OutputPerturbation:
     """A logistic regression with normal noise on its weights, which makes it private.
 
-    It takes the place of any other model, and comes with a guarantee that needs no clipping, no
-    batches and no accountant.
+    It replaces the model, whatever its kind. Its guarantee needs no clipping, no batches and no
+    accountant.
 
     Notes
     -----
@@ -314,11 +315,11 @@ class OutputPerturbation:
     """
 
     epsilon: float = 8.0
-    """Epsilon of the release, above 0; of one record added or removed."""
+    """Epsilon of the release, for one record added or removed, above 0."""
     delta: float | None = None
     """Delta of the release, in (0, 1); default: one over the number of records."""
     strength: float = 0.01
-    """Weight of half the squared norm, per record that a model is trained on on average."""
+    """Weight of half the squared norm, per record of an average training set, above 0."""
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "strength"):
@@ -358,7 +359,7 @@ class NoisyLogistic:
     delta: float
     """Delta of a release, in (0, 1)."""
     decay: float
-    """Weight of half the squared norm, above 0; it must not depend on who is trained on."""
+    """Weight of half the squared norm, above 0; it must not depend on membership."""
 
     logits = True
 
@@ -368,7 +369,7 @@ class NoisyLogistic:
 
     @property
     def sensitivity(self) -> float:
-        """Largest distance that a record moves the weights, with the solver's tolerance."""
+        """Largest distance by which a record moves the weights, solver's tolerance included."""
         # The solver leaves each of the two optima within tolerance / decay of where it should be.
         return (math.sqrt(2) + 2 * _TOLERANCE) / self.decay
 
@@ -404,6 +405,8 @@ class NoisyLogistic:
             return float(value), slope.ravel()
 
         flat = np.zeros(shape[0] * shape[1])
+        # gtol bounds the largest entry of the gradient, so its norm is within the tolerance. With
+        # an ftol of 0, nothing else ends the search early.
         solver = {"maxiter": 10_000, "gtol": _TOLERANCE / math.sqrt(len(flat)), "ftol": 0.0}
         flat = minimize(loss, flat, jac=True, method="L-BFGS-B", options=solver).x
         left = float(np.linalg.norm(loss(flat)[1]))
@@ -416,8 +419,9 @@ class NoisyLogistic:
 
 
 def scaled_rows(x: Floats) -> Floats:
-    """Return features and a constant, (n, d + 1), in rows of a norm of at most 1."""
+    """Return features and a constant 1, (n, d + 1), scaled to rows of norm at most 1."""
     rows = np.hstack([x.reshape(len(x), -1), np.ones((len(x), 1))])
+    # Standardised features have about this norm; it depends on no record.
     bound = math.sqrt(rows.shape[1])
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.maximum(norms, bound), np.float64)

@@ -1,4 +1,4 @@
-"""Models to train, without a defence and with several, as one resumable run."""
+"""Trainings of the same models without a defence and with each of several, as one run."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ UNDEFENDED = "undefended"
 
 @dataclass(frozen=True, eq=False)
 class Trainings:
-    """Models to train: in one way whose epochs are recorded, and in others."""
+    """Ways to train the same models: undefended, with recorded epochs, and defended."""
 
     undefended: Trainer
     """Trainer of undefended models; for networks every epoch in `epochs` is kept."""
     epochs: tuple[int, ...]
-    """Recorded epochs, ascending, the last one at the end of training; (1,) without epochs."""
+    """Recorded epochs, ascending, the last at the end of training; (1,) if there are no epochs."""
     defended: tuple[Trainer, ...]
     """Trainers of defended models."""
 
@@ -54,7 +54,7 @@ class Trainings:
         return (EarlyStopping(plain) if isinstance(plain, Networks) else plain, *self.defended)
 
     def __call__(self, cohort: Cohort) -> dict[str, NDArray[Any]]:
-        """Return the predictions of every model, by name of their array."""
+        """Return the predictions of every model, by array name."""
         plain = self.undefended
         if isinstance(plain, Networks):
             by_epoch = trajectories(EarlyStopping(plain), cohort, self.epochs).logits
@@ -62,6 +62,7 @@ class Trainings:
             by_epoch = first_query(plain.train(cohort))[:, None]
         found = {UNDEFENDED: by_epoch}
         for number, trainer in enumerate(self.defended):
+            # The run's array has this dtype, whatever the trainer returns.
             found[array_of(number)] = first_query(trainer.train(cohort)).astype(
                 _dtype(trainer), copy=False
             )
@@ -132,11 +133,10 @@ def values_each_way(
     name : str
         Name of the kind of run.
     about : mapping, optional
-        Further settings that affect the results, as JSON values: a run with others is a different
-        run.
+        Further settings that affect the results, as JSON values; other values make another run.
     before : callable, optional
         Called with the trainings and the cohort before the first model is trained, unless the run
-        holds some already.
+        already holds some models.
     """
     plan = _plan(trainings, cohort, seed=seed, name=name, about=about or {})
     static = {
@@ -208,7 +208,7 @@ class TrainedAlike:
     def shadow_accuracy(self) -> float:
         """Accuracy of shadow models on records that they were not trained on.
 
-        It does not depend on the target, so a choice that is based on it favours no attack.
+        It does not depend on the target, so a choice based on it favours no attack.
         """
         right = self.pool.values.argmax(axis=2) == self.pool.labels
         return float(right[~self.pool.inside].mean())
@@ -221,7 +221,7 @@ class TrainedWithout:
     epochs: Ints
     """(e,) Recorded epochs, ascending; a single one if models are not trained in epochs."""
     models: tuple[TrainedAlike | Skipped, ...]
-    """(e,) The models after each epoch; skipped where training had failed by then."""
+    """(e,) The models after each epoch; skipped if training had failed by then."""
 
     @property
     def last(self) -> TrainedAlike:
@@ -246,9 +246,9 @@ def judged_cohort(
     x, y, n_shadows, seed
         As in `train_shadows`.
     judged : ndarray of int, shape (a,)
-        Rows that fair coins put into training sets; the others are in none.
+        Rows that fair coins put into training sets; no other row is in one.
     unit : ndarray of int, shape (a,), optional
-        The person behind each judged record: one coin puts all records of a person in.
+        The person behind each judged record: one coin decides for all records of a person.
     """
     if n_shadows < 1:
         raise InputError(f"n_shadows must be at least 1, got {n_shadows}")
@@ -276,13 +276,13 @@ def train_each_way(
 ) -> tuple[TrainedWithout, tuple[TrainedAlike | Skipped, ...]]:
     """Return the undefended models after every epoch, and the models of each defence.
 
-    A model has the same records, the same seed and so the same initial weights in every way.
-    Skipped with the reason if a defended target or all of its shadow models failed.
+    A model has the same records, seed and initial weights in every way. A way is skipped, with the
+    reason, if its target or all of its shadow models failed.
 
     Parameters
     ----------
     cohort : Cohort
-        The target and its shadow models, of `judged_cohort`; progress counts these models, each
+        The target and its shadow models, from `judged_cohort`; progress counts these models, each
         trained in every way.
     ids : array_like, shape (a,), optional
         Names of the judged records; default: their rows.
@@ -313,6 +313,7 @@ def _trained_alike(
     ids: ArrayLike,
     unit: Ints | None,
 ) -> TrainedAlike | Skipped:
+    # Model 0 is the target, the others are its shadow models.
     finite = np.isfinite(values).all(axis=(1, 2))
     kept = 1 + np.flatnonzero(finite[1:])
     if not finite[0] or not len(kept):
@@ -327,9 +328,10 @@ def _trained_alike(
 
 
 def recorded_epochs(epochs: int, further: Sequence[int] = ()) -> tuple[int, ...]:
-    """Return about 15 epochs in 1..epochs: the first ones all, later ones further apart.
+    """Return about 15 epochs in 1..epochs: all of the first ones, then ever fewer.
 
-    The last one and the `further` ones are included.
+    The last epoch and the `further` ones are included.
     """
+    # Rounding merges the smallest of the 20 epochs.
     spread = np.unique(np.geomspace(1, epochs, 20).round().astype(int))
     return tuple(sorted({*spread.tolist(), *further, epochs}))

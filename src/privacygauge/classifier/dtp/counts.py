@@ -65,21 +65,25 @@ class Normals:
     def log_density(self, queries: Floats) -> Floats:
         """Return the log density of queries (q, m) in each class, (q, k); 0 in an empty one."""
         variance = self.squares / np.maximum(self.n, 1)[:, None] + self.floor
+        # (q, 1, m) against (k, m).
         found = _log_normal(queries[:, None], self.mean, variance)
         return np.where(self.n > 0, found, 0.0)
 
     def log_density_without(self, rows: Ints, queries: Floats) -> Floats:
         """Return the log density of the i-th query without the i-th record, (r, k)."""
+        # Without numbers there is no variance to take the largest of.
         if not self.x.shape[1]:
             return np.zeros((len(rows), len(self.n)))
         mean, variance = self.without(rows)
         label = self.y[rows]
         some = np.arange(len(rows))
         floor = self.floors_without(rows)
+        # (r, k, m): every class gets the new floor, only the record's own class new moments.
         whole = self.squares / np.maximum(self.n, 1)[:, None] + floor[:, None, None]
         means = np.broadcast_to(self.mean, whole.shape).copy()
         means[some, label] = mean
         whole[some, label] = variance + floor[:, None]
+        # A class that the record leaves empty has log density 0: its prior makes it impossible.
         left = np.broadcast_to(self.n, (len(rows), len(self.n))).copy()
         left[some, label] -= 1
         return np.where(left > 0, _log_normal(queries[:, None], means, whole), 0.0)
@@ -100,14 +104,17 @@ class Normals:
         after = before[0].copy(), before[1] - self.floor + floor[:, None, None]
         after[0][some, self.y[rows]] = mean
         after[1][some, self.y[rows]] = variance + floor[:, None]
+        # The derivative is 0 where x (1/v - 1/v') = m/v - m'/v'; m', v' without the record.
         bend = 1 / before[1] - 1 / after[1]
         with np.errstate(divide="ignore", invalid="ignore"):
             vertex = (before[0] / before[1] - after[0] / after[1]) / bend
+        # Equal variances make the change linear, without a vertex: the ends decide.
         vertex = np.where(np.isfinite(vertex), vertex, low)
         places = (low + np.zeros(shape), high + np.zeros(shape), np.clip(vertex, low, high))
         values = np.stack(
             [_each_log_normal(x, *after) - _each_log_normal(x, *before) for x in places]
         )
+        # Numbers are independent within a class, so each one's extremes add up.
         return values.min(axis=0).sum(axis=-1), values.max(axis=0).sum(axis=-1)
 
     def without(self, rows: Ints) -> tuple[Floats, Floats]:
@@ -127,6 +134,7 @@ class Normals:
     def floors_without(self, rows: Ints) -> Floats:
         """Return the smoothing of the variances without each record, (r,)."""
         mean, squares = self._overall
+        # The smoothing is about all records, as one group.
         everyone = np.zeros(len(rows), np.int64)
         n = np.full(len(rows), len(self.x))
         _, variance = _taken_out(
@@ -158,6 +166,8 @@ def _taken_out(
     group: Ints,
 ) -> tuple[Floats, Floats]:
     """Return mean and variance (r, m) of each record's group of size n without the record."""
+    # Welford's update in reverse: the mean moves by away / (n - 1), and the sum of squares loses
+    # away^2 n / (n - 1).
     left = np.maximum(n - 1, 1)[:, None]
     away = x[rows] - mean
     rest = squares - np.square(away) * (n[:, None] / left)
@@ -175,6 +185,7 @@ def _log_normal(x: Floats, mean: Floats, variance: Floats) -> Floats:
 
 
 def _each_log_normal(x: Floats, mean: Floats, variance: Floats) -> Floats:
+    # The constant of a normal density is the same for all classes, and left out.
     return np.asarray(-0.5 * (np.log(variance) + np.square(x - mean) / variance), np.float64)
 
 
@@ -222,6 +233,7 @@ class CountedRecords:
     def log_p_without_at(self, rows: Ints, codes: Ints, numbers: Floats) -> Floats:
         """Return log probabilities of the i-th query without the i-th record, (r, k)."""
         joint = self.counts.log_joint(codes)
+        # log rho at each query, for the joint of the record's own class.
         agree = codes == self.codes[rows]
         steps = np.where(agree, self.removal.step[rows], 0.0).sum(axis=1)
         joint[np.arange(len(rows)), self.y[rows]] += self.removal.base[rows] + steps
@@ -265,11 +277,12 @@ class Counts:
         table = self.tables[attribute]
         total = self.n + table.shape[1] * self.alpha
         with np.errstate(divide="ignore"):
+            # 1e-300 keeps inf - inf out of an empty class without smoothing, which is masked below.
             found = np.log(table + self.alpha) - np.log(np.maximum(total, 1e-300))[:, None]
         return np.where((self.n == 0)[:, None], 0.0, found)
 
     def log_joint(self, codes: Ints) -> Floats:
-        """Return log p(x, y) + log n of records (q, m), (q, k)."""
+        """Return log p(x, y) + log n for queries (q, m), shape (q, k)."""
         joint = np.tile(self.log_prior(), (len(codes), 1))
         for j in range(len(self.tables)):
             joint += self.log_conditional(j).T[codes[:, j]]
@@ -284,21 +297,24 @@ class Counts:
         sizes = np.array(self.sizes, np.float64)
         own = self.occurrences(codes, y)
         with np.errstate(divide="ignore", invalid="ignore"):
+            # The prior falls by (n - 1) / n, and n + v alpha under every count by 1. With n = 1 the
+            # prior alone gives -inf, and without smoothing the rest would be inf - inf.
             base = np.log(n - 1) - np.log(n)
             rest = np.log(n[:, None] - 1 + sizes * self.alpha)
             base -= np.where(n > 1, (rest - np.log(n[:, None] + sizes * self.alpha)).sum(axis=1), 0)
+            # A category that the query shares with the record loses one from its count.
             step = np.log(own - 1 + self.alpha) - np.log(own + self.alpha)
         return Removal(base, step)
 
     def occurrences(self, codes: Ints, y: Ints) -> Floats:
-        """Return how many records of each record's class share each of its categories, (r, m)."""
+        """Return the counts of each record's categories within its own class, (r, m)."""
         if not self.tables:
             return np.zeros((len(y), 0))
         shared = [table[y, codes[:, j]] for j, table in enumerate(self.tables)]
         return np.stack(shared, axis=1).astype(np.float64)
 
     def less(self, codes: Ints, y: int) -> Counts:
-        """Return the counts without one record of the categories (m,)."""
+        """Return the counts without one record of class y with these categories, (m,)."""
         n = self.n.copy()
         n[y] -= 1
         tables = tuple(table.copy() for table in self.tables)
@@ -333,6 +349,7 @@ def count_categories(
     """Return the counts of records (n, m) with classes (n,)."""
     n = np.bincount(y, minlength=n_classes).astype(np.int64)
     tables = tuple(
+        # Class and category as one number: a single pass per attribute.
         np.bincount(y * v + codes[:, j], minlength=n_classes * v).reshape(n_classes, v)
         for j, v in enumerate(sizes)
     )
@@ -349,6 +366,7 @@ def largest_log_ratio(log_odds: Floats, log_rho: Floats) -> Floats:
     """
     with np.errstate(invalid="ignore"):
         to_own = np.logaddexp(0.0, log_odds)  # -log(1 - p)
+        # log(1 + p (rho - 1)).
         evidence = np.logaddexp(0.0, log_odds + log_rho) - to_own
         other = np.where(log_odds == np.inf, 0.0, np.abs(evidence))
         own = np.where(log_odds == -np.inf, 0.0, np.abs(log_rho - evidence))
@@ -361,14 +379,16 @@ MOST_SUBSETS = 1 << 12
 """Largest number of attribute sets to enumerate; beyond it, those that cannot matter are pruned."""
 
 MOST_PAIRS = 200_000
-"""Largest frontier to follow."""
+"""Largest frontier, in attribute sets, that is followed for a record."""
 
 MOST_WORK = 1_000_000_000
-"""Largest number of frontier entries for all records; a few minutes."""
+"""Largest number of frontier entries for all records of a class; takes a few minutes."""
 
 _TRIAL = 20
+"""Records of a class after which the work for all of them is extrapolated."""
 
 _BLOCK = 1 << 21
+"""Attribute sets, over all records of a block, that are enumerated at once."""
 
 
 def dtp_of_two_classes(counts: Counts, codes: Ints, y: Ints) -> Floats:
@@ -401,14 +421,20 @@ def dtp_of_two_classes(counts: Counts, codes: Ints, y: Ints) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """Addends of each attribute to log rho and to the log odds, where it agrees and where not."""
+    """Addends of each attribute to log rho and to the log odds if it agrees, and if it differs."""
 
     base: Floats
+    """(r,) Log rho where no attribute agrees."""
     step: Floats
+    """(r, m) Addend to log rho for each attribute that agrees."""
     prior: float
+    """Log odds of the records' class before any attribute is known."""
     same: Floats
+    """(r, m) Addend to the log odds for each attribute that agrees."""
     low: Floats
+    """(r, m) Smallest addend for each attribute that differs; inf if there is no other category."""
     high: Floats
+    """(r, m) Largest addend for each attribute that differs; -inf if there is no other category."""
 
     @classmethod
     def of(cls, counts: Counts, codes: Ints, label: int, removal: Removal, rows: Ints) -> _Sums:
@@ -440,6 +466,7 @@ class _Sums:
         size = max(1, _BLOCK // self.n_subsets)
         for start in range(0, len(result), size):
             part = slice(start, start + size)
+            # (r, 2^j) after j attributes: one column for each set of agreeing attributes.
             rho = self.base[part, None]
             low = np.full_like(rho, self.prior)
             high = low
@@ -447,6 +474,7 @@ class _Sums:
                 rho = np.hstack([rho + self.step[part, j, None], rho])
                 low = np.hstack([low + self.same[part, j, None], low + self.low[part, j, None]])
                 high = np.hstack([high + self.same[part, j, None], high + self.high[part, j, None]])
+            # For each set the ratio is monotone in the log odds, so its extremes suffice.
             result[part] = np.maximum(
                 _finite_log_ratio(low, rho), _finite_log_ratio(high, rho)
             ).max(axis=1)
@@ -458,6 +486,7 @@ class _Sums:
         work = 0
         result = np.full(n, np.nan)
         for i in range(n):
+            # Extrapolate to all records from the entries so far.
             if i >= _TRIAL and work / i * n > MOST_WORK:
                 break
             # The largest change is at an extreme of log rho and of the odds, of either sign.
@@ -481,6 +510,7 @@ class _Sums:
             rho = np.concatenate([rho + self.step[i, j], rho])
             odds = np.concatenate([odds + self.same[i, j], odds + other[i, j]])
             entries += len(rho)
+            # A set stays only if no other one lies further into the corner in both.
             kept = _pareto_front(rho_sign * rho, odds_sign * odds)
             rho = rho[kept]
             odds = odds[kept]
@@ -496,10 +526,12 @@ def _finite_log_ratio(odds: Floats, rho: Floats) -> Floats:
 
 
 def _without_own(odds: Floats, own: Ints, empty: float = -np.inf) -> Floats:
-    """Return the smallest (empty = inf) or largest of all other entries, for each entry."""
+    """Return the largest entry apart from each record's own, (r,); the smallest if empty = inf."""
     sign = -1.0 if empty > 0 else 1.0
+    # The smallest entry is minus the largest of the negatives.
     ordered = np.sort(sign * odds)[::-1]
     second = ordered[1] if len(ordered) > 1 else -np.inf
+    # A record with the best category gets the second best, unless another category ties with it.
     best = sign * odds[own] == ordered[0]
     alone = np.count_nonzero(odds == sign * ordered[0]) == 1
     return np.asarray(sign * np.where(best & alone, second, ordered[0]), np.float64)
@@ -508,6 +540,7 @@ def _without_own(odds: Floats, own: Ints, empty: float = -np.inf) -> Floats:
 def _pareto_front(first: Floats, second: Floats) -> Ints:
     """Return the Pareto-optimal entries: no other one is larger in both."""
     real = np.flatnonzero(np.isfinite(second))
+    # By falling first, ties by falling second: an entry stays if its second exceeds all before.
     order = real[np.lexsort((-second[real], -first[real]))]
     ordered = second[order]
     new = np.ones(len(order), np.bool_)
@@ -516,10 +549,10 @@ def _pareto_front(first: Floats, second: Floats) -> Ints:
 
 
 MOST_CELLS = 10_000_000
-"""Largest number of distinct queries for enumeration of the domain."""
+"""Largest number of distinct queries for which the domain is enumerated."""
 
 MOST_STEPS = 4_000_000_000
-"""Largest number of steps over the domain's cells."""
+"""Largest number of array operations on cells for which the domain is enumerated."""
 
 
 def n_cells(sizes: tuple[int, ...]) -> int:
@@ -563,12 +596,13 @@ def dtp_over_cells(counts: Counts, codes: Ints, y: Ints) -> Floats:
 
 
 def joint_over_cells(counts: Counts) -> Floats:
-    """Return log p(x, y) + log n of every query of the domain, (k, v_1, ..., v_m)."""
+    """Return log p(x, y) + log n for every query of the domain, (k, v_1, ..., v_m)."""
     m = len(counts.tables)
     joint = counts.log_prior().reshape(-1, *([1] * m))
     for j in range(m):
         shape = [len(counts.n), *([1] * m)]
         shape[j + 1] = counts.sizes[j]
+        # Each attribute's table along its own axis: broadcasting spans the domain.
         joint = joint + counts.log_conditional(j).reshape(shape)
     return joint
 
@@ -582,13 +616,17 @@ def _log_odds(joint: Floats, label: int) -> Floats:
 
 
 def _largest(log_odds: Floats, codes: Ints, removal: Removal) -> Floats:
+    # Neutral values keep impossible queries out of both extremes. A certain answer (inf) changes
+    # only if rho = 0, so the maximum leaves it out too.
     possible = log_odds > -np.inf  # False for NaN too
     lowest = np.where(possible, log_odds, np.inf)
     highest = np.where(np.isfinite(log_odds), log_odds, -np.inf)
     result = np.zeros(len(codes))
+    # Each record reads the extremes at its own cell.
     cell = tuple(codes.T)
     # Only without smoothing may a probability become 0; then it matters whether it was above 0.
     vanishing = bool(np.isneginf(removal.base).any() or np.isneginf(removal.step).any())
+    # A single cell stands in where the mask is never read.
     some = possible if vanishing else np.ones((1,) * codes.shape[1], np.bool_)
     for agree, low, high, any_possible in _subsets(
         lowest, highest, possible=some, axis=0, agree=()
@@ -599,6 +637,7 @@ def _largest(log_odds: Floats, codes: Ints, removal: Removal) -> Floats:
         )
         if vanishing:
             gone = np.isneginf(log_rho)
+            # rho = 0 at these queries: infinite if y_t was possible at any of them.
             found = np.where(gone, np.where(any_possible[cell], np.inf, 0.0), found)
         np.maximum(result, found, out=result)
     return result
@@ -615,6 +654,7 @@ def _subsets(
     if axis == low.ndim:
         yield list(agree), low, high, possible
         return
+    # Queries that agree on this axis are those of the own cell.
     yield from _subsets(low, high, possible=possible, axis=axis + 1, agree=(*agree, axis))
     yield from _subsets(
         _over_others(low, axis, np.minimum, np.inf),
@@ -631,6 +671,7 @@ def _over_others(
     values: NDArray[Any], axis: int, join: np.ufunc, empty: float | bool
 ) -> NDArray[Any]:
     """Return, in place of each entry, the extreme of all others along the axis."""
+    # Extremes before and after each entry, together those of all others.
     values = np.moveaxis(values, axis, 0)
     before = np.full_like(values, empty)
     after = np.full_like(values, empty)

@@ -26,7 +26,7 @@ from privacygauge.errors import InputError
 Divisor = Literal["degrees of freedom", "records"]
 
 TOLERANCE = 1e-4
-"""Directions with a smaller deviation, relative to the attributes' own, are collinear."""
+"""Smallest deviation of a direction that counts, in units of the attributes' own deviations."""
 
 BLOCK = 1 << 22
 """Values processed per block."""
@@ -36,7 +36,7 @@ LOST = 1e-6
 
 
 def check_divisor(divisor: str) -> None:
-    """Raise unless the divisor exists."""
+    """Raise unless the divisor is one of `Divisor`."""
     if divisor not in ("degrees of freedom", "records"):
         raise InputError(f"divisor must be 'degrees of freedom' or 'records', got {divisor!r}")
 
@@ -81,9 +81,9 @@ class _Scatter:
     inverse: Floats
     """(d, d) Pseudo-inverse of the scatter."""
     null: Floats
-    """(d, m) Directions without scatter, in units that undo the attributes' deviations."""
+    """(d, m) Directions without scatter, each attribute divided by its deviation."""
     least: float
-    """Smallest square of a scaled direction that counts."""
+    """Smallest square among the scaled directions that count; inf if none does."""
     clear: bool
     """Whether directions that do not count have no scatter beyond rounding error."""
 
@@ -134,11 +134,13 @@ class FittedLinearDiscriminant:
         constant = np.sqrt(squares / len(self.x)) <= rounding
         deviations[:, constant] = 0.0
         spread = np.where(constant, 1.0, np.sqrt(squares / len(self.x)))
+        # Without an answer any divisor will do: all coefficients are NaN.
         divisor = self._n_over if self._n_over > 0 else 1.0
         # The SVD of R equals that of the matrix but for U, and R is only (d, d).
         triangle = np.linalg.qr(deviations / spread / np.sqrt(divisor), mode="r")
         _, s, vt = np.linalg.svd(triangle, full_matrices=True)
         rank = int(np.count_nonzero(s > TOLERANCE))
+        # Rows that scale a difference to unit variance along each direction with scatter.
         scaled = vt[:rank] / spread / s[:rank, None]
         return _Scatter(
             means=means,
@@ -147,6 +149,8 @@ class FittedLinearDiscriminant:
             inverse=scaled.T @ scaled / divisor,
             null=(vt[rank:] / spread).T,
             least=float(s[rank - 1] ** 2) if rank else np.inf,
+            # A direction near the threshold might start or stop counting without a record: then the
+            # model is refitted.
             clear=bool((s[rank:] < 1e-5 * TOLERANCE).all()),
         )
 
@@ -160,6 +164,8 @@ class FittedLinearDiscriminant:
                 self.n_classes, np.nan
             )
         centre = self.x.mean(axis=0)
+        # Measured from the overall mean, which changes the scores of all classes alike, so that a
+        # large offset of the attributes does not cost digits.
         apart = np.where((self._counts > 0)[:, None], self._scatter.means - centre, 0.0)
         weights = self._n_over * apart @ self._scatter.inverse
         bias = log_priors(self.y, self.n_classes) - (weights * (apart / 2 + centre)).sum(axis=1)
@@ -207,6 +213,7 @@ class FittedLinearDiscriminant:
         labels = self.y[rows]
         n = len(self.x)
         counts = self._counts - np.eye(self.n_classes)[labels]
+        # The class's count without the record; 0 if the record was its only one.
         rest = self._counts[labels] - 1.0
         present = counts > 0
         divisor = self._divide_by(np.full(len(rows), n - 1.0), present.sum(axis=1).astype(float))
@@ -215,13 +222,16 @@ class FittedLinearDiscriminant:
         inverse_v = v @ scatter.inverse
         # 1 minus the leverage.
         left = 1 - ratio * (v * inverse_v).sum(axis=1)
+        # Refit where the leverage is near 1, or where a direction may fall below the tolerance.
         lost = ~((left > LOST) & (scatter.least * left > 2 * TOLERANCE**2) & scatter.clear)
         with np.errstate(divide="ignore", invalid="ignore"):
             centre = (n * self.x.mean(axis=0) - self.x[rows]) / np.float64(n - 1)
+        # (r, k, d): only the mean of the record's own class moves.
         means = np.repeat(scatter.means[None], len(rows), axis=0)
         means[np.arange(len(rows)), labels] -= v / np.maximum(rest, 1)[:, None]
         apart = np.where(present[:, :, None], means - centre[:, None, :], 0.0)
         projection = self._projection(v, ratio, lost)
+        # Sherman and Morrison, applied to differences of means u: u A^-1 + gain (u A^-1 v) v' A^-1.
         weights = projection.onto(apart) @ scatter.inverse
         gain = ratio / np.where(lost, 1.0, left)
         along = (weights @ v[:, :, None])[:, :, 0] * gain[:, None]
@@ -242,6 +252,7 @@ class FittedLinearDiscriminant:
     def _projection(self, v: Floats, ratio: Floats, lost: Bools) -> _Projection:
         scatter = self._scatter
         squares = scatter.squares - ratio[:, None] * v**2
+        # Constant attributes have a spread of 1 in `_scatter`.
         squares[:, scatter.constant] = 1.0
         squares[lost] = 1.0  # any value: these are refitted
         return _Projection(scatter.null, squares)
@@ -249,7 +260,7 @@ class FittedLinearDiscriminant:
 
 @dataclass(frozen=True, eq=False)
 class _Projection:
-    """Projection of a difference of means if the classes have no scatter in its direction.
+    """Projection that removes the directions without scatter from differences of means.
 
     With each attribute divided by its deviation, the pseudo-inverse drops the part orthogonal to
     the scatter. The deviations change with the record that is left out, and so does the dropped
@@ -264,6 +275,7 @@ class _Projection:
     @cached_property
     def _gram(self) -> Floats:
         d, m = self.null.shape
+        # The outer products of N's rows turn N' D N for all records into one product of matrices.
         products = (self.null[:, :, None] * self.null[:, None, :]).reshape(d, m * m)
         return (self.squares @ products).reshape(-1, m, m)
 
@@ -358,6 +370,7 @@ class FittedQuadraticDiscriminant:
         labels = self.y[rows]
         joint = self._log_densities(asked)
         for label in np.unique(labels):
+            # Only the record's own class changes: the other columns of the joint stay.
             own = np.flatnonzero(labels == label)
             loss = _Loss(self._normals[label], self.learner, asked[own])
             joint[own, label] = loss.own()
@@ -369,6 +382,7 @@ class FittedQuadraticDiscriminant:
         """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         asked = matrix(queries, "queries", columns=self.x.shape[1])
         labels = self.y[rows]
+        # (r, q, k): the models differ in the column of the record's class only.
         joint = np.repeat(self._log_densities(asked)[None], len(rows), axis=0)
         for label in np.unique(labels):
             own = np.flatnonzero(labels == label)
@@ -425,6 +439,7 @@ def _normal_of(x: Floats) -> _Normal:
     _, s, axes = np.linalg.svd(np.linalg.qr(x - mean, mode="r"), full_matrices=True)
     singular = np.zeros(d)
     singular[: len(s)] = s
+    # Ten times the usual tolerance of a rank, and at least the rounding error of x itself.
     largest = max(float(s.max()), float(np.abs(x).max()))
     rounding = 10 * max(x.shape) * float(np.finfo(np.float64).eps) * largest
     squares = np.where(singular > rounding, singular**2, 0.0)
@@ -433,14 +448,14 @@ def _normal_of(x: Floats) -> _Normal:
 
 @dataclass(frozen=True, eq=False)
 class _Loss:
-    """A class's normal without each of some of its records; see the formulas above."""
+    """A class's normal without each of these records, as in `FittedQuadraticDiscriminant`."""
 
     normal: _Normal
     """The class with all of its records."""
     learner: QuadraticDiscriminant
     """The shrinkage and the divisor."""
     x: Floats
-    """(r, d) The records that are left out one by one."""
+    """(r, d) Records of the class, each left out by itself."""
 
     @cached_property
     def _variances(self) -> Floats:
@@ -469,6 +484,7 @@ class _Loss:
             return np.zeros(len(self.x), np.bool_)
         left = 1 - self._factor * self.inner
         singular = self.normal.squares.min() * left <= 2 * self.normal.rounding**2
+        # With any shrinkage, the covariance is not singular.
         return np.asarray((left < LOST) | (singular & (self.learner.reg == 0)), np.bool_)
 
     @property
@@ -503,7 +519,10 @@ class _Loss:
     def _log_density(self, cross: Floats, norms: Floats, inner: Floats) -> Floats:
         """Return the log density from v' M^-1 q, q' M^-1 q and v' M^-1 v."""
         rest = self.normal.count - 1
+        # Records below LOST are refitted; for them the clip only keeps the logarithm finite.
         left = np.maximum(1 - self._factor * inner, LOST)
+        # The mean moves by -v / (n_y - 1), so q - m becomes q - m + v / (n_y - 1).
         far = norms + 2 * cross / rest + inner / rest**2
+        # The update of the inverse, as in the class above.
         far = far + self._factor * (cross + inner / rest) ** 2 / left
         return np.asarray(-(far + np.log(self._variances).sum() + np.log(left)) / 2, np.float64)

@@ -35,11 +35,12 @@ def exact_mean(values: Floats | Bools, level: float) -> Estimate:
 
 
 def mean_of_records(values: Floats, complete: bool, level: float, unit: str) -> Estimate:
-    """Return the mean over records, or training sets, with an interval unless it is complete."""
+    """Return the mean over records or training sets, with an interval unless all were measured."""
     if complete:
         return exact_mean(values, level)
     value = float(values.mean())
     if np.isinf(value):
+        # An infinite mean has no interval: the range of the values is all there is.
         return Estimate(
             value=value,
             low=float(values.min()),
@@ -53,6 +54,7 @@ def mean_of_records(values: Floats, complete: bool, level: float, unit: str) -> 
 
 def in_one_bin(pdtp: Floats, width: float) -> list[str]:
     """Return a warning if records are above 1 by a single step between bins."""
+    # The two lowest bins are published as width / 2 and 3 width / 2, a factor of 3.
     step = float(np.log(3)) if width else 0.0
     lone = int(np.count_nonzero(np.isclose(pdtp, step, rtol=1e-9, atol=0))) if step > 1 else 0
     if not lone:
@@ -123,6 +125,7 @@ def draw_people_rows(
 ) -> Ints | None:
     """Return one record each of `number` people drawn at random; None for all."""
     owner = owners(records.unit, records.ids, len(records))
+    # A person is drawn through the first of their records; `measured_rows` adds the others.
     first = np.arange(len(records)) if owner is None else np.unique(owner, return_index=True)[1]
     n = len(first)
     what = "records" if owner is None else "people"
@@ -137,7 +140,7 @@ def draw_people_rows(
 
 
 def units_note(x: Held, y: Ints, owner: Ints | None) -> list[str]:
-    """Return the notes on people with several records."""
+    """Return notes on people with several records, or on copies if each record is a person."""
     if owner is None:
         return copies_warning(x, y)
     return [
@@ -182,6 +185,7 @@ def rank_by_pdtp(pdtp: Floats, dtp: DtpRange, order: Ints, points: int = POINTS)
     n = len(order)
     first = np.arange(n)
     if n > points:
+        # Evenly spaced on a log scale, so that the riskiest ranks keep a point each.
         first = np.unique(np.round(np.geomspace(1, n, points)).astype(np.int64)) - 1
     low, high = (np.maximum.reduceat(x[order], first) for x in (dtp.low, dtp.high))
     return RankedRecords(first + 1, pdtp[order][first], low, high)
@@ -214,19 +218,19 @@ class OfClass:
     n: int
     """Records of the class that were measured."""
     above: int
-    """Of these, records with a PDTP above 1."""
+    """Measured records of the class with a PDTP above 1."""
     largest: float
     """The largest PDTP, in nats."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DtpFindings:
-    """How far each record of a training set moves the classifier."""
+    """Effect of each record of a training set on the classifier."""
 
     model: str
     """Kind of classifier, as reports print it."""
     method: str
-    """How predictions without a record were obtained."""
+    """Method of obtaining predictions without a record."""
     width: float
     """Bin width of the published probabilities; 0 for no bins."""
     n_train: int
@@ -254,7 +258,7 @@ class DtpFindings:
     removal: RemovalPath | None
     """Effect of removing the riskiest records; None if not requested."""
     variation: tuple[Variation, ...]
-    """Other sources of variation for the riskiest records; empty if not requested."""
+    """Other sources of variation for the `VARIED` riskiest records; empty if not requested."""
     checked: RefitAgreement | None = None
     """Agreement of refits with the shortcut; None if no shortcut was tried."""
     lone_classes: tuple[int, ...] = ()
@@ -290,7 +294,7 @@ class DtpFindings:
 
     @property
     def n_infinite(self) -> int:
-        """Number of records whose removal makes some probability 0, or leaves no answer."""
+        """Number of records that, when removed, leave some probability at 0 or no answer."""
         return int(np.count_nonzero(np.isinf(self.pdtp)))
 
     @property
@@ -300,12 +304,13 @@ class DtpFindings:
 
     @property
     def n_surely_above(self) -> int:
-        """Number of records whose mean has its whole interval above 1."""
+        """Number of records with the whole interval of their mean above 1."""
         return sum(x.low > LIMIT for x in self.averages)
 
     @property
     def order(self) -> Ints:
         """(r,) Places of the records, the riskiest first: by PDTP, then by DTP's lower bound."""
+        # The last key counts most; rows break ties, so that the order does not depend on the sort.
         return np.lexsort((self.rows, -self.dtp.low, -self.pdtp))
 
     @property
@@ -359,20 +364,20 @@ class DtpFindings:
 
 @dataclass(frozen=True)
 class DtpOptions:
-    """Options of a measurement of a training set."""
+    """Options for measuring a training set."""
 
     width: float
     """Bin width of the published probabilities; 0 for no bins."""
     queries: int
-    """Further queries besides a record's own, if the largest change is not known otherwise."""
+    """Queries besides a record's own, at least 0, to search for the largest change if unknown."""
     training_sets: int
-    """Pairs of random halves of the data in which every PDTP is measured again."""
+    """Pairs of random halves of the data in which every PDTP is measured again, at least 0."""
     remove: int
-    """Number of the riskiest records to remove, one at a time."""
+    """Riskiest records to remove, one at a time, at least 0."""
     order: Order
     """Order of removal."""
     vary: int
-    """Models that show other sources of variation for the riskiest records; 0 for none."""
+    """Models that show other sources of variation for the riskiest records; 0 or at least 2."""
 
     def __post_init__(self) -> None:
         """Check numbers before any work: some are needed only after hours of training."""
@@ -390,7 +395,7 @@ class DtpOptions:
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """Results of a measurement, with everything a report says beside them."""
+    """Results of a measurement, with the parts that were skipped and the caveats."""
 
     found: DtpFindings
     """All results."""
@@ -417,6 +422,7 @@ def measurement(
     chosen = measured_rows(rows, len(y), owner)
     names = class_names_of(class_names, task.n_classes)
     measured = task.measured(chosen)
+    # Each person becomes one entry, from here on a record like any other.
     if owner is not None:
         riskiest, measured = measured.of_units(owner[chosen])
         chosen = chosen[riskiest]

@@ -1,4 +1,4 @@
-"""Indirect attacks: other queries that reveal a record whose own query hides it."""
+"""Indirect attacks: other queries that reveal a record that its own query hides."""
 
 from __future__ import annotations
 
@@ -45,13 +45,16 @@ def queries_within(x: Held, n_queries: int, rng: np.random.Generator) -> Held:
     if not is_frame(x) and x.ndim == 1:
         return take_records(x, rng.choice(n, min(n_queries, n), replace=False))
     columns = _columns(x)
+    # Places between two records differ from records only in columns of fractions.
     kinds = 2 if all(_is_whole(column) for column in columns) else 3
+    # One query is the one nearest to 0; the kinds share the others, rounded up.
     each = -(-(n_queries - 1) // kinds)
     records = rng.choice(n, min(each, n), replace=False)
     blends = rng.integers(n, size=(each, len(columns)))
     nearest_to_zero = []  # one row per column; row 0 for texts
     for column in columns:
         size = np.zeros(1) if column is None else np.abs(column)
+        # A missing number is never the nearest to 0.
         known = np.where(np.isnan(size), np.inf, size) if size.dtype.kind == "f" else size
         nearest_to_zero.append(int(np.argmin(known)))
     sources = [
@@ -71,6 +74,7 @@ def queries_within(x: Held, n_queries: int, rng: np.random.Generator) -> Held:
         known = column[np.isfinite(column)]
         if 2 * len(np.unique(known)) <= len(known):
             continue  # few distinct numbers may be codes
+        # Row 0 of the source is the query nearest to 0; the last rows lie between two records.
         values[j] = found = column[source[:, j]]
         found[0] = np.clip(0, np.nanmin(column), np.nanmax(column))
         found[-each:] = column[first] + share * (column[second] - column[first])
@@ -111,7 +115,7 @@ def _numbers(column: Any) -> _Column:
 
 
 def _is_whole(column: _Column) -> bool:
-    """Return whether a column has no numbers other than whole ones, with nothing between them."""
+    """Return whether a column has no fractions: whole numbers, or anything but numbers."""
     if column is None or column.dtype.kind != "f":
         return True
     known = column[np.isfinite(column)]
@@ -132,10 +136,11 @@ def _values_between(columns: list[_Column], first: Ints, second: Ints, share: Fl
 
 
 def _nearest(column: NDArray[Any], places: Floats) -> Ints:
-    """Return the rows whose values are nearest to some places."""
+    """Return the row with the value nearest to each place, (q,)."""
     rows = np.flatnonzero(np.isfinite(column))
     rows = rows[np.argsort(column[rows], kind="stable")]
     values = column[rows].astype(np.float64)
+    # The two sorted values around each place; the nearer one wins, the smaller on a tie.
     after = np.clip(np.searchsorted(values, places), 1, max(len(values) - 1, 1))
     before = after - 1
     after = np.minimum(after, len(values) - 1)
@@ -175,7 +180,7 @@ BLOCK = 1 << 22
 def search(
     fitted: Fitted, x: NDArray[Any], rows: Ints, queries: NDArray[Any], width: float = 0.0
 ) -> Floats:
-    """Return the largest log ratio of each record over some queries.
+    """Return the largest log ratio of each record over its own query and the others.
 
     Parameters
     ----------
@@ -209,6 +214,7 @@ def shown_by(fitted: Fitted, rows: Ints, queries: NDArray[Any], width: float = 0
     if not len(rows) or not len(queries):
         return found
     told = fitted.log_p(queries)
+    # Blocks of records and queries keep the (r, q, k) log probabilities within `BLOCK`.
     n_queries = max(1, min(len(queries), BLOCK // told.shape[1]))
     n_rows = max(1, BLOCK // (n_queries * told.shape[1]))
     for first in range(0, len(rows), n_rows):
@@ -275,6 +281,7 @@ class Planted:
             raise InputError(f"x must have the shape (n, {len(self.record)}), got {x.shape}")
         if n_classes < 2:
             raise InputError(f"n_classes must be at least 2, got {n_classes}: one cannot tell")
+        # Copies count as the record: with one copy left, leaving the record out changes nothing.
         is_it = np.all(x == np.array(self.record), axis=1) & (y == self.label)
         fitted = self.learner.fit(x, y, n_classes=n_classes)
         return FittedPlanted(
@@ -322,7 +329,7 @@ class FittedPlanted:
         return np.asarray(self.is_it.sum() > self.is_it[rows], np.bool_)
 
     def _told(self, inside: Bools | np.bool_) -> Floats:
-        """Return log probabilities: certain of class 1 if the record is in, else of class 0."""
+        """Return certain log probabilities, (..., k): class 1 if the record is in, else class 0."""
         return logs(np.eye(self.n_classes)[np.asarray(inside, np.int64)])
 
 

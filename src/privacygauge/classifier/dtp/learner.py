@@ -1,4 +1,4 @@
-"""Learners that can predict as if any one record had been left out, on scaled attributes too."""
+"""Learners with exact leave-one-out predictions, also on standardised attributes."""
 
 from __future__ import annotations
 
@@ -83,6 +83,7 @@ def class_log_p(log_joint: Floats) -> Floats:
     NaN throughout if every class is impossible, or one is NaN: there is no answer.
     """
     with np.errstate(invalid="ignore"):
+        # Relative to the largest, so that the sum neither overflows nor vanishes.
         joint = log_joint - log_joint.max(axis=-1, keepdims=True)
         return np.asarray(joint - np.log(np.exp(joint).sum(axis=-1, keepdims=True)), np.float64)
 
@@ -144,7 +145,7 @@ class Learner(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """All queries whose attributes lie between two bounds: the domain of numeric attributes."""
+    """All queries between two bounds in every attribute: the domain of numeric attributes."""
 
     low: Floats
     """(d,) Smallest values."""
@@ -172,7 +173,7 @@ class DtpRange:
     high: Floats
     """(r,) Log ratio that no query of the domain exceeds; infinite if unknown."""
     method: str
-    """How both bounds were found, and over which domain."""
+    """Method and domain of both bounds."""
     own: Floats | None = None
     """(r,) Log ratio at the records' own queries, if it was computed on the way."""
 
@@ -213,6 +214,7 @@ class Scale:
     @classmethod
     def of(cls, x: Floats) -> Scale:
         """Return the scale of records (n, d)."""
+        # By the range: the deviation of equal numbers may be rounding error above 0.
         varies = np.ptp(x, axis=0) > 0
         return cls(x.mean(axis=0), np.where(varies, x.std(axis=0), 1.0))
 
@@ -229,9 +231,9 @@ def squares_without(x: Floats, n: Floats, group: Ints, scale: Scale) -> Floats:
     x : ndarray of float, shape (m, d)
         Distinct records, scaled by all of them.
     n : ndarray of float, shape (m,)
-        Number of records that each one stands for.
+        Copies of each distinct record.
     group : ndarray of int, shape (r,)
-        Index of the distinct record of which one is left out.
+        Index of the distinct record that loses one copy.
     scale : Scale
         Scale of all records.
 
@@ -241,9 +243,11 @@ def squares_without(x: Floats, n: Floats, group: Ints, scale: Scale) -> Floats:
         Variances in units of those of all records; an attribute with a single value among the
         others keeps its original scale.
     """
+    # Without any other record there is no variance: keep the scale.
     total = n.sum()
     if total < 2:
         return np.ones((len(group), x.shape[1]))
+    # Welford's update in reverse, for attributes with mean 0 and variance 1 over all records.
     left = 1 - x[group] ** 2 / (total - 1)
     found: Floats = total / (total - 1) * left
     # If a record has nearly all of the variance, few digits of the others' remain.
@@ -260,7 +264,7 @@ def squares_without(x: Floats, n: Floats, group: Ints, scale: Scale) -> Floats:
 
 
 _FEW_DIGITS = 1e-6
-"""A difference of two numbers near 1 below this is computed in another way."""
+"""Share of a variance below which a difference has too few digits: it is summed again."""
 
 
 @runtime_checkable
@@ -300,7 +304,7 @@ class Standardised:
         return self.learner.name
 
     def describe(self) -> Mapping[str, Any]:
-        """Return the learner's own settings, and that attributes are scaled."""
+        """Return the learner's own settings, and a mark that attributes are scaled."""
         return {**self.learner.describe(), "standardised": True}
 
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedStandardised:
@@ -342,6 +346,7 @@ class FittedStandardised:
             return self.inner.log_p_without_on(rows, self._squares_without(rows))
         found = np.full((len(rows), self.n_classes), np.nan)
         for same, scale, rest in self._without(rows):
+            # Equal records get equal answers: one query serves them all.
             found[same] = rest.log_p(scale.applied(self.x[rows[same[:1]]]))
         return found
 
@@ -365,11 +370,12 @@ class FittedStandardised:
     def _without(self, rows: Ints) -> Iterator[tuple[Ints, Scale, Fitted]]:
         """Yield places of equal records among the rows, and the model trained without one of them.
 
-        Nothing where no record is left.
+        Yield nothing if no other record is left.
         """
         rows = np.asarray(rows, np.int64)
         if len(self.x) == 1:
             return
+        # Leaving out either of two equal records gives the same model: train it once.
         known = np.column_stack([self.x[rows], self.y[rows]])
         _, first, group = np.unique(known, axis=0, return_index=True, return_inverse=True)
         for number, one in enumerate(rows[first]):

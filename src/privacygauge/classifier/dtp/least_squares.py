@@ -22,7 +22,7 @@ _LOST = 1e-6
 """If 1 - leverage is below this, the record is left out by refitting: the formula is inexact."""
 
 _NOTHING = 1e-12
-"""A score below this is 0 up to rounding, and its log would be meaningless."""
+"""Smallest score that is not taken for 0: below it there is only rounding error."""
 
 
 def _log_p(scores: Floats) -> Floats:
@@ -90,10 +90,11 @@ class FittedLeastSquares:
 
     @cached_property
     def _responses(self) -> Floats:
-        """(d, n) Coefficients for a response that is 1 for one record and 0 for the others."""
+        """(d, n) Coefficients, one column per record, for a response of 1 at it and 0 elsewhere."""
         u, s, vt = np.linalg.svd(self.x - self._centre, full_matrices=False)
         # Rounding error in a direction without variance must not count as a direction.
         kept = s > np.finfo(np.float64).eps * max(self.x.shape) * np.linalg.norm(self.x)
+        # Ridge shrinks each singular direction by s / (s^2 + l2).
         weight = np.zeros_like(s)
         weight[kept] = s[kept] / (s[kept] ** 2 + self.l2)
         return np.asarray((vt.T * weight) @ u.T, np.float64)
@@ -115,6 +116,7 @@ class FittedLeastSquares:
     def log_p_without(self, rows: Ints) -> Floats:
         """Return log probabilities of each record under the model trained without it, (r, k)."""
         residuals, lost = self._residuals_without(rows)
+        # The score of a record without it is its response less its residual.
         found = _log_p(self._classes[rows] - residuals)
         for number in np.flatnonzero(lost):
             found[number] = self._anew(rows[number], self.x[[rows[number]]])[0]
@@ -124,6 +126,7 @@ class FittedLeastSquares:
         """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         asked = matrix(queries, "queries", columns=self.x.shape[1])
         residuals, lost = self._residuals_without(rows)
+        # (q, r): influence of each record's response on each query's score.
         weight = 1 / len(self.x) + (asked - self._centre) @ self._responses[:, rows]
         change = weight.T[:, :, None] * residuals[:, None, :]
         found = _log_p(self.scores(asked) - change)
@@ -137,6 +140,7 @@ class FittedLeastSquares:
         Every attribute is divided by the root of `squares` (r, d) as well.
         """
         found = [
+            # (r, 1, d): each record is its own single query.
             self._without_on(rows[part], squares[part], self.x[rows[part], None])[:, 0]
             for part in self._parts(rows)
         ]
@@ -151,20 +155,22 @@ class FittedLeastSquares:
         return np.concatenate([*found, np.empty((0, len(queries), self.n_classes))])
 
     def _parts(self, rows: Ints) -> list[slice]:
+        # One (d, d) scatter per record.
         step = max(1, BLOCK // self.x.shape[1] ** 2)
         return [slice(start, start + step) for start in range(0, len(rows), step)]
 
     def _without_on(self, rows: Ints, squares: Floats, queries: Floats) -> Floats:
         """Return log probabilities of queries (q, d), or (r, q, d), without each record, (r, q, k).
 
-        The scatter of the others is that of all less ``n / (n - 1) z z'`` with z the record's
-        difference from the mean; a coefficient of an attribute over s has s^2 times the penalty.
+        Without a record, the scatter loses ``n / (n - 1) z z'``, with z the record's difference
+        from the mean. An attribute divided by s has s^2 times the penalty on its coefficient.
         """
         n, d = self.x.shape
         if n == 1:
             return np.full((len(rows), queries.shape[-2], self.n_classes), np.nan)
         away = self.x - self._centre
         z = away[rows]
+        # Scores are measured from the classes' shares, because the intercept is free.
         share = self._classes.mean(axis=0)
         own = self._classes[rows] - share
         scatter = (away.T @ away) - n / (n - 1) * z[:, :, None] * z[:, None, :]
@@ -173,9 +179,12 @@ class FittedLeastSquares:
         squared = (away**2).sum(axis=0)
         left = 1 - n / (n - 1) * z**2 / np.where(squared > 0, squared, 1.0)
         # If a record has nearly all of a variance, few digits of the others' remain.
+        # Without a penalty the scatter may be singular; a refit takes the pseudo-inverse.
         is_refitted = (left < _LOST).any(axis=1) | (self.l2 == 0)
+        # Any regular matrix: these results are overwritten below.
         scatter[is_refitted] = np.eye(d)
         weights = np.linalg.solve(scatter, moments)
+        # Mean of the attributes and shares of the classes among the other records.
         mean = self._centre - z / (n - 1)
         base = share - own / (n - 1)
         found = _log_p(base[:, None] + (queries - mean[:, None]) @ weights)
@@ -190,7 +199,7 @@ class FittedLeastSquares:
         return found
 
     def _residuals_without(self, rows: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return y_i - score_i without the record, (r, k), and where that is inexact, (r,)."""
+        """Return y_i - score_i without the record, (r, k), and True where that is inexact, (r,)."""
         centred = self.x[rows] - self._centre
         leverage = 1 / len(self.x) + (centred * self._responses[:, rows].T).sum(axis=1)
         lost = 1 - leverage < _LOST
@@ -300,6 +309,7 @@ class FittedKernelRidge:
         """(n + 1, n) The first n columns of Q."""
         n = len(self.x)
         ridge = self.learner.kernel.between(self.x, self.x) + self.learner.l2 * np.eye(n)
+        # Inverse by blocks; the Schur complement of the intercept is 1' (K + l2 I)^-1 1.
         inverse = np.linalg.inv(ridge)
         sums = inverse.sum(axis=0)
         intercept = sums / sums.sum()

@@ -27,7 +27,7 @@ _NEWTONS = 200
 """Largest number of Newton steps before the fit is refused."""
 
 _NEAR = 1e-5
-"""Largest change of a score after which one more Newton step leaves only rounding error."""
+"""Largest change of a score by a Newton step that counts as the last one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +42,11 @@ class Problem:
     x: Floats
     """(m, d + 1) Distinct records by attributes and class, scaled, with a 1."""
     n: Floats
-    """(m,) Number of records that each one stands for."""
+    """(m,) Copies of each distinct record."""
     label: Ints
     """(m,) Indices of their classes in `classes`."""
     group: Ints
-    """(n,) Index of the distinct record that stands for each record."""
+    """(n,) Index of the distinct record that each record is a copy of."""
     classes: Ints
     """(c,) Classes that have records."""
     basis: Floats
@@ -54,7 +54,7 @@ class Problem:
     scale: Scale
     """Centre and scale of the attributes."""
     is_rescaled: bool
-    """Whether attributes are scaled again by the remaining records when one is left out."""
+    """Whether attributes are rescaled by the remaining records when one is left out."""
     penalty: Floats
     """(d + 1, 1) Penalty of each row: l2, and 0 for the intercepts."""
     enough: Floats
@@ -71,6 +71,7 @@ class Problem:
                 f"the Hessian of {(d + 1) * basis.shape[1]} parameters is too large (at most "
                 f"{MOST_PARAMETERS}): drop attributes or classes, or refit for each record"
             )
+        # Equal records of one class share their gradient: keep one of each, with its count.
         _, first, group = np.unique(
             np.column_stack([x, labels]), axis=0, return_index=True, return_inverse=True
         )
@@ -79,6 +80,7 @@ class Problem:
         scale = Scale.of(x) if standardised else Scale(x.mean(axis=0), np.ones(d))
         rows = np.hstack([scale.applied(x[first]), np.ones((len(first), 1))])
         penalty = np.append(np.full(d, l2), 0.0)[:, None]
+        # Attributes are centred or scaled: their sizes set the unit in which a gradient is small.
         size = np.abs(rows)
         # Sums of n terms are not more exact than this, whatever the tolerance.
         rounding = 16 * np.finfo(np.float64).eps * (n @ size)
@@ -102,9 +104,10 @@ class Problem:
     def penalty_without(self, group: Ints) -> Floats:
         """Return the penalties (d + 1, r, 1) of a problem without one record.
 
-        Attributes that are scaled by another deviation are these with another penalty: the weight
-        of an attribute over s is s times that of the attribute.
+        Rescaling an attribute is the same as changing its penalty: divided by s, it has s times
+        the weight.
         """
+        # (d + 1, r, 1): the last row, of the intercepts, stays 0.
         penalty = np.repeat(self.penalty[:, None], len(group), axis=1)
         if self.is_rescaled:
             squares = squares_without(self.x[:, :-1], self.n, group, self.scale)
@@ -117,6 +120,7 @@ class Problem:
         For a record that is almost certain of its class, 1 - p keeps all its digits. The memory of
         `scores` may be overwritten.
         """
+        # Two classes: p - 1 of the own class from one logistic function, in place.
         if len(self.basis) == 2:
             sign = np.where(label == 1, -1.0, 1.0)[:, None, None]
             found = np.multiply(scores, -sign, out=scores)
@@ -125,6 +129,7 @@ class Problem:
             found += 1.0
             return np.asarray(np.divide(sign, found, out=found))
         p = softmax(scores @ self.basis.T, axis=-1)
+        # p - 1 of the own class as minus the sum of the others, where 1 - p would lose digits.
         own = label[:, None, None]
         np.put_along_axis(p, own, 0.0, axis=-1)
         np.put_along_axis(p, own, -p.sum(axis=-1, keepdims=True), axis=-1)
@@ -140,6 +145,7 @@ class Problem:
         """Return the objective, and a bound on its rounding error."""
         scores = self.x @ v @ self.basis.T
         own = self.label[:, None]
+        # Relative to the own class: its loss is log(1 + sum of the others' exponentials).
         scores -= np.take_along_axis(scores, own, axis=1)
         np.put_along_axis(scores, own, -np.inf, axis=1)
         losses = np.logaddexp(0.0, logsumexp(scores, axis=1))
@@ -152,6 +158,7 @@ class Problem:
         """Return the gradients at many parameters (d + 1, r, c - 1) at once."""
         flat = v.reshape(len(v), -1)
         found = self.penalty * flat
+        # All r problems share the records, so one product serves them all.
         size = max(256, BLOCK // max(1, flat.shape[1]))
         for start in range(0, len(self.x), size):
             some = slice(start, start + size)
@@ -170,11 +177,13 @@ class Problem:
         for start in range(0, len(self.x), size):
             part = self.x[start : start + size]
             spreads = self.spreads(part @ v) * self.n[start : start + size, None, None]
+            # The blocks (a, b) of parameters are symmetric: only the lower half is summed.
             for a, b in zip(*np.tril_indices(free), strict=True):
                 found[:, a, :, b] += part.T @ (part * spreads[:, a, b, None])
         for a, b in zip(*np.tril_indices(free, -1), strict=True):
             found[:, b, :, a] = found[:, a, :, b]
         flat = found.reshape(width * free, width * free)
+        # Parameters are ordered by attribute, then by free class.
         flat[np.diag_indices_from(flat)] += np.repeat(self.penalty[:, 0], free)
         return flat
 
@@ -215,6 +224,7 @@ class Problem:
     def _downhill(self, v: Floats, step: Floats, slope: float) -> Floats:
         loss, rounding = self.loss(v)
         size = 1.0
+        # Armijo's rule, with both losses' rounding errors as slack.
         while size > 1e-10:
             new, more_rounding = self.loss(v - size * step)
             if new <= loss - 1e-4 * size * slope + rounding + more_rounding:
@@ -258,13 +268,13 @@ def solver(hessian: Floats) -> Callable[[Floats], Floats]:
 
 
 _CHORDS = 50
-"""Largest number of chord steps for a record before it is solved by Newton steps of its own."""
+"""Largest number of chord steps for a record; after them, it gets its own Newton steps."""
 
 _REMEMBERED = 6
-"""Latest steps that improve the next chord."""
+"""Number of the latest steps that improve the next chord."""
 
 _FAR = 1e-9
-"""A step that changes a record's own scores by more has not converged."""
+"""Largest change of a record's own scores by the last step of a converged record."""
 
 
 def optima_without(problem: Problem, optimum: Floats, group: Ints) -> Floats:
@@ -285,6 +295,7 @@ def optima_without(problem: Problem, optimum: Floats, group: Ints) -> Floats:
     hessian = problem.hessian(optimum)
     metric = np.diag(hessian).reshape(optimum.shape)
     solve = solver(hessian)
+    # `spread` of each record has as many values as the optimum times c - 1.
     size = max(1, BLOCK // (optimum.size * optimum.shape[1]))
     for start in range(0, len(group), size):
         part = slice(start, start + size)
@@ -316,7 +327,8 @@ class _Steps:
         return replace(self, taken=tuple(step[:, some] for step in self.taken))
 
     def followed_by(self, chord: Floats) -> _Steps:
-        """Return these and the next step, improved from a chord at the new place."""
+        """Return these steps and the next one, improved from a chord at the new parameters."""
+        # Start again with a full memory: the recursion needs every step since its first.
         if len(self.taken) >= _REMEMBERED or not self.taken:
             return replace(self, taken=(chord,))
         for before, after in pairwise(self.taken):
@@ -372,6 +384,7 @@ class _Chords:
         """Return the steps for records of these groups."""
         x = problem.x[group]
         free = start.shape[1]
+        # B of all records side by side, (p, r (c - 1)): one solve for all of them.
         columns = np.einsum("rd,ab->darb", x, np.eye(free)).reshape(start.size, -1)
         spread = solve(columns).reshape(*start.shape, len(x), free).transpose(2, 0, 1, 3)
         own = problem.spreads(x @ start)
@@ -395,6 +408,7 @@ class _Chords:
         r = len(self.group)
         v = np.repeat(self.start[:, None], r, axis=1)
         everyone = self.problem.gradients(self.start[:, None])
+        # At the common optimum, leaving out record i leaves minus its own gradient.
         gradients = self._without_own(np.repeat(everyone, r, axis=1), v, np.arange(r))
         excess = self.problem.excess(gradients)
         best = excess
@@ -418,12 +432,15 @@ class _Chords:
             excess = self.problem.excess(gradients)
             # Ten times worse than the best, or not a number: chords do not converge.
             hopeful = excess < 10 * best[moving]
+            # NaN fails the comparison below: such a record gets Newton steps.
             best[moving] = np.where(hopeful, np.minimum(excess, best[moving]), np.nan)
             moving = moving[hopeful]
             gradients = gradients[:, hopeful]
             steps = steps.of(hopeful)
             excess = excess[hopeful]
         for i in np.flatnonzero(unsure | ~(best <= 1)):
+            # An unsure record starts from its own parameters, a lost one from the optimum of all
+            # records.
             alone = self.problem.without(int(self.group[i]))
             v[:, i] = alone.optimum(v[:, i] if unsure[i] else self.start)
         return v
@@ -434,9 +451,10 @@ class _Chords:
         return np.asarray(np.abs(moved).max(axis=1, initial=0.0))
 
     def _without_own(self, gradients: Floats, v: Floats, some: Ints) -> Floats:
-        """Return the gradients less each record's own contribution, with its own penalty."""
+        """Return the gradients of the problems without each record, from those of all records."""
         group = self.group[some]
         x = self.problem.x[group]
+        # The own score (r, 1, c - 1), its residual (r, c - 1) and the gradient x times residual.
         scores = np.einsum("rd,dra->ra", x, v)[:, None]
         own = self.problem.residuals(scores, self.problem.label[group])[:, 0]
         return np.asarray(gradients - x.T[..., None] * own + self.more_penalty[:, some] * v)
@@ -447,6 +465,7 @@ class _Chords:
         n = len(some)
         flat = gradients.transpose(0, 2, 1).reshape(self.start.size, n)
         plain = self.solve(flat).reshape(*self.start.shape, n)
+        # K B^T H^-1 g first, (r, c - 1), then H^-1 B times it: no (p, p) matrix per record.
         along = np.einsum("rab,rd,dbr->ra", self.inner[some], x, plain, optimize=True)
         more = np.einsum("rdab,rb->dra", self.spread[some], along)
         return np.asarray(plain.transpose(0, 2, 1) + more)
@@ -598,10 +617,12 @@ class FittedLogistic:
 
     def _expanded(self, problem: Problem, found: Floats) -> tuple[Floats, Floats]:
         """Return weights (r, d, k) and intercepts (r, k) of optima (d + 1, r, c - 1)."""
+        # (r, d + 1, c): scores per scaled unit, turned into attributes' own units below.
         scores = np.moveaxis(found @ problem.basis.T, 1, 0)
         weights = np.zeros((len(scores), self.x.shape[1], self.n_classes))
         intercepts = np.full((len(scores), self.n_classes), -np.inf)
         per_unit = scores[:, :-1] / problem.scale.spread[:, None]
+        # Other classes keep weights of 0 and intercepts of -inf.
         weights[..., problem.classes] = per_unit
         intercepts[..., problem.classes] = scores[:, -1] - problem.scale.centre @ per_unit
         return weights, intercepts

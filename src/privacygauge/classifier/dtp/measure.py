@@ -63,23 +63,24 @@ class DtpMeasurement:
     dtp: DtpRange
     """Lower and upper bounds of the largest log ratio over all queries."""
     method: str
-    """How predictions without a record were obtained."""
+    """Method of obtaining predictions without a record."""
     warnings: tuple[str, ...] = ()
     """Caveats for the reader."""
     learner: Learner | None = None
     """The learner that left records out without training; None where every record took a
     training."""
     checked: RefitAgreement | None = None
-    """Agreement of refits with the shortcut; None if the learner itself was asked for."""
+    """Agreement of refits with the shortcut; None if no shortcut was tried."""
     shared: Floats | None = None
-    """(r,) Largest log ratio at the record itself over the classes of several records; None if
-    all classes have several."""
+    """(r,) Largest log ratio at the record itself over all classes but the lone ones; None if there
+    are no lone classes, or only these."""
 
     def of_units(self, unit: Ints) -> tuple[Ints, DtpMeasurement]:
         """Return the place of each unit's riskiest record (u,), and the measurement of the units.
 
         `unit` (r,) is that of each record. A unit's values are the largest of its records.
         """
+        # By unit, each unit's riskiest record first: by PDTP, then by DTP's lower bound.
         order = np.lexsort((-self.dtp.low, -self.pdtp, unit))
         _, first = np.unique(unit[order], return_index=True)
         place = order[first]
@@ -105,12 +106,12 @@ class TrainingSet:
     width: float
     """Bin width of the published probabilities; 0 for no bins."""
     n_queries: int
-    """Queries besides a record's own, if the largest change is not known otherwise."""
+    """Queries besides a record's own, at least 0, to search for the largest change if unknown."""
     seed: int
     """Seed from which all draws are derived."""
     unit: Ints | None = None
     """(n,) Number of the person behind each record; a person's records are left out together. None
-    if every record is its own person's."""
+    if each record is a person."""
     run: str | Path | None = None
     """Folder for the trained results; None to keep nothing."""
     n_jobs: int | None = None
@@ -118,7 +119,7 @@ class TrainingSet:
     progress: Progress | None = None
     """Called with the number of models done, and their total."""
     invocation: Mapping[str, Any] | None = None
-    """Settings that start the run again, kept in its folder."""
+    """Settings from which the run can be started again, kept in its folder."""
     class_names: tuple[str, ...] = ()
     """(k,) Names of the classes, as the model uses them; empty if these are numbers."""
 
@@ -131,11 +132,12 @@ class TrainingSet:
     def lone_classes(self) -> Ints:
         """Classes with a single record, or with the records of a single person."""
         unit = np.arange(len(self.y)) if self.unit is None else self.unit
+        # One row for each class and person with records of it.
         owners_of_class = np.unique(np.column_stack([self.y, unit]), axis=0)[:, 0]
         return np.flatnonzero(np.bincount(owners_of_class, minlength=self.n_classes) == 1)
 
     def _shared_log_ratio(self, with_it: Floats, without: Floats) -> Floats | None:
-        """Return the largest log ratios (r,) over classes of several records; None if all are."""
+        """Return the largest log ratios (r,) over all but the lone classes; None as in `shared`."""
         shared = np.setdiff1d(np.arange(self.n_classes), self.lone_classes)
         if len(shared) in (0, self.n_classes):
             return None
@@ -191,8 +193,10 @@ class TrainingSet:
         own = found.own
         if own is None:
             own = log_ratio(said, fitted.log_p_without(rows), self.width)
+        # The record's own query is part of every domain: its ratio is a lower bound too.
         low = np.maximum(found.low, own)
         method = AT_OPTIMUM if isinstance(learner, Logistic) else CLOSED
+        # Rounding must not put the upper end below the lower one.
         both = DtpRange(low, np.maximum(found.high, low), found.method)
         shared = None
         if len(self.lone_classes):
@@ -201,12 +205,15 @@ class TrainingSet:
 
     def _by_shortcut(self, shortcut: Shortcut, rows: Ints) -> DtpMeasurement:
         """Return the shortcut's measurement, if refits of some of the records agree with it."""
+        # Queries that ties decide would differ between the learner and the estimator.
         asked = np.flatnonzero(shortcut.settled(np.asarray(self.queries)))
         queries = take_records(self.queries, asked)
         fitted = shortcut.learner.fit(self.numbers, self.y, n_classes=self.n_classes)
         quick = self._exact(shortcut.learner, fitted, rows, np.asarray(queries))
         unsure = shortcut.unsure[rows]
         some = spots(quick.pdtp, quick.dtp.low, ~unsure, seeds.stream(self.seed, "dtp", "spots"))
+        # Refit the spots to check the shortcut, and the unsure records because it does not cover
+        # them.
         again = np.union1d(some, np.flatnonzero(unsure))
         run = self._below("refits")
         said = self._refits(rows[again], queries, run)
@@ -215,6 +222,7 @@ class TrainingSet:
         shown = np.maximum(
             quick.pdtp[some], shown_by(fitted, rows[some], np.asarray(queries), self.width)
         )
+        # Answers with and without the record, its PDTP, and its largest ratio over the queries.
         checked = compare_with_refits(
             (
                 (np.exp(fitted.log_p(self.numbers[rows[some]])), np.exp(said.with_it[at])),
@@ -227,6 +235,7 @@ class TrainingSet:
             why = f"the shortcut to {self.name} was not taken: {checked}; all were refitted"
             trained = self._trained(rows)
             return replace(trained, warnings=(*trained.warnings, why), checked=checked)
+        # The shortcut holds: only the unsure records take the values of their refits.
         refitted = np.searchsorted(again, np.flatnonzero(unsure))
         pdtp = quick.pdtp.copy()
         low = quick.dtp.low.copy()
@@ -265,6 +274,7 @@ class TrainingSet:
         said = self._refits(rows, self.queries, self.run)
         own = log_ratio(said.with_it, said.without, self.width)
         low = np.maximum(own, said.searched)
+        # Bins cap any ratio, except where an answer is missing: then both ends are infinite.
         bound = np.minimum(binned_bound(said.bound, self.width), cap(self.width))
         high = np.where(np.isinf(low), np.inf, np.maximum(bound, low))
         method = SEARCHED if np.isinf(said.bound).all() else FROM_WEIGHTS
@@ -285,6 +295,7 @@ class TrainingSet:
     ) -> LeaveOneOutAnswers:
         """Return the predictions of the user's model trained without each of the records (r,)."""
         n = len(self.y)
+        # Records and queries in one table, so that every model answers both.
         everything = append_queries(self.x, queries)
         number = np.arange(len(everything))
         inside = number < n
@@ -292,6 +303,7 @@ class TrainingSet:
         work = LeavingOut(
             trainer=self._trainer,
             x=everything,
+            # Queries have no class, and need none: no model is trained on them.
             y=np.append(self.y, np.zeros(len(queries), np.int64)),
             rows=rows,
             n_classes=self.n_classes,
@@ -303,6 +315,7 @@ class TrainingSet:
         )
         execution = Execution(
             run=run,
+            # A subfolder's run cannot be started again by the settings of the whole.
             invocation=self.invocation if run == self.run else None,
             n_jobs=self.n_jobs,
             progress=self.progress,
@@ -315,6 +328,7 @@ class TrainingSet:
         `learner` is the one that left records out of the whole; None if models were retrained.
         """
         result = np.empty((training_sets, len(rows)))
+        # Both halves of a permutation train, so that every record gets a value in every set.
         for i, found in enumerate(result):
             unit = np.arange(len(self.y)) if self.unit is None else self.unit
             order = seeds.stream(self.seed, "dtp", "halves", i).permutation(int(unit.max()) + 1)
@@ -329,7 +343,9 @@ class TrainingSet:
             return np.zeros(0)
         x = take_records(self.x, np.flatnonzero(members))
         y = self.y[members]
+        # Place of each record within its half.
         places = np.cumsum(members)[rows] - 1
+        # The half may break a rule that the whole keeps: the shortcut has to pass again.
         if learner is not None and learner is not self.model:
             shortcut = find_shortcut(self.model, x, y)
             sure = shortcut is not None and not shortcut.unsure[places].any()
@@ -359,6 +375,7 @@ class TrainingSet:
     def _remaining(self, learner: Learner) -> Remaining:
         everyone = np.ones(len(self.y), np.bool_)
         k = self.n_classes
+        # The exact DTP at every step is feasible for small domains only; otherwise use PDTP.
         if isinstance(learner, NaiveBayes) and not self.width and learner.has_small_domain(k):
             codes, _ = learner.parts(self.numbers)
             return categorical_records(
@@ -392,13 +409,13 @@ LIMIT = 1.0
 """The DTP-1 rule: a classifier with a larger DTP is not published (Long et al. 2017, section 5)."""
 
 RISE = 0.1
-"""A record whose value rises by this much when another one is removed was shielded by it."""
+"""Rise of a record's value, in nats, above which the record removed before had shielded it."""
 
 Measure = Literal["DTP", "PDTP"]
 """Measure of the records' risk."""
 
 Order = Literal["recomputed", "initial"]
-"""Remove the currently riskiest record, or go down the list of the first values, as in Figure 6."""
+"""Remove the riskiest of the remaining records, or follow the first values, as in Figure 6."""
 
 
 class Remaining(Protocol):
@@ -409,7 +426,7 @@ class Remaining(Protocol):
         """Name of the measure of risk."""
 
     def values(self) -> Floats:
-        """Return the value of every group of equal records, (g,); NaN if none of it is left."""
+        """Return the value of every group of equal records, (g,); NaN for an empty group."""
 
     def row(self, group: int) -> int:
         """Return the row of one remaining record of the group."""
@@ -429,9 +446,9 @@ class RemovalPath:
     value: Floats
     """(s,) Each removed record's value when it was removed."""
     before: Floats
-    """(s,) Its value one removal earlier; NaN for the first."""
+    """(s,) The same record's value one removal earlier; NaN for the first."""
     order: Order
-    """How the next record was chosen."""
+    """Rule by which the next record was chosen."""
     measure: Measure = "DTP"
     """Name of the measure of risk."""
 
@@ -441,7 +458,7 @@ class RemovalPath:
 
     @property
     def best(self) -> int:
-        """Number of removals after which to stop: the first value of at most 1, else the lowest."""
+        """Number of removals to the first largest value of at most 1, else to the lowest one."""
         safe = np.flatnonzero(self.highest <= LIMIT)
         return int(safe[0]) if len(safe) else int(np.argmin(self.highest))
 
@@ -449,17 +466,18 @@ class RemovalPath:
     def groups(self) -> tuple[Ints, ...]:
         """Rows that shield each other: each rose when the one before it was removed.
 
-        Such records keep each other's influence down. Only groups of at least two.
+        Such records keep each other's influence down. Groups have at least two records.
         """
         with np.errstate(invalid="ignore"):  # from infinite to infinite is no rise
             rose = self.value - self.before > RISE
+        # Split the path before each record that did not rise.
         starts = np.flatnonzero(~rose)
         parts = np.split(self.removed, starts[1:] if len(starts) else [])
         return tuple(part for part in parts if len(part) > 1)
 
 
 def check_order(order: str) -> None:
-    """Raise unless the order exists."""
+    """Raise unless the order is one of `Order`."""
     if order not in ("recomputed", "initial"):
         raise InputError(f"order must be 'recomputed' or 'initial', got {order!r}")
 
@@ -492,6 +510,7 @@ def remove_riskiest(remaining: Remaining, steps: int, order: Order = "recomputed
     for _ in range(steps):
         # In the initial order the first values rank, without the groups that are gone.
         ranked = np.where(np.isnan(values), np.nan, first if order == "initial" else values)
+        # The last group stays: there would be nothing to train on.
         if np.count_nonzero(~np.isnan(ranked)) < 2:
             break
         group = int(np.nanargmax(ranked))
@@ -514,7 +533,7 @@ def remove_riskiest(remaining: Remaining, steps: int, order: Order = "recomputed
 
 @dataclass(frozen=True, eq=False)
 class CategoricalRecords:
-    """Records of naive Bayes on categories, grouped by equality; the value is the exact DTP."""
+    """Training records of naive Bayes on categories, in groups of equals; values are exact DTP."""
 
     counts: Counts
     """Counts of all remaining records."""
@@ -540,10 +559,11 @@ class CategoricalRecords:
 
     def row(self, group: int) -> int:
         """Return the row of one remaining record of the group."""
+        # Records of a group are equal, so any one may go: the first of those left.
         return int(self.order[self.ends[group] - self.left[group]])
 
     def less(self, group: int) -> CategoricalRecords:
-        """Return the records without one of the group."""
+        """Return the remaining records without one of the group."""
         left = self.left.copy()
         left[group] -= 1
         counts = self.counts.less(self.codes[group], int(self.y[group]))
@@ -566,7 +586,7 @@ def categorical_records(
 
 @dataclass(frozen=True, eq=False)
 class LearnerRecords:
-    """Records of any learner, each a group of its own; the value is PDTP."""
+    """Training records of any learner, each its own group; values are PDTP."""
 
     learner: Learner
     """Learner, retrained after each removal."""

@@ -35,10 +35,10 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 
 MOST_ANSWERS = 200_000_000
-"""Largest number of answers to bin and compare."""
+"""Largest number of answers, records times queries, to bin and compare."""
 
 MOST_CLASSES = 10
-"""Largest number of other classes against which queries are searched."""
+"""Largest number of classes against which extreme queries are tried."""
 
 # How a range was found, as reports say it.
 EXACT = "exact: every query of the domain"
@@ -49,7 +49,7 @@ CERTIFIED = "certified bound over the domain; the lower end from queries that we
 def dtp_range(counted: CountedRecords, rows: Ints, width: float, box: Box) -> DtpRange:
     """Return the range of each record's DTP over all queries, for bins of `width` (0 for none).
 
-    Of `box`, the domain of all attributes, only the numbers are used.
+    `box` is the domain of all attributes, but only its numbers are used.
     """
     if counted.numbers.shape[1] == 0:
         distinct, group = _distinct(counted, rows)
@@ -60,10 +60,12 @@ def dtp_range(counted: CountedRecords, rows: Ints, width: float, box: Box) -> Dt
 
 def _of_categories(counted: CountedRecords, rows: Ints, width: float, box: Box) -> DtpRange:
     values, method = _exact(counted, rows, width)
+    # Enumeration gave up on these: they get certified bounds.
     left = np.flatnonzero(np.isnan(values))
     if not len(left):
         return DtpRange(values, values, method)
     parts = _certify_range(counted, rows[left], width, box)
+    # Nothing was exact: the method of the bounds alone describes them.
     if len(left) == len(rows):
         return parts
     low = values.copy()
@@ -92,6 +94,7 @@ def _exact(counted: CountedRecords, rows: Ints, width: float) -> tuple[Floats, s
 def _distinct(counted: CountedRecords, rows: Ints) -> tuple[Ints, Ints]:
     """Return one row per distinct record, and the index of each record among them."""
     sizes = counted.sizes
+    # A key in 64 bits sorts much faster than rows of columns.
     if n_cells(sizes) * counted.n_classes < 2**62:
         key = np.ravel_multi_index(tuple(counted.codes[rows].T), sizes)
         key = key * counted.n_classes + counted.y[rows]
@@ -124,17 +127,19 @@ def posterior_bound(counted: CountedRecords, rows: Ints, box: Box) -> Floats:
     ``D_y - log(sum_z p_z exp(D_z))``, a weighted mean of ``D_y - D_z``: its size is at most the
     largest ``D_y - D_z`` over pairs of different classes. For categories alone ``D`` is 0 but
     for the record's own class (`naive_bayes_bound`); numbers add the range of a quadratic each.
-    O(number of attributes) for a record.
+    The work per record is linear in the number of attributes.
     """
     if not counted.numbers.shape[1]:
         counts = counted.counts
         y = counted.y[rows]
         shared = counts.occurrences(counted.codes[rows], y)
         return naive_bayes_bound(counts.n[y], shared, counts.sizes, alpha=counts.alpha)
+    # Categories change the joint of the record's own class only.
     low, high = np.zeros((2, len(rows), counted.n_classes))
     some = np.arange(len(rows))
     y = counted.y[rows]
     removal = counted.removal
+    # Categories: log rho is smallest at the record and at most its base, where none agrees.
     low[some, y] = removal.at_record[rows]
     high[some, y] = removal.base[rows]
     ends = _numbers_of(counted, box)
@@ -156,7 +161,7 @@ Queries = tuple[Ints, Floats]
 
 
 def _candidates(counted: CountedRecords, rows: Ints, box: Box) -> list[Queries]:
-    """Yield queries, one per record, that may show more than the record itself."""
+    """Return queries, one per record each, that may show more than the record itself."""
     codes = counted.codes[rows]
     numbers = counted.numbers[rows]
     places = [numbers]
@@ -165,11 +170,12 @@ def _candidates(counted: CountedRecords, rows: Ints, box: Box) -> list[Queries]:
     named = [codes]
     for other in range(min(counted.n_classes, MOST_CLASSES)):
         named += _extreme_codes(counted, rows, other)
+    # The first combination is the record itself, which is measured already.
     return [(c, x) for c, x in product(named, places)][1:]
 
 
 def _extreme_codes(counted: CountedRecords, rows: Ints, other: int) -> list[Ints]:
-    """Return the categories most against and most for the own class, but for the record's own."""
+    """Return the categories most against and most for the own class, other than the record's."""
     lowest = counted.codes[rows].copy()
     highest = counted.codes[rows].copy()
     y = counted.y[rows]
@@ -178,8 +184,11 @@ def _extreme_codes(counted: CountedRecords, rows: Ints, other: int) -> list[Ints
             continue
         conditional = counted.counts.log_conditional(j)
         with np.errstate(invalid="ignore"):
+            # (r, v): log odds of each record's class against the other; 0 where both are
+            # impossible.
             odds = np.nan_to_num(conditional - conditional[other])[y]
         own = np.arange(len(rows)), counted.codes[rows, j]
+        # The record's own category is out of both searches.
         odds[own] = np.inf
         lowest[:, j] = odds.argmin(axis=1)
         odds[own] = -np.inf
@@ -257,7 +266,7 @@ class NaiveBayes:
 def naive_bayes_of(
     x: NDArray[Any], continuous: Sequence[int] = (), alpha: float = 1.0
 ) -> NaiveBayes:
-    """Return a naive Bayes learner whose categories are those that occur in all records."""
+    """Return a naive Bayes learner with categories 0, 1, ... up to the largest in the records."""
     sizes = [None if j in continuous else int(x[:, j].max()) + 1 for j in range(x.shape[1])]
     return NaiveBayes(tuple(sizes), alpha)
 
@@ -347,13 +356,14 @@ class FittedMultinomial:
 
     @cached_property
     def _of_others(self) -> Floats:
-        """(n, d) The sums of each record's class without it.
+        """(n, d) Sums of each record's class without it.
 
-        The sums before it and after it are added. A subtraction would leave traces of the record
-        behind if counts are not integers.
+        They add the sums of the records before and after it. A subtraction would leave traces of
+        the record if counts are not integers.
         """
         found = np.zeros_like(self.x)
         for label in range(self.n_classes):
+            # Sums of the records before each one, then of those after it.
             rows = np.flatnonzero(self.y == label)
             found[rows[1:]] += self.x[rows[:-1]].cumsum(axis=0)
             found[rows[:-1]] += self.x[rows[:0:-1]].cumsum(axis=0)[::-1]
@@ -378,6 +388,7 @@ class FittedMultinomial:
         asked = self._queries(queries)
         each = np.arange(len(rows))
         likely = _log_likelihood(asked, self._of_classes)
+        # Only the record's own class changes: the other columns stay.
         joint = np.repeat(likely[None], len(rows), axis=0)
         own = _log_likelihood(asked, self._log_shares(self._of_others[rows]))
         joint[each, :, self.y[rows]] = own.T
@@ -403,6 +414,7 @@ def _times(counts: Floats, log_shares: Floats) -> Floats:
 
 def _log_likelihood(queries: Floats, log_shares: Floats) -> Floats:
     """Return sum_j x_j log p_j for queries (q, d) and shares (m, d), (q, m)."""
+    # 0 times -inf would be NaN: mask the infinite shares, then set the queries that need them.
     never = np.isneginf(log_shares)
     found = queries @ np.where(never, 0.0, log_shares).T
     if never.any():
@@ -466,7 +478,7 @@ class FittedBayesInference:
 
     @cached_property
     def _groups(self) -> tuple[NDArray[np.void], Ints]:
-        """The distinct records, ascending by key (g,), and the index of each record among them."""
+        """Keys of the distinct records, ascending (g,), and the index of each record among them."""
         keys, group = np.unique(_keys(self.x), return_inverse=True)
         return keys, group.astype(np.int64)
 
@@ -489,6 +501,7 @@ class FittedBayesInference:
     def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
         """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         found = np.repeat(self.log_p(queries)[None], len(rows), axis=0)
+        # Only queries in the record's own group change.
         row, query = np.nonzero(self._groups[1][rows][:, None] == self._group_of(queries))
         found[row, query] = self.log_p_without(rows)[row]
         return found

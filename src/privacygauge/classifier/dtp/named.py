@@ -37,7 +37,7 @@ QDA_SHRINKAGE = 0.01
 
 
 MANY = 50
-"""Attributes with more categories than this, and than a quarter of the records, are named."""
+"""Categories above which an attribute is named, if they exceed a quarter of the records too."""
 
 
 def many_categories(table: CategoricalTable) -> tuple[str, ...]:
@@ -87,17 +87,18 @@ def learner_on_numbers(name: str, l2: float, neighbours: int) -> Learner:
 
 
 FAR = 1e8
-"""A log density this large has a rounding error of 1e-8."""
+"""Size of a log density at which its rounding error reaches 1e-8."""
 
 FINE = 1e6
-"""A number this many times its deviation leaves ten digits to the deviation."""
+"""Largest ratio of a number to its deviation: it leaves ten digits to the deviation."""
 
 DOMINANT = 1e-4
-"""A record without which a sum of squares shrinks below this share dominates it."""
+"""Share of a sum of squares below which it is dominated by the record that was left out."""
 
 
 def lone_records(x: NDArray[np.generic], y: Ints) -> Bools:
     """Return the records without which a class is empty, or all others are equal, (n,)."""
+    # Without a class's only record, the estimator has one class fewer.
     alone = np.bincount(y)[y] == 1
     for row in (0, 1):  # all others equal one of these
         differs = (x != x[row]).any(axis=1)
@@ -112,9 +113,11 @@ def of_gaussian(x: Floats, y: Ints) -> Bools:
     normals = Normals.of(x, y, int(y.max()) + 1)
     floors = normals.floors_without(rows)[:, None]
     present = normals.n > 0
+    # Smallest variance of each number in any class; an empty class has none.
     others = (normals.squares[present] / normals.n[present, None]).min(axis=0)
     least = np.sqrt(np.minimum(normals.without(rows)[1], others) + floors)
     densities = normals.log_density(x), normals.log_density_without(rows, x)
+    # Digits are lost only if every class is far: one that is near dominates the others.
     far = np.min([found.max(axis=1) for found in densities], axis=0) < -FAR
     return np.asarray(far | (np.abs(x).max(axis=0) > FINE * least).any(axis=1), np.bool_)
 
@@ -123,6 +126,7 @@ def of_multinomial(x: Floats, y: Ints, alpha: float) -> Bools:
     """Return the records whose removal leaves counts with few exact digits, (n,)."""
     counts = np.zeros((int(y.max()) + 1, x.shape[1]))
     np.add.at(counts, y, x)
+    # (n, d) Counts of each record's class without it.
     rest = np.maximum(counts[y] - x, 0.0) + alpha
     total = x.sum(axis=1)
     left = rest.sum(axis=1)
@@ -141,6 +145,7 @@ def of_linear(x: Floats, y: Ints, tol: float) -> Bools:
     np.add.at(means, y, x)
     means /= np.maximum(counts, 1)[:, None]
     v = x - means[y]
+    # Without the record, its class's scatter loses ratio v^2, as in `FittedLinearDiscriminant`.
     ratio = counts[y] / np.maximum(counts[y] - 1, 1)
     squares = (v**2).sum(axis=0)
     size = np.abs(x).max(axis=0)
@@ -152,6 +157,7 @@ def of_linear(x: Floats, y: Ints, tol: float) -> Bools:
     left = squares - ratio[:, None] * v**2
     lost = (left < DOMINANT * squares) | (np.sqrt(np.maximum(left, 0) / len(y)) * FINE < size)
     unsure = lost[:, ~constant].any(axis=1)
+    # scikit-learn's own steps from here: standardise, whiten, then the directions between classes.
     spread = np.where(constant, 1.0, np.sqrt(squares / len(y)))
     _, s, vt = np.linalg.svd(v / spread / np.sqrt(len(y)), full_matrices=False)
     kept = s > tol
@@ -159,6 +165,7 @@ def of_linear(x: Floats, y: Ints, tol: float) -> Bools:
     apart = np.linalg.svd(between @ vt[kept].T / s[kept], compute_uv=False)
     # A direction this close to the tolerance may be dropped once any record is left out.
     near = (apart > 1e-9 * apart.max()) & (apart < 10 * tol * apart.max())
+    # Largest whitened coordinate of each record: scores grow with it, and so does their rounding.
     away = np.abs((x - x.mean(axis=0)) / spread @ vt[kept].T / s[kept]).max(axis=1)
     far = away * apart.max() > FAR
     return np.asarray(unsure | near.any() | far, np.bool_)
@@ -175,12 +182,14 @@ def of_quadratic(x: Floats, y: Ints, reg: float, tol: float) -> Bools:
     for label in np.unique(y):
         own = np.flatnonzero(y == label)
         n = len(own)
+        # Too few records for a covariance of full rank once one is left out.
         if n - 1 <= x.shape[1]:
             unsure[own] = True
             continue
         mean = x[own].mean(axis=0)
         u, s, vt = np.linalg.svd(x[own] - mean, full_matrices=False)
         kept = np.ones(len(y))
+        # 1 - h: the share of the smallest variance that certainly remains without the record.
         kept[own] = np.maximum(1 - n / (n - 1) * (u**2).sum(axis=1), 0)
         least = (1 - reg) * s.min() ** 2 * kept / n + reg
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -192,7 +201,7 @@ def of_quadratic(x: Floats, y: Ints, reg: float, tol: float) -> Bools:
 
 
 TRIAL = 2000
-"""Largest number of records in the comparison."""
+"""Largest number of records on which a learner and an estimator are compared."""
 
 AGREED = 1e-6
 """Largest difference between probabilities or log ratios that agree."""
@@ -211,8 +220,8 @@ class Shortcut:
     learner: Learner
     """The learner equivalent to the estimator."""
     unsure: Bools
-    """(n,) Records that only a refit can answer for: without them the estimator may refuse the
-    others, its own order of ties may decide, or too few digits are left."""
+    """(n,) Records that need a refit: without them the estimator may refuse the others, its own
+    order of ties may decide, or too few digits are left."""
     settled: Callable[[NDArray[Any]], Bools] = _all
     """Returns the mask of queries (q, d) whose answer no order of ties can change, (q,)."""
 
@@ -220,10 +229,9 @@ class Shortcut:
 def find_shortcut(model: object, x: NDArray[Any], y: Ints) -> Shortcut | None:
     """Return the shortcut to a scikit-learn estimator's refits; None if there is none.
 
-    Only if both, trained on all records, give up to 2,000 of them, spread evenly, the same
-    probabilities, within 1e-6. An estimator with a setting that the learner lacks has to be
-    retrained for each record; so has one whose solver stops before the optimum, as that of logistic
-    regression.
+    Both are trained on all records and must agree within 1e-6 on the probabilities of up to 2,000
+    of them, spread evenly. An estimator with a setting that the learner lacks has to be retrained
+    for each record, as does one that stops before the optimum, such as logistic regression.
     """
     x = np.asarray(x)
     if x.ndim != 2 or x.dtype.kind not in "biuf" or not np.isfinite(x).all():
@@ -253,7 +261,7 @@ def _kind(model: object) -> str:
 
 
 def _is(parameters: _Parameters, expected: _Parameters) -> bool:
-    """Return whether all these parameters, if the version has them, are as expected."""
+    """Return whether the parameters are as expected, apart from any that this version lacks."""
     return all(parameters.get(name, value) == value for name, value in expected.items())
 
 
@@ -343,7 +351,7 @@ class RefitAgreement:
     n: int
     """Records that were refitted for the comparison."""
     agree: int
-    """Of these, records whose log ratios and probabilities differ by at most 1e-6."""
+    """Refitted records with log ratios and probabilities within 1e-6 of the shortcut's."""
     largest: float
     """Largest difference of a log ratio or a probability; infinite where one side has none."""
 
@@ -361,8 +369,8 @@ class RefitAgreement:
 def spots(own: Floats, low: Floats, sure: Bools, rng: np.random.Generator) -> Ints:
     """Return places of the records to refit: the riskiest, and some at random, ascending.
 
-    `own` and `low` (r,) are the records' PDTP and largest ratio at other queries; `sure` (r,) are
-    those that the shortcut answers for: no others are chosen.
+    `own` and `low` (r,) are the records' PDTP and largest ratio at other queries. Only records that
+    are `sure` (r,), because the shortcut covers them, are chosen.
     """
     places = np.flatnonzero(sure)
     places = places[np.lexsort((-low[places], -own[places]))]
@@ -374,7 +382,7 @@ def spots(own: Floats, low: Floats, sure: Bools, rng: np.random.Generator) -> In
 def compare_with_refits(pairs: tuple[tuple[Floats, Floats], ...]) -> RefitAgreement:
     """Return the agreement of a shortcut's numbers with those of refits.
 
-    `pairs` are both sides of each number, shapes (s, ...): one row for every record.
+    Each pair holds a number by the shortcut and by refits, shapes (s, ...), one row per record.
     """
     largest = []
     for ours, theirs in pairs:

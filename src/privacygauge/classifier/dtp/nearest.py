@@ -17,7 +17,7 @@ BLOCK = 1 << 22
 """Values processed per block."""
 
 _ALIKE = 1.1
-"""Largest ratio of the attributes' weights for which few records are candidates."""
+"""Largest ratio of the attributes' weights at which the search is limited to near records."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,7 @@ class FittedNeighbours:
 
     def log_p_without(self, rows: Ints) -> Floats:
         """Return log probabilities of each record under the model trained without it, (r, k)."""
+        # One more than k, because a record is its own nearest neighbour.
         near = nearest_records(self.x, self.x[rows], self.k + 1)
         own = near == np.asarray(rows)[:, None]
         # A record with many equals before it is not among its own neighbours: drop the last one.
@@ -87,10 +88,12 @@ class FittedNeighbours:
         near = nearest_records(self.x, self._queries(queries), self.k + 1)
         first = near[:, : self.k]
         identity = np.eye(self.n_classes)
+        # (r, q): whether the record is among the query's k nearest.
         inside = np.zeros((len(rows), len(near)), np.bool_)
         for column in first.T:
             inside |= column == np.asarray(rows)[:, None]
         change = np.repeat(identity[self.y[rows]][:, None], len(near), axis=1)
+        # The next neighbour moves up where the record was among the k; without one, fewer answer.
         if near.shape[1] > self.k:
             change -= identity[self.y[near[:, self.k]]]
         counts = self._counts(first) - np.where(inside[:, :, None], change, 0.0)
@@ -115,8 +118,8 @@ class FittedNeighbours:
 
         Notes
         -----
-        Scales that differ little move no record past one that is much nearer: when most records are
-        left out, only the neighbours at nearly the distance of the last one have to be compared.
+        Scales that differ little move no record past one that is much nearer. So for most of the
+        records left out, only the neighbours up to about the last one's distance are compared.
         """
         found = np.empty((len(rows), len(queries), self.n_classes))
         weights = 1 / squares
@@ -157,6 +160,8 @@ class FittedNeighbours:
             # Summed in one order, so that equal records stay equally far.
             scaled = (weights[part, None] * away[candidate]).sum(axis=2)
             scaled[candidate == rows[part, None]] = np.inf
+            # Everyone nearer than the k-th, then the first rows at its distance while there is
+            # room.
             last = np.partition(scaled, k - 1, axis=1)[:, [k - 1]]
             inside = scaled < last
             edge = scaled == last
@@ -209,7 +214,7 @@ def nearest_records(x: Floats, queries: Floats, m: int) -> Ints:
 
 
 def are_tie_free(x: Floats, y: Ints, queries: Floats, k: int) -> Bools:
-    """Return which queries get the same answer however ties are broken, (q,).
+    """Return True for queries whose answer does not depend on how ties are broken, (q,).
 
     The classes of their k nearest, k less than n, follow from distances alone, with all records and
     without any one of them. Distances that differ by no more than the rounding of matrix products
@@ -223,15 +228,18 @@ def are_tie_free(x: Floats, y: Ints, queries: Floats, k: int) -> Bools:
 def _are_tie_free(x: Floats, y: Ints, queries: Floats, k: int) -> Bools:
     norms = (x**2).sum(axis=1)
     asked = (queries**2).sum(axis=1)[:, None]
+    # Bound on the rounding error of each squared distance, from the sizes of both points.
     off = 8 * (x.shape[1] + 4) * np.finfo(np.float64).eps * (norms + asked)
     far = norms + asked - 2 * (queries @ x.T)
     found = np.ones(len(queries), np.bool_)
     # Without a record that is among the nearest, the one after them moves up.
     lows, highs = (np.partition(far + e, (k - 1, k), axis=1) for e in (-off, off))
+    # A k-th place is certain if all candidates at its distance fit in, or have one class.
     for last in (k - 1, k):
         inside = far + off < lows[:, [last]]
         edge = ~inside & (far - off <= highs[:, [last]])
         room = last + 1 - inside.sum(axis=1)
+        # Smallest and largest class at the edge: equal if all candidates share one.
         first = np.where(edge, y, y.max()).min(axis=1)
         same = first == np.where(edge, y, 0).max(axis=1)
         found &= same | (edge.sum(axis=1) == room)
@@ -246,6 +254,7 @@ def _nearest(x: Floats, queries: Floats, m: int) -> Ints:
     off = 8 * (x.shape[1] + 4) * np.finfo(np.float64).eps
     most = (1 + off) * norms - 2 * (queries @ x.T)  # the query's own norm does not change the order
     last = np.partition(most, m - 1, axis=1)[:, m - 1] + 2 * off * asked
+    # All records that may be among the m nearest, given both rounding errors.
     query, row = np.nonzero(most - 2 * off * norms <= last[:, None])
     squares = np.empty(len(query))
     step = max(1, BLOCK // x.shape[1])

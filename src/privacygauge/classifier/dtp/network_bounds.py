@@ -93,7 +93,7 @@ def logistic_constant(box: Box) -> Bound:
 
 
 def logistic_odds_constant(box: Box) -> Bound:
-    """Return the same for two classes with one vector of parameters: 1 + |x|_1.
+    """Return that constant for two classes with one vector of parameters: 1 + |x|_1.
 
     This is scikit-learn's form: ``log(p_1 / p_0) = x w + b``.
     """
@@ -149,7 +149,7 @@ def network_constant(
     Notes
     -----
     With N_l the largest ``|W_l|_inf`` (row sum) and beta_l the largest ``|b_l|_inf`` over the
-    networks, s the slope of the activation f and H_l what no value of layer l exceeds,
+    networks, s the slope of the activation f and H_l a bound on the absolute values of layer l,
 
     - H_l = min(largest, |f(0)| + s (N_l H_{l-1} + beta_l)), H_0 = max |x|_inf;
     - D_l = s (1 + n_{l-1} H_{l-1} + N_l D_{l-1}), D_0 = 0, with |x|_1 for n_0 H_0;
@@ -163,6 +163,7 @@ def network_constant(
         _check_alike(networks[0], other)
     far = _largest_magnitudes(box)
     _check_chain(networks[0], box)
+    # `reach` is H, the largest value of a layer, and `total` the largest sum of its values.
     reach = float(far.max(initial=0))
     total = float(far.sum())
     change = 0.0
@@ -170,6 +171,7 @@ def network_constant(
         norm = max(float(np.abs(w).sum(axis=1).max()) for w, _ in layers)
         shift = max(float(np.abs(b).max()) for _, b in layers)
         change = 1 + total + norm * change
+        # No activation follows the last layer, and its values are not needed.
         if depth + 1 < len(networks[0]):
             change *= activation.slope
             at_zero = float(np.abs(activation.function(np.zeros(1)))[0])
@@ -205,11 +207,12 @@ def network_bound(
     is the change of the layer before, h and h' lie in intervals that are carried along, and dh
     is never more than the intervals allow. At the end ``|log p_y - log p'_y|``
     is at most the largest change of the difference of two scores, for which the same holds with
-    differences of rows. A sum over layers of products of absolute weights: near the truth for
-    small changes of shallow networks, loose for deep ones.
+    differences of rows. The bound adds products of absolute weights over the layers: it is near
+    the truth for small changes of shallow networks, and loose for deep ones.
     """
     _check_alike(layers, without)
     _check_chain(layers, box)
+    # The intervals of both networks start from the same box, without any change.
     one = other = (box.low, box.high)
     change = np.zeros(len(box.low))
     for (w, b), (w_without, b_without) in zip(layers[:-1], without[:-1], strict=True):
@@ -218,6 +221,7 @@ def network_bound(
         )
         one = _image(w, b, one, activation)
         other = _image(w_without, b_without, other, activation)
+        # No value changes by more than the distance between the far ends of its two intervals.
         change = np.minimum(moved, np.maximum(one[1] - other[0], other[1] - one[0]))
     last = _differences(*layers[-1])
     last_without = _differences(*without[-1])
@@ -258,6 +262,7 @@ def _largest(w: Floats, b: Floats, of: Interval) -> Floats:
 
 def _interval(w: Floats, b: Floats, of: Interval) -> Interval:
     """Return the smallest and largest values of W h + b, (out,), for h in an interval."""
+    # Positive weights take an end of the interval as it is, negative ones the opposite end.
     up = np.maximum(w, 0.0)
     down = np.minimum(w, 0.0)
     low, high = of
@@ -271,7 +276,7 @@ def _image(w: Floats, b: Floats, of: Interval, activation: Activation) -> Interv
 
 
 def _differences(w: Floats, b: Floats) -> Layer:
-    """Return the layer whose outputs are all pairwise differences of this layer's outputs."""
+    """Return the layer that outputs all pairwise differences of this layer's outputs."""
     first, second = np.triu_indices(len(b), 1)
     return w[first] - w[second], b[first] - b[second]
 
@@ -306,10 +311,10 @@ ACTIVATIONS: Mapping[str, Activation] = {"tanh": TANH, "relu": RELU, "sigmoid": 
 
 
 def with_bounds(trainer: Trainer, cohort: Cohort, box: Box) -> tuple[Floats, Floats]:
-    """Return log probabilities of networks, and bounds on the DTP of all but the first.
+    """Return log probabilities of networks, and a bound on the DTP of each record left out.
 
     The cohort has 1 + r models: on all of T first, then without one record each. Shapes are (1 + r,
-    a, k) and (r,); bounds are infinite where the trainer makes other networks than `MLP`.
+    a, k) and (r,); bounds are infinite if the trainer does not make networks of kind `MLP`.
     """
     make = getattr(trainer, "make", None)
     if not isinstance(make, MLP):
@@ -328,6 +333,7 @@ def with_bounds(trainer: Trainer, cohort: Cohort, box: Box) -> tuple[Floats, Flo
     activation = ACTIVATIONS[make.activation]
     bounds = [network_bound(whole, other, activation, box).value for other in others]
     log_p = class_log_p(np.asarray(trained.logits, np.float64))
+    # A network whose weights diverged has no bound.
     return log_p, np.where(np.isfinite(bounds), bounds, np.inf)
 
 

@@ -44,11 +44,11 @@ class RandomDecisionTrees:
     categories: tuple[int | None, ...]
     """(d,) Number of categories 0, 1, ... of each attribute; None for a number."""
     ranges: tuple[tuple[float, float], ...] = ()
-    """Range of the thresholds of every number, in the numbers' order."""
+    """Smallest and largest threshold of each number, in the order of the attributes."""
     n_trees: int = 20
     """Number of trees, at least 1."""
     depth: int = 5
-    """Splits on the way to a leaf; fewer once all attributes are used up."""
+    """Splits on the way to a leaf, at least 1; fewer once all attributes are used up."""
     seed: int = 0
     """Seed of the structure."""
     alpha: float = 0.0
@@ -94,7 +94,7 @@ class RandomDecisionTrees:
         }
 
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedTrees:
-        """Return the forest whose leaves count records (n, d) of the classes (n,)."""
+        """Return the forest with leaves that count records (n, d) by their classes (n,)."""
         records, labels = training_set(x, y, n_classes)
         return FittedTrees(self, self.leaves(records), labels, n_classes)
 
@@ -124,13 +124,16 @@ class RandomDecisionTrees:
     def _descend(self, x: Floats, root: np.uint64) -> Hashes:
         """Return the leaf of each query, (q,), in the tree that grows from this root."""
         number = np.array([size is None for size in self.categories])
+        # Each path's range of every number shrinks with the splits on it.
         ends = np.zeros((2, len(number)))
         ends[:, number] = np.array(self.ranges, np.float64).reshape(-1, 2).T
         low, high = (np.tile(end, (len(x), 1)) for end in ends)
         free = np.ones(x.shape, np.bool_)
         node = np.full(len(x), root)
         each = np.arange(len(x))
+        # Categories run out after one split each; numbers never do.
         for _ in range(self.depth if number.any() else min(self.depth, len(number))):
+            # Rank of each free attribute, from 1: the first above the draw is chosen.
             place = free.cumsum(axis=1)
             # Draw one of the attributes that are still free on this path.
             chosen = np.floor(_uniform(_child(node, 1)) * place[:, -1])
@@ -144,6 +147,7 @@ class RandomDecisionTrees:
             # A category is split on once; a number may be split on again.
             free[at] = numeric
             branch = np.where(numeric, above, x[at]).astype(np.uint64)
+            # Branches 1 and 2 are taken by the draws of attribute and threshold.
             node = _child(node, branch + np.uint64(3))
         return node
 
@@ -197,7 +201,7 @@ class FittedTrees:
     """A forest with the counts of its leaves, from which any one record can be subtracted."""
 
     learner: RandomDecisionTrees
-    """The structure, and how leaves are combined."""
+    """Structure of the trees, and the combination of their leaves."""
     leaves: Hashes
     """(n_trees, n) The leaf of every record in every tree."""
     y: Ints
@@ -230,6 +234,7 @@ class FittedTrees:
         """Return log probabilities of every query under each leave-one-out model, (r, q, k)."""
         leaves = self.learner.leaves(queries)
         logs, zeros = (np.repeat(part[None], len(rows), axis=0) for part in self._sums(leaves))
+        # Only where a query shares the record's leaf of a tree does the tree's answer change.
         for tree, own in enumerate(self.leaves[:, rows]):
             row, query = np.nonzero(own[:, None] == leaves[tree])
             counts = self._counts(own[None], tree)[0]
@@ -277,6 +282,7 @@ class FittedTrees:
         told = self._answers(*self._sums(self.leaves[:, rows]))
         low = log_ratio(told, self.log_p_without(rows), width)
         if self.learner.answers == "normalised":
+            # log R of the record's label, plus the largest log O of the others.
             own = self._one(rows) > 0
             plain = terms[own] + np.where(own, 0.0, terms).max(axis=1)
             # Where a label may vanish there may be no answer at all, which bins do not hide.
@@ -297,6 +303,7 @@ class FittedTrees:
         found = np.empty((*leaves.shape, self.n_classes))
         for number, row in enumerate(leaves):
             keys, counts = self._tables[first + number]
+            # A leaf without training records has no key: the last row holds its zeros.
             place = np.minimum(np.searchsorted(keys, row), len(keys) - 1)
             found[number] = counts[np.where(keys[place] == row, place, len(keys))]
         return found
@@ -318,6 +325,7 @@ class FittedTrees:
         return logs, zeros
 
     def _answers(self, logs: Floats, zeros: Floats) -> Floats:
+        # Zeros are counted apart: subtracting a -inf later would give NaN.
         mean = np.where(zeros > 0, -np.inf, logs / self.learner.n_trees)
         if self.learner.answers == "normalised":
             return class_log_p(mean)
@@ -325,6 +333,6 @@ class FittedTrees:
 
 
 def _logs(shares: Floats) -> tuple[Floats, Floats]:
-    """Return the logs of shares, 0 where a share is 0, and a mask of these."""
+    """Return the logs of shares, 0 where a share is 0, and 1 at those places."""
     zero = shares == 0
     return np.log(np.where(zero, 1.0, shares)), zero.astype(np.float64)

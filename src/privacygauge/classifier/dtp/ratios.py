@@ -1,4 +1,4 @@
-"""Differential training privacy: how far one record moves predictions; the most over a box."""
+"""Differential training privacy: log ratios with and without a record, and bounds over a box."""
 
 from __future__ import annotations
 
@@ -49,14 +49,15 @@ def log_answers(trainer: Trainer, cohort: Cohort) -> Floats:
 def own_log_p(model: object, x: NDArray[Any], p: Floats) -> Floats:
     """Return the log probabilities (n, k) of an estimator, from its own logarithms if it has them.
 
-    From `decision_function` or else from `predict_log_proba`, if their exponentials are all within
-    1e-12 of the probabilities `p`; otherwise the logarithms of the probabilities.
+    They come from `decision_function`, or else from `predict_log_proba`, if all exponentials are
+    within 1e-12 of the probabilities `p`; otherwise they are the logarithms of `p`.
 
     Notes
     -----
     Scores come first: some estimators take `predict_log_proba` from probabilities, or give the
     logarithm of the smallest number in place of that of 0.
     """
+    # The first logarithms that agree with the probabilities win.
     for name, read in (("decision_function", _of_scores), ("predict_log_proba", np.asarray)):
         ask: Callable[[NDArray[Any]], Any] | None = getattr(model, name, None)
         if ask is None:
@@ -76,7 +77,7 @@ def _of_scores(scores: Floats) -> Floats:
 
 
 _ROUNDING = 2e-3
-"""Log probabilities above 0 by no more are rounding: a model's rows sum to 1 within 0.001."""
+"""Largest log probability that is rounding: a model's rows sum to 1 within 0.001."""
 
 
 def log_ratio(with_it: Floats, without: Floats, width: float = 0.0) -> Floats:
@@ -121,11 +122,12 @@ def log_ratio(with_it: Floats, without: Floats, width: float = 0.0) -> Floats:
     # The difference of the logs of two zeros is undefined.
     difference = np.where(np.isneginf(with_it) & np.isneginf(without), 0.0, difference)
     largest = np.where(silent[0] & silent[1], 0.0, difference.max(axis=-1))
+    # Anyone sees that only one of the two classifiers answers, bins or not.
     return np.asarray(np.where(silent[0] != silent[1], np.inf, largest), np.float64)
 
 
 def _silent(log_p: Floats) -> Bools:
-    """Return which rows (...) contain no answer."""
+    """Return True for rows (...) without an answer."""
     largest = log_p.max(axis=-1)
     if (largest > _ROUNDING).any():
         raise InputError(
@@ -158,19 +160,22 @@ def binned_bound(gamma: Floats, width: float) -> Floats:
         return gamma
     number = n_bins(width)
     lower = np.arange(number)
+    # (..., bins): the largest probability within exp(gamma) of each bin's upper end.
     with np.errstate(over="ignore"):
         reach = np.exp(gamma)[..., None] * ((lower + 1) / number)
     upper = bin_numbers(np.minimum(reach, 1.0), width)
+    # Centres are (i + 1/2) width, so the width cancels.
     found = (np.log(upper + 0.5) - np.log(lower + 0.5)).max(axis=-1)
     # However little they differ, two probabilities may lie on either side of a bin's edge.
     return np.asarray(np.where(gamma == 0, 0.0, found), np.float64)
 
 
 _TILTS = (0.0, 0.05, 0.5)
-"""Steps by which corners are also moved to where a class is certain: only there is a bound
-attained."""
+"""Weights of the direction in which a class becomes certain, added to that of the largest change:
+the bound is attained only where a class is certain."""
 
 _BLOCK = 1 << 21
+"""Values of corners processed per block."""
 
 
 def log_linear_dtp(
@@ -187,9 +192,9 @@ def log_linear_dtp(
     coefficients : tuple of ndarray of float, shapes (d, k) and (k,)
         Weights W and intercepts b with all records; -inf for a class without records.
     coefficients_without : tuple of ndarray of float, shapes (r, d, k) and (r, k)
-        The same without each record.
+        Weights and intercepts without each record.
     x_rows : ndarray of float, shape (r, d)
-        The records. Each is a query of its own, wherever the box ends.
+        The records; each is also a query, even outside the box.
     width : float
         Bin width of the published probabilities; 0 for no bins.
     box : Box
@@ -206,13 +211,14 @@ def log_linear_dtp(
     With delta_y(x), linear in x, the change of the score of y, ``p_y / p'_y`` is the mean of
     ``exp(delta_y - delta_j)`` over the classes j with the weights p_j. So the log ratio (Long et
     al. 2017, definition 4.2) is at most the largest ``|delta_y - delta_j|`` over pairs of
-    classes, and over a box a linear function is largest at a corner: O(k^2 d) for a record. The
-    bound is reached where the corner is also one where p_j is 1.
+    classes, and over a box a linear function is largest at a corner: O(k^2 d) per record. The
+    bound is attained if p_j is 1 at that corner.
     """
     w, b = coefficients
     w_without, b_without = coefficients_without
     own, low, high = np.empty((3, len(x_rows)))
     pairs = max(1, len(b) * (len(b) - 1) // 2)
+    # Corners per record: every pair of classes in each way, of d attributes.
     size = max(1, _BLOCK // (pairs * (4 * len(_TILTS) - 2) * max(1, w.shape[0])))
     if len(box.low) != w.shape[0]:
         raise InputError(f"box must have {w.shape[0]} attributes, got {len(box.low)}")
@@ -239,10 +245,13 @@ class _Change:
         self.b_without = b_without
         first, second = np.triu_indices(len(b), 1)
         dw = (w - w_without).transpose(0, 2, 1)
+        # (r, pairs, d) slopes of delta_y - delta_j, and (pairs, d) of the scores' difference.
         self.slopes = dw[:, first] - dw[:, second]
         self.apart = (w[:, first] - w[:, second]).T
         there = np.isfinite(b), np.isfinite(b_without)
+        # A class has records with the record and none without it.
         self.lost = (there[0] != there[1]).any(axis=1)
+        # Intercepts of -inf are left out here; their pairs are masked below.
         db = np.where(there[0], b, 0.0) - np.where(there[1], b_without, 0.0)
         # Classes unknown to both have no ratio.
         both = there[0] & there[1]
@@ -253,6 +262,7 @@ class _Change:
         """Return an upper bound over all queries of the box, (r,); infinite if a class is lost."""
         up = np.maximum(self.slopes, 0.0)
         down = np.minimum(self.slopes, 0.0)
+        # A linear function over a box is largest where each attribute is at the end of its sign.
         most = self.shifts + up @ box.high + down @ box.low
         least = self.shifts + up @ box.low + down @ box.high
         change = np.where(self.real, np.maximum(most, -least), 0.0).max(axis=1, initial=0.0)
@@ -272,6 +282,8 @@ class _Change:
         tilt = unit * np.abs(self.slopes).max(axis=2, initial=0.0)[..., None]
         ways = [
             sign * self.slopes + side * size * tilt
+            # Tilted corners move towards certainty of either class; without a tilt one side
+            # suffices.
             for size in _TILTS
             for sign in (-1.0, 1.0)
             for side in ((-1.0, 1.0) if size else (1.0,))

@@ -89,12 +89,12 @@ class LeaveOneOutAnswers:
     with_it: Floats
     """(r, k) Log probabilities of each record under the classifier trained on all of T."""
     without: Floats
-    """(r, k) The same under the classifier trained without the record, or without all of its unit;
-    NaN if training failed."""
+    """(r, k) Log probabilities under the classifier trained without the record or its unit; NaN if
+    training failed."""
     searched: Floats
-    """(r,) The largest log ratio over all queries, in nats."""
+    """(r,) Largest log ratio over the record itself and the queries that were asked, in nats."""
     bound: Floats
-    """(r,) Upper bound without bins over every query in the box of all records; infinite where only
+    """(r,) Upper bound on the unbinned log ratio over the box of all records; infinite where only
     predictions are known."""
 
     @property
@@ -122,7 +122,7 @@ class LeavingOut:
     unit: Ints
     """(n,) Number of each record's unit; all records of a unit are left out together."""
     queries: Ints
-    """(q,) Records to ask about besides the one that is left out."""
+    """(q,) Rows of the queries besides the record that is left out."""
     width: float = 0.0
     """Bin width for log ratios over queries; 0 for no bins."""
     seed: int = 0
@@ -134,6 +134,7 @@ class LeavingOut:
     def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
         """Return the predictions with and without each record of the task."""
         rows = self.rows[task.start : task.stop]
+        # (models, n): one training set per unit that loses its records, shared by all of its rows.
         left_out, model = np.unique(self.unit[rows], return_inverse=True)
         inside = self.members & (self.unit != left_out[:, None])
         asked = np.concatenate([rows, self.queries])
@@ -157,9 +158,12 @@ class LeavingOut:
         try:
             return log_answers(self.trainer, cohort)
         except (InputError, ValueError, IndexError) as error:
+            # Code of the user's model is wrapped; an error of the package itself must not be
+            # swallowed.
             raised = error.__cause__ if isinstance(error, UserCodeError) else error
             if isinstance(raised, InputError) or not isinstance(raised, ValueError | IndexError):
                 raise
+            # One model of the cohort fails: train each alone to learn which.
             if len(cohort) == 1:
                 return np.full(cohort.shape, np.nan)
             each = (self.refits(cohort[i : i + 1]) for i in range(len(cohort)))
@@ -183,6 +187,7 @@ class LeavingOut:
         without = np.empty((n_rows, self.n_classes))
         searched = np.empty(n_rows)
         for i, log_p in enumerate(made[number] for number in model):
+            # Ask each model for its own record, and for the queries that all share.
             asked = np.r_[i, n_rows : len(log_p)]
             without[i] = log_p[i]
             searched[i] = log_ratio(whole[asked], log_p[asked], self.width).max()
@@ -199,6 +204,7 @@ def retrain_without_each(work: LeavingOut, execution: Execution = NOT_KEPT) -> L
         it is trained on it twice.
     """
     n_jobs = execution.n_jobs
+    # Without a folder or workers, spare the detour over files.
     if execution.run is None and n_jobs in (None, 1) and effective_n_jobs(n_jobs) == 1:
         found = _compute_in_memory(work, execution.progress)
     else:
@@ -239,6 +245,7 @@ def _ready(work: LeavingOut, units_a_task: int, *, finished: bool = False) -> Le
     if finished:
         return work  # nothing is left to compare with; a damaged task trains its own
     asked = np.concatenate([work.rows, work.queries])
+    # The same set twice, with the same state: a model with draws of its own would differ.
     once, again = log_answers(work.trainer, work.cohort(np.stack([work.members] * 2), asked))
     # Threads that add in another order differ in the last digits; other draws differ by far more.
     same = np.allclose(once, again, rtol=1e-6, atol=1e-6, equal_nan=True)
@@ -261,7 +268,7 @@ def _ready(work: LeavingOut, units_a_task: int, *, finished: bool = False) -> Le
 
 
 REPEATED = 20
-"""One record in this many is left out twice, and at most this many records."""
+"""One in this many records is left out twice, and at most this many in total."""
 
 
 def _plan(work: LeavingOut, folder: str) -> Plan:
@@ -333,7 +340,7 @@ def zero_probability_warning(said: LeaveOneOutAnswers, values: Floats, rows: Int
 
 @dataclass(frozen=True, eq=False)
 class Variation:
-    """Predictions of a record's own class by models that differ in one thing each."""
+    """Predicted probabilities of a record's own class, by models that differ in one respect."""
 
     row: int
     """Row of the record."""
@@ -350,7 +357,7 @@ class Variation:
 
     @property
     def own(self) -> float:
-        """How far the record moves its own prediction."""
+        """Absolute change of the record's own prediction when it is left out."""
         return abs(self.with_it - self.without)
 
     @property
@@ -370,6 +377,7 @@ class Variation:
         values = np.concatenate([self.initialisation, self.sampling, [self.with_it, self.without]])
         low = float(values.min())
         high = float(values.max())
+        # Equal predictions still need bins of some width.
         if high - low < 1e-9:
             low = low - 0.005
             high = high + 0.005
@@ -387,7 +395,7 @@ def variation(
     seed: int = 0,
     execution: Execution = NOT_KEPT,
 ) -> tuple[Variation, ...]:
-    """Return how initial weights and the choice of the other records move some predictions.
+    """Return the variation of predictions by initial weights and by the choice of other records.
 
     Parameters
     ----------
@@ -426,6 +434,7 @@ def variation(
     same = slice(1, 1 + len(rows) + n_models)
     inside[same] = inside[0]
     inside[np.arange(len(rows)) + 1, rows] = False
+    # State 0 for all but the models that differ in their random state.
     states = np.zeros(len(inside), np.int64)
     states[1 + len(rows) : 1 + len(rows) + n_models] = 1 + np.arange(n_models)
     drawn = seeds.stream(seed, "variation", "states").integers(2**31, size=n_models + 1)

@@ -22,13 +22,13 @@ class StabilityBound:
     delta: float
     """Proven delta, at least 1; infinite if none is known."""
     of: Of
-    """Quantity that changes by a factor of at most delta, or of its change at the record."""
+    """Quantity that changes by a factor of at most delta, or at most as much as at the record."""
     source: str
     """Number of the proposition in the paper."""
     printed: float | None
     """The delta that the proposition states; None where the paper states none."""
     holds_as_printed: bool
-    """Whether the printed delta holds for the answers p(y | x); false where there is none."""
+    """Whether the printed delta holds for the answers p(y | x); false if none is printed."""
 
     def __post_init__(self) -> None:
         if not self.delta >= 1.0:
@@ -43,16 +43,16 @@ def bound_over_queries(own_ratio: ArrayLike, bound: StabilityBound) -> Floats:
     Parameters
     ----------
     own_ratio : array_like of shape (r,)
-        Ratio with over without the record, at its own attributes and class, at least 0: of the
-        answers p(y | x) or of the joint p(x | y) p(y), as `bound` says.
+        Value with the record over value without it, at its own attributes and class, at least 0:
+        of the answers p(y | x) or of the joint p(x | y) p(y), according to ``bound.of``.
     bound : StabilityBound
 
     Returns
     -------
     ndarray of float, shape (r,)
-        In nats. With ``gamma = max(delta, own ratio, 1 / own ratio)``: log gamma for a bound of
-        the answers, and 2 log gamma for one of the joint. Infinite where the own ratio is 0 or
-        infinite: definition 6.1 then says nothing.
+        Upper bounds in nats: with ``gamma = max(delta, own ratio, 1 / own ratio)``, log gamma for a
+        bound of the answers, and 2 log gamma for one of the joint. Infinite where the own ratio is
+        0 or infinite: definition 6.1 then says nothing.
 
     Notes
     -----
@@ -150,9 +150,11 @@ def laplace_delta(n: int, n_min: int, sizes: ArrayLike, *, alpha: float = 1.0) -
         raise InputError(
             f"alpha must be above 0, got {alpha}; naive_bayes_delta is the bound without smoothing"
         )
+    # Growth is largest for attributes with few values; the largest factor is left out.
     growth = np.sort((n_min + alpha * values) / (n_min - 1 + alpha * values))
     delta = float(np.exp(np.log(growth[:-1]).sum())) * n / (n - 1)
     ratio = (n_min + values.max()) / n_min
+    # The paper states its bound for counts smoothed by 1.
     printed = _power(ratio, len(values) - 1) * n / (n - 1) if alpha == 1 else None
     source = "Long et al. (2017), proposition 6.5"
     return StabilityBound(delta, "joint", source, printed, holds_as_printed=False)
@@ -177,9 +179,8 @@ def lsq_delta(n_features: int) -> StabilityBound:
     Long et al. (2017), proposition 6.7, for coefficients that are logs of shares ``n_(feature, y) /
     n`` or ``n_(feature, y) / n_(condition, y)``, the same kind in every class, and p(y | x) with or
     without normalisation. A record that is left out changes each share of its own class by a factor
-    between 1/2 and 2, and those of the others by one common factor. Not for features that a record
-    may have several times, such as the steps of a Markov chain whose transitions are the same at
-    every place.
+    between 1/2 and 2, and those of the others by one common factor. This does not hold for features
+    that a record may have several times, such as the steps of a homogeneous Markov chain.
     """
     _check_at_least("n_features", n_features, 1)
     source = "Long et al. (2017), proposition 6.7"
@@ -237,7 +238,7 @@ def naive_bayes_bound(
     n : array_like of shape (r,)
         Number of records in each record's class, itself included, at least 1.
     shared : array_like of shape (r, m)
-        Number of these with the record's value of each attribute, itself included, from 1 to n.
+        Records of the class with the record's value of each attribute, itself included, in 1..n.
     sizes : array_like of shape (m,)
         Number of values of each attribute, at least 1.
     alpha : float
@@ -261,8 +262,8 @@ def naive_bayes_bound(
     other label by 1 / (1 + p (rho - 1)): no further than rho, so the log ratio is at most
     |log rho(S)|. Every term of the last sum is at most 0, so log rho is largest where the query
     agrees in nothing and smallest at the record itself. An attribute with a single value always
-    agrees; without smoothing, neither can one whose value the whole class shares, as the class
-    is then impossible before and after.
+    agrees. Without smoothing, a query must also agree in an attribute with one value throughout
+    the class: with any other value, the class is impossible before and after.
 
     With smoothing, and another class that has records, the DTP is at least half the bound: the
     two log ratios at one query differ by log rho, so one of them is at least half of it.
@@ -271,21 +272,25 @@ def naive_bayes_bound(
 
     Examples
     --------
-    Nine records, and the one whose class has five: one with its first value, four its second.
+    A record in a class of five: four of these have its first value, and two its second.
 
     >>> naive_bayes_bound([5], [[4, 2]], [2, 2], alpha=0).round(3).tolist()
     [0.758]
     """
     own, counts, values = _check_group_sizes(n, shared, sizes, alpha)
     added = values * alpha
+    # Attributes in which a query can differ from the record.
     differs = (values > 1) & ((alpha > 0) | (counts < own[:, None]))
     with np.errstate(divide="ignore", invalid="ignore"):
+        # The terms of log rho(S), in the order of the notes.
         base = np.log(own - 1) - np.log(own)
         spread = np.log(own[:, None] + added) - np.log(own[:, None] - 1 + added)
         step = np.log(counts - 1 + alpha) - np.log(counts + alpha)
+        # The extremes of log rho(S): a query that agrees only where it must, and the record.
         nowhere = base + spread.sum(axis=1) + np.where(differs, 0.0, step).sum(axis=1)
         everywhere = base + (spread + step).sum(axis=1)
     largest = np.maximum(np.abs(nowhere), np.abs(everywhere))
+    # Without its last record a class is impossible, whatever the query.
     return np.where(own == 1, np.inf, largest)
 
 

@@ -1,4 +1,4 @@
-"""Augmentation: random changes of records in training, and views of them to ask about."""
+"""Augmentation: random changes of records in training, and views of records as queries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Augment = Callable[[NDArray[Any], np.random.Generator], NDArray[Any]]
 """Takes records (b, d) and a generator, and returns as many altered records, (b, d)."""
 
 BLOCK = 256
-"""Records that are augmented, and predicted, at once."""
+"""Number of records that are augmented or predicted at once."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,7 @@ class ImageAugment:
             start = rng.integers(2 * self.shift + 1, size=(b, 2))
             margin = (self.shift, self.shift)
             padded = np.pad(images, ((0, 0), (0, 0), margin, margin))
+            # Index arrays that broadcast to (b, c, h, w): one window per image.
             record = np.arange(b)[:, None, None, None]
             channel = np.arange(c)[:, None, None]
             row = (start[:, :1] + np.arange(h))[:, None, :, None]
@@ -87,8 +88,8 @@ class ImageAugment:
 def views(x: NDArray[Any], augment: Augment, queries: int) -> Iterator[NDArray[Any]]:
     """Yield the records themselves and then views of them, `queries` arrays (n, d) in all.
 
-    `Networks` asks its models about the same views, so that an existing model can be asked about
-    them too. They depend only on the record's place and the view's number.
+    `Networks` queries its models at the same views, so an existing model can be queried at them
+    too. A view depends only on the record's place and the view's number.
 
     Parameters
     ----------
@@ -107,6 +108,7 @@ def view(x: NDArray[Any], augment: Augment, number: int, start: int) -> NDArray[
     """Return a view of the block of records that begins at `start`; view 0 is the original."""
     if number == 0:
         return x
+    # Seeded without the model: all models see the same views.
     return augment_records(x, augment, seeds.stream(0, "view", number, start))
 
 

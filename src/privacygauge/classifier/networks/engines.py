@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 
 def train_dense(task: Task, models: Ints) -> TrainedStack:
-    """Return trained models, Sequences of Linear layers and activations, by batched products."""
+    """Return trained Sequentials of Linear layers and activations, by batched matrix products."""
     return _fit_stack(task, models, _Matrices(_modules(task, models)))
 
 
 def train_vmap(task: Task, models: Ints) -> TrainedStack:
-    """Return the trained models, modules of any kind that torch.func can map over."""
+    """Return trained modules of any kind that torch.func can map over."""
     return _fit_stack(task, models, _Modules(_modules(task, models)))
 
 
@@ -70,7 +70,7 @@ class _Stack(Protocol):
 
 
 class _Matrices:
-    """Fully connected networks: batched matrix products, and a backward pass by hand."""
+    """Fully connected networks by batched matrix products, with a hand-written backward pass."""
 
     def __init__(self, modules: list[torch.nn.Module]) -> None:
         import torch
@@ -85,6 +85,7 @@ class _Matrices:
         self.biases: list[torch.Tensor | None] = []
         """(m, 1, n_out) of each layer."""
         for layer in self.layers:
+            # The padding classes of the last layer have weights of 0 and the bias `NEVER`.
             more = (0, layer.n_out - layer.used)
             matrix = torch.stack([state[f"{layer.name}.weight"].T for state in states])
             self.matrices.append(torch.nn.functional.pad(matrix, more).contiguous())
@@ -107,6 +108,7 @@ class _Matrices:
         import torch
 
         values = [x]
+        # Models are sorted by size: the first a of them still have a batch.
         a = len(x)
         for layer, matrix, bias in zip(self.layers, self.matrices, self.biases, strict=True):
             x = torch.bmm(x, matrix[:a]) if bias is None else torch.baddbmm(bias[:a], x, matrix[:a])
@@ -125,9 +127,11 @@ class _Matrices:
         for i, layer in reversed([*enumerate(self.layers)]):
             if layer.activation is not None:
                 layer.activation.backward(slope, values[i + 1])
+            # Into the reused memory: inputs transposed times the gradient by the outputs.
             torch.bmm(values[i].transpose(1, 2), slope, out=self.by_matrix[i][:a])
             if layer.bias:
                 by_bias.insert(0, slope.sum(1, keepdim=True))
+            # Nobody needs the gradient by the records themselves.
             if i:
                 slope = torch.bmm(slope, self.matrices[i][:a].transpose(1, 2))
         return [*(slope[:a] for slope in self.by_matrix), *by_bias]
@@ -142,7 +146,7 @@ class _Matrices:
 
 
 class _Modules:
-    """Modules of any kind, by torch.func: one module, mapped over the weights of all."""
+    """Modules of any kind by torch.func: one module, mapped over the weights of all models."""
 
     def __init__(self, modules: list[torch.nn.Module]) -> None:
         import torch
@@ -154,9 +158,11 @@ class _Modules:
         learnt = stack([{k: p for k, p in own.items() if p.requires_grad} for own in weights])
         kept = [{k: p for k, p in own.items() if not p.requires_grad} for own in weights]
         buffers = [dict(module.named_buffers()) for module in modules]
+        # Frozen parameters and buffers differ from model to model, but are not trained.
         self.fixed = stack([{**a, **b} for a, b in zip(kept, buffers, strict=True)])
         self.names = list(learnt)
         self.learnt = list(learnt.values())
+        # Without weights of its own: each call gets those of one model.
         self.bare = copy.deepcopy(modules[0]).to("meta")
         # Each name in the state, and the first name of its tensor, which layers may share.
         parts = (modules[0].named_parameters(), modules[0].named_buffers())
@@ -170,6 +176,7 @@ class _Modules:
     def slopes(self, x: torch.Tensor, y: torch.Tensor, share: torch.Tensor) -> Slopes:
         import torch
 
+        # Only the models that still have a batch.
         now = [weight[: len(x)].detach().requires_grad_() for weight in self.learnt]
         with torch.enable_grad():
             logits = self._mapped(self.bare.train(), now, x)
@@ -214,6 +221,7 @@ def _fit_stack(task: Task, models: Ints, stack: _Stack) -> TrainedStack:
 
     with torch.no_grad():
         _train(task, models, stack)
+        # An infinite loss needs no record of its own: it has made weights NaN.
         finite = torch.stack([weight.flatten(1).isfinite().all(1) for weight in stack.learnt])
         return TrainedStack(_predictions(task, models, stack), finite.all(0), stack.state)
 
@@ -224,6 +232,7 @@ def _train(task: Task, models: Ints, stack: _Stack) -> None:
 
     sizes = task.sizes(models)
     runs = equal_batch_runs(sizes, task.batch_size)
+    # Models with equally many batches share an optimiser state: its count of steps is theirs.
     optimiser = Optimiser(task.rule, [weight[run] for run in runs for weight in stack.learnt])
     in_epoch = steps_of_epoch(sizes, task.batch_size)[: task.most_steps]
     order = torch.empty(len(in_epoch), len(models), task.batch_size, dtype=torch.int64)
@@ -258,7 +267,7 @@ def _predictions(task: Task, models: Ints, stack: _Stack) -> torch.Tensor:
 
 
 def train_loop(task: Task, models: Ints) -> TrainedStack:
-    """Return the models, trained one by one."""
+    """Return models trained one after the other."""
     import torch
 
     logits = task.x.new_empty(len(models), *task.answers)
@@ -290,6 +299,7 @@ def _train_plainly(task: Task, model: int) -> tuple[torch.nn.Module, torch.Tenso
             gradients = torch.autograd.grad(loss, weights, allow_unused=True)
             with torch.no_grad():
                 optimiser.step(gradients)
+                # A loss that was once infinite or NaN stays so in the sum: the training failed.
                 total += loss
     with torch.no_grad():
         finite = torch.stack([p.isfinite().all() for p in module.parameters()]).all()
@@ -319,7 +329,7 @@ _REFUSALS = (
 
 @dataclass(frozen=True)
 class Choice:
-    """The engine that trains a module, and why."""
+    """The engine that trains a module, with the reason."""
 
     name: str
     """dense (matrix products by hand), vmap (torch.func) or loop (one model after the other)."""
@@ -360,6 +370,7 @@ def _trial(task: Task) -> Task:
     first = np.flatnonzero(task.inside[0])[: task.batch_size]
     inside = np.zeros((2, n), np.bool_)
     inside[0, first] = True
+    # Fewer records than the other model, so that padded batches are tried too.
     inside[1, first[: max(1, len(first) // 2)]] = True
     return replace(
         task,
@@ -381,6 +392,7 @@ def _agrees(name: str, trial: Task, expected: torch.Tensor) -> str | None:
         raise
     except _REFUSALS as error:
         return f"{type(error).__name__}: {str(error).strip().splitlines()[0][:120]}"
+    # Relative to the largest finite logit, with room for another order of summation.
     tolerance = 1e-9 if expected.dtype == torch.float64 else 1e-4
     scale = max(1.0, float(expected.nan_to_num(0.0, 0.0, 0.0).abs().max()))
     if torch.allclose(found, expected, rtol=0.0, atol=tolerance * scale, equal_nan=True):

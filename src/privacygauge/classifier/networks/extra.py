@@ -73,6 +73,7 @@ def one_torch_thread(device: torch.device) -> Iterator[None]:
 
 def out_of_memory(error: RuntimeError | MemoryError) -> bool:
     """Return whether an error says that memory ran out."""
+    # torch has no class for host memory that ran out: only the text tells.
     told = ("not enough memory", "can't allocate memory")
     known = isinstance(error, MemoryError | the_torch().cuda.OutOfMemoryError)
     return known or any(text in str(error) for text in told)

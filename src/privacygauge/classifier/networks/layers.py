@@ -69,7 +69,7 @@ class MLP:
 
 
 LONG_2017 = MLP((64,), "tanh")
-"""64 units of tanh: Long, Bindschaedler & Gunter, arXiv:1712.09136 (2017)."""
+"""One hidden layer of 64 tanh units: Long, Bindschaedler & Gunter, arXiv:1712.09136 (2017)."""
 
 SONG_MITTAL_2021 = MLP((1024, 512, 256, 128), "tanh", "glorot")
 """Purchase, Texas and location networks: Song & Mittal, USENIX Security (2021), section 5.1."""
@@ -96,7 +96,7 @@ class Dropout:
     of: MLP
     """The network without dropout; it has at least one hidden layer."""
     rate: float = 0.5
-    """Share of units that is dropped, in (0, 1)."""
+    """Share of units that each step drops, in (0, 1)."""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.rate < 1.0:
@@ -133,8 +133,8 @@ class Activation:
     forward: InPlace
     """Turns inputs into outputs, in place."""
     backward: Backward
-    """Takes the gradient by the outputs, and the outputs; turns it into that by the inputs, in
-    place."""
+    """Takes the gradient by the outputs, and the outputs; turns the gradient into that by the
+    inputs, in place."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def layers_of(module: torch.nn.Module) -> tuple[Layer, ...] | None:
                 activation=activation,
             )
         )
-    # A layer that comes twice has its weights counted once.
+    # A layer that occurs twice is one parameter of the module, but two layers here.
     n_weights = sum(p.numel() for p in module.parameters())
     known = found and sum(layer.size for layer in found) == n_weights
     return tuple(found) if known else None
@@ -207,6 +207,7 @@ def pad_classes(layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
     last = layers[-1]
     if not last.bias or last.activation is not None:
         return layers
+    # Up to the next multiple of 16.
     return (*layers[:-1], replace(last, n_out=-(-last.used // 16) * 16))
 
 
@@ -229,6 +230,7 @@ def _activation(module: torch.nn.Module) -> Activation | None:
         return Activation(
             torch.sigmoid_, lambda g, out: aten.sigmoid_backward.grad_input(g, out, grad_input=g)
         )
+    # With a negative slope, outputs do not show the sign of their inputs.
     if type(module) is nn.LeakyReLU and module.negative_slope >= 0:
         slope = module.negative_slope
         return Activation(

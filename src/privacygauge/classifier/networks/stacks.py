@@ -28,15 +28,15 @@ TOO_LITTLE = (
 
 @dataclass(frozen=True)
 class TrainedModels:
-    """Predictions of trained models and, if asked for, their weights."""
+    """Predictions of trained models, and their weights if requested."""
 
     logits: NDArray[Any]
-    """(m, a, k) or (m, a, q, k) Logits of the records asked for; NaN throughout if training
+    """(m, a, k) or (m, a, q, k) Logits of the records to predict; NaN throughout if training
     failed."""
     finite: Bools
     """(m,) False where training failed: a loss, a weight or a logit became NaN or infinite."""
     weights: tuple[Mapping[str, NDArray[Any]], ...] | None = None
-    """State dict of each model's module; None if not asked for."""
+    """State dict of each model's module; None unless requested."""
 
 
 def train_stacks(
@@ -44,7 +44,7 @@ def train_stacks(
 ) -> TrainedModels:
     """Return all models, trained `stack` at a time, or fewer if memory runs out.
 
-    Models of similar size share a stack, so that few wait for others.
+    Models of similar size share a stack, so that few of them wait for others.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def _attempt(task: Task, engine: Engine, models: Ints, keep_weights: bool) -> Tr
 
 
 CACHE = 24 * 2**20
-"""Bytes that models trained at once may take on a CPU: beyond the cache they slow each other
+"""Bytes that models trained at once may take on a CPU: beyond the cache, they slow each other
 down."""
 MOST_ON_CPU = 16
 """Largest number of models at once on a CPU; more gain nothing."""
@@ -110,7 +110,7 @@ class StackSize:
     per_model: int
     """Bytes per model, measured; the total of a single model where there is no room for two."""
     fixed: int
-    """Bytes that do not depend on the number of models, measured; else 0."""
+    """Bytes that do not depend on the number of models, measured; 0 without a trial of two."""
     budget: int
     """Bytes that may be used."""
 
@@ -141,7 +141,7 @@ def peak_memory(device: torch.device) -> Iterator[Peak]:
 
 
 def _live_storages(peak: Peak) -> Any:
-    """Return a torch mode that counts every storage made by an operation while it lives."""
+    """Return a torch mode that counts the bytes of storages made by operations, while they live."""
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_leaves
@@ -164,6 +164,7 @@ def _live_storages(peak: Peak) -> Any:
         ) -> Any:
             nonlocal in_use
             kwargs = kwargs or {}
+            # A view of an input is no new memory.
             known = {
                 leaf.untyped_storage()._cdata
                 for leaf in tree_leaves((args, kwargs))
@@ -186,7 +187,7 @@ def _live_storages(peak: Peak) -> Any:
 
 
 def stack_size(task: Task, engine: Engine, budget: int) -> StackSize:
-    """Return the number of models to train at once, from trials of two steps with one and with two.
+    """Return the number of models to train at once, from two-step trials of one and of two models.
 
     Raises
     ------
@@ -207,6 +208,7 @@ def stack_size(task: Task, engine: Engine, budget: int) -> StackSize:
     two = None if on_cpu and 2 * one > CACHE else _peak(task, engine, np.repeat(largest, 2))
     if two is None:
         return StackSize(1, one, 0, budget)
+    # Two models less one: the memory per model. The rest of the first trial is fixed.
     per_model = max(two - one, 1)
     fixed = max(one - per_model, 0)
     models = min((budget - fixed) // per_model, len(task.inside))

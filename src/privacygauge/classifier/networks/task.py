@@ -123,14 +123,14 @@ def own_order(own: Bools, seed: int, epoch: int) -> Ints:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of every epoch, for a stack whose models are sorted by decreasing size."""
+    """One step of every epoch, for a stack of models sorted by decreasing size."""
 
     number: int
     """Number of the step, from 0 in each epoch."""
     active: int
-    """Number of models, the first ones, that have a batch left."""
+    """Number of models that have a batch left: the first ones."""
     groups: int
-    """Number of groups, of models with equally many batches, that these form."""
+    """Number of groups of models with equally many batches, among these."""
     rows: int
     """Number of records in the largest batch."""
     sizes: Ints
@@ -138,7 +138,7 @@ class Step:
 
     @property
     def key(self) -> tuple[int, ...]:
-        """Key that is equal for steps with the same array shapes."""
+        """Equal for steps with the same array shapes."""
         return (self.active, *self.sizes.tolist())
 
     @property
@@ -155,9 +155,11 @@ class Step:
 
 def steps_of_epoch(sizes: Ints, batch_size: int) -> tuple[Step, ...]:
     """Return the steps of an epoch for models with `sizes` records each, in decreasing order."""
+    # Batches per model, rounded up.
     batches = -(-sizes // batch_size)
     found = []
     for number in range(int(batches[0])):
+        # Sizes decrease, so the models that still have a batch are the first ones.
         left = sizes[batches > number] - number * batch_size
         now = np.minimum(left, batch_size)
         groups = len(np.unique(batches[: len(now)]))
@@ -168,8 +170,9 @@ def steps_of_epoch(sizes: Ints, batch_size: int) -> tuple[Step, ...]:
 
 
 def equal_batch_runs(sizes: Ints, batch_size: int) -> tuple[slice, ...]:
-    """Return the runs of models with the same number of batches in an epoch."""
+    """Return the runs of neighbouring models with equally many batches in an epoch."""
     batches = -(-sizes // batch_size)
+    # Sizes decrease, so models with equally many batches are neighbours.
     edges = [0, *(np.flatnonzero(np.diff(batches)) + 1).tolist(), len(sizes)]
     return tuple(slice(a, b) for a, b in pairwise(edges))
 
@@ -177,8 +180,8 @@ def equal_batch_runs(sizes: Ints, batch_size: int) -> tuple[slice, ...]:
 def fill_order(order: Ints, inside: Bools, model_seeds: Sequence[int], epoch: int) -> None:
     """Write the records of every batch of an epoch to `order`, (steps, m, batch_size).
 
-    Batches are padded with the model's own first record, so that nothing of another model's records
-    can reach it.
+    Batches are padded with the model's own first record, so that no other model's records can reach
+    it.
     """
     n_steps, _, batch_size = order.shape
     for model, (own, seed) in enumerate(zip(inside, model_seeds, strict=True)):
@@ -189,7 +192,7 @@ def fill_order(order: Ints, inside: Bools, model_seeds: Sequence[int], epoch: in
 
 
 def own_scales(x: NDArray[Any], inside: Bools) -> tuple[Floats, Floats]:
-    """Return mean and deviation of each model's own records, (m, d); 1 if all are equal."""
+    """Return mean and deviation of each model's own records, (m, d); 1 for a deviation of 0."""
     mean = np.empty((len(inside), x.shape[1]))
     spread = np.empty_like(mean)
     for model, own in enumerate(inside):
@@ -228,13 +231,13 @@ class Task:
     asked: torch.Tensor
     """(a,) Rows of the records to predict."""
     most_steps: int | None = None
-    """Steps in an epoch after which a trial stops."""
+    """Steps per epoch in a trial; None for all."""
     augment: Augment | None = None
-    """Augments the records of every batch, and makes the views that models are asked about."""
+    """Augments the records of every batch, and makes the views that are queried."""
     queries: int = 1
     """Queries per record: the record itself, then views of it."""
     own_scale: bool = False
-    """Whether each model's features are scaled to mean 0 and deviation 1 of its own records."""
+    """Whether each model scales features to mean 0 and deviation 1 over its own records."""
 
     def seen_by(self, models: Ints, x: torch.Tensor) -> torch.Tensor:
         """Return features (s, b, d) as each of the models (s,) sees them."""
@@ -290,7 +293,7 @@ class Task:
         return on_tensor(x, lambda array: augment_records(array, augment, rng))
 
     def predicted(self, module: torch.nn.Module, model: int) -> torch.Tensor:
-        """Return a model's logits for the records that were asked for, of the shape `answers`."""
+        """Return a model's logits of the records to predict, of the shape `answers`."""
         import torch
 
         module.eval()
@@ -317,7 +320,7 @@ class TrainedStack:
     """A stack of trained models."""
 
     logits: torch.Tensor
-    """(s, a, k) or (s, a, q, k) Outputs for the records that were asked for."""
+    """(s, a, k) or (s, a, q, k) Logits of the records to predict."""
     finite: torch.Tensor
     """(s,) False where a loss or a weight is not finite."""
     weights: Callable[[int], Mapping[str, NDArray[Any]]]
@@ -325,4 +328,4 @@ class TrainedStack:
 
 
 Engine = Callable[[Task, Ints], TrainedStack]
-"""Trains the models with these rows of `inside`, whose sizes must be in decreasing order."""
+"""Trains the models of these rows of `inside`, which are sorted by decreasing size."""

@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Networks:
-    """Trains torch networks, as many at once as is fastest on the machine.
+    """Trainer of torch networks, as many at once as is fastest on the machine.
 
     One model is defined as follows: `make` under torch's seed gives the initial weights; each epoch
     permutes all n records by ``stream(seed, "order", epoch)`` and goes through the model's own in
     batches, the last of which may be smaller; the loss is the mean cross-entropy of a batch. The
-    loop engine is this definition. The others equal it: in float64 to 1e-9, in float32 to about
-    1e-4 for small networks. Wide networks in float32 are chaotic, so there only the same algorithm
-    is promised. Training runs on one CPU thread: use processes.
+    loop engine is this definition. The others agree with it to 1e-9 in float64, and to about 1e-4
+    in float32 for small networks. Wide networks in float32 are chaotic: there, only the algorithm
+    is the same. Training runs on one CPU thread: use processes.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class Networks:
     all models."""
 
     own_scale: bool = False
-    """Whether each model scales the features to mean 0 and deviation 1 of its own records."""
+    """Whether each model scales features to mean 0 and deviation 1 over its own records."""
 
     def __post_init__(self) -> None:
         _require(callable(self.make), "make", "a function of n_features and n_classes", self.make)
@@ -183,7 +183,7 @@ class Networks:
     def stack_size(self, cohort: Cohort) -> StackSize:
         """Return the number of these models that are trained at once, and the memory each takes.
 
-        The predictions themselves, (m, a, n_classes), are not counted: they are the caller's.
+        The predictions themselves, (m, a, n_classes), are not counted: they belong to the caller.
         """
         with one_torch_thread(checked_device(self.device)):
             task = self.task(cohort)
@@ -194,6 +194,8 @@ class Networks:
             task = self.task(cohort)
             choice = self._choice(task)
             alone = len(cohort) == 1 and self.memory is None
+            # A single model needs no trial; without a given memory there is no limit to check
+            # either.
             stack = self.stack or (1 if alone else self._stack_size(task, choice).models)
             return train_stacks(task, choice.engine, stack, keep_weights=keep_weights)
 
@@ -224,6 +226,7 @@ class Networks:
         return choose_engine(task) if self.engine is None else Choice(self.engine, "asked for")
 
     def _stack_size(self, task: Task, choice: Choice) -> StackSize:
+        # A quarter of the free memory, shared by the workers.
         budget = self.memory or memory_on(task.x.device) // (4 * self.workers)
         return stack_size(task, choice.engine, budget)
 
@@ -244,6 +247,7 @@ def _description(make: object) -> Mapping[str, Any]:
     if isinstance(make, functools.partial):
         inner = {"args": list(make.args), "keywords": dict(make.keywords)}
         return _json({"partial": _description(make.func), **inner}, make)
+    # A function or class has a name of its own; an instance has that of its class.
     kind = make if hasattr(make, "__qualname__") else type(make)
     named = {"name": f"{kind.__module__}.{kind.__qualname__}"}
     if is_dataclass(make) and not isinstance(make, type):
@@ -271,6 +275,7 @@ def checked_features(x: NDArray[Any], dtype: str, device: torch.device) -> torch
     if array.dtype.kind not in "biuf":
         raise InputError(f"x must hold numbers, got {array.dtype}: encode categories first")
     tensor = torch.tensor(array, dtype=getattr(torch, dtype), device=device)
+    # After the conversion: a number may be finite in float64 and infinite in float32.
     bad = torch.nonzero(~tensor.isfinite().all(1)).flatten()
     if len(bad):
         row = int(bad[0])
@@ -321,6 +326,7 @@ def model_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
 def records_to_predict(asked: NDArray[Any], n: int) -> Ints:
     """Return the checked rows of the records to predict, (a,)."""
     array = np.asarray(asked)
+    # An empty list becomes an array of floats.
     array = checks.classes(array.astype(np.int64) if array.size == 0 else array, "asked")
     bad = np.flatnonzero(array >= n)
     if bad.size:
