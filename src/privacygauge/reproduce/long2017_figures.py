@@ -506,7 +506,7 @@ def _row(label: str, people: People, alpha: float, order: Order, steps: int) -> 
     n = len(people.income)
     cells = n_cells(people.sizes)
     method = f"exact over {cells:,} queries, {len(path.removed)} removals"
-    # The paper removes records in the order of their first values, without measuring them again.
+    # The paper removes records in the order of their first values, without ranking them again.
     paper = PAPER if order == "initial" else {}
     return Row(
         label,
@@ -523,9 +523,10 @@ def removal_numbers(path: RemovalPath) -> Mapping[str, float]:
     Returns
     -------
     mapping of str to float
-        The DTP before any removal and after one; the lowest DTP and the number of removals until
-        it; the highest DTP afterwards; the number of rises by more than 0.1 (the teeth of the
-        saw); the number of groups of records that shield each other, and of records in them.
+        The DTP before any removal, after one, and at the best stopping point (the first DTP of at
+        most 1, else the lowest); the number of removals until then; the highest DTP afterwards;
+        the number of rises by more than 0.1 (the teeth of the saw); the number of groups of
+        records that shield each other, and of records in them.
     """
     best = path.best
     return {
