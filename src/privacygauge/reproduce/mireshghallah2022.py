@@ -167,7 +167,7 @@ class ModelSetting:
         return _records(self._notes("member", draw))
 
     def target(self, target: Target, draw: int) -> Path:
-        """Return the folder of a target trained on the members of a draw, training it if missing."""
+        """Return the folder of a target trained on a draw's members; train it if it is missing."""
         texts = self._side("member", draw, ("member",) if target.named else ()).text
         begun = self.reference("near", target.size)
         epochs = self.scale.epochs * target.times

@@ -74,7 +74,7 @@ ROWS = (
 """Sets of features in the rows of Table 7."""
 
 Weights = Literal["none", "balanced"]
-"""Class weights: ``none`` as published; ``balanced`` gives detected and missed samples equal weight."""
+"""Class weights: ``none`` as published, ``balanced`` for equal weight of detected and missed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +225,7 @@ LOGARITHMIC = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 """False-positive rates of Figure 5, the same curve on a logarithmic axis."""
 
 PUBLISHED = {0.1: (0.156, 0.792), 0.01: (0.011, 0.604)}
-"""False-positive rate to the true-positive rates of loss and likelihood ratio, from Tables 2 and 10."""
+"""False-positive rate to the true-positive rates of (loss, likelihood ratio) in Tables 2 and 10."""
 
 TABLE_7 = {
     ("digits",): (0.0, 0.0, 0.0, 0.0),
