@@ -66,6 +66,7 @@ def as_canaries(
     InputError
         One line: the fault, and the way out.
     """
+    # Units as an array: read the rest under the default name, then attach them.
     if not isinstance(unit, str):
         rows = as_canaries(given, name)
         owner = number_units(unit, f"{name}: unit", length=len(rows.score))
@@ -76,6 +77,7 @@ def as_canaries(
         return _of_columns(_read_rows(Path(given), unit), str(given), unit)
     if isinstance(given, Mapping):
         return _of_columns({str(key): np.asarray(x) for key, x in given.items()}, name, unit)
+    # polars frames have `to_pandas`.
     frame: Any = given.to_pandas() if hasattr(given, "to_pandas") else given
     if not hasattr(frame, "columns"):
         raise InputError(
@@ -105,6 +107,7 @@ def with_units(rows: CanaryScores, *, equal_ids: bool) -> tuple[CanaryScores, st
         return rows, ""
     if equal_ids and checks.n_distinct(number_units(rows.ids, "id")) < len(rows.ids):
         return replace(rows, unit=number_units(rows.ids, "id")), ""
+    # Last resort: rows with equal or nearly equal scores on the same side are one unit.
     unit = repeated_scores(rows.score, rows.member)
     if unit is None:
         return rows, ""
@@ -131,6 +134,7 @@ def by_unit(rows: CanaryScores) -> CanaryScores:
     unit = rows.unit
     if unit is None or checks.n_distinct(unit) == len(unit):
         return rows
+    # A unit with both bits has no single coin, so that its mean score would mix the sides.
     both = np.flatnonzero(on_both_sides(unit, rows.member))
     if len(both):
         raise InputError(

@@ -82,6 +82,7 @@ def read_checked(name: str, url: str, sha256: str) -> bytes:
     InputError
         If the file cannot be fetched, or has another checksum.
     """
+    # The cache of the XDG base directories, also where the variable is empty.
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "privacygauge"
     cached = cache / name
     path = own_file(name) or (cached if cached.is_file() else None)
@@ -131,6 +132,7 @@ def content_of(path: Path) -> bytes:
     """Return the content of a file, unpacked if its name ends in .gz."""
     size = path.stat().st_size
     with path.open("rb") as file:
+        # Plain files are checked against the free memory only.
         if path.suffix.lower() != ".gz":
             check_size(path, size, size)
             return file.read()
@@ -180,6 +182,7 @@ def _numbers(path: str | Path, sha256: str | None) -> Bytes:
     if not any(line.strip() for line in lines):
         raise InputError(f"{file.name} must hold lines of numbers, and it holds none")
     try:
+        # uint8 refuses values outside 0..255.
         return np.loadtxt(lines, np.uint8, delimiter=",", ndmin=2, comments=None)
     except (ValueError, OverflowError) as error:
         raise InputError(
@@ -475,6 +478,7 @@ def census() -> tuple[pd.DataFrame, bool]:
     content = content_of(path)
     if name == SAMPLE and hashlib.sha256(content).hexdigest() != _SAMPLE_SHA256:
         raise InputError(f"{path} is not the {SAMPLE} that is meant: its checksum differs")
+    # As texts, since codes are categories; an empty field stays an empty text.
     frame = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
     if _ID not in frame or (name == WHOLE and len(frame) != _ROWS):
         raise InputError(

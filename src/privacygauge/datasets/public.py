@@ -109,6 +109,7 @@ def adult_binary(
     import pandas as pd
 
     numbers = frame[list(continuous)].to_numpy(np.float64)
+    # A constant column becomes 0, not NaN.
     spread = numbers.std(axis=0)
     numbers = (numbers - numbers.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     binary = pd.get_dummies(frame[list(CATEGORICAL)]).to_numpy(np.float64)
@@ -171,6 +172,7 @@ def mtsamples(part: str) -> Sentences:
     name = f"mtsamples_{part}.jsonl"
     absent = "the notes may be shared with credit only, so they are not fetched for you"
     content = read_own(name, _SHA256[part], absent)
+    # Not `splitlines`: texts may hold other line separators.
     rows = [json.loads(line) for line in content.decode("utf-8").split("\n") if line]
     return Sentences(
         tuple(row["text"] for row in rows),

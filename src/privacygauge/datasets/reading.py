@@ -303,6 +303,7 @@ def _readable(path: Path, what: str) -> Iterator[None]:
             raise InputError(f"{path} is a directory, not a {what} file")
         if not path.exists():
             raise InputError(f"{path} does not exist")
+        # Reading a pipe could block for ever, and its size is unknown.
         if not path.is_file():
             raise InputError(f"{path} is a device or a pipe: save the {what} file first")
         yield
@@ -448,6 +449,7 @@ def _without_words(column: pd.Series[Any]) -> pd.Series[Any]:
     others = column[~words].dropna()
     if not words.any() or not len(others):
         return column
+    # `reindex` brings the gaps back: the words and missing values are not among the others.
     numbers = pd.to_numeric(others, errors="coerce")
     if numbers.notna().all():
         return numbers.astype(np.float64).reindex(column.index)
@@ -475,6 +477,7 @@ def _read_csv(path: Path, **options: Any) -> pd.DataFrame:
 
     check_size(path, path.stat().st_size, path.stat().st_size)
     unpacked = _unpack(path)
+    # pandas checks the encoding when it reads; here only the header counts.
     with _as_text(path, unpacked, "replace") as stream:
         _require_different(stream, path, options["sep"])
     try:
@@ -496,6 +499,7 @@ def _read_csv(path: Path, **options: Any) -> pd.DataFrame:
 def _require_different(stream: IO[str], path: Path, separator: str) -> None:
     """Refuse a header with a name that occurs twice: pandas would rename one of them."""
     try:
+        # The first line that is not blank, like pandas.
         header = next((row for row in csv.reader(stream, delimiter=separator) if row), [])
     except csv.Error:
         return  # refused later, when the table is read

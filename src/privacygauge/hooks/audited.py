@@ -186,6 +186,7 @@ class Audited(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: igno
         self.inside_ = found.inside
         self.tested_ = found.tested
         asked = np.flatnonzero(found.tested)
+        # Codes over all given classes: a class may have no training row.
         names, codes = np.unique(labels, return_inverse=True)
         probs = np.zeros((len(asked), len(names)))
         known = np.searchsorted(names, self.classes_)  # training rows may lack a class
@@ -308,6 +309,7 @@ def _owner(X: Any, labels: NDArray[Any]) -> Ints:
     n = len(labels)
     codes = np.unique(labels, return_inverse=True)[1]
     if issparse(X):
+        # Row i of a CSR matrix is the slice indptr[i]:indptr[i + 1] of column indices and values.
         ends = X.indptr.tolist()
         parts = (slice(*pair) for pair in pairwise(ends))
         rows = (X.indices[part].tobytes() + X.data[part].tobytes() for part in parts)

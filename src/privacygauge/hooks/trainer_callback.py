@@ -162,6 +162,7 @@ class TrainerAudit(TrainerCallback):
         """Return a person's name for each record; equal records share that of the first one."""
         texts = self.texts(np.arange(n))
         everywhere = np.ones(n, np.bool_)
+        # One class and one side for all: records are compared by their texts alone.
         unit, _ = equal_rows(number_units(texts, "text"), np.zeros(n, np.int64), everywhere)
         if unit is None:
             return tuple(f"row-{row}" for row in range(n))
@@ -181,6 +182,7 @@ class TrainerAudit(TrainerCallback):
         source = hashlib.sha256(f"{len(self.given)} {plan}".encode()).hexdigest()
         kept = {name: digest(records) for name, records in sides.items()}
         coins = Coins(self.asked.seed, source, kept, people)
+        # Coins on disk before the first step: an interrupted training keeps them.
         if not (self.out / FILE).exists():
             write_sides(self.out, sides if self.keeps_texts else {}, coins)
         elif read_coins(self.out) != coins:
@@ -231,6 +233,7 @@ class LanguageModelAudit(TrainerAudit):
         if not needed or not state.is_world_process_zero:
             return
         start = self.out / START
+        # Three cases: a new training, a resumed one, and one that starts again in the same folder.
         if state.global_step == 0 and not start.exists():
             self._save(start, start=True)
         elif not (start / "config.json").is_file():
@@ -272,6 +275,7 @@ class LanguageModelAudit(TrainerAudit):
             )
         play: Any = audit_causal if self.kind == "causal" else audit_masked
         sides = [self.side(True), self.side(False)]
+        # Token ids of the training mean the same to both models only with equal tokenizers.
         if self.kind == "causal" and target.tokenizer.sha256 == reference.tokenizer.sha256:
             sides = self._as_trained(sides)
         found: LanguageAudit = play(
@@ -362,6 +366,7 @@ class ClassifierAudit(TrainerAudit):
         rows = [dict(self.given[row]) for row in used.tolist()]
         model: Any = self.trainer.model
         k = int(model.config.num_labels)
+        # An offset of 1 to k - 1 gives every wrong class the same probability.
         for row in rows:
             name = _label(row)
             row[name] = _match_type(row[name], (int(row[name]) + int(rng.integers(1, k))) % k)
@@ -369,7 +374,7 @@ class ClassifierAudit(TrainerAudit):
 
     def audited(self) -> Audit:
         """Return the audit by the attacks of `audit_classifier`."""
-        # One prediction for all: the tested records, then the canaries.
+        # One prediction for all, (n + canaries, k): the tested records first.
         rows = np.flatnonzero(self.tested)
         n = len(rows)
         asked_about = _concatenate(Subset(self.given, rows.tolist()), self.canary_rows)
@@ -403,6 +408,7 @@ class ClassifierAudit(TrainerAudit):
     def _answers(self, records: Any) -> tuple[NDArray[Any], Ints]:
         found: Any = self.trainer.predict(records)
         logits = found.predictions
+        # A model with further outputs, such as hidden states, returns a tuple.
         return np.asarray(logits[0] if isinstance(logits, tuple) else logits), found.label_ids
 
 

@@ -95,6 +95,7 @@ def risk_register(
         seen[line.sha256] = line.name
     # Stable: within one severity the lines keep the order in which they were given.
     ranked = sorted(lines, key=lambda line: SEVERITIES.index(line.severity))
+    # Only the number behind each verdict counts towards the joint level, under its line's name.
     stated = [replace(line.number.stated, name=line.name) for line in ranked]
     at_once = joint_statement(stated, level)
     return RiskRegister(_origin(ranked, level), title, tuple(ranked), at_once)

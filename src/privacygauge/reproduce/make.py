@@ -198,6 +198,7 @@ def data_in_folder(name: str, folder: Path) -> Mapping[str, str]:
             f"{name} is made on one data set at a time, and {folder} holds {' and '.join(real)}: "
             "give a folder for each"
         )
+    # Readers look for files in this folder first.
     with data_in(folder):
         for layout in whole:
             # Stand-ins would not be read where the real data are.
@@ -308,6 +309,7 @@ def keep(known: Reproduction, result: ReproductionResult, out: Path) -> None:
             judgement(known.name, result.form, result.data)
         ).encode()
     }
+    # Nothing measured: nothing to draw.
     if result.table.measured:
         files[f"{known.name}.svg"] = figure_svg(known, result.table).encode()
     write_results(out, files)
@@ -364,6 +366,7 @@ def make_all(
             continue
         try:
             result = make_result(known, replace(effort, run=run_folder(out, known, effort)))
+        # One without its data or packages must not stop the others.
         except (InputError, ModuleNotFoundError) as error:
             yield Outcome(known.name, None, " ".join(str(error).split()))
             continue

@@ -216,6 +216,7 @@ def lead(aucs: Mapping[int, float], others: Mapping[int, float]) -> Estimate:
     """
     own = [value for record, value in sorted(aucs.items()) if record not in others]
     their = [value for record, value in sorted(others.items()) if record not in aucs]
+    # Common records keep a gap of 0; both rests have the same length.
     gaps = np.zeros(len(aucs))
     gaps[: len(own)] = np.array(own) - np.array(their)
     if not len(own):
@@ -234,6 +235,7 @@ def _play_audit(
     records = DATA[data]()
     chosen: dict[str, Ints] = {}
     for way, selector in ways.items():
+        # By method alone, so that all tables attack the same records.
         rng = seeds.stream(effort.seed, "reproduce", "records", way)
         chosen[way] = selector(records, size.records, rng).rows
     # Tables 2 and 3 attack the same synthetic tables, which are made once: the folder is named by
@@ -269,6 +271,7 @@ def _rows(
         known = published.get(group.method, (None, None))
         # AUCs of the group's records, (targets,): their spread is the paper's deviation.
         values = found.best.aucs[group.positions]
+        # A deviation and its interval need two different values.
         several = len(values) > 1 and np.ptp(values) > 0
         spread = deviation(values) if several else Skipped("deviation", "the values do not vary")
         cells = {
@@ -437,6 +440,7 @@ _ON_CENSUS = "meeus-table2 meeus-table3 meeus-fig4"
 # Any non-empty set of columns can be a query: 2^m - 1. Adult has income as one more category.
 _ADULT_QUERIES = 2 ** (len(CATEGORICAL) + 1 + len(CONTINUOUS)) - 1
 _CENSUS_QUERIES = 2**CENSUS_COLUMNS - 1
+# Most queries for that many tables, by the attack's limits on queries and cells.
 _ROOM = QueryBased().most_queries(SHADOWS)
 _PART = (
     "of the census file only the first rows are available; it is sorted, so that they are people "

@@ -343,11 +343,13 @@ def measure_draw(scores: TextScores, fpr: float) -> dict[str, Estimate | Skipped
     Precision is for a balanced pool, whatever the numbers of members and non-members: the paper's
     pools are balanced (section A.2.2).
     """
+    # The reference alone is a control: it never saw the members, so that its AUC should be 0.5.
     areas = {
         f"AUC, {_SHORT.get(name, 'reference alone')}": auc(energy_transcript(scores, name), LEVEL)
         for name in (LOSS, LIKELIHOOD_RATIO, REFERENCE)
     }
     both: tuple[Threshold, ...] = (PopulationThreshold(fpr), OracleThreshold(fpr))
+    # The mean of the training losses is a threshold for the loss only, as in the paper.
     guessed = [(LOSS, MeanTrainThreshold()), *((name, how) for how in both for name in _SHORT)]
     found: dict[str, dict[str, Estimate | Skipped]] = {"precision": {}, "recall": {}, "FPR": {}}
     for name, how in guessed:
@@ -355,6 +357,7 @@ def measure_draw(scores: TextScores, fpr: float) -> dict[str, Estimate | Skipped
         column = f"{_SHORT[name]}, {how.name}"
         found["precision"][column] = decision.positive_predictive_value(decisions, 0.5, LEVEL)
         found["recall"][column] = decision.recall(decisions, LEVEL)
+        # The realised FPR of an attacker's threshold; the oracle's is the requested one by design.
         if how.name == "population":
             found["FPR"][column] = decision.false_positive_rate(decisions, LEVEL)
     named = {f"{kind}, {at}": x for kind, columns in found.items() for at, x in columns.items()}
@@ -557,6 +560,7 @@ def table_by(
         rows = []
         kept = lines
         notes = (*notes_on(effort), *further)
+        # The last row of Table 9, named and short, would be empty: a name makes samples longer.
         if number == 9 and effort.quick:
             few = "Quick form: without the last row, as no sample with a name in front is short."
             kept = lines[:-1]

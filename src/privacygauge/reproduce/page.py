@@ -68,6 +68,7 @@ def _parts(
     table: Table, judgement: Judgement, columns: Sequence[str], labels: Sequence[str]
 ) -> list[str]:
     """Return the Markdown tables of some rows and columns, transposed if that takes fewer lines."""
+    # Transposed if the lines of all parts are fewer that way.
     turned = _lines_of(len(columns), len(labels)) < _lines_of(len(labels), len(columns))
     across, down = (labels, columns) if turned else (columns, labels)
     found = []
@@ -280,6 +281,7 @@ def result_markdown(result: ReproductionResult, link: str) -> str:
 
 def _entry(item: Item, known: Mapping[str, ReproductionResult]) -> Sequence[str]:
     """Return number, content, status and verdict of an item; the number links to the result."""
+    # An item without results of its own has those of `by`.
     results = [known[name] for name in item.by or (item.name,) if name in known]
     made = item.status not in (Status.NOT_POSSIBLE, Status.NO_RESULT)
     if not results:
@@ -369,6 +371,7 @@ def draw_dots(table: Table) -> Axes:
     from matplotlib.figure import Figure
 
     columns = _measured_columns(table)[:MOST]
+    # At most `PANELS` panels per row of the figure; unused ones of the last row are hidden.
     wide = min(len(columns), PANELS)
     high = -(-len(columns) // PANELS)
     size = (2.2 + 2.1 * wide, high * (0.9 + 0.2 * len(table.rows)))
@@ -480,6 +483,7 @@ def _draw_line(ax: Axes, name: str, points: Sequence[tuple[float, Cell]], place:
     color = SERIES[place % len(SERIES)]
     x = np.array([at for at, _ in points])
     ours = [cell.ours for _, cell in points if isinstance(cell.ours, Estimate)]
+    # errorbar takes distances below and above, (2, n).
     y = np.array([one.value for one in ours])
     ends = np.array([[one.value - one.low, one.high - one.value] for one in ours]).T
     style = DASHES[place % len(DASHES)]

@@ -181,6 +181,7 @@ def over_fits(estimates: Sequence[Estimate], most: float = 1.0) -> Estimate:
 
 def _defence_rows(fits: Sequence[JudgedDefence]) -> list[Row]:
     title = fits[0].title
+    # The paper prints one MemGuard: the authors', and ours with its parameters.
     of_memguard = title in (AUTHORS, "memguard (budget 1)")  # with the paper's parameters
     rows = []
     for number, first in enumerate(fits[0].attacks):
@@ -346,6 +347,7 @@ def white_box_pairs(
             "MemGuard": [authors_predictions("defense_output")],
             "alike": alike,
         }
+    # MemGuard is fitted for each model by itself, with draws of its own.
     defended = [
         (
             defend_predictions(MemGuard(), target, seeds.stream(effort.seed, "memguard", i, 0)),
@@ -449,6 +451,7 @@ def _attack(title: str, found: Mapping[str, Sequence[_Played]]) -> Row:
 def _difference(one: str, other: str, found: Mapping[str, Sequence[_Played]]) -> Row:
     cells = {}
     for game, fits in found.items():
+        # Guesses on the same records: `accuracy_lost` compares them record by record.
         pairs = [(fit[one][0].decisions, fit[other][0].decisions) for fit in fits]
         cells[game] = Cell(None, over_pairs([accuracy_lost(*pair, LEVEL) for pair in pairs]))
     return Row(f"{one} less {other}", cells)

@@ -80,6 +80,7 @@ class EpochWork:
         settings = {
             **self.trainer.describe(),
             "recorded": list(self.recorded),
+            # Digests, so that a run on other data or training sets is refused.
             "data": digest_of(self.cohort.x, self.cohort.y),
             "training sets": digest_of(
                 self.cohort.inside, self.cohort.asked, np.array(self.cohort.seeds)

@@ -141,6 +141,7 @@ def part_of(effort: Effort, number: int, parts: int) -> Callable[[int, int], Non
 
     `number` counts the parts from 0. None if nobody follows the progress.
     """
+    # In units of the part's own total, so that every part takes an equal share of the bar.
     told = effort.progress
     if told is None:
         return None

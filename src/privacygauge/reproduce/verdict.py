@@ -164,6 +164,7 @@ class Verdict:
         good = self._count("agrees", "holds")
         bad = self._count("differs", "the opposite")
         undecided = self._count("open")
+        # Without a number on the paper's data the verdict is about claims alone.
         comparable = {"agrees", "differs", "open"} & set(self.numbers)
         if good + bad == 0:
             return "open" if undecided else "nothing to compare"
@@ -271,6 +272,7 @@ def paired_claim(difference: Place, claim: Claim, of: Callable[[str, Place], Cla
     of : callable
         `above`, or another claim about a single number.
     """
+    # Chosen by table: kept results of an earlier version lack the cell.
     own = of(claim.what, difference)
 
     def effect(table: Table) -> Estimate | Skipped:
@@ -324,6 +326,7 @@ def grows(what: str, places: Sequence[Place]) -> Claim:
         cells = [_at(table, place) for place in places if table.cell(*place) is not None]
         if len(cells) < 2:
             return Skipped(what, "fewer than two of the numbers are in this form")
+        # A step is significant only if its whole interval is below 0.
         steps = [_less(what, after, before, 0.0) for before, after in pairwise(cells)]
         fallen = [x for x in steps if isinstance(x, Estimate) and x.high < 0]
         return fallen[0] if fallen else _less(what, cells[-1], cells[0], 0.0)
@@ -454,6 +457,7 @@ def read_result(path: Path) -> ReproductionResult:
     """
     try:
         plain = json.loads(path.read_text(encoding="utf-8"))
+        # Rows and columns keep the order of their first cells.
         rows: dict[str, dict[str, Cell]] = {}
         for line in plain["cells"]:
             rows.setdefault(line["row"], {})[line["column"]] = _cell(line)
