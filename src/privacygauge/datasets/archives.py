@@ -110,7 +110,7 @@ _HEAD = re.compile(rf"\{{\s*{_FIELDS}\s*,\s*{_FIELDS}\s*,\s*{_FIELDS}\s*,?\s*\}}
 _PLAIN = re.compile(r"'([<>|=]?(?:\?|b1|[iu][1248]|f(?:2|4|8|12|16)|c(?:8|16|24|32)|[SU]\d{1,9}"
                     r"|[mM]8(?:\[\d*[a-zA-Z]+\])?))'")  # fmt: skip
 _SHAPE = re.compile(r"\(\s*((?:\d{1,18}\s*,\s*)*(?:\d{1,18})?)\s*\)")
-# Largest product of the nonzero dimensions of an array without values, which no bytes bound.
+# Largest product of the nonzero dimensions of an array without values: its shape costs no bytes.
 _MOST_EMPTY = 2**24
 _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 

@@ -345,7 +345,7 @@ def _object(line: str, path: Path, number: int) -> dict[str, Any]:
 
 
 def _require_characters(line: str, row: object, path: Path, number: int) -> None:
-    """Refuse a row with half of a surrogate pair, which is no character and cannot be written."""
+    """Refuse a row with half of a surrogate pair: not a character, so it cannot be written."""
     # In UTF-8 it can only come from an escape, so that other lines need no encoding.
     if "\\ud" not in line.lower():
         return

@@ -372,6 +372,7 @@ def feldman_fig4(effort: Effort) -> Table:
         for (b, m), k in needed.items()
     ]
     found = plays(series, effort)
+    # Simulated bias at the number of queries from theory, turned into a number of queries.
     played = {
         (b, m): queries_from(b, m, k, found[_label_4(b, m)].bias(LEVEL))
         for (b, m), k in needed.items()

@@ -115,8 +115,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
                 for n in SIZES
                 for k in QUERIES
             ),
-            # 1,000 queries: the quick form has no row of 50,000 points with so many, so that it
-            # leaves this claim unmeasured.
+            # Not measured in the quick form, which has no row of 50,000 points and 1,000 queries.
             *(
                 falls(
                     f"m {m:,}, k 1,000: the bias falls with the points",

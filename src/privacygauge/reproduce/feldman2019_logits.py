@@ -143,6 +143,7 @@ def _test_sets(effort: Effort) -> list[tuple[str, Floats, Ints]]:
     path = own_file(LOGITS)
     if path is not None:
         return [(OWN, *own_logits(path))]
+    # The quick form has CIFAR-100 alone.
     some = list(DATA_SETS.items())[: 1 if effort.quick else 2]
     return [(name, *cifar_logits(m)) for m, name in some]
 

@@ -111,8 +111,8 @@ TRAINING = {"Adult": GradientDescent(100, 20, 0.01), "Purchase": GradientDescent
 
 Steps of one record at rate 0.01 fit Location30 completely, as the paper's network fits the
 purchases; steps of ten records at 0.1 do so too, with the same accuracy and ten times faster. On
-Adult that would overfit by 12 points, while the paper's training and test accuracy are equal: Adult
-has steps of 20 records at 0.01.
+Adult steps of one record would overfit by 12 points, while the paper's training and test accuracy
+are equal: Adult has steps of 20 records at 0.01.
 """
 
 
@@ -357,6 +357,7 @@ def sizes(effort: Effort, quick: tuple[int, int, int]) -> tuple[int, int, int]:
     """Return the numbers of iterations, attacked records and measurements of PDTP."""
     if effort.quick:
         return quick
+    # PDTP is measured in some of the iterations, so in no more than there are.
     iterations = effort.some(ITERATIONS, 10)
     return iterations, effort.some(TARGETS, 40), min(MEASUREMENTS, iterations)
 
@@ -542,11 +543,13 @@ CLASSIFIERS = (
     Classifier(
         "linear statistical queries",
         lambda data: NaiveBayes(data.sizes, 0.0),
+        # The features of a query are its attributes and the class.
         lambda data: lsq_delta(len(data.sizes) + 1),
         constant=False,
     ),
     Classifier(
         "random decision trees",
+        # Trees by the number of the training set: their structure does not depend on its records.
         lambda data: RandomDecisionTrees(
             data.sizes, n_trees=4, depth=2, seed=data.number, answers="geometric-mean"
         ),

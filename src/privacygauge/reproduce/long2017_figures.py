@@ -132,6 +132,7 @@ def draw_points(table: Table) -> Figure:
         ]
         across, up = np.array(points).T
         ax.scatter(across, up, s=16, color=SERIES[number], alpha=0.75, lw=0)
+        # Guessing is right half of the time.
         ax.axhline(0.5, color=INK, lw=0.6, ls=":")
         ax.set(ylim=(0, 1.03))
         title_panel(ax, name, "Mean PDTP", "Share of right guesses")

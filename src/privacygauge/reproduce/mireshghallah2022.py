@@ -172,6 +172,7 @@ class ModelSetting:
         begun = self.reference("near", target.size)
         epochs = self.scale.epochs * target.times
         seed = int(seeds.stream(self.seed, "reproduce", "target", draw).integers(2**31))
+        # The name of the reference's folder has the digest of how it was trained.
         out = self._place(f"target-{target.size}", texts, begun.name, epochs, seed)
         if (out / DONE).is_file():
             return out

@@ -392,6 +392,7 @@ def _measure_accuracies(target: Predictions, shadow: Predictions, seed: int) -> 
         "test accuracy": float(right[~target.member].mean()),
     }
     rounds = PredictionGame(target, shadow).deal(1, seeds.stream(seed, "deal"))
+    # Each result is a pair of the guesses and their evaluation.
     for result in audit(rounds, [Threshold(name) for name in METRICS], seed=seed, level=LEVEL):
         assert not isinstance(result, Skipped)  # predictions have all four signals
         found[result[1].name] = result[1].accuracy.value

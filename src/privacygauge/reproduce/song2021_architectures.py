@@ -333,6 +333,7 @@ def _largest(found: Sequence[tuple[Sequence[MemberScores], str]], seed: int) -> 
         over_fits([one.rmse for one in calibrations(some, SCORE, seed, level)]) for some, _ in found
     ]
     most = max(errors, key=lambda one: one.value)
+    # The largest lower limit may be another architecture's, above the largest estimate.
     low = max(one.low for one in errors)
     high = max(one.high for one in errors)
     method = f"{most.method}; Bonferroni over {len(errors)} architectures"

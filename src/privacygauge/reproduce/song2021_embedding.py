@@ -261,6 +261,7 @@ def _choose_rows(
     seen = target.signals
     (found,) = score_pairs([Pair(target.predictions, shadow.predictions)], seed, (_SCORE,))
     risk = found.by_name[_SCORE]
+    # Chosen again for each pair, by members' scores alone: the place of others decides nothing.
     classes = extreme_classes(risk, seen.labels, target.member, least)
     rows = np.flatnonzero(np.isin(seen.labels, [c for group in classes.values() for c in group]))
     features = seen.hidden[rows]
@@ -330,6 +331,7 @@ def _correlations(found: Sequence[ChosenRecords]) -> Row:
             )
             for one in found
         ]
+        # A correlation is skipped if risk or share does not vary; then the mean is, too.
         missing = next((one for one in each if isinstance(one, Skipped)), None)
         estimates = [one for one in each if isinstance(one, Estimate)]
         cells[space] = Cell(None, missing or over_pairs(estimates))

@@ -343,6 +343,7 @@ class _Sensitivity:
 
 
 def _folds(n: int, target: Side, seed: int) -> list[Ints]:
+    # Random parts of nearly equal size.
     members = np.flatnonzero(target.inside(target.first + target.n_train))
     return np.array_split(seeds.stream(seed, "folds").permutation(members), n)
 
@@ -352,6 +353,7 @@ def _train_logits(effort: Effort, data: DataSetting, folds: list[Ints]) -> NDArr
     target, shadow = data.sides
     inside = np.repeat([target.inside(len(data.y))], 2 + len(folds), axis=0)
     inside[1] = shadow.inside(len(data.y))
+    # Model 0 is the target, 1 the shadow model, 2 and on the target without a part.
     for number, fold in enumerate(folds, start=2):
         inside[number, fold] = False
     # One random state for all: models differ in their training records only.

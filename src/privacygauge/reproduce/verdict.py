@@ -89,7 +89,7 @@ class Judgement:
     """Criteria by which a reproduction is judged."""
 
     same_data: tuple[str, ...] = ()
-    """Shell patterns of the rows on the paper's own data, whose numbers can agree."""
+    """Shell patterns of the rows on the paper's own data: only their numbers can agree."""
     claims: tuple[Claim, ...] = ()
     """Claims judged on any data."""
     printed: float = PRINTED
@@ -318,8 +318,8 @@ def _nearness(found: Estimate | Skipped, within: float) -> Estimate | Skipped:
 def grows(what: str, places: Sequence[Place]) -> Claim:
     """Return the claim that numbers grow from the first place to the last.
 
-    The effect is the last number less the first, or the first step whose whole interval is below 0
-    if there is one.
+    The effect is the last number less the first, or the first step with an interval below 0, if
+    there is one.
     """
 
     def effect(table: Table) -> Estimate | Skipped:
