@@ -1,1 +1,1 @@
-"""The command line: one short function a subcommand."""
+"""The command line: one short function per subcommand."""

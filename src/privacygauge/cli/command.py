@@ -1,4 +1,4 @@
-"""Commands built from their requests, with the same options, limits, places and exit codes."""
+"""Typer commands built from requests, all with the same options, limits, folders and exit codes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ R = TypeVar("R", bound=Request)
 
 
 def _keyword_parameter(name: str, kind: Any, default: Any, info: Any) -> inspect.Parameter:
-    """Return a parameter of a function that typer reads: its type, default and option."""
+    """Return a keyword parameter for typer, with its type, default and option."""
     by_name = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, by_name, default=default, annotation=Annotated[kind, info])
 
@@ -41,6 +41,7 @@ def add(app: typer.Typer, command: Command[Any]) -> None:
     def run(**given: Any) -> None:
         raise typer.Exit(_run_command(command, given))
 
+    # "holdout attack" is the command "attack" of the app "holdout".
     last = command.name.rpartition(" ")[2]
     parameters = _parameters(command.request) + _common(command)
     app.command(last, rich_help_panel=command.group)(_with_signature(run, command.help, parameters))
@@ -52,6 +53,7 @@ def add_to_itself(app: typer.Typer, command: Command[Any]) -> None:
     def run(ctx: typer.Context, **given: Any) -> None:
         if ctx.invoked_subcommand is None:
             raise typer.Exit(_run_command(command, given))
+        # A subcommand would silently ignore options that were given before it.
         for name, value in given.items():
             source = ctx.get_parameter_source(name)
             if value and source is not None and source.name != "DEFAULT":
@@ -68,13 +70,14 @@ def add_to_itself(app: typer.Typer, command: Command[Any]) -> None:
 def add_other(
     app: typer.Typer, name: str, request: type[R], play: Callable[[R, Work], str], text: str
 ) -> None:
-    """Add a command that is not an audit: it has no report, and prints the result of `play`."""
+    """Add a command without a report, which prints the result of `play`."""
 
     def run(quiet: bool, **given: Any) -> None:
         asked = request(**_values(request, given))
         require_local_files(asked)
         asked.check(1)
         _require_files(asked)
+        # Imported late: bad input is refused before the imports take their time.
         from privacygauge.audits.work import Work, with_copies
         from privacygauge.cli.output import bar, print_line
 
@@ -100,7 +103,7 @@ def _with_signature(
 
 
 def _parameters(request: type[Request]) -> list[inspect.Parameter]:
-    """Return the parameters for the fields of a request."""
+    """Return one typer parameter per field of a request."""
     hints = get_type_hints(request)
     return [_parameter(f, asked, hints[f.name]) for f, asked in request.asked()]
 
@@ -121,9 +124,10 @@ def asked_limits(
 
 
 def require_local_files(request: Request) -> None:
-    """Refuse storage URLs for inputs that are not copied; folders for results may be URLs."""
+    """Refuse storage URLs as inputs unless they are copied; folders for results may be URLs."""
     for f, asked in request.asked():
         value = getattr(request, f.name)
+        # Titles and notes are any text; plain options that name a folder may be URLs.
         is_free = f.name in Request.COMMON or (asked.role, asked.metavar) == (Role.PLAIN, "DIR")
         for text in () if is_free else value if isinstance(value, tuple) else (value,):
             if not isinstance(text, str):
@@ -138,17 +142,19 @@ def require_local_files(request: Request) -> None:
 
 
 def read_by(request: Request, policy: Path | None) -> tuple[Path, ...]:
-    """Return the files that a command reads, which results must not replace."""
+    """Return the files that a command reads; results must not replace them."""
+    # Code is named as FILE.py:NAME, or as a module, which is not a file.
     code = (Path(name.rpartition(":")[0]) for name in request.code().values())
     files = (*request.files().values(), *(path for path in code if path.suffix == ".py"))
     return files if policy is None else (*files, policy)
 
 
 def _require_files(request: Request) -> None:
-    """Refuse names of missing files before any slow import."""
+    """Refuse missing files before any slow import."""
     code = (Path(name.rpartition(":")[0]) for name in request.code().values())
     for path in (*request.files().values(), *(path for path in code if path.suffix == ".py")):
         if path.suffix and not path.exists():
+            # A bad seed or level comes before a missing file in the messages.
             if (request.seed, request.level) != (Request.seed, Request.level):
                 from privacygauge.core import checks, seeds
 
@@ -175,7 +181,8 @@ def _run_command(command: Command[Any], given: Mapping[str, Any]) -> int:
     folder = destination(out, json, default=command.folder, files=command.files, inputs=read)
     run = folder / RUN if command.keeps and request.keeps and folder is not None else None
     work = Work(run, folder, jobs, quiet, bar=partial(bar, quiet=quiet), tell=print_line)
-    # Only of a run that begins here, or again: one that was there is refused, and stays as it is.
+    # A failure is recorded only in a run that starts here, or starts again: any other existing run
+    # is refused and stays unchanged.
     is_new = run is not None and (plan_in(run) is None or is_void(run))
     with (
         failing(run) if is_new and run is not None else nullcontext(),
@@ -191,7 +198,7 @@ def _run_command(command: Command[Any], given: Mapping[str, Any]) -> int:
 
 
 def _plan_only(command: Command[Any], request: Request, work: Work) -> int:
-    """Plan a run without computing its tasks, and return the exit code."""
+    """Plan a run without computing its tasks; return the exit code."""
     from privacygauge.runs.store import plan_in
 
     if work.run is not None:
@@ -205,11 +212,12 @@ def _plan_only(command: Command[Any], request: Request, work: Work) -> int:
 
 
 def _values(request: type[Request], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a request from the values that typer parsed."""
+    """Return name to value of a request's fields, from the values that typer parsed."""
     found: dict[str, Any] = {}
     for f, asked in request.asked():
         value = given[f.name]
         if _is_list(f):
+            # Options may be repeated; some also split at commas, where empty parts are dropped.
             parts = (text.split(",") if asked.split else [text] for text in value or ())
             value = tuple(x for part in parts for x in part if x or not asked.split) or f.default
         elif isinstance(value, Path):
@@ -223,15 +231,17 @@ def _is_list(f: Field[Any]) -> bool:
 
 
 def _parameter(f: Field[Any], asked: OptionSpec, hint: Any) -> inspect.Parameter:
-    """Return the parameter for a field."""
+    """Return the typer parameter for a field of a request."""
     required = f.default is MISSING
     default = inspect.Parameter.empty if required else f.default
     annotation = hint
     if _is_list(f):
         annotation = list[str] | None
         default = None
+    # A `Path` would turn the two slashes of a URL into one.
     elif asked.role in (Role.FILE, Role.MODEL) and "URL" not in asked.metavar:
         annotation = Path if required else Path | None
+    # Defaults that say something: neither empty nor the off state of a switch.
     plain = not required and f.default not in (None, "", ()) and not _is_list(f)
     shared: dict[str, Any] = {
         "help": asked.help,
@@ -247,7 +257,7 @@ def _parameter(f: Field[Any], asked: OptionSpec, hint: Any) -> inspect.Parameter
 
 
 def _common(command: Command[Any]) -> list[inspect.Parameter]:
-    """Return the parameters that are not part of a request: destinations and workers."""
+    """Return the parameters outside of a request: destinations, limits and workers."""
     limits = options.fail_above_option(command.limits, command.metrics)
     found = [
         _keyword_parameter("out", Path | None, None, options.out(command.folder)),

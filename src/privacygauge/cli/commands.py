@@ -1,4 +1,4 @@
-"""List of all audit commands; a new one is one more line."""
+"""All audit commands; a new one is a line of `COMMANDS`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands, their exit codes, and one-line error messages."""
+"""Entry point of the command line: apps, exit codes and one-line error messages."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _HEADINGS = list(HelpGroup)
 
 
 class Ordered(TyperGroup):
-    """List commands by the headings of `HelpGroup`, groups of commands last."""
+    """A group that lists commands by the headings of `HelpGroup`, with groups of commands last."""
 
     def list_commands(self, ctx: object) -> list[str]:
-        """Return the names of the commands."""
+        """Return the names of the commands in that order."""
         return sorted(self.commands, key=self._place)
 
     def _place(self, name: str) -> tuple[int, bool]:
@@ -50,7 +50,7 @@ class Ordered(TyperGroup):
 
 
 language = typer.Typer(name=LANGUAGE.name)
-"""`privacygauge language`, which audits by itself."""
+"""App of `privacygauge language`, which is also an audit without a subcommand."""
 add_to_itself(language, LANGUAGE)
 add_other(
     language,
@@ -68,7 +68,7 @@ add_other(
 )
 
 canaries = typer.Typer(help="Make canaries for a training, and measure them after it.")
-"""`privacygauge language canaries`."""
+"""App of `privacygauge language canaries`."""
 add_other(
     canaries,
     of_canaries.NAME,
@@ -79,7 +79,7 @@ add_other(
 language.add_typer(canaries, name="canaries")
 
 holdout = typer.Typer(name="holdout", cls=Ordered, invoke_without_command=True)
-"""`privacygauge holdout`."""
+"""App of `privacygauge holdout`."""
 
 
 @holdout.callback()
@@ -92,7 +92,7 @@ def _holdout(context: typer.Context) -> None:
 holdout.add_typer(serve.app, name="serve", rich_help_panel=HelpGroup.TEST_SET)
 
 PARENTS = {"holdout": holdout, "language": language, "language canaries": canaries}
-"""The apps that subcommands are added to, by all words of the command but the last."""
+"""All words of a command except the last to the app that it is added to."""
 
 app = typer.Typer(
     name="privacygauge",
@@ -140,7 +140,7 @@ app.command(rich_help_panel=HelpGroup.REPORTS)(runs)
 
 @cache  # building forty commands takes ten times as long as parsing a line
 def _made(app: typer.Typer) -> Any:
-    """Return the command of an app, each of whose commands takes options from a file."""
+    """Return the click command of an app, with options from a file for all of its commands."""
     found = typer.main.get_command(app)
     add_config(found)
     return found
@@ -165,17 +165,18 @@ def run() -> int:
     except MemoryError:
         return _fail("there is not enough memory for this: give fewer records, or more memory")
     except BrokenPipeError:
-        # The reader of our output went away; there is nobody left to tell.
+        # The reader of the output is gone: without this, Python would fail again at exit, when it
+        # flushes the output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     if code == 130:
-        # Typer swallows an interruption; it is told where all others end.
+        # Typer turns an interruption into a code; raised again, it ends like any other one.
         raise KeyboardInterrupt
     return int(code or 0)
 
 
 _COMES_WITH = {"tokenizers": "transformers"}
-"""Modules that no extra names, with the module that brings each."""
+"""Module that no extra names to the module that installs it."""
 
 
 def _extra_with(module: str) -> str | None:
@@ -187,6 +188,7 @@ def _extra_with(module: str) -> str | None:
     except PackageNotFoundError:
         return None
     top = module.partition(".")[0]
+    # Packages are compared by normalised name, as `requires` may spell them otherwise.
     wanted = _COMES_WITH.get(top, top).replace("_", "-").lower()
     extras: dict[str, set[str]] = {}
     for line in lines:
@@ -194,6 +196,7 @@ def _extra_with(module: str) -> str | None:
         if extra:
             name = re.split(r"[^\w.-]", line, maxsplit=1)[0]
             extras.setdefault(extra[1], set()).add(name.replace("_", "-").lower())
+    # The extra named like the module first, then the one with the fewest packages.
     found = [extra for extra, names in extras.items() if wanted in names]
     return min(found, key=lambda extra: (extra != top, len(extras[extra])), default=None)
 

@@ -1,4 +1,4 @@
-"""Options shared by all commands, with their shell completions. Imports nothing heavy."""
+"""Options shared by all commands, with shell completions; imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from privacygauge.audits.asking import Metric
 from privacygauge.audits.command import Command
 
 RESULTS = "Results"
-"""The heading of options that say where results go."""
+"""Heading of the options for destinations of results."""
 
 WORKERS = "Workers"
-"""The heading of options that say who does the work."""
+"""Heading of the options for workers."""
 
 
 BACKENDS = ("loky", "threading", "dask", "ray")
@@ -34,18 +34,18 @@ def names(*known: str) -> Callable[[str], list[str]]:
 
 
 def metrics_of(commands: Iterable[Command[Any]]) -> tuple[Metric, ...]:
-    """Return the metrics that limits may name, each once."""
+    """Return the metrics of some commands, each once, for limits to name."""
     return tuple(dict.fromkeys(name for command in commands for name in command.metrics))
 
 
 def reproductions(incomplete: str) -> list[str]:
-    """Return the names of ``reproduce``, as its catalogue lists them, and ``all``."""
+    """Complete a name of the catalogue of reproductions, or ``all``."""
     catalogue = Path(__file__).parents[1] / "reproduce" / "catalogue.py"
     try:
         text = catalogue.read_text(encoding="utf-8")
     except OSError:
         return []
-    # Read and not imported: the catalogue imports every domain.
+    # Read as text: importing the catalogue imports every domain, too slow for a completion.
     known = re.findall(r'^ {8}\(\s*"([\w-]+)",', text, re.MULTILINE)
     return [name for name in (*known, "all") if name.startswith(incomplete)]
 
@@ -76,6 +76,7 @@ def _folders(incomplete: str, marks: tuple[str, ...]) -> list[str]:
         )
     except OSError:
         return []
+    # Hidden folders are left out, and errors too: a completion must print nothing else.
     place = Path(head + slash)
     marked = [name for name in found if any((place / name / mark).exists() for mark in marks)]
     others = [f"{name}/" for name in found if name not in marked]

@@ -1,4 +1,4 @@
-"""Output of results to the terminal, a folder or a JSON file; and progress."""
+"""Output of results to the terminal, a folder or a JSON file, and progress."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from privacygauge.runs.folder import place_text
 from privacygauge.runs.results import require_free, write_results
 
 SECONDS = 60.0
-"""Least seconds between lines of progress without a terminal."""
+"""Shortest time in seconds between lines of progress without a terminal."""
 
 
 def destination(
@@ -33,7 +33,7 @@ def destination(
     files: Collection[str] = (),
     inputs: Collection[str | Path] = (),
 ) -> Path | None:
-    """Return the folder to write to, checked to be writable; None where JSON alone is asked for.
+    """Return the folder for results, checked to be writable; None if only JSON is wanted.
 
     `files` are the names of the files to be written there. None of them, nor the JSON file,
     replaces one of the `inputs` or any other file that PrivacyGauge did not write.
@@ -44,6 +44,7 @@ def destination(
         require_free(folder, files, inputs=inputs)
         check_writable(folder)
     check_json(json, inputs)
+    # report.json would be written twice with the same content: no conflict.
     if folder is not None and json not in (None, "-"):
         place = Path(str(json)).absolute()
         if place.parent == folder.absolute() and place.name in {*files} - {"report.json"}:
@@ -52,7 +53,7 @@ def destination(
 
 
 def print_line(line: str) -> None:
-    """Print a line for people, apart from results."""
+    """Print a line to the standard error, apart from results."""
     print(line, file=sys.stderr, flush=True)
 
 
@@ -87,7 +88,7 @@ def _is_stream(path: Path) -> bool:
 
 
 def emit_rows(rows: Sequence[Mapping[str, object]], json: str | None) -> None:
-    """Print rows as a table, or write them as JSON where asked for."""
+    """Print rows as a table, or write them as JSON to `json` if given."""
     if json is not None:
         emit_text(dumps(list(rows), indent=2) + "\n", json)
         return
@@ -98,7 +99,7 @@ def emit_rows(rows: Sequence[Mapping[str, object]], json: str | None) -> None:
     for row in rows:
         values = ["" if row.get(name) is None else row[name] for name in names]
         shown = [f"{x:.4g}" if isinstance(x, float) else str(x) for x in values]
-        # Text, not markup: names of files may hold brackets.
+        # As text, since rich reads brackets, such as those in names of files, as markup.
         table.add_row(*map(Text, shown))
     Console().print(table if rows else "Nothing found.")
 
@@ -148,7 +149,10 @@ def emit_report(
 
 @contextmanager
 def bar(title: str, quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """Yield a callback for (done, all): a bar with the time left, or a line a minute elsewhere."""
+    """Yield a callback for (done, total).
+
+    It draws a bar with the time left, or prints a line a minute without a terminal.
+    """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.progress import TimeRemainingColumn as TimeLeft
 
@@ -163,7 +167,7 @@ def bar(title: str, quiet: bool) -> Iterator[Callable[[int, int], None]]:
 
 
 def _lines(title: str, tell: Callable[[str], None]) -> Callable[[int, int], None]:
-    """Return a callback that prints a line from time to time."""
+    """Return a callback that prints a line with the time left, once in `SECONDS` at most."""
     start = last = time.monotonic()
 
     def line(done: int, total: int) -> None:

@@ -1,4 +1,4 @@
-"""`privacygauge register`, and `privacygauge report --model-card`."""
+"""Commands `privacygauge register` and `privacygauge report --model-card`."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from privacygauge.report.limits import Limit
 
 SEVERITY = "severity"
-"""Metric of every judged line: 0 nothing found, 1 small, 2 moderate, 3 grave."""
+"""Metric of every judged line, 0 to 3: nothing found, small, moderate, grave."""
 
 METRICS = (Metric(SEVERITY, 3.0), *options.metrics_of(COMMANDS))
-"""Metrics that limits of a register may name, for lines of any kind."""
+"""Metrics for limits of a register, for lines of any kind."""
 
 CARD = "model-card.md"
 """Name of the file that --out writes."""
@@ -69,7 +69,7 @@ def register(
     read = [place for path in asked.values() for place in (path, Path(path) / REPORT)]
     folder = destination(out, json, default=_FOLDER, files=_NAMES, inputs=read)
     found = risk_register(asked, title=title, level=level)
-    # A line may have names that no list here has: an audit from Python, or of another version.
+    # Lines may have further metrics: those of audits from Python, or of another version.
     known = dict.fromkeys((*METRICS, *(name for line in found.lines for name in line.measures)))
     limits = parsed_limits(fail_above, known)
     failures = exceeded_register_limits(found, limits)
@@ -85,6 +85,7 @@ def named_paths(texts: list[str]) -> dict[str, str | Path]:
     pairs: list[tuple[str | None, str]] = []
     for text in texts:
         name, _, path = text.partition("=")
+        # An existing folder or a URL may have an equals sign in it.
         is_named = name and path and not Path(text).exists() and not url_of(text)
         pairs.append((name, path) if is_named else (None, text))
     given = [name for name, _ in pairs if name is not None]
@@ -95,7 +96,7 @@ def named_paths(texts: list[str]) -> dict[str, str | Path]:
 
 
 def exceeded_register_limits(found: RiskRegister, limits: tuple[Limit, ...]) -> list[str]:
-    """Return a line for every limit that a line of the register exceeds, or that none can tell."""
+    """Return a message per limit that a line of the register exceeds, or that cannot be checked."""
     return [text for limit in limits for text in _lines_above(found, limit)]
 
 
@@ -108,7 +109,7 @@ def _lines_above(found: RiskRegister, limit: Limit) -> list[str]:
     for line in found.lines:
         severity = line.severity
         measures = dict(line.measures)
-        # A number below its limit is no evidence there.
+        # The audit could not tell: a number below the limit is no evidence.
         asked = limit.metric in (SEVERITY, *measures)
         if severity is Severity.UNTOLD and asked:
             told += 1
@@ -139,9 +140,9 @@ def model_card(
 ) -> None:
     """Print the model card of an audit, or write it into a folder.
 
-    `run` is the given path: the report, its folder, or that of its run; `own` is the folder that a
-    report of the run would be in, and `audited` returns its JSON where none was written. `name` and
-    `dataset` are the names of the model and the data on the card.
+    `run` is the given path: the report, its folder, or that of its run. `own` is the folder for a
+    report of the run, and `audited` returns the JSON if no report was written. `name` and `dataset`
+    are the names of the model and the data on the card.
     """
     from privacygauge.cli.output import emit_text
     from privacygauge.register.play import card_of
@@ -163,7 +164,7 @@ def refuse_with(options: dict[str, object]) -> None:
 
 
 def _line(run: Path, own: Path, audited: Callable[[], str], name: str | None) -> RegisterLine:
-    """Return the line of the report in a folder or above it, or else of the run there."""
+    """Return the line of the report in a folder or its parent, or else of the run there."""
     from privacygauge.register.line import line_of
     from privacygauge.register.play import REPORT, read_line
 

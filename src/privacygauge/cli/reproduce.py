@@ -1,4 +1,4 @@
-"""`privacygauge reproduce`."""
+"""Command `privacygauge reproduce`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from privacygauge.reproduce.verdict import ReproductionResult
 
 ALL = "all"
-"""In place of a name: every reproduction, one after the other."""
+"""Argument in place of a name, for every reproduction one after the other."""
 _NAME = "Which table or figure; all for one after the other."
 _LIST = "List every table and figure of the papers, and what it is."
 _QUICK = "A small form of it, with wide intervals."
@@ -81,9 +81,11 @@ def reproduce(
     effort = Effort(quick, seed, None, jobs, share=share, data=data)
     chosen = None if name == ALL else reproduction(name)
     if out is not None:
+        # Only files that PrivacyGauge wrote may be replaced.
         made = [x.name for x in ITEMS] if chosen is None else [chosen.name]
         require_free(out, [f"{x}.{form}" for x in made for form in ("json", "svg")])
         check_writable(out)
+    # All destinations are checked by now: a full form may take hours.
     check_json(json)
     with backends.backend(backend):
         if chosen is None:
@@ -112,7 +114,7 @@ def _reproduce_one(
 
 
 def _all(effort: Effort, out: Path | None, json: str | None, quiet: bool) -> None:
-    """Make every reproduction and print a line for each; missing inputs of one skip that one."""
+    """Make every reproduction and print a line for each; one with missing inputs is skipped."""
     from privacygauge.cli.output import emit_rows
     from privacygauge.reproduce import REPRODUCTIONS
     from privacygauge.reproduce.make import make_all

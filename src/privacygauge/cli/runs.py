@@ -1,4 +1,4 @@
-"""`privacygauge resume`, `privacygauge report` and `privacygauge runs`."""
+"""Commands `privacygauge resume`, `worker`, `report` and `runs`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from privacygauge.report.values import Report
 
 CODE = "Code that the run was made with"
-"""The heading of options that name code again."""
+"""Heading of the options that name code again."""
 
 _CARD = (
     "Print a snippet for a model card instead, with the metadata that model hubs read; with --out "
@@ -112,6 +112,7 @@ def worker(
     code = {"model": model, "fitted": fitted, "generator": generator}
     command, request, work = _named_again(run, code, data=data, jobs=jobs, quiet=quiet)
     request.check(jobs)
+    # Within `sharing` a task is claimed before it is computed; the audit's result is not used.
     with sharing(), with_copies(request) as here:
         command.play(here, work)
     work.say(f"All tasks are done. Write the report: privacygauge resume {place_text(run)}")
@@ -124,7 +125,7 @@ def _named_again(
     jobs: int,
     quiet: bool,
 ) -> tuple[Command[Any], Request, Work]:
-    """Return the command of a run, its request with the code named again, and its work."""
+    """Return a run's command, its request with the user's code named again, and its work."""
     from privacygauge.runs.user_code import named_again
 
     place, command, asked = _load_started(run, data)
@@ -157,6 +158,7 @@ def report(
     if card:
         require_local(run, "model cards are made of reports")
         refuse_with({"--json": json, "--fail-above": fail_above, "--policy": policy})
+        # A report lies in the folder above that of its run.
         place = run.absolute()
         own = place.parent if place.name == RUN else place
         model_card(
@@ -181,7 +183,7 @@ def _load_finished(
 ) -> tuple[Command[Any], Request, Work]:
     """Return the command of a finished run, its request, and work that only reads the run.
 
-    Nothing is trained, and nothing is imported that the run names.
+    Nothing is trained, and no code that the run names is imported.
     """
     from privacygauge.runs.named import require_finished
 
@@ -208,7 +210,7 @@ def _work(place: Path, jobs: int, quiet: bool, *, recorded: bool = False) -> Wor
 
 
 def _report_of_run(command: Command[Any], request: Request, work: Work) -> Report:
-    """Complete a run and return its report."""
+    """Compute the missing tasks of a run, if any, and return its report."""
     from privacygauge.audits.work import with_copies
 
     request.check(work.jobs)
@@ -266,6 +268,7 @@ def _write_results(
     )
     with backends.backend(backend):
         report = _report_of_run(command, request, work)
+    # The run has succeeded now, whatever an earlier attempt recorded.
     if work.run is not None and not work.recorded:
         forget_failure(work.run)
     return conclude(report, limits, folder=folder, json=json, quiet=work.quiet)

@@ -1,4 +1,4 @@
-"""`privacygauge holdout serve`: the scoring server and its administration."""
+"""Commands of `privacygauge holdout serve`: the scoring server and its administration."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 LIMITS = "Budgets (those not given stay as they are; at first no limit)"
-"""The heading of options that limit submissions."""
+"""Heading of the options that limit submissions."""
 
 MACHINE = "Where and how it answers"
-"""The heading of options that concern the machine."""
+"""Heading of the options for the machine and its network."""
 
 _LABELS = "The hidden labels: .npy with integers from 0, or .csv with columns id and label."
 _METRIC = (
@@ -144,7 +144,8 @@ def serve(
     hidden = read_hidden(labels)
     budget = Budget(total, per_account, nats)
     rates = Rates(rate, address_rate)
-    # The port first: a server that cannot start should not have changed a limit.
+    # The port first, since opening the board may change its limits: a server that cannot start must
+    # not have done so.
     with (
         running.listening(host, port) as listener,
         closing(
@@ -181,6 +182,7 @@ def account(
     engine = _connect(database)
     from privacygauge.holdout.server.accounts import add_account, checked_name
 
+    # All names are checked before the first account is added.
     for name in dict.fromkeys([checked_name(name) for name in names]):
         print(f"{name}\t" * (len(names) > 1) + add_account(engine, name))
 
@@ -527,7 +529,7 @@ def export(
         raise InputError(f"FILE must end in .csv or .jsonl, or be -, got {file}")
     check_json(file, [database], "FILE")
     form = as_csv if file.endswith(".csv") else as_json_lines
-    # The log shows more than the board does, to its owner alone.
+    # Readable by the owner alone: the log shows more than the board.
     earlier = os.umask(0o077)
     try:
         emit_text(form(entries(_connect(database), exact=exact)), file, "FILE")

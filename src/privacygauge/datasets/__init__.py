@@ -1,1 +1,1 @@
-"""Data that can be had without a download, with its licence."""
+"""Reading of users' files, and public data sets with their licences."""

@@ -1,4 +1,4 @@
-"""Archives of arrays and Parquet files: bounded by the free memory before they are unpacked."""
+"""Archives of arrays and Parquet files, refused before unpacking if they exceed the free memory."""
 
 from __future__ import annotations
 
@@ -25,29 +25,30 @@ if TYPE_CHECKING:
 
 
 SMALL = 2**28
-"""Bytes that a file may always unpack to."""
+"""Bytes to which any file may unpack."""
 EXPANSION = 100
-"""Beyond `SMALL`, how many times its own size a file may unpack to."""
+"""Largest ratio of unpacked to packed size of a file that unpacks to more than `SMALL`."""
 
+# Bytes read at a time.
 _PART = 2**20
 
 
 def check_size(path: Path | str, there: int, promised: int) -> None:
-    """Refuse a file that unpacks to far more than it holds, or to more than the memory takes.
+    """Refuse a file that unpacks to far more than its size, or to more than the free memory.
 
     Parameters
     ----------
     path : Path or str
-        For the message.
+        Name in the message.
     there : int
-        The bytes of the file.
+        Size of the file in bytes.
     promised : int
-        The bytes of what it holds, unpacked.
+        Size of its unpacked content in bytes.
 
     Raises
     ------
     InputError
-        One line: the file, what it unpacks to, and the way out.
+        One line: the file, its unpacked size, and the way out.
     """
     if promised > max(SMALL, EXPANSION * there):
         raise InputError(
@@ -62,13 +63,14 @@ def check_size(path: Path | str, there: int, promised: int) -> None:
 
 
 def read_unpacked(stream: IO[bytes] | gzip.GzipFile, path: Path, there: int) -> bytes:
-    """Return all bytes of a stream that unpacks a file of `there` bytes, checked as it unpacks.
+    """Return all bytes of a stream that unpacks a file of `there` bytes, with checks on the way.
 
     Raises
     ------
     InputError
         As in `check_size`.
     """
+    # A gzip file states no trustworthy size: the count of what has come so far is checked.
     content = io.BytesIO()
     while part := stream.read(_PART):
         content.write(part)
@@ -83,7 +85,7 @@ def require_once(path: Path, names: Sequence[str]) -> None:
     Raises
     ------
     InputError
-        One line: which column.
+        One line: the column.
     """
     if len(set(names)) < len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
@@ -92,21 +94,23 @@ def require_once(path: Path, names: Sequence[str]) -> None:
 
 # Arrays in the npy format, alone or in an npz archive: bounded before they are read.
 #
-# Numpy evaluates the head of an array as Python and allocates what it promises. Here a head is
-# matched against the few forms that plain arrays have, and held against the bytes that follow it.
+# Numpy evaluates the head of an array as Python and allocates the size that it states. Here a head
+# is matched against the few forms of plain arrays and compared with the bytes that follow it.
 
 Content = Mapping[str, NDArray[Any]]
-"""The arrays of an npz file."""
+"""Name to array of an npz file."""
 
 _MAGIC = b"\x93NUMPY"
 _LENGTH = {(1, 0): "<H", (2, 0): "<I", (3, 0): "<I"}
-"""How the length of the head is written in each version of the format."""
+"""Version of the format to the `struct` format of the head's length."""
+# Longest head in bytes, numpy's own limit.
 _LONGEST = 10_000
 _FIELDS = r"'(descr|fortran_order|shape)'\s*:\s*('[^']{1,32}'|\[[^\]]*\]|True|False|\([\d, ]*\))"
 _HEAD = re.compile(rf"\{{\s*{_FIELDS}\s*,\s*{_FIELDS}\s*,\s*{_FIELDS}\s*,?\s*\}}\s*", re.DOTALL)
 _PLAIN = re.compile(r"'([<>|=]?(?:\?|b1|[iu][1248]|f(?:2|4|8|12|16)|c(?:8|16|24|32)|[SU]\d{1,9}"
                     r"|[mM]8(?:\[\d*[a-zA-Z]+\])?))'")  # fmt: skip
 _SHAPE = re.compile(r"\(\s*((?:\d{1,18}\s*,\s*)*(?:\d{1,18})?)\s*\)")
+# Largest product of the nonzero dimensions of an array without values: its shape costs no bytes.
 _MOST_EMPTY = 2**24
 _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
@@ -120,22 +124,23 @@ class ObjectError(HeadError):
 
 
 def read_head(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
-    """Return shape, whether the first index runs fastest, type and bytes of an array in npy format.
+    """Return shape, column-major order or not, type and size in bytes of an array in npy format.
 
     Parameters
     ----------
     stream : binary file
-        At the array's start; afterwards at its values, of which nothing is read.
+        Positioned at the start of the array; afterwards at its values, which are not read.
 
     Raises
     ------
     HeadError
-        If this is not the head of an array of numbers or texts, or promises more than can be.
+        If this is not the head of an array of numbers or texts, or has an impossible shape.
     """
     text = _head_text(stream)
     found = _HEAD.fullmatch(text)
     if not found:
         raise HeadError("its head is not one that numpy.save writes")
+    # Three pairs of key and value, in any order: a key that occurs twice leaves fewer than three.
     fields = dict(zip(found.groups()[::2], found.groups()[1::2], strict=True))
     if len(fields) < 3 or fields["fortran_order"] not in ("True", "False"):
         raise HeadError("its head is not one that numpy.save writes")
@@ -156,6 +161,7 @@ def _head_text(stream: IO[bytes]) -> str:
     if len(packed) < struct.calcsize(length):
         raise HeadError("its head is cut off")
     (size,) = struct.unpack(length, packed)
+    # `size` may be up to 4 GiB in a forged head.
     text = stream.read(min(size, _LONGEST))
     if len(text) < size:
         raise HeadError("its head is cut off, or too long")
@@ -163,6 +169,7 @@ def _head_text(stream: IO[bytes]) -> str:
 
 
 def _dtype(text: str) -> np.dtype[Any]:
+    # Objects, alone or as a field of records, have an error of their own with its own way out.
     plain = _PLAIN.fullmatch(text)
     if text.strip("'").lstrip("|<>=") == "O" or "O'" in text:
         raise ObjectError("it holds Python objects")
@@ -177,28 +184,29 @@ def _dtype(text: str) -> np.dtype[Any]:
 def _shape(text: str) -> tuple[int, ...]:
     found = _SHAPE.fullmatch(text)
     lengths = tuple(int(d) for d in found[1].split(",") if d.strip()) if found else ()
+    # 32 is the most dimensions of numpy before version 2.
     if found is None or len(lengths) > 32:
         raise HeadError("its head is not one that numpy.save writes")
     return lengths
 
 
 def read_stream_array(stream: IO[bytes], there: int, path: Path | str) -> NDArray[Any]:
-    """Return the array that is all a stream of `there` bytes holds.
+    """Return the array in a stream of `there` bytes that holds nothing else.
 
     Parameters
     ----------
     stream : binary file
     there : int
-        The bytes from where the stream is: the head must promise what follows it.
+        Bytes from the stream's position to its end, which must equal the size in the head.
     path : Path or str
-        For messages about memory.
+        Name in messages about memory.
 
     Raises
     ------
     HeadError
-        If it holds no array of numbers or texts, or only a part of one.
+        If it does not hold an array of numbers or texts, or only part of one.
     InputError
-        If there is not enough memory for it.
+        If the array does not fit into memory.
     """
     start = stream.tell()
     shape, by_column, dtype, n_bytes = read_head(stream)
@@ -218,13 +226,15 @@ def read_stream_array(stream: IO[bytes], there: int, path: Path | str) -> NDArra
 
 
 def _check_texts(array: NDArray[Any]) -> None:
+    # UTF-32 beyond Unicode's last code, or half of a surrogate pair: such texts would fail later,
+    # when they are read or encoded.
     codes = array.view(np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
     if ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes <= 0xDFFF))).any():
         raise HeadError("it holds texts that are not Unicode")
 
 
 def _read_bytes(stream: IO[bytes], n_bytes: int) -> NDArray[np.uint8]:
-    # In parts: an archive's stream keeps a copy of what is read at once.
+    # In parts, since an archive's stream keeps a copy of each read.
     values = np.empty(n_bytes, np.uint8)
     for start in range(0, n_bytes, _PART):
         part = stream.read(min(_PART, n_bytes - start))
@@ -235,18 +245,18 @@ def _read_bytes(stream: IO[bytes], n_bytes: int) -> NDArray[np.uint8]:
 
 
 def read_npy(path: Path, what: str) -> NDArray[Any]:
-    """Return the array of numbers or texts in an npy file, which exists.
+    """Return the array of numbers or texts in an existing npy file.
 
     Parameters
     ----------
     path : Path
     what : str
-        What messages call the values, such as ``labels``.
+        Name of the values in messages, such as ``labels``.
 
     Raises
     ------
     InputError
-        One line: the file, what is wrong, and the way out.
+        One line: the file, the fault, and the way out.
     """
     try:
         with path.open("rb") as stream:
@@ -259,13 +269,14 @@ def read_npy(path: Path, what: str) -> NDArray[Any]:
 
 
 def read_npz(path: Path) -> Content:
-    """Return the arrays of an npz file, which exists.
+    """Return the arrays of an existing npz file.
 
     Raises
     ------
     InputError
-        One line: the file, what is wrong, and the way out.
+        One line: the file, the fault, and the way out.
     """
+    # What zipfile, zlib and the reading of an array may raise on a damaged archive.
     damaged = (
         zipfile.BadZipFile,
         zlib.error,
@@ -296,11 +307,11 @@ def read_npz(path: Path) -> Content:
 
 
 def _members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo]:
-    """Return the archive's files by the names of their arrays, each once and not too large."""
+    """Return name of the array to file of the archive, checked for repeats and for total size."""
     found: dict[str, zipfile.ZipInfo] = {}
     for info in archive.infolist():
         if not info.filename.endswith(".npy"):
-            continue  # a note beside the arrays
+            continue  # not an array, such as a note
         name = info.filename.removesuffix(".npy")
         if name in found:
             raise InputError(
@@ -335,7 +346,7 @@ def _reason(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-# Parquet files: what they unpack to is known from their index and dictionaries, and bounded.
+# Parquet files: their unpacked size follows from index and dictionaries, and is checked first.
 
 PARQUET_DAMAGE = (
     ValueError,  # pyarrow's ArrowInvalid among them
@@ -349,8 +360,9 @@ PARQUET_DAMAGE = (
     MemoryError,
     OSError,
 )
-"""What pyarrow and pandas raise over a damaged file."""
+"""Errors that pyarrow and pandas raise on a damaged file."""
 
+# Bytes of a cell in memory, at least.
 _CELL = 8
 
 _UUID = 16
@@ -358,18 +370,18 @@ _UUID = 16
 
 
 def read_parquet(path: Path, names: Collection[str] | None = None) -> pa.Table:
-    """Return a table's columns, of a file that exists; all of them where no names are given.
+    """Return columns of a table in an existing file; all of them if no names are given.
 
     Parameters
     ----------
     path : Path
     names : collection of str, optional
-        Those that are not in the file are left out.
+        Names of columns; those that are not in the file are left out.
 
     Raises
     ------
     InputError
-        If they unpack to far more than the file holds, or than the memory takes.
+        If the columns unpack to far more than the file's size, or to more than the free memory.
     PARQUET_DAMAGE
         If the file cannot be read.
     """
@@ -386,11 +398,12 @@ def read_parquet(path: Path, names: Collection[str] | None = None) -> pa.Table:
 
 
 def _readable(table: pa.Table) -> pa.Table:
-    """Return a table with bytes as texts, and decimals as numbers or, where too large, texts."""
+    """Return a table with bytes as texts, and decimals as numbers or, if too large, as texts."""
     import pyarrow as pa
 
     for place, field in enumerate(table.schema):
         column = table.column(place)
+        # An extension type, such as a UUID, is read as the type that stores it.
         if isinstance(column.type, pa.BaseExtensionType):
             column = pa.chunked_array(
                 [chunk.storage for chunk in column.chunks], column.type.storage_type
@@ -414,6 +427,7 @@ def _is_binary(kind: pa.DataType) -> bool:
 def _number(column: pa.ChunkedArray) -> pa.ChunkedArray:
     import pyarrow as pa
 
+    # Whole decimals stay exact: a float would round above 2^53.
     if column.type.scale > 0:
         return column.cast(pa.float64())
     try:
@@ -423,9 +437,9 @@ def _number(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return bytes as the texts that they are, or else as UUIDs where all have 16, or else as hex.
+    """Return bytes as texts if they are UTF-8 without control characters, else as UUIDs or hex.
 
-    Texts hold no control characters.
+    UUIDs if every value has 16 bytes.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -451,7 +465,7 @@ def _convert_values(column: pa.ChunkedArray, written: Callable[[bytes], str]) ->
 
 
 def _check_cells(index: Any, path: Path) -> None:
-    """Check what the index promises: a repeated value takes a few bytes, however often it is."""
+    """Check the size by the index: a repeated value takes a few bytes, however often it occurs."""
     groups = [index.row_group(i) for i in range(index.num_row_groups)]
     parts = [group.column(j) for group in groups for j in range(group.num_columns)]
     cells = sum(max(_CELL * part.num_values, part.total_uncompressed_size) for part in parts)
@@ -460,7 +474,7 @@ def _check_cells(index: Any, path: Path) -> None:
 
 
 def _check_text_columns(path: Path, schema: pa.Schema, names: Collection[str]) -> None:
-    """Check texts by the lengths in their dictionaries: one long text may stand in every row."""
+    """Check the total length of texts by their dictionaries: one long text may be in every row."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq

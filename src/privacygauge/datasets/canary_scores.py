@@ -1,4 +1,4 @@
-"""Canaries' scores and bits from whatever holds them, checked before use."""
+"""Scores and membership bits of canaries, from files, mappings or data frames, with checks."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CanaryScores:
-    """One row for every canary, or for every training run."""
+    """Scores and membership of n canaries, or of n training runs."""
 
     ids: NDArray[Any]
-    """(n,) The user's ids, or the rows."""
+    """(n,) Ids from the user, or row numbers."""
     member: Bools
-    """(n,) True where the canary was put in."""
+    """(n,) True if the canary was put in."""
     score: Floats
     """(n,) Higher means more likely put in."""
     unit: Ints | None = None
-    """(n,) Whose canaries they are; None where each has a unit of its own."""
+    """(n,) Unit (person) of each canary; None if every canary is a unit of its own."""
 
 
 CanariesLike = CanaryScores | str | Path | Mapping[str, ArrayLike] | FrameLike
-"""What `as_canaries` takes."""
+"""Input types of `as_canaries`."""
 
 _NEEDED = ("score", "member")
 
@@ -46,27 +46,27 @@ _NEEDED = ("score", "member")
 def as_canaries(
     given: CanariesLike, name: str = "canaries", unit: str | ArrayLike = "unit"
 ) -> CanaryScores:
-    """Return canaries' scores and bits from whatever holds them.
+    """Return scores and membership of canaries from a file, a mapping or a data frame.
 
     Parameters
     ----------
     given : CanaryScores, path, mapping of arrays, or data frame
         With ``score`` (n,), higher for members, ``member`` (n,), 0 or 1, and optionally ``id``
-        (n,) and ``unit`` (n,), the person behind each canary. Files: ``.csv`` or ``.tsv``
-        (also with ``.gz``), ``.parquet``, ``.npz``, or ``.jsonl`` (also ``.jsonl.gz``) with one
-        object a line. Everything else in
-        them is not looked at.
+        (n,) and ``unit`` (n,), the person behind each canary; other columns are ignored. Files:
+        ``.csv`` or ``.tsv`` (also with ``.gz``), ``.parquet``, ``.npz``, or ``.jsonl`` (also
+        ``.jsonl.gz``) with one object per line.
     name : str
-        What error messages call it.
+        Name of the data in error messages.
     unit : str or array_like, shape (n,)
-        The name of the column of units; one that is called otherwise must be there. Or the units
+        Name of the column of units, which must exist unless it is the default; or the units
         themselves.
 
     Raises
     ------
     InputError
-        One line: what is wrong, and the way out.
+        One line: the fault, and the way out.
     """
+    # Units as an array: read the rest under the default name, then attach them.
     if not isinstance(unit, str):
         rows = as_canaries(given, name)
         owner = number_units(unit, f"{name}: unit", length=len(rows.score))
@@ -77,6 +77,7 @@ def as_canaries(
         return _of_columns(_read_rows(Path(given), unit), str(given), unit)
     if isinstance(given, Mapping):
         return _of_columns({str(key): np.asarray(x) for key, x in given.items()}, name, unit)
+    # polars frames have `to_pandas`.
     frame: Any = given.to_pandas() if hasattr(given, "to_pandas") else given
     if not hasattr(frame, "columns"):
         raise InputError(
@@ -87,20 +88,26 @@ def as_canaries(
 
 
 def with_units(rows: CanaryScores, *, equal_ids: bool) -> tuple[CanaryScores, str]:
-    """Return the rows with the unit of each, and what is to be said of them.
+    """Return the rows with their units, and a warning if units were inferred from scores.
 
-    Rows that say nothing of units are one where they repeat each other; see `repeated_scores`.
+    Without given units, rows that repeat each other count as one unit; see `repeated_scores`.
 
     Parameters
     ----------
     rows : CanaryScores
     equal_ids : bool
-        Whether canaries with equal ids are one unit where no units are given.
+        Whether canaries with equal ids are one unit if no units are given.
+
+    Returns
+    -------
+    tuple of CanaryScores and str
+        The text is empty if there is nothing to warn about.
     """
     if rows.unit is not None:
         return rows, ""
     if equal_ids and checks.n_distinct(number_units(rows.ids, "id")) < len(rows.ids):
         return replace(rows, unit=number_units(rows.ids, "id")), ""
+    # Last resort: rows with equal or nearly equal scores on the same side are one unit.
     unit = repeated_scores(rows.score, rows.member)
     if unit is None:
         return rows, ""
@@ -112,12 +119,12 @@ def with_units(rows: CanaryScores, *, equal_ids: bool) -> tuple[CanaryScores, st
 
 
 def by_unit(rows: CanaryScores) -> CanaryScores:
-    """Return one row for each unit, with the mean score of its canaries.
+    """Return one row per unit, with the mean score of its canaries.
 
     Parameters
     ----------
     rows : CanaryScores
-        As `with_units` returns them.
+        Rows as returned by `with_units`.
 
     Raises
     ------
@@ -127,6 +134,7 @@ def by_unit(rows: CanaryScores) -> CanaryScores:
     unit = rows.unit
     if unit is None or checks.n_distinct(unit) == len(unit):
         return rows
+    # A unit with both bits has no single coin, so that its mean score would mix the sides.
     both = np.flatnonzero(on_both_sides(unit, rows.member))
     if len(both):
         raise InputError(
@@ -161,6 +169,7 @@ def _of_lines(path: Path, unit: str) -> dict[str, NDArray[Any]]:
     rows = read_json_lines(path, "canary")
     if not rows:
         raise InputError(f"{path} is empty")
+    # Columns of the first line; later lines must have all that are needed.
     names = list(rows[0][1])
     known = [name for name in ("id", unit, *_NEEDED) if name in names]
     for number, row in rows:
@@ -170,11 +179,12 @@ def _of_lines(path: Path, unit: str) -> dict[str, NDArray[Any]]:
             if name in _NEEDED and not isinstance(row[name], bool | int | float):
                 raise InputError(f"{path}: line {number}: {name} must be a number")
     found = {name: np.array([row[name] for _, row in rows]) for name in known}
+    # The other names are kept for the message about missing columns.
     return {**{name: np.empty(0) for name in names}, **found}
 
 
 def _require_numbers(columns: Mapping[str, NDArray[Any]]) -> None:
-    """Refuse columns of text by what stands in them."""
+    """Refuse columns of text, with the first value that is not a number."""
     rules = {"score": "must hold numbers", "member": "must be true or false (or 1 and 0)"}
     for name, rule in rules.items():
         if columns[name].dtype.kind in "biuf":
@@ -226,15 +236,16 @@ def _of_columns(columns: Mapping[str, NDArray[Any]], name: str, unit: str) -> Ca
 
 _UNFAIR = 1e-6
 _DOUBTFUL = 0.01
-"""Below such a probability of the share of members coins are refused, or doubted."""
+"""P-values of the share of members under fair coins: below `_UNFAIR` the coins are refused, below
+`_DOUBTFUL` there is a warning."""
 
 
 _FEW = 30
-"""Below so many rows an audit certifies next to nothing."""
+"""Number of rows below which an audit can refute hardly any claim."""
 
 
 def canary_warnings(rows: CanaryScores, p_value: float) -> tuple[str, ...]:
-    """Return what makes an audit by canaries doubtful; `p_value` is that of `checked_coins`."""
+    """Return warnings about an audit by canaries; `p_value` is that of `checked_coins`."""
     n = len(rows.member)
     told = []
     if p_value < _DOUBTFUL:
@@ -248,7 +259,7 @@ def canary_warnings(rows: CanaryScores, p_value: float) -> tuple[str, ...]:
 
 
 def checked_coins(rows: CanaryScores) -> float:
-    """Return how likely fair coins give so many members; refuse what they cannot give."""
+    """Return the p-value of the number of members under fair coins; refuse one below 1e-6."""
     n_in = int(rows.member.sum())
     n = len(rows.member)
     p_value = coins_p_value(n_in, n)

@@ -1,4 +1,4 @@
-"""Images: a folder for each class, or the handwritten digits shipped with scikit-learn."""
+"""Images from one folder per class, and the handwritten digits of scikit-learn."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from privacygauge.errors import InputError
 
 
 def image_files(folder: Path) -> list[Path]:
-    """Return the images in the folders of a folder, by folder and then by name.
+    """Return the image files in the subfolders of a folder, by subfolder and then by name.
 
     Raises
     ------
     InputError
-        If there are none.
+        If there are no images in subfolders.
     """
     from PIL import Image
 
@@ -39,13 +39,15 @@ def image_files(folder: Path) -> list[Path]:
 
 
 def read_images(files: Sequence[Path]) -> NDArray[np.uint8]:
-    """Return images of one size, (n, c, h, w), with c = 1 where all are grey and 3 otherwise.
+    """Return images of one size, (n, c, h, w), with c = 1 if all are grey, else 3.
 
     Raises
     ------
     InputError
-        One line: the image, what is wrong, and the way out.
+        One line: the image, the fault, and the way out.
     """
+    # Twice over the files: opening reads only the head, so that sizes and memory are checked before
+    # any pixels are unpacked.
     from PIL import Image, UnidentifiedImageError
 
     sizes = []
@@ -77,6 +79,7 @@ def read_images(files: Sequence[Path]) -> NDArray[np.uint8]:
         except OSError as error:
             raise InputError(f"{path} is damaged or no image") from error
         place[:] = pixels.reshape(place.shape)
+    # From (n, h, w, c), as Pillow has it, to channels first, as networks take it.
     return np.ascontiguousarray(result.transpose(0, 3, 1, 2))
 
 
@@ -84,7 +87,7 @@ LICENCE = "CC BY 4.0 (E. Alpaydin, C. Kaynak; UCI Machine Learning Repository)"
 
 
 def digits() -> tuple[Floats, Ints]:
-    """Return 1,797 images of 8 x 8 handwritten digits and which digit each one shows.
+    """Return 1,797 images of 8 x 8 handwritten digits, and their digits.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Where data files come from: the official source, checked, or copies that the user has."""
+"""Data files with checksums: from the user's copies, the cache, or the official source."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 VARIABLE = "PRIVACYGAUGE_DATA"
-"""Names the folder with data files of the user's own."""
+"""Environment variable with the folder of the user's own data files."""
 
 
 _NAMED: ContextVar[Path | None] = ContextVar("_NAMED", default=None)
@@ -37,7 +37,7 @@ _NAMED: ContextVar[Path | None] = ContextVar("_NAMED", default=None)
 
 @contextmanager
 def data_in(folder: Path | None) -> Iterator[None]:
-    """Look for data files in a folder first, before that of PRIVACYGAUGE_DATA; None: only there."""
+    """Search `folder`, if there is one, before the folder of PRIVACYGAUGE_DATA."""
     token = _NAMED.set(folder)
     try:
         yield
@@ -48,14 +48,14 @@ def data_in(folder: Path | None) -> Iterator[None]:
 def own_file(name: str) -> Path | None:
     """Return the user's file, plain or with .gz; None if absent.
 
-    It is looked for in the folder of `data_in`, then in that of PRIVACYGAUGE_DATA.
+    The folder of `data_in` comes first, then that of PRIVACYGAUGE_DATA.
     """
     found = (file_in(folder, name) for folder in data_folders())
     return next((path for path in found if path is not None), None)
 
 
 def data_folders() -> list[Path]:
-    """Return the folders of the user's files, in the order in which they are looked through."""
+    """Return the folders of the user's files, in the order of search."""
     return [Path(folder) for folder in (_NAMED.get(), os.environ.get(VARIABLE)) if folder]
 
 
@@ -73,15 +73,16 @@ def read_checked(name: str, url: str, sha256: str) -> bytes:
     name : str
         File name.
     url : str
-        The official source, asked only where the file is not available.
+        Official source, used only if there is no local copy.
     sha256 : str
-        Of the content, unpacked.
+        SHA-256 of the unpacked content.
 
     Raises
     ------
     InputError
-        If the file cannot be had, or is not the one that is meant.
+        If the file cannot be fetched, or has another checksum.
     """
+    # The cache of the XDG base directories, also where the variable is empty.
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "privacygauge"
     cached = cache / name
     path = own_file(name) or (cached if cached.is_file() else None)
@@ -92,6 +93,7 @@ def read_checked(name: str, url: str, sha256: str) -> bytes:
             f"{path or url} is not the {name} that is meant: its SHA-256 is {found[:12]}..., "
             f"expected {sha256[:12]}...; remove it, and it is fetched from {url}"
         )
+    # Cached after the checksum, so that the cache never holds another file.
     if path is None:
         check_writable(cache)
         write_all(cache, {name: content})
@@ -106,14 +108,14 @@ def read_own(name: str, sha256: str, absent: str) -> bytes:
     name : str
         File name.
     sha256 : str
-        Of the content, unpacked.
+        SHA-256 of the unpacked content.
     absent : str
-        What a message says after "is not in the folder ...", and the way out.
+        End of the message after "is not in the folder ...", with the way out.
 
     Raises
     ------
     InputError
-        If the file is not there, or is not the one that is meant.
+        If the file is missing, or has another checksum.
     """
     path = own_file(name)
     if path is None:
@@ -127,9 +129,10 @@ def read_own(name: str, sha256: str, absent: str) -> bytes:
 
 
 def content_of(path: Path) -> bytes:
-    """Return the content of a file, unpacked where its name ends in .gz."""
+    """Return the content of a file, unpacked if its name ends in .gz."""
     size = path.stat().st_size
     with path.open("rb") as file:
+        # Plain files are checked against the free memory only.
         if path.suffix.lower() != ".gz":
             check_size(path, size, size)
             return file.read()
@@ -158,13 +161,13 @@ LICENCES = {
     "CIFAR logits": "MIT",
     "census": "Open Government Licence (Office for National Statistics)",
 }
-"""Of each of them; none is ever fetched."""
+"""Name of the data to its licence; none of these data are ever fetched."""
 
 Bytes = NDArray[np.uint8]
 
 
 def _numbers(path: str | Path, sha256: str | None) -> Bytes:
-    """Return whole numbers in 0..255 of a file: rows are lines, commas part columns, (n, d)."""
+    """Return a file's whole numbers in 0..255, (n, d): one row per line, commas between columns."""
     file = Path(path)
     if not file.is_file():
         raise InputError(f"path must be a file, and {path} is none: unpack the archive first")
@@ -179,6 +182,7 @@ def _numbers(path: str | Path, sha256: str | None) -> Bytes:
     if not any(line.strip() for line in lines):
         raise InputError(f"{file.name} must hold lines of numbers, and it holds none")
     try:
+        # uint8 refuses values outside 0..255.
         return np.loadtxt(lines, np.uint8, delimiter=",", ndmin=2, comments=None)
     except (ValueError, OverflowError) as error:
         raise InputError(
@@ -198,7 +202,7 @@ def _binary(features: Bytes, name: str) -> Bytes:
 
 
 def _from_one(labels: Bytes, n_classes: int, name: str) -> Ints:
-    """Return labels that were counted from 1 as labels in 0..n_classes-1."""
+    """Return labels in 0..n_classes-1 from labels in 1..n_classes."""
     bad = np.flatnonzero((labels < 1) | (labels > n_classes))
     if len(bad):
         raise InputError(
@@ -208,19 +212,19 @@ def _from_one(labels: Bytes, n_classes: int, name: str) -> Ints:
 
 
 N_FEATURES = 600
-"""Products of Purchase100."""
+"""Number of products in Purchase100."""
 
 
 def purchase100(path: str | Path, *, sha256: str | None = None) -> tuple[Bytes, Ints]:
-    """Return which of 600 products 197,324 customers bought, and which of 100 groups each is in.
+    """Return Purchase100: 600 purchased products or not of 197,324 customers, and their 100 groups.
 
     Parameters
     ----------
     path : str or Path
-        The file ``dataset_purchase`` of Shokri et al. (2017), unpacked: a line a customer, the
-        group (1 to 100) and then 600 zeros and ones, parted by commas.
+        The file ``dataset_purchase`` of Shokri et al. (2017), unpacked: one line per customer, the
+        group (1 to 100) and then 600 zeros and ones, separated by commas.
     sha256 : str, optional
-        The checksum that the file must have.
+        Required checksum of the file.
 
     Returns
     -------
@@ -230,7 +234,7 @@ def purchase100(path: str | Path, *, sha256: str | None = None) -> tuple[Bytes, 
     Raises
     ------
     InputError
-        If the file is missing, another one, or not of this form.
+        If the file is missing, has another checksum, or has another format.
     """
     name = Path(path).name
     table = _numbers(path, sha256)
@@ -248,19 +252,19 @@ def texas100(
     features_sha256: str | None = None,
     labels_sha256: str | None = None,
 ) -> tuple[Bytes, Ints]:
-    """Return binary attributes of hospital stays, and which of 100 procedures each was for.
+    """Return Texas100: binary attributes of hospital stays, and their 100 procedures.
 
-    Of the whole file 67,330 patients.
+    The whole file has 67,330 patients.
 
     Parameters
     ----------
     features : str or Path
-        The file ``feats`` of Shokri et al. (2017), unpacked: a line a stay, zeros and ones parted
-        by commas (more than 6,000).
+        The file ``feats`` of Shokri et al. (2017), unpacked: one line per stay, more than 6,000
+        zeros and ones, separated by commas.
     labels : str or Path
-        The file ``labels`` beside it: a line a stay, the procedure (1 to 100).
+        The file ``labels`` that comes with it: one line per stay, the procedure (1 to 100).
     features_sha256, labels_sha256 : str, optional
-        The checksums that the files must have.
+        Required checksums of the files.
 
     Returns
     -------
@@ -270,7 +274,7 @@ def texas100(
     Raises
     ------
     InputError
-        If a file is missing, another one, or not of this form, or if the two do not match.
+        If a file is missing, has another checksum or format, or if their lengths differ.
     """
     names = Path(features).name, Path(labels).name
     known = _numbers(labels, labels_sha256)
@@ -285,18 +289,18 @@ def texas100(
 
 
 LOCATION30 = (5_010, 446, 30)
-"""People, binary attributes and groups of Location30."""
+"""Numbers of people, binary attributes and groups of Location30."""
 
 
 def location30() -> tuple[Floats, Ints]:
-    """Return 446 binary attributes of 5,010 people, and which of 30 groups each is in.
+    """Return Location30: 446 visited places or not of 5,010 people, and their 30 groups.
 
-    Places that they visited (Foursquare check-ins), in the order in which the authors of MemGuard
-    (Jia et al. 2019) shuffled them.
+    Foursquare check-ins, in the shuffled order of the authors of MemGuard (Jia et al. 2019).
 
     Returns
     -------
     tuple of ndarray, shapes (5010, 446) and (5010,)
+        Features of 0 and 1, and classes in 0..29.
 
     Raises
     ------
@@ -311,6 +315,7 @@ def location30() -> tuple[Floats, Ints]:
             "licence, so they are not fetched for you"
         )
     archive = read_npz(path)
+    # 446 bits in 56 bytes: the last two are padding.
     x = np.unpackbits(archive["x_packed"], axis=1)[:, : LOCATION30[1]]
     order = archive["shuffle_index"]
     return x[order].astype(np.float64), archive["y"][order].astype(np.int64)
@@ -338,7 +343,7 @@ def cifar_logits(n_classes: int) -> tuple[Floats, Ints]:
     Raises
     ------
     InputError
-        If the file is not in the folder that PRIVACYGAUGE_DATA names, or is another one.
+        If the file is not in the folder that PRIVACYGAUGE_DATA names, or has another checksum.
     """
     if n_classes not in _SHA256:
         raise InputError(f"n_classes must be one of {checks.short_list(_SHA256)}, got {n_classes}")
@@ -350,11 +355,11 @@ def cifar_logits(n_classes: int) -> tuple[Floats, Ints]:
 
 
 PURCHASES = "purchases.npz"
-"""Purchases as Long et al. (2017) made them of Kaggle's challenge."""
+"""File of purchases, prepared as by Long et al. (2017) from Kaggle's challenge."""
 
 
 def purchases(path: str | Path) -> tuple[Floats, Ints]:
-    """Return which products customers bought, and which group each is in.
+    """Return customers' products, bought or not, and the customers' groups.
 
     Parameters
     ----------
@@ -365,11 +370,12 @@ def purchases(path: str | Path) -> tuple[Floats, Ints]:
     Returns
     -------
     tuple of ndarray, shapes (n, d) and (n,)
+        Features of 0 and 1, and classes from 0.
 
     Raises
     ------
     InputError
-        If the file is missing, or not of this form.
+        If the file is missing or has another format.
     """
     x, y = _arrays(path, "x", "y")
     if x.ndim != 2 or not np.isin(x, (0, 1)).all():
@@ -378,7 +384,7 @@ def purchases(path: str | Path) -> tuple[Floats, Ints]:
 
 
 LOGITS = "logits.npz"
-"""Logits of any classifier on a test set, such as ImageNet's."""
+"""File of a classifier's logits on a test set, such as ImageNet's."""
 
 
 def own_logits(path: str | Path) -> tuple[Floats, Ints]:
@@ -392,11 +398,12 @@ def own_logits(path: str | Path) -> tuple[Floats, Ints]:
     Returns
     -------
     tuple of ndarray, shapes (n, m) and (n,)
+        Logits, and labels in 0..m-1.
 
     Raises
     ------
     InputError
-        If the file is missing, or not of this form.
+        If the file is missing or has another format.
     """
     logits, labels = _arrays(path, "logits", "labels")
     name = Path(path).name
@@ -413,7 +420,7 @@ def own_logits(path: str | Path) -> tuple[Floats, Ints]:
 
 
 def _arrays(path: str | Path, *names: str) -> list[NDArray[Any]]:
-    """Return arrays of an npz file, checked to be there."""
+    """Return the named arrays of an npz file; refuse a file without one of them."""
     archive = read_npz(Path(path))
     missing = [name for name in names if name not in archive]
     if missing:
@@ -434,10 +441,10 @@ def _classes(labels: NDArray[Any], n: int, name: str) -> Ints:
 
 
 WHOLE = "uk_census_2011.csv"
-"""The whole file: 569,741 people, saved from the Office for National Statistics."""
+"""Name of the whole census file: 569,741 people, from the Office for National Statistics."""
 
 SAMPLE = "uk_census_2011_first50000.csv"
-"""Its first 50,000 rows. The file is sorted: they are people of six of ten regions."""
+"""Name of its first 50,000 rows. The file is sorted: they are people of six of ten regions."""
 
 _SAMPLE_SHA256 = "183975c0ff42ae3a1cb14281a5776f58d73d6937f7c85bb82c3f5aa881ea1267"
 _ID = "Person ID"
@@ -445,20 +452,18 @@ _ROWS = 569_741
 
 
 def census() -> tuple[pd.DataFrame, bool]:
-    """Return the people with their codes as texts, and whether these are all of them.
-
-    The Census 2011 microdata teaching file of England and Wales.
+    """Return the 2011 census teaching file of England and Wales, and whether it is complete.
 
     Returns
     -------
     tuple of pandas.DataFrame and bool
-        17 columns, the person's number left out; -9 where no code is required. False where only
-        the first 50,000 rows of the sorted file are available.
+        17 columns of codes as texts, without the person's number; -9 where no code is required.
+        False if only the first 50,000 rows of the sorted file are available.
 
     Raises
     ------
     InputError
-        If neither file is in the folder that PRIVACYGAUGE_DATA names, or it is another one.
+        If neither file is in the folder that PRIVACYGAUGE_DATA names, or it has other content.
     """
     import pandas as pd
 
@@ -473,6 +478,7 @@ def census() -> tuple[pd.DataFrame, bool]:
     content = content_of(path)
     if name == SAMPLE and hashlib.sha256(content).hexdigest() != _SAMPLE_SHA256:
         raise InputError(f"{path} is not the {SAMPLE} that is meant: its checksum differs")
+    # As texts, since codes are categories; an empty field stays an empty text.
     frame = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
     if _ID not in frame or (name == WHOLE and len(frame) != _ROWS):
         raise InputError(

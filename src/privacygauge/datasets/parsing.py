@@ -1,4 +1,4 @@
-"""Amounts and dates, as people write them, as numbers."""
+"""Numbers from amounts and dates in text form."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_SPACES = re.compile(r"\s+")  # the narrow and the unbreakable one among them
+_SPACES = re.compile(r"\s+")  # narrow and no-break spaces among them
+# A space between digits and exactly three digits separates thousands.
 _BETWEEN = re.compile(r"(?<=\d)\s(?=\d{3}(?!\d))")
 _UNIT = (
     r"(?:[$\u20ac\u00a3\u00a5\u20b9%]|[Kk]r\.?|USD|EUR|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|HUF"
@@ -24,24 +25,26 @@ _AMOUNT = re.compile(
     rf"(?P<minus>[-+\u2212]?)(?P<open>\(?)(?P<before>{_UNIT}?)(?P<sign>[-+\u2212]?)"
     rf"(?P<number>\d[\d.,']*)(?P<after>{_UNIT}?)(?P<close>\)?)"
 )
+# Whole numbers in groups of three or without groups, then decimals: 1,006.25 and 1.006,25. An
+# apostrophe between thousands goes with either.
 _ENGLISH = re.compile(r"(?:[1-9]\d{0,2}(?:[,']\d{3})+|0|[1-9]\d*)(?:\.\d+)?")
 _GERMAN = re.compile(r"(?:[1-9]\d{0,2}(?:[.']\d{3})+|0|[1-9]\d*)(?:,\d+)?")
 
 
 def amounts_of(column: pd.Series[Any]) -> Floats | None:
-    """Return a column's amounts as numbers, or None where it holds others, or plain numbers alone.
+    """Return a column's amounts as numbers; None for other values, or for plain numbers only.
 
     Parameters
     ----------
     column : pandas.Series, shape (n,)
-        Texts such as $1,006.25, 1.006,25, EUR 12, 7 kr, 12% or (3.50), all with the same mark of
-        decimals and the same unit. Where points and commas could be either in all of the texts
-        (1,006), they stand between thousands. A comma alone (1,5), without a unit, may also part
-        two codes: such texts are none.
+        Texts such as $1,006.25, 1.006,25, EUR 12, 7 kr, 12% or (3.50), all with the same decimal
+        mark and the same unit. Points or commas that are ambiguous in all texts (1,006) separate
+        thousands. Texts with only a comma and no unit (1,5) are not amounts: it may separate two
+        codes.
 
     Returns
     -------
-    (n,) As they are written, 12 for 12%; NaN where one is missing; None if a value is no amount.
+    (n,) Amounts as written, 12 for 12%; NaN for a missing one; None if a value is not an amount.
 
     Examples
     --------
@@ -57,11 +60,13 @@ def amounts_of(column: pd.Series[Any]) -> Floats | None:
 
     if pd.api.types.infer_dtype(column, skipna=True) != "string":
         return None
+    # Each distinct text is parsed once; codes, (n,), put the results back in place.
     codes, values = pd.factorize(column, use_na_sentinel=True)
     found = [_match_amount(text) for text in values]
     units = {one["before"] + one["after"] for one in found if one is not None}
     if None in found or len(units - {""}) > 1 or all(_is_plain(text) for text in values):
         return None
+    # English first: texts that fit both, such as 1,006, have thousands.
     numbers = [one["number"] for one in found if one is not None]
     if all(_ENGLISH.fullmatch(number) for number in numbers):
         plain = [number.replace(",", "") for number in numbers]
@@ -71,6 +76,7 @@ def amounts_of(column: pd.Series[Any]) -> Floats | None:
         plain = [number.replace(".", "").replace(",", ".") for number in numbers]
     else:
         return None
+    # Parentheses are an accountant's minus; the other minus is U+2212.
     less = [
         bool(one["open"]) or one["minus"] + one["sign"] in ("-", "\u2212")
         for one in found
@@ -80,13 +86,14 @@ def amounts_of(column: pd.Series[Any]) -> Floats | None:
         -float(number.replace("'", "")) if negative else float(number.replace("'", ""))
         for number, negative in zip(plain, less, strict=True)
     ]
-    # The last entry is what code -1, a missing value, becomes.
+    # Code -1, a missing value, picks the last entry.
     return np.array([*amounts, np.nan])[codes]
 
 
 def _match_amount(text: str) -> re.Match[str] | None:
-    """Return the parts of an amount; None where the text is none."""
+    """Return the parts of an amount; None if the text is not an amount."""
     joined = _BETWEEN.sub("'", text.strip())
+    # Any other space between digits makes two numbers, which must not be joined below.
     if re.search(r"\d\s+\d", joined):
         return None
     return _AMOUNT.fullmatch(_SPACES.sub("", joined))
@@ -115,19 +122,19 @@ _DAY = np.timedelta64(1, "D").astype("timedelta64[us]")
 
 
 def days_of(column: pd.Series[Any]) -> Floats | None:
-    """Return a column's dates as days since 1970-01-01, or None where it holds others.
+    """Return a column's dates as days since 1970-01-01; None for other values.
 
     Parameters
     ----------
     column : pandas.Series, shape (n,)
-        Dates as pandas has them, or texts of one form: 2024-01-31 (also with / or .), 31.01.2024,
-        31/01/2024 or 01/31/2024, with or without a time of day. Where days and months may be
-        exchanged in all of the texts (01/02/2024), only a point says that the day comes first.
+        Dates of pandas, or texts of one format: 2024-01-31 (also with / or .), 31.01.2024,
+        31/01/2024 or 01/31/2024, with or without a time of day. If day and month could be swapped
+        in all texts (01/02/2024), only a point says that the day comes first.
 
     Returns
     -------
-    (n,) Whole for dates without a time, NaN where one is missing; None if a value is no date.
-    Times of a zone are those of UTC.
+    (n,) Days, whole for dates without a time, NaN for a missing date; None if a value is not a
+    date. Times with a zone are converted to UTC.
 
     Examples
     --------
@@ -149,14 +156,15 @@ def days_of(column: pd.Series[Any]) -> Floats | None:
     codes, values = pd.factorize(column, use_na_sentinel=True)
     texts = [str(value).strip() for value in values]
     found = [dates for form in _FORMS if (dates := _dates(texts, form)) is not None]
+    # Several formats may fit; they must then give the same dates.
     if not found or any(not np.array_equal(found[0], other) for other in found[1:]):
         return None
-    # The last entry is what code -1, a missing value, becomes.
+    # Code -1, a missing value, picks the last entry.
     return np.append(_days(found[0]), np.nan)[codes]
 
 
 def dates_of(days: Floats) -> NDArray[np.datetime64]:
-    """Return (n,) the dates of days since 1970-01-01: with a time, to the second, if need be."""
+    """Return the dates of days since 1970-01-01, (n,), to the second if any has a time of day."""
     missing = np.isnan(days)
     seconds = np.rint(np.where(missing, 0.0, days) * 86_400).astype(np.int64)
     dates = np.where(missing, np.datetime64("NaT"), seconds.astype("datetime64[s]"))

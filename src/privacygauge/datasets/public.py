@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 ADULT_LICENCE = "CC BY 4.0 (B. Becker, R. Kohavi; UCI Machine Learning Repository)"
 
 RECORDS = 48_842
-"""People in both files together."""
+"""Number of records of Adult, both files together."""
 
 WEIGHT = "fnlwgt"
-"""How many people of the census a record stands for: no attribute of the person."""
+"""Column with the number of people in the census that a record represents: not an attribute of the
+person."""
 
 CONTINUOUS = (
     "age",
@@ -59,13 +60,13 @@ _FILES = {
 
 
 def adult() -> pd.DataFrame:
-    """Return all 48,842 rows in the order of the files, training file first.
+    """Return the 48,842 records of UCI Adult in the order of the files, training file first.
 
     Returns
     -------
     pandas.DataFrame
-        14 attributes and ``income`` (1 for more than 50,000 dollars); "?" where a value is
-        missing. From the folder that PRIVACYGAUGE_DATA names, or from UCI.
+        14 attributes and ``income`` (1 for more than 50,000 dollars, else 0); "?" for a missing
+        value. Read from the folder that PRIVACYGAUGE_DATA names, or from UCI.
     """
     import pandas as pd
 
@@ -77,6 +78,7 @@ def adult() -> pd.DataFrame:
                 io.StringIO(text),
                 names=_COLUMNS,
                 skipinitialspace=True,
+                # The test file begins with a line of comment, and its incomes end in a point.
                 skiprows=int(text.startswith("|")),
                 keep_default_na=False,
             )
@@ -89,23 +91,25 @@ def adult() -> pd.DataFrame:
 def adult_binary(
     frame: pd.DataFrame, continuous: Sequence[str] = CONTINUOUS
 ) -> tuple[Floats, Ints]:
-    """Return features for networks: categories as binary attributes, numbers normalised.
+    """Return features for networks: categories as binary columns, numbers standardised.
 
     Parameters
     ----------
     frame : pandas.DataFrame
         Rows of `adult`.
     continuous : sequence of str
-        The numbers to keep; Long et al. (2017) leave out `WEIGHT`.
+        Continuous columns to keep; Long et al. (2017) leave out `WEIGHT`.
 
     Returns
     -------
     tuple of ndarray, shapes (n, d) and (n,)
-        Numbers have mean 0 and deviation 1 (Long et al. 2017, section 5.1); income 0 or 1.
+        Features, with continuous columns of mean 0 and standard deviation 1 (Long et al. 2017,
+        section 5.1); income, 0 or 1.
     """
     import pandas as pd
 
     numbers = frame[list(continuous)].to_numpy(np.float64)
+    # A constant column becomes 0, not NaN.
     spread = numbers.std(axis=0)
     numbers = (numbers - numbers.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     binary = pd.get_dummies(frame[list(CATEGORICAL)]).to_numpy(np.float64)
@@ -119,7 +123,7 @@ MTSAMPLES_LICENCE = (
 )
 
 PARTS = ("member", "nonmember", "reference", "population")
-"""No note, and no near-duplicate of one, is in two of them."""
+"""Parts of the notes; no note, and no near-duplicate of one, is in two of them."""
 
 _SHA256 = {
     "member": "3ef1099963336ea4d6a8d7abc41c65a42a2b4fc661628b281b714b5e3f3e3dd3",
@@ -131,43 +135,44 @@ _SHA256 = {
 
 @dataclass(frozen=True, eq=False)
 class Sentences:
-    """The sentences of some notes, of 10 to 60 tokens each, note by note."""
+    """Sentences of 10 to 60 tokens, note by note."""
 
     text: tuple[str, ...] = field(repr=False)
-    """(n,) The sentences; none occurs twice in a part."""
+    """(n,) Sentences; none occurs twice in a part."""
     note: Ints
-    """(n,) The number of the note of each: no number is in two parts."""
+    """(n,) Number of each sentence's note; no number is in two parts."""
     place: Ints
-    """(n,) The place of each in its note, from 0; some are left out."""
+    """(n,) Index of each sentence in its note, from 0, with gaps for sentences left out."""
 
     def __len__(self) -> int:
         return len(self.text)
 
     def of_notes(self, notes: Ints) -> Sentences:
-        """Return the sentences of some notes, in the order in which they are here."""
+        """Return the sentences of the given note numbers, in the present order."""
         rows = np.flatnonzero(np.isin(self.note, notes))
         return Sentences(tuple(self.text[row] for row in rows), self.note[rows], self.place[rows])
 
 
 def mtsamples(part: str) -> Sentences:
-    """Return the sentences of one part of the notes.
+    """Return the sentences of one part of the medical transcriptions.
 
     Parameters
     ----------
     part : str
-        Of `PARTS`: 14,501 sentences of 601 notes for ``member``, 14,939 of 608 for ``nonmember``,
-        10,750 of 441 for ``reference``, 5,656 of 254 for ``population``.
+        One of `PARTS`: 14,501 sentences of 601 notes for ``member``, 14,939 of 608 for
+        ``nonmember``, 10,750 of 441 for ``reference``, 5,656 of 254 for ``population``.
 
     Raises
     ------
     InputError
-        If the file is not in the folder that PRIVACYGAUGE_DATA names, or is another one.
+        If the file is not in the folder that PRIVACYGAUGE_DATA names, or has another checksum.
     """
     if part not in PARTS:
         raise InputError(f"part must be one of {checks.short_list(PARTS)}, got {part!r}")
     name = f"mtsamples_{part}.jsonl"
     absent = "the notes may be shared with credit only, so they are not fetched for you"
     content = read_own(name, _SHA256[part], absent)
+    # Not `splitlines`: texts may hold other line separators.
     rows = [json.loads(line) for line in content.decode("utf-8").split("\n") if line]
     return Sentences(
         tuple(row["text"] for row in rows),

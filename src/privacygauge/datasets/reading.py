@@ -1,4 +1,4 @@
-"""Reading what users bring: archives of arrays and tables, checked and never unpickled."""
+"""Readers of users' files: archives of arrays and tables, checked and never unpickled."""
 
 from __future__ import annotations
 
@@ -28,34 +28,35 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
-"""What names of files of JSON lines end in."""
+"""Endings of files of JSON lines."""
 
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
-"""What names of files of separated fields end in."""
+"""Endings of files of separated fields."""
 
 ENDINGS = ".npz, .parquet, .csv, .tsv, .csv.gz, .tsv.gz, .jsonl or .jsonl.gz"
-"""What messages say that the name of a file of arrays or of a table must end in."""
+"""Allowed endings of a file of arrays or of a table, for messages."""
 
 TABLE_ENDINGS = ENDINGS.removeprefix(".npz, ")
-"""The same of a table."""
+"""Allowed endings of a file of a table, for messages."""
 
 SEPARATORS = ",;\t|"
-"""What may separate the fields of a csv file without being named."""
+"""Separators of a csv file that are detected."""
 
 MISSING = frozenset(
     ["NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL",
      "null", "None", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"]
 )  # fmt: skip
-"""Words that stand for a missing value in a csv column of numbers or dates.
+"""Words for a missing value in a csv column of numbers, dates or amounts.
 
 In a column of texts they are texts, such as the name of a class, and only an empty field is
 missing."""
 
 ABSENT = "(missing)"
-"""What a missing value of a column of texts is called among its groups."""
+"""Name of a missing value among the groups of a column of texts."""
 
+# Characters from which the separator is detected.
 _HEAD = 1 << 16
-# With or without points between thousands.
+# A number with a decimal comma, with or without points between thousands.
 _DECIMAL_COMMA = r"(?=.*\d)\s*[+-]?(?:\d{1,3}(?:\.\d{3})+|\d+)?(?:,\d*)?(?:[eE][+-]?\d+)?\s*"
 
 
@@ -64,14 +65,14 @@ class FrameLike(Protocol):
 
     @property
     def columns(self) -> Any:
-        """The names of the columns."""
+        """Names of the columns."""
 
 
 _ENDS = (".npz", ".parquet", *CSV, *LINES)
 
 
 def is_csv(path: Path) -> bool:
-    """Return whether a file's name says that its fields are separated, packed or not."""
+    """Return whether a file's name is that of a csv or tsv file, packed or not."""
     return path.name.lower().endswith(CSV)
 
 
@@ -80,25 +81,25 @@ def read_content(
 ) -> Content | pd.DataFrame:
     """Return the arrays of an npz file, or the table in a parquet, csv, tsv or jsonl file.
 
-    A csv, tsv or jsonl file is unpacked where its name ends in .gz. Where another separator than
-    the comma stands between the fields, 1,5 is a number. Words of `MISSING` are missing values in
-    columns of numbers, dates and amounts, and texts in all others.
+    A csv, tsv or jsonl file is unpacked if its name ends in .gz. With a separator other than the
+    comma, 1,5 is a number. Words of `MISSING` are missing values in columns of numbers, dates and
+    amounts, and texts in all others.
 
     Parameters
     ----------
     path : Path
     what : str
-        What messages call the file, such as ``prediction``.
+        Name of the file in messages, such as ``prediction``.
     separator : str, optional
-        Between the fields of a csv file; default: `separator_of`.
+        Separator of a csv file; default: `separator_of`.
     names : collection of str
-        Columns that name records or people: they are read as they stand, so that 007 is not 7.
-        Those that are None or not in the file are passed over.
+        Columns that name records or people: they are read as written, so that 007 is not 7. None
+        and columns that are not in the file are ignored.
 
     Raises
     ------
     InputError
-        One line: the file, what is wrong, and the way out.
+        One line: the file, the fault, and the way out.
     """
     with _readable(path, what):
         name = path.name.lower()
@@ -116,11 +117,11 @@ def read_content(
 
 
 def separator_of(path: Path, given: str | None = None) -> str:
-    """Return what separates the fields of a csv file: what was given, or what its lines show.
+    """Return the separator of a csv file: the given one, or the one that its first lines show.
 
-    The one of `SEPARATORS` that cuts the first lines into equally many fields, the most if there
-    are several; where none does, the one that cuts the header into most. A file without any has
-    one column, and the comma is returned. Where the name says .tsv it is the tab.
+    This is the one of `SEPARATORS` that splits all first lines into the same number of fields, the
+    largest if several do; if none does, the one that splits the header into most. A file without
+    any has one column, and the comma is returned. A .tsv file has the tab.
 
     Parameters
     ----------
@@ -131,7 +132,7 @@ def separator_of(path: Path, given: str | None = None) -> str:
     Raises
     ------
     InputError
-        If what was given cannot separate fields.
+        If the given separator cannot separate fields.
     """
     if given is not None:
         separator = "\t" if given in ("tab", "\\t") else given
@@ -142,23 +143,24 @@ def separator_of(path: Path, given: str | None = None) -> str:
 
 
 def _head(path: Path) -> str:
-    """Return the first characters of a csv file; no more than these are unpacked."""
+    """Return the first characters of a csv file, without unpacking more."""
     opened = gzip.open if _is_packed(path) else open
     how: dict[str, Any] = {"newline": "", "encoding": "utf-8-sig", "errors": "replace"}
     try:
         with opened(path, "rt", **how) as stream:
             return str(stream.read(_HEAD))
     except (gzip.BadGzipFile, EOFError, zlib.error):
-        return ""  # refused where it is read whole
+        return ""  # refused later, when the whole file is read
 
 
 def separator_in(text: str, path: Path) -> str:
-    """Return what separates the fields of a csv file with this text, as in `separator_of`."""
+    """Return the separator of a csv file with this text, as in `separator_of`."""
     if path.name.lower().endswith((".tsv", ".tsv.gz")):
         return "\t"
     head = text[:_HEAD]
     widths = {separator: _widths(head, separator) for separator in SEPARATORS}
     even = [separator for separator in SEPARATORS if len(set(widths[separator])) == 1]
+    # A separator that never occurs splits all lines evenly, into one field: that is no evidence.
     return max(
         even if any(widths[s][0] > 1 for s in even) else SEPARATORS,
         key=lambda separator: max(widths[separator][:1], default=0),
@@ -166,7 +168,7 @@ def separator_in(text: str, path: Path) -> str:
 
 
 _LONGEST = 2**31 - 1
-"""Characters of a field: the file's size, which is checked, is what bounds them."""
+"""Most characters of a field; the size of the file, which is checked, bounds them anyway."""
 
 
 @contextmanager
@@ -180,12 +182,12 @@ def fields_of_any_length() -> Iterator[None]:
 
 
 def csv_stream(path: Path) -> IO[str]:
-    """Return a csv file opened as text in UTF-8, unpacked where its name ends in .gz.
+    """Return a csv file opened as text in UTF-8, unpacked if its name ends in .gz.
 
     Raises
     ------
     InputError
-        If a packed file is damaged or empty, or unpacks to more than `check_size` lets it.
+        If a packed file is damaged or empty, or unpacks to more than `check_size` allows.
     """
     return _as_text(path, _unpack(path), "strict")
 
@@ -196,7 +198,7 @@ def _as_text(path: Path, unpacked: bytes | None, errors: str) -> IO[str]:
 
 
 def _unpack(path: Path) -> bytes | None:
-    """Return what is in a packed file; None of one that is not, which is read where it lies."""
+    """Return the content of a packed file; None for any other file, which is read in place."""
     if not _is_packed(path):
         return None
     content = content_of(path)
@@ -210,12 +212,13 @@ def _is_packed(path: Path) -> bool:
 
 
 def _widths(head: str, separator: str) -> list[int]:
-    """Return the number of fields of the header and of each line that the head holds whole."""
+    """Return the number of fields of the header and of each complete line in the head."""
     lines = csv.reader(io.StringIO(head, newline=""), delimiter=separator)
     try:
         found = [len(line) for line in lines if line]
     except csv.Error:
         return [1]
+    # The last line of a full head may be cut off.
     return found[:-1] if len(head) == _HEAD and len(found) > 1 else found
 
 
@@ -226,31 +229,31 @@ def read_array(path: Path, what: str) -> NDArray[Any]:
     ----------
     path : Path
     what : str
-        What messages call the values, such as ``labels``.
+        Name of the values in messages, such as ``labels``.
 
     Raises
     ------
     InputError
-        One line: the file, what is wrong, and the way out.
+        One line: the file, the fault, and the way out.
     """
     with _readable(path, what):
         return archives.read_npy(path, what)
 
 
 def read_text(path: Path, what: str) -> str:
-    """Return the text of a UTF-8 file, here or at a URL, unpacked where its name ends in .gz.
+    """Return the text of a UTF-8 file, local or at a URL, unpacked if its name ends in .gz.
 
     Parameters
     ----------
     path : Path
-        A URL is one also where slashes were made one, as by `Path`.
+        File or URL; a URL may have lost a slash, as `Path` merges two into one.
     what : str
-        What messages call the file, such as ``score``.
+        Name of the file in messages, such as ``score``.
 
     Raises
     ------
     InputError
-        One line: the file, what is wrong, and the way out.
+        One line: the file, the fault, and the way out.
     """
     try:
         with _local_copy(path) as file, _readable(file, what):
@@ -263,7 +266,7 @@ def read_text(path: Path, what: str) -> str:
 
 @contextmanager
 def _local_copy(path: Path) -> Iterator[Path]:
-    """Give a file itself, or a copy of one at a URL, which is removed afterwards."""
+    """Yield the file itself, or a temporary copy of a file at a URL."""
     url = url_of(path)
     if url is None:
         yield path
@@ -273,7 +276,7 @@ def _local_copy(path: Path) -> Iterator[Path]:
 
 
 def read_json_lines(path: Path, what: str) -> list[tuple[int, dict[str, Any]]]:
-    """Return the objects of a file with one a line, each with the number of its line from 1.
+    """Return the objects of a file with one per line, each with its line number from 1.
 
     Blank lines are left out.
 
@@ -285,20 +288,22 @@ def read_json_lines(path: Path, what: str) -> list[tuple[int, dict[str, Any]]]:
     Raises
     ------
     InputError
-        One line: the file, what is wrong, and the way out.
+        One line: the file, the fault, and the way out.
     """
+    # Not `splitlines`, which also splits at characters that JSON allows within a text.
     lines = enumerate(read_text(path, what).split("\n"), 1)
     return [(number, _object(line, path, number)) for number, line in lines if line.strip()]
 
 
 @contextmanager
 def _readable(path: Path, what: str) -> Iterator[None]:
-    """Refuse what is not a file whose size is known, and say why one cannot be read."""
+    """Refuse a path that is not a regular file, and turn errors of reading into `InputError`."""
     try:
         if path.is_dir():
             raise InputError(f"{path} is a directory, not a {what} file")
         if not path.exists():
             raise InputError(f"{path} does not exist")
+        # Reading a pipe could block for ever, and its size is unknown.
         if not path.is_file():
             raise InputError(f"{path} is a device or a pipe: save the {what} file first")
         yield
@@ -311,7 +316,7 @@ def _readable(path: Path, what: str) -> Iterator[None]:
 
 
 class _TwiceError(ValueError):
-    """A key of an object occurs twice; JSON keeps the last, and says nothing."""
+    """A key of an object occurs twice; the json module would silently keep the last."""
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -340,7 +345,8 @@ def _object(line: str, path: Path, number: int) -> dict[str, Any]:
 
 
 def _require_characters(line: str, row: object, path: Path, number: int) -> None:
-    """Refuse a row with half of a pair of codes, which is not a character and cannot be written."""
+    """Refuse a row with half of a surrogate pair: not a character, so it cannot be written."""
+    # In UTF-8 it can only come from an escape, so that other lines need no encoding.
     if "\\ud" not in line.lower():
         return
     try:
@@ -354,9 +360,9 @@ def _require_characters(line: str, row: object, path: Path, number: int) -> None
 
 
 def plain_array(column: pd.Series[Any] | NDArray[Any]) -> NDArray[Any]:
-    """Return a column as an array of numbers or of texts, `ABSENT` where one is missing.
+    """Return a column as an array of numbers or of texts, with `ABSENT` for a missing text.
 
-    Texts are objects: one that is long takes its own room, and not that of every row.
+    Texts are objects, so that a single long one does not widen every row.
     """
     if column.dtype.kind in "biufU":
         return np.asarray(column)
@@ -368,13 +374,13 @@ def plain_array(column: pd.Series[Any] | NDArray[Any]) -> NDArray[Any]:
 
 
 def csv_texts(path: Path, names: Sequence[str] | None = None) -> pd.DataFrame:
-    """Return columns of a CSV file as they stand there: 007 is not a number, NA not a gap.
+    """Return columns of a csv file as texts, as written: 007 is not a number, NA is not missing.
 
     Parameters
     ----------
     path : Path
     names : sequence of str, optional
-        Columns of the file; all of them where none are given.
+        Columns of the file; all of them by default.
     """
     with _readable(path, "table"):
         used = None if names is None else list(names)
@@ -395,7 +401,7 @@ def _of_lines(path: Path, what: str) -> pd.DataFrame:
 def _read_table(path: Path, separator: str | None, names: Collection[str]) -> pd.DataFrame:
     if is_csv(path):
         found = separator_of(path, separator)
-        # Read in parts, a column may hold both 1 and "1".
+        # In parts (low_memory) pandas could read both 1 and "1" in one column.
         read = _read_csv(
             path,
             sep=found,
@@ -422,7 +428,10 @@ def _read_table(path: Path, separator: str | None, names: Collection[str]) -> pd
 
 
 def _as_named(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return names as they stand: numbers only where each is written as a whole number is."""
+    """Return names as written; as numbers only if each is a whole number in its usual form.
+
+    At most 18 digits, which fit into 64 bits.
+    """
     names = column.str.strip()
     if names.isna().any() or not names.str.fullmatch(r"0|-?[1-9]\d{0,17}").all():
         return names.mask(names == "")
@@ -430,13 +439,17 @@ def _as_named(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _without_words(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return a column of texts as numbers or dates with gaps, where all but `MISSING` are such."""
+    """Return a column of texts with `MISSING` words as gaps if all others are numbers or the like.
+
+    Numbers are converted; dates and amounts stay texts.
+    """
     import pandas as pd
 
     words = column.isin(MISSING)
     others = column[~words].dropna()
     if not words.any() or not len(others):
         return column
+    # `reindex` brings the gaps back: the words and missing values are not among the others.
     numbers = pd.to_numeric(others, errors="coerce")
     if numbers.notna().all():
         return numbers.astype(np.float64).reindex(column.index)
@@ -445,9 +458,9 @@ def _without_words(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _with_decimal_commas(frame: pd.DataFrame, names: Collection[str]) -> pd.DataFrame:
-    """Return a frame with numbers in each column of texts that are such with a decimal comma.
+    """Return a frame with numbers in place of texts with a decimal comma.
 
-    `names` are columns that stay as they are.
+    Only whole columns of such texts change, and none in `names`.
     """
     numbers = {}
     for name, column in frame.items():
@@ -464,12 +477,14 @@ def _read_csv(path: Path, **options: Any) -> pd.DataFrame:
 
     check_size(path, path.stat().st_size, path.stat().st_size)
     unpacked = _unpack(path)
+    # pandas checks the encoding when it reads; here only the header counts.
     with _as_text(path, unpacked, "replace") as stream:
         _require_different(stream, path, options["sep"])
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            # Left alone, pandas takes the first of too many values for the name of the row.
+            # Without index_col=False pandas takes the first of too many values as the row's name;
+            # with it pandas warns, which is an error here.
             source = path if unpacked is None else io.BytesIO(unpacked)
             frame: pd.DataFrame = pd.read_csv(source, index_col=False, **options)
     except pd.errors.ParserWarning as error:
@@ -482,11 +497,12 @@ def _read_csv(path: Path, **options: Any) -> pd.DataFrame:
 
 
 def _require_different(stream: IO[str], path: Path, separator: str) -> None:
-    """Refuse a header with a name that occurs twice: pandas would give one another name."""
+    """Refuse a header with a name that occurs twice: pandas would rename one of them."""
     try:
+        # The first line that is not blank, like pandas.
         header = next((row for row in csv.reader(stream, delimiter=separator) if row), [])
     except csv.Error:
-        return  # refused where it is read
+        return  # refused later, when the table is read
     require_once(path, [name for name in header if name.strip()])
 
 

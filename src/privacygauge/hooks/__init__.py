@@ -1,4 +1,4 @@
-"""Hooks where models are made: scikit-learn, the Hugging Face Trainer, MLflow."""
+"""Hooks for training code: scikit-learn, the Hugging Face Trainer, MLflow."""
 
 import lazy_loader
 

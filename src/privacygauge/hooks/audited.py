@@ -1,4 +1,4 @@
-"""A scikit-learn classifier that tosses coins before it is trained, and measures what it leaks."""
+"""A scikit-learn classifier that tosses coins before training and measures its own leak."""
 
 from __future__ import annotations
 
@@ -33,28 +33,30 @@ from privacygauge.evaluate.roc import auc
 
 @dataclass(frozen=True, eq=False)
 class Dealt:
-    """Whose membership coins decided, and how."""
+    """Membership of n records: decided by coins for tested ones, fixed for all others."""
 
     tested: Bools
     """(n,) True for the records that an audit judges; all others are trained on."""
     inside: Bools
-    """(n,) True for what is trained on: what is not tested, and half of what is."""
+    """(n,) True for the training records: all untested ones, and about half of the tested."""
 
     @property
     def member(self) -> Bools:
-        """(t,) Of the tested records: True where they are trained on."""
+        """(t,) True for each tested record that is trained on."""
         return checks.frozen(self.inside[self.tested])
 
 
 def dealt(unit: Ints, tested: float, rng: np.random.Generator) -> Dealt:
-    """Return records dealt by unit: a random share is tested, by a fair coin for each.
+    """Deal records by unit: a random share of the units is tested, with a fair coin for each.
 
     Parameters
     ----------
     unit : ndarray of int, shape (n,)
-        The number of the person behind each record, in 0..u-1.
+        Number of the person behind each record, in 0..u-1.
     tested : float
-        The share of the persons that are tested, in (0, 1].
+        Share of the persons that are tested, in (0, 1].
+    rng : numpy.random.Generator
+        Chooses the tested persons and tosses the coins.
 
     Raises
     ------
@@ -66,6 +68,7 @@ def dealt(unit: Ints, tested: float, rng: np.random.Generator) -> Dealt:
     n = int(unit.max()) + 1
     asked = np.zeros(n, np.bool_)
     asked[rng.permutation(n)[: round(tested * n)]] = True
+    # A coin for every person, tested or not, so that the draws do not depend on the share.
     coins = rng.random(n) < 0.5
     n_in, n_out = (int(np.count_nonzero(asked & side)) for side in (coins, ~coins))
     if min(n_in, n_out) < 2:
@@ -77,44 +80,47 @@ def dealt(unit: Ints, tested: float, rng: np.random.Generator) -> Dealt:
 
 
 Of = Literal["value", "low", "high"]
-"""Which end of an estimate."""
+"""Value of an estimate, or an end of its interval."""
 
 
 def _has(name: str) -> Callable[[Any], bool]:
+    # Before `fit`, the methods of the given estimator count.
     return lambda self: hasattr(getattr(self, "estimator_", self.estimator), name)
 
 
 class Audited(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier that holds records back by fair coins, so that its leak can be measured.
+    """A classifier that holds records back by fair coins to measure its leak.
 
-    A scorer of scikit-learn sees one fold and cannot know who was trained on; this classifier
-    does, in whatever splits it is trained. It trains on three quarters of its records by default.
+    A scorer of scikit-learn sees one fold and cannot know the training records; this classifier
+    does, on any split. By default it trains on three quarters of the given records.
 
     Parameters
     ----------
     estimator : classifier
-        With ``predict_proba``. Wrap a whole pipeline, so that no step sees who is held back.
+        Classifier with ``predict_proba``. Wrap a whole pipeline, so that no step sees the records
+        held back.
     tested : float
-        The share of the persons that coins decide about, in (0, 1]; half of these are held back.
+        Share of the persons with a coin, in (0, 1]; about half of these are held back.
     seed : int
-        Of the coins. The same rows get the same coins from every candidate of a search.
+        Seed of the coins. The same rows get the same coins in every candidate of a search.
     level : float
-        Of every interval, in (0, 1).
+        Level of every interval, in (0, 1).
 
     Attributes
     ----------
     estimator_ : classifier
-        Trained on what the coins put in; it makes the predictions.
+        Classifier trained on the records that the coins put in; it makes the predictions.
     classes_ : ndarray, shape (k,)
+        Classes of `estimator_`.
     inside_ : ndarray of bool, shape (n,)
-        Which of the rows given to `fit` it was trained on.
+        True for the rows given to `fit` that it was trained on.
     tested_ : ndarray of bool, shape (n,)
-        Whose membership a coin decided.
+        True for the rows with a coin.
     predictions_ : Predictions
-        Of the tested rows, with their membership.
+        Predictions on the tested rows, with their membership.
     leak_ : Estimate
-        The area under the ROC curve of the attack on the modified entropy, named before anything
-        was measured: 0.5 if nobody can tell who was trained on, 1 if everybody can.
+        Area under the ROC curve of the attack on the modified entropy, chosen before any
+        measurement: 0.5 if members cannot be told from non-members, 1 if they always can.
 
     Examples
     --------
@@ -127,7 +133,7 @@ class Audited(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: igno
 
     Notes
     -----
-    The signal is that of Song & Mittal (2021), section 3. `audit` plays all attacks.
+    The signal is that of Song & Mittal (2021), section 3. `audit` runs all attacks.
     """
 
     def __init__(
@@ -139,16 +145,16 @@ class Audited(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: igno
         self.level = level
 
     def fit(self, X: Any, y: ArrayLike, unit: ArrayLike | None = None) -> Audited:
-        """Toss the coins, train on what they put in, and measure the leak.
+        """Toss the coins, train on the records that they put in, and measure the leak.
 
         Parameters
         ----------
         X : array_like, data frame or sparse matrix, shape (n, d)
         y : array_like of int or str, shape (n,)
         unit : array_like, shape (n,), optional
-            The person behind each row, who gets one coin. Default: equal rows of one class are
-            one person where that matters, and every other row has a coin of its own.
-            Searches and `cross_validate` pass it on, split as the rows are.
+            Person behind each row; each person gets one coin. Default: equal rows of one class
+            are one person where that matters, and every other row is a person. Searches and
+            `cross_validate` pass it on, split like the rows.
 
         Returns
         -------
@@ -158,17 +164,18 @@ class Audited(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: igno
         Raises
         ------
         InputError
-            If the classifier gives no probabilities, or the coins leave too few rows on a side.
+            If the classifier has no probabilities, or the coins leave too few rows on a side.
         """
         checks.level(self.level)
-        as_trainer(self.estimator)  # says what it lacks
+        as_trainer(self.estimator)  # raises if a method is missing
         labels = column_or_1d(y, warn=True)
         check_consistent_length(X, labels)
         X = X.tocsr() if issparse(X) else X
         n = len(labels)
         owner = _owner(X, labels) if unit is None else number_units(unit, length=n)
         n_units = int(owner.max()) + 1
-        # By their number, so that a refit on all rows has coins that no fold of a search had.
+        # The number of persons is part of the key, so that a refit on all rows has coins that no
+        # fold of a search had.
         found = dealt(owner, self.tested, seeds.stream(self.seed, "hooks", "audited", n_units))
         rows = np.flatnonzero(found.inside)
         self.estimator_ = clone(self.estimator).fit(_rows(X, rows), labels[rows])
@@ -179,9 +186,11 @@ class Audited(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: igno
         self.inside_ = found.inside
         self.tested_ = found.tested
         asked = np.flatnonzero(found.tested)
+        # Codes over all given classes: a class may have no training row.
         names, codes = np.unique(labels, return_inverse=True)
         probs = np.zeros((len(asked), len(names)))
-        known = np.searchsorted(names, self.classes_)  # a class may be missing among the rows
+        known = np.searchsorted(names, self.classes_)  # training rows may lack a class
+        # Answers that differ between calls are averaged over several.
         said = np.asarray(self.estimator_.predict_proba(_rows(X, asked)))
         probs[:, known], times = average_answers(
             said, lambda rows: self.estimator_.predict_proba(_rows(X, asked[rows]))
@@ -195,14 +204,14 @@ class Audited(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: igno
             classes=class_names(labels),
             notes=Answers(probs, False, times).notes,
         )
-        self.predictions_ = replace(seen, columns={})  # a plain mapping goes to other processes
+        self.predictions_ = replace(seen, columns={})  # a plain dict, which can be pickled
         score = signals(self.predictions_)["modified-entropy"]
         rows_of = Transcript(score, found.member, unit=owner[asked])
         self.leak_: Estimate = auc(rows_of, self.level)
         return self
 
     def audit(self) -> Audit:
-        """Return the audit of the trained classifier by all attacks on predictions."""
+        """Audit the trained classifier by all attacks on predictions."""
         self._require_fitted()
         return audit_classifier(
             self.predictions_,
@@ -214,7 +223,7 @@ class Audited(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: igno
         )
 
     def predict(self, X: Any) -> Any:
-        """Return the class of every row, (n,)."""
+        """Return the predicted class of every row, (n,)."""
         return self._require_fitted().predict(X)
 
     @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
@@ -240,19 +249,19 @@ class Audited(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: igno
 
 
 def leak_scorer(of: Of = "value") -> Callable[..., float]:
-    """Return a scorer for scikit-learn: minus the leak that an `Audited` classifier measured.
+    """Return a scorer for scikit-learn: the negative leak of an `Audited` classifier.
 
     Parameters
     ----------
     of : "value", "low" or "high"
-        Which end of the estimate. ``high`` prefers classifiers that surely leak little.
+        Value or end of the interval. ``high`` prefers classifiers that certainly leak little.
 
     Returns
     -------
     callable
-        ``scorer(estimator, X, y)`` between -1 (everybody can be told apart) and 0; -0.5 is
-        guessing. Higher is better, as scikit-learn wants it. The rows of the fold are not looked
-        at: what tells members from non-members is known of the training rows alone.
+        ``scorer(estimator, X, y)`` between -1 (every member is recognised) and 0; -0.5 is guessing.
+        Higher is better, by scikit-learn's convention. The rows of the fold are ignored: membership
+        is known only for the rows given to `fit`.
 
     Raises
     ------
@@ -280,7 +289,7 @@ def leak_scorer(of: Of = "value") -> Callable[..., float]:
 
 
 class _LeakScorer:
-    """A class, since a search sends its scorers to other processes."""
+    """The scorer of `leak_scorer`: a class, because a search pickles its scorers."""
 
     def __init__(self, of: Of) -> None:
         self._of = of
@@ -296,10 +305,11 @@ class _LeakScorer:
 
 
 def _owner(X: Any, labels: NDArray[Any]) -> Ints:
-    """Return the number of each row's person: rows that are equal in all and in class are one's."""
+    """Return the number of each row's person, (n,); rows equal in features and class share one."""
     n = len(labels)
     codes = np.unique(labels, return_inverse=True)[1]
     if issparse(X):
+        # Row i of a CSR matrix is the slice indptr[i]:indptr[i + 1] of column indices and values.
         ends = X.indptr.tolist()
         parts = (slice(*pair) for pair in pairwise(ends))
         rows = (X.indices[part].tobytes() + X.data[part].tobytes() for part in parts)

@@ -1,4 +1,4 @@
-"""Canaries that a training is given, to be memorised."""
+"""Settings of canaries inserted into a training set."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from privacygauge.errors import InputError
 
 @dataclass(frozen=True)
 class Canaries:
-    """Records that are made to be memorised: a training's leak of them is the worst case.
+    """Records made to be memorised: their leak is the worst case of a training.
 
-    For a language model they are random tokens, for a classifier records with a wrong class.
+    Random tokens for a language model, records with a wrong class for a classifier.
     """
 
     n: int
-    """How many there are; a fair coin puts each into the training set or leaves it out."""
+    """Number of canaries, at least 4; a fair coin puts each in or leaves it out."""
     copies: int = 1
-    """How often each is in the training set."""
+    """Copies of each in the training set, at least 1."""
     compared: int = 500
-    """Further ones of a language model that are never trained on, to rank the others among."""
+    """Further canaries of a language model, never trained on, as a scale for ranks; at least 0."""
     tokens: int = 16
-    """Tokens of each, of a language model."""
+    """Tokens per canary of a language model, at least 4."""
 
     def __post_init__(self) -> None:
         for name, least in (("n", 4), ("copies", 1), ("compared", 0), ("tokens", 4)):

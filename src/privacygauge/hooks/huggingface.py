@@ -1,4 +1,4 @@
-"""An audit that begins before a Hugging Face Trainer trains, and ends after it."""
+"""Audit of a Hugging Face Trainer: coins before the training, attacks after it."""
 
 from __future__ import annotations
 
@@ -29,40 +29,40 @@ def audit_trainer(
     seed: int = 0,
     level: float = 0.95,
 ) -> TrainerAudit:
-    """Toss the coins of a training that is about to begin, and audit it when it ends.
+    """Toss coins for a training that is about to begin, and audit it when it ends.
 
-    The training set of the trainer is replaced by what the coins put in, and a callback is added.
-    Call it after the trainer is made and before ``trainer.train()``.
+    The training set of the trainer is replaced by the records that coins put in, and a callback is
+    added. Call it after the trainer is made and before ``trainer.train()``.
 
     Parameters
     ----------
     trainer : transformers.Trainer
-        Of a causal or masked language model, or of a classifier.
+        Trainer of a causal or masked language model, or of a classifier.
     out : str or pathlib.Path
-        Folder for the coins, which are written at once, and for the report, which is written at
-        the end; beside a language model's report lie the model, its start, and the texts of both
-        sides, for `privacygauge language`.
+        Folder for the coins, written at once, and for the report, written at the end. For a
+        language model it also gets the trained model, the model at the start, and the texts of
+        both sides, for `privacygauge language`.
     unit : str or array_like (n,), optional
-        The person behind each record, or the column of the training set that says so: one coin
-        decides about all records of a person. Every record has its own by default.
+        Person behind each record, or the column of the training set with the persons: one coin
+        decides about all records of a person. By default every record is a person.
     text : str
-        Column of a language model's texts. Where there is none, tokens are turned into text.
+        Column of a language model's texts. Without it, texts are decoded from tokens.
     canaries : Canaries, optional
-        To be put into the training set beside the records. None by default.
+        Canaries to insert into the training set. None by default.
     reference : str or pathlib.Path, optional
-        Folder of a language model that saw none of the texts; by default the model that the
-        training starts from, which costs nothing.
+        Folder of a language model that saw none of the texts; by default the model at the start of
+        the training, which costs nothing.
     tested : float
-        The share of the persons that coins decide about, in (0, 1]; all others are trained on.
+        Share of the persons with a coin, in (0, 1]; all others are trained on.
     seed : int
-        All random draws derive from it.
+        Seed of all random draws.
     level : float
-        Of every interval, in (0, 1).
+        Level of every interval, in (0, 1).
 
     Returns
     -------
     TrainerAudit
-        The callback, whose `audit` and `canaries` are there when the training has ended.
+        Callback with `audit` and `canaries`, which are set when the training has ended.
 
     Raises
     ------
@@ -72,8 +72,8 @@ def audit_trainer(
 
     Notes
     -----
-    A training that was stopped is resumed by the same calls: the coins in `out` are those that the
-    arguments give, or there is an error.
+    The same calls resume an interrupted training: the coins that follow from the arguments must be
+    those in `out`.
     """
     absent = [name for name in ("torch", "transformers", "accelerate") if find_spec(name) is None]
     if absent:

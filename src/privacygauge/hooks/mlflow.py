@@ -1,4 +1,4 @@
-"""The numbers and the page of an audit, in a run of MLflow."""
+"""Logging of an audit's numbers and page to a run of MLflow."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from privacygauge.report.values import Measure
 
 
 def log_to_mlflow(audit: Reported, prefix: str = "privacy") -> str:
-    """Log the measures and the page of an audit to MLflow, and return the id of the run.
+    """Log the measures and the page of an audit to MLflow; return the id of the run.
 
     Parameters
     ----------
     audit : Audit, LanguageAudit, ...
-        What any audit returns.
+        Result of any audit.
     prefix : str
-        Of every metric, and the folder of the artefacts.
+        Prefix of every metric, and folder of the artefacts.
 
     Returns
     -------
     str
-        The id of the active run, or of a new one, which is ended.
+        Id of the active run, or of a new one, which is ended.
 
     Raises
     ------
@@ -36,9 +36,10 @@ def log_to_mlflow(audit: Reported, prefix: str = "privacy") -> str:
     Notes
     -----
     Every measure becomes the metric ``PREFIX/NAME``, and the ends of its interval become
-    ``PREFIX/NAME.low`` and ``PREFIX/NAME.high``; ``tpr@0.01`` is called ``tpr_at_0.01``. What was
-    not computed, or is infinite, is left out. The tag ``PREFIX.verdict`` is the verdict. The
-    artefacts are ``report.html`` and ``report.json``; the rows of single records stay here.
+    ``PREFIX/NAME.low`` and ``PREFIX/NAME.high``; ``tpr@0.01`` becomes ``tpr_at_0.01``. Numbers
+    that were not computed, or are infinite, are left out. The tag ``PREFIX.verdict`` is the
+    verdict. The artefacts are ``report.html`` and ``report.json``; rows of single records are not
+    logged.
     """
     try:
         mlflow = import_module("mlflow")
@@ -48,6 +49,7 @@ def log_to_mlflow(audit: Reported, prefix: str = "privacy") -> str:
             "pip install 'privacygauge[mlflow]'"
         ) from error
     report = audit.report()
+    # An active run belongs to the caller and is left open.
     active = mlflow.active_run()
     with mlflow.start_run() if active is None else nullcontext(active) as run:
         for measure in report.measures:
@@ -59,7 +61,7 @@ def log_to_mlflow(audit: Reported, prefix: str = "privacy") -> str:
 
 
 def _metrics(measure: Measure, prefix: str) -> dict[str, float]:
-    """Return the metrics of a measure, by names that MLflow takes."""
+    """Return name to value of a measure and of its ends, with names that MLflow accepts."""
     found = measure.found
     name = f"{prefix}/{measure.name.replace('@', '_at_')}"
     if isinstance(found, Skipped):

@@ -43,45 +43,45 @@ Row = dict[str, Any]
 
 MODEL = "model"
 START = "reference"
-"""Folders of the trained language model, and of the one that the training started from."""
+"""Names of the folders of the trained language model (`MODEL`) and of the one at the start."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrainerAuditOptions:
-    """What was asked of `audit_trainer`, by the same names."""
+    """Arguments of `audit_trainer`, by the same names."""
 
     unit: str | ArrayLike | None
-    """Whose each record is."""
+    """Person of each record, or the column with the persons."""
     text: str
     """Column of the texts."""
     canaries: Canaries | None
-    """To be put in."""
+    """Canaries to insert."""
     reference: str | Path | None
-    """Folder of a model."""
+    """Folder of the reference model."""
     tested: float
-    """Share of the persons."""
+    """Share of the persons with a coin, in (0, 1]."""
     seed: int
-    """Of all draws."""
+    """Seed of all random draws."""
     level: float
-    """Of every interval."""
+    """Level of every interval, in (0, 1)."""
 
 
 class TrainerAudit(TrainerCallback):
-    """An audit that goes along with a training; made by `audit_trainer`."""
+    """A callback that audits a training at its end; made by `audit_trainer`."""
 
     audit: LanguageAudit | Audit | None = None
-    """What the audit found; None until the training has ended."""
+    """Audit; None until the training has ended."""
     canaries: CanaryFindings | None = None
-    """What became of the canaries; None until then, or without canaries."""
+    """Findings on the canaries; None until then, or without canaries."""
     inside: Bools
-    """(n,) Which records of the training set that was given are trained on."""
+    """(n,) True for the given records that are trained on."""
     tested: Bools
-    """(n,) Whose membership a coin decided."""
+    """(n,) True for the records with a coin."""
     training_set: ConcatDataset[Row]
-    """What is trained on: these records, and the canaries that coins put in."""
+    """Training set: the records that are trained on, and the canaries that coins put in."""
 
     keeps_texts: ClassVar[bool]
-    """Whether the texts of both sides are written beside the coins."""
+    """Whether to write the texts of both sides next to the coins."""
 
     def __init__(self, trainer: Trainer, out: Path, asked: TrainerAuditOptions) -> None:
         given = trainer.train_dataset
@@ -96,6 +96,7 @@ class TrainerAudit(TrainerCallback):
         self.given: Any = given
         self.names = self._equal(len(given)) if asked.unit is None else _names(given, asked.unit)
         owner = number_units(self.names, "unit")
+        # Coins first, with a stream of their own: canaries do not change the records' coins.
         rng = seeds.stream(asked.seed, "hooks", "trainer", "coins")
         found = dealt(owner, asked.tested, rng)
         spare = np.flatnonzero(~found.tested)
@@ -109,6 +110,7 @@ class TrainerAudit(TrainerCallback):
         self.canary_rows, used = self.made_canaries(
             seeds.stream(asked.seed, "hooks", "trainer", "canaries"), n_canaries, spare
         )
+        # Records that were made into canaries are not trained on as they were.
         inside = found.inside.copy()
         inside[used] = False
         self.inside = inside
@@ -124,24 +126,25 @@ class TrainerAudit(TrainerCallback):
     def made_canaries(
         self, rng: np.random.Generator, n: int, spare: Ints
     ) -> tuple[list[Row], Ints]:
-        """Return n canaries, and which of the spare records they were made of."""
+        """Return n canaries, and the indices of the spare records that they were made of."""
 
     @abstractmethod
     def texts(self, rows: Ints) -> list[str]:
-        """Return what stands for some of the records: a text, or a checksum."""
+        """Return a text or a checksum for each of some records; equal records have equal ones."""
 
     @abstractmethod
     def audited(self) -> LanguageAudit | Audit:
-        """Return the audit, when the training has ended, and find out about the canaries."""
+        """Return the audit after the training, and set `canaries` if there are any."""
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Audit the trained model, and write the report."""
+        """Audit the trained model and write the report."""
+        # In every process, since `Trainer.predict` needs them all; the first one alone writes.
         self.audit = self.audited()
         if state.is_world_process_zero:
             self.audit.write(self.out)
 
     def side(self, inside: bool) -> TextRecords:
-        """Return the tested records of one side."""
+        """Return the tested records of one side: trained on (`inside`) or held back."""
         rows = np.flatnonzero(self.tested & (self.inside == inside))
         return TextRecords(
             tuple(self.texts(rows)),
@@ -156,9 +159,10 @@ class TrainerAudit(TrainerCallback):
         return found if self.canaries is None else found | {"canaries": self.canaries.sentence()}
 
     def _equal(self, n: int) -> tuple[str, ...]:
-        """Return a name for each record; equal ones share that of the first, as one person's."""
+        """Return a person's name for each record; equal records share that of the first one."""
         texts = self.texts(np.arange(n))
         everywhere = np.ones(n, np.bool_)
+        # One class and one side for all: records are compared by their texts alone.
         unit, _ = equal_rows(number_units(texts, "text"), np.zeros(n, np.int64), everywhere)
         if unit is None:
             return tuple(f"row-{row}" for row in range(n))
@@ -166,17 +170,19 @@ class TrainerAudit(TrainerCallback):
         return tuple(f"row-{row}" for row in first[index].tolist())
 
     def _keep_coins(self, owner: Ints) -> None:
-        """Write the coins before anything is trained, or find those that were written."""
+        """Write the coins before the training, or check that the same ones were written earlier."""
         sides = {"member": self.side(True), "nonmember": self.side(False)}
         role = np.where(self.tested, np.where(self.inside, "member", "nonmember"), "trained")
         rows = zip(self.names, role.tolist(), owner.tolist(), strict=True)
         people = {name: (side, number) for name, side, number in rows}
+        # Canaries are persons of their own, numbered after those of the records.
         for i, x in enumerate(self.in_training.tolist()):
             people[f"canary-{i}"] = ("member" if x else "nonmember", len(owner) + i)
         plan = None if self.asked.canaries is None else asdict(self.asked.canaries)
         source = hashlib.sha256(f"{len(self.given)} {plan}".encode()).hexdigest()
         kept = {name: digest(records) for name, records in sides.items()}
         coins = Coins(self.asked.seed, source, kept, people)
+        # Coins on disk before the first step: an interrupted training keeps them.
         if not (self.out / FILE).exists():
             write_sides(self.out, sides if self.keeps_texts else {}, coins)
         elif read_coins(self.out) != coins:
@@ -187,7 +193,7 @@ class TrainerAudit(TrainerCallback):
 
 
 class LanguageModelAudit(TrainerAudit):
-    """Of a causal or masked language model."""
+    """Audit of a causal or masked language model."""
 
     keeps_texts = True
 
@@ -205,26 +211,29 @@ class LanguageModelAudit(TrainerAudit):
         super().__init__(trainer, out, asked)
 
     def texts(self, rows: Ints) -> list[str]:
-        """Return the texts, from their column or from the tokens."""
+        """Return the texts of some records, from their column or decoded from tokens."""
         return [self._text(self.given[row]) for row in rows.tolist()]
 
     def made_canaries(
         self, rng: np.random.Generator, n: int, spare: Ints
     ) -> tuple[list[Row], Ints]:
-        """Return texts of random tokens in the form of the training set's records."""
+        """Return texts of random tokens as records of the training set's form."""
         self.canary_texts: Texts = ()
         if self.asked.canaries is None:
             return [], spare[:0]
+        # The first n get coins; the others are never trained on and give the ranks their scale.
         n_all = n + self.asked.canaries.compared
         self.canary_texts = random_texts(n_all, self.asked.canaries.tokens, self.tokenizer, rng)
         return [self._row(text) for text in self.canary_texts[:n]], spare[:0]
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Keep the model that the training starts from, unless it is not needed."""
+        """Save the model at the start of the training, if it is needed later."""
+        # Needed as the reference, or as the base of an adapter.
         needed = self.adapted or self.asked.reference is None
         if not needed or not state.is_world_process_zero:
             return
         start = self.out / START
+        # Three cases: a new training, a resumed one, and one that starts again in the same folder.
         if state.global_step == 0 and not start.exists():
             self._save(start, start=True)
         elif not (start / "config.json").is_file():
@@ -236,14 +245,14 @@ class LanguageModelAudit(TrainerAudit):
             with TemporaryDirectory() as place:
                 self._save(Path(place), start=True)
                 same = weights_sha256(Path(place)) == weights_sha256(start)
-            if not same:  # it may have seen the members
+            if not same:  # another model may have seen the members
                 raise InputError(
                     f"the training must begin with the model in {start}, got another one: make it "
                     "again from there, or give another folder or a reference"
                 )
 
     def audited(self) -> LanguageAudit:
-        """Return the audit by what `privacygauge language` plays."""
+        """Return the audit by the attacks of `privacygauge language`."""
         asked = self.asked
         if self.trainer.is_world_process_zero():
             self._save(self.out / MODEL, start=False)
@@ -266,6 +275,7 @@ class LanguageModelAudit(TrainerAudit):
             )
         play: Any = audit_causal if self.kind == "causal" else audit_masked
         sides = [self.side(True), self.side(False)]
+        # Token ids of the training mean the same to both models only with equal tokenizers.
         if self.kind == "causal" and target.tokenizer.sha256 == reference.tokenizer.sha256:
             sides = self._as_trained(sides)
         found: LanguageAudit = play(
@@ -281,7 +291,7 @@ class LanguageModelAudit(TrainerAudit):
         return found
 
     def _as_trained(self, sides: list[TextRecords]) -> list[TextRecords]:
-        """Return the sides with the token ids of the training, and which of them it scored."""
+        """Return the sides with the token ids of the training and the mask of scored tokens."""
         if "input_ids" not in self.given[0]:
             return sides
         return [
@@ -296,9 +306,9 @@ class LanguageModelAudit(TrainerAudit):
         ]
 
     def _save(self, folder: Path, *, start: bool) -> None:
-        """Save the model, of an adapted one the base at the start and the adapter at the end."""
+        """Save the model: with an adapter, its base at the start and the adapter at the end."""
         model: Any = self.trainer.accelerator.unwrap_model(self.trainer.model)
-        # The base that is kept has the embeddings; looking for others would ask a hub.
+        # The saved base has the embeddings; a search for others would query a hub.
         how = {"save_embedding_layers": False} if self.adapted and not start else {}
         with quiet_transformers():
             if self.adapted and start:
@@ -313,10 +323,11 @@ class LanguageModelAudit(TrainerAudit):
         return str(self.tokenizer.decode(ids, skip_special_tokens=True))
 
     def _row(self, text: str) -> Row:
-        """Return a canary with the columns of the first record, padded as that one is."""
+        """Return a canary with the columns of the first record, and its padding."""
         form: Row = self.given[0]
         ids = np.asarray(form["input_ids"])
         pad = self.tokenizer.pad_token_id
+        # Records of equal length with padding tokens: the set was padded when it was tokenised.
         filled = len(ids) == len(self.given[len(self.given) - 1]["input_ids"]) and pad in ids
         encoded: Any = self.tokenizer(
             text,
@@ -334,18 +345,18 @@ class LanguageModelAudit(TrainerAudit):
 
 
 class ClassifierAudit(TrainerAudit):
-    """Of a classifier, by its predictions."""
+    """Audit of a classifier by its predictions."""
 
     keeps_texts = False
 
     def texts(self, rows: Ints) -> list[str]:
-        """Return a checksum of each record."""
+        """Return the checksum of each of some records."""
         return [_checksum(self.given[row]) for row in rows.tolist()]
 
     def made_canaries(
         self, rng: np.random.Generator, n: int, spare: Ints
     ) -> tuple[list[Row], Ints]:
-        """Return records that are not tested, each with a class that is not its own."""
+        """Return untested records with a uniformly random wrong class each."""
         if n > len(spare):
             raise InputError(
                 f"{n} canaries are made of records that are not tested, got {len(spare)}: ask for "
@@ -355,6 +366,7 @@ class ClassifierAudit(TrainerAudit):
         rows = [dict(self.given[row]) for row in used.tolist()]
         model: Any = self.trainer.model
         k = int(model.config.num_labels)
+        # An offset of 1 to k - 1 gives every wrong class the same probability.
         for row in rows:
             name = _label(row)
             row[name] = _match_type(row[name], (int(row[name]) + int(rng.integers(1, k))) % k)
@@ -362,6 +374,7 @@ class ClassifierAudit(TrainerAudit):
 
     def audited(self) -> Audit:
         """Return the audit by the attacks of `audit_classifier`."""
+        # One prediction for all, (n + canaries, k): the tested records first.
         rows = np.flatnonzero(self.tested)
         n = len(rows)
         asked_about = _concatenate(Subset(self.given, rows.tolist()), self.canary_rows)
@@ -395,11 +408,12 @@ class ClassifierAudit(TrainerAudit):
     def _answers(self, records: Any) -> tuple[NDArray[Any], Ints]:
         found: Any = self.trainer.predict(records)
         logits = found.predictions
+        # A model with further outputs, such as hidden states, returns a tuple.
         return np.asarray(logits[0] if isinstance(logits, tuple) else logits), found.label_ids
 
 
 def callback_for(trainer: Trainer, out: Path, asked: TrainerAuditOptions) -> TrainerAudit:
-    """Return the callback for the kind of model that a trainer has."""
+    """Return the callback for the kind of a trainer's model."""
     model: Any = trainer.model
     adapters = getattr(model, "peft_config", {})
     for adapter in adapters.values():
@@ -441,7 +455,7 @@ def _label(row: Row) -> str:
 
 
 def _match_type(form: Any, value: Any) -> Any:
-    """Return a value as a tensor where `form` is one."""
+    """Return a value, as a tensor if `form` is one."""
     tensor = getattr(form, "new_tensor", None)
     return value if value is form or tensor is None else tensor(value)
 

@@ -1,4 +1,4 @@
-"""A risk register as values, a line an audit, read from the `report.json` of any kind."""
+"""A risk register as values: one line per audit, read from a `report.json` of any kind."""
 
 from __future__ import annotations
 
@@ -114,6 +114,7 @@ def line_of(text: str, name: str, *, where: str = "report.json") -> RegisterLine
     report = Part(where, _document(text, where), "write that report again")
     about = report.part("about")
     verdict = report.part("verdict")
+    # The numbers that limits apply to; the first is the one behind the verdict.
     gated = [number for number in report.parts("numbers") if number.flag("gate")]
     if not gated:
         raise InputError(f"{where}: no number to hold a release to: write that report again")
@@ -123,6 +124,7 @@ def line_of(text: str, name: str, *, where: str = "report.json") -> RegisterLine
         known = ", ".join(Severity)
         raise InputError(f"{verdict.where}: severity must be one of {known}, got {severity!r}")
     ids = tuple(map(plain, exposed.texts("ids")[:WORST]))
+    # Files are the entries of the provenance with a digest: "NAME sha256:...".
     made_of = [x for x in report.part("provenance").value.values() if isinstance(x, str)]
     return RegisterLine(
         plain(name),
@@ -145,6 +147,7 @@ def line_of(text: str, name: str, *, where: str = "report.json") -> RegisterLine
         version=report.text("version"),
         seed=report.whole("seed"),
         warnings=report.texts("warnings"),
+        # "surrogatepass": JSON may hold half of a surrogate pair, which UTF-8 does not.
         sha256=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
     )
 
@@ -152,6 +155,7 @@ def line_of(text: str, name: str, *, where: str = "report.json") -> RegisterLine
 def _number(part: Part) -> Number:
     shown = part.part("shown")
     low, _, high = shown.text("interval").partition(" to ")
+    # A computed number has no estimate; that of a skipped one holds the reason only.
     estimated = "estimate" in part and _is_computed(part)
     return Number(
         part.text("name"),
@@ -182,6 +186,7 @@ def _measures(report: Part, gated: list[Part]) -> dict[str, float]:
 
 
 def _document(text: str, where: str) -> Mapping[str, Any]:
+    # Python's json accepts NaN and Infinity, which are not JSON.
     def no_constant(name: str) -> NoReturn:
         raise ValueError(f"{name} is not JSON")
 
@@ -220,7 +225,7 @@ class Part:
     where: str
     """Its name in messages: the file, and the keys that lead to it."""
     value: Mapping[str, Any]
-    """The object."""
+    """Content of the object."""
     mend: str
     """Way out of a damaged document, for messages."""
 
@@ -228,41 +233,41 @@ class Part:
         return self.value.get(key) is not None
 
     def text(self, key: str) -> str:
-        """Return a text."""
+        """Return the text at a key."""
         return str(self._found(key, str, "a text"))
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """Return the texts in a list."""
+        """Return the texts in the list at a key."""
         return tuple(self._all(key, str, "a list of texts"))
 
     def number(self, key: str) -> float:
-        """Return a number."""
+        """Return the number at a key."""
         found = self._found(key, int | float, "a number")
-        # So large a number is in no document of ours, and cannot be rounded for people.
+        # No document of ours has a larger number, and it could not be rounded for people.
         return float(found) if abs(found) < _LARGEST else self._refuse(key, "a number")
 
     def whole(self, key: str) -> int:
-        """Return a whole number."""
+        """Return the whole number at a key."""
         return int(self._found(key, int, "a whole number"))
 
     def or_infinite(self, key: str) -> float:
-        """Return a number; documents have null for infinity."""
+        """Return the number at a key; null is infinity."""
         return math.inf if self._at(key) is None else self.number(key)
 
     def flag(self, key: str) -> bool:
-        """Return whether something is true."""
+        """Return the truth value at a key."""
         return bool(self._found(key, bool, "true or false"))
 
     def part(self, key: str) -> Part:
-        """Return an object."""
+        """Return the object at a key."""
         return self._below(key, self._found(key, dict, "an object"))
 
     def parts(self, key: str) -> tuple[Part, ...]:
-        """Return the objects in a list."""
+        """Return the objects in the list at a key."""
         return tuple(self._below(key, x) for x in self._all(key, dict, "a list of objects"))
 
     def estimate(self, key: str) -> Estimate:
-        """Return an estimate; null ends of it are infinite."""
+        """Return the estimate at a key; null ends are infinite."""
         part = self.part(key)
         low = -math.inf if part.value.get("low") is None else part.number("low")
         try:
@@ -282,7 +287,7 @@ class Part:
 
     def _found(self, key: str, kind: type | UnionType, what: str) -> Any:
         found = self._at(key)
-        # To Python, true and false are numbers.
+        # In Python, bool is a subclass of int.
         if isinstance(found, kind) and (kind is bool or not isinstance(found, bool)):
             return found
         return self._refuse(key, what)
@@ -305,7 +310,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RegisterResult(Reported):
-    """Values that a `RiskRegister` reports."""
+    """Values of a `RiskRegister`."""
 
     origin: Origin
     """Origin of the register; nothing was drawn at random."""

@@ -1,6 +1,6 @@
 """The snippet of a model card: metadata in YAML, then a section in Markdown.
 
-YAML has blocks for lists and mappings, and every scalar as JSON writes it.
+Lists and mappings are YAML blocks; scalars are written as in JSON.
 """
 
 from __future__ import annotations
@@ -19,15 +19,18 @@ from privacygauge.report.numbers import count, plain, rate
 Plain: TypeAlias = "str | bool | int | float | Sequence[Plain] | Mapping[str, Plain]"
 """A value that can be written as YAML."""
 
+# Characters with a meaning in Markdown, GitHub's included.
 _STEERS = re.compile(r"([\\`*_{}\[\]<>#|~$@&])")
+# Places within https:// and www. at which a backslash stops automatic links.
 _LINKS = re.compile(r"(?i)(?<=:)(?=//)|(?<=www)(?=\.)")
+# A bullet, a heading's underline, or a list's number such as "1." at the start of a line.
 _LISTS = re.compile(r"^([-+=]|\d+(?=[.)]\s))")
 
 
 def render(line: RegisterLine, dataset: str) -> str:
     """Return the snippet: metadata between ``---``, then the section "Privacy audit", in Markdown.
 
-    Ids of records are not in it: a model card is public.
+    It has no ids of records, since a model card is public.
     """
     return f"---\n{block(metadata(line, dataset))}---\n\n{section(line)}"
 
@@ -100,7 +103,7 @@ def section(line: RegisterLine) -> str:
 
 
 def _further_numbers_table(numbers: Sequence[Number]) -> str:
-    """Return a table of the numbers beside the first; nothing where there are none."""
+    """Return a table of the further numbers; an empty text if there are none."""
     rows = ("".join(f"| {escape_markdown(cell)} " for cell in _cells(x)) + "|\n" for x in numbers)
     head = "| Number | Found | Interval | n | Guessing gives |\n|---|---|---|---|---|\n"
     return f"\n{head}{''.join(rows)}" if numbers else ""
@@ -153,6 +156,8 @@ def _lines(value: Plain) -> list[str]:
         return [_scalar(value)]
     if not value:
         return ["{}" if isinstance(value, Mapping) else "[]"]
+    # A list is a mapping without keys: each item begins with a dash, and its other lines are
+    # indented below it.
     found: list[str] = []
     for key, x in value.items() if isinstance(value, Mapping) else (("", x) for x in value):
         first, *others = _lines(x)
@@ -161,6 +166,7 @@ def _lines(value: Plain) -> list[str]:
         elif isinstance(x, str | bool | int | float) or not x:
             found.append(f"{key}: {first}")
         else:
+            # A list below a key needs no indent of its own.
             indent = "  " if isinstance(x, Mapping) else ""
             found += [f"{key}:", *(indent + line for line in (first, *others))]
     return found
@@ -170,10 +176,10 @@ def _scalar(value: str | bool | int | float) -> str:
     if isinstance(value, float):
         if not math.isfinite(value):
             return '"infinite"'
-        # YAML 1.1 takes 1e-05 for a text: it wants a point.
+        # YAML 1.1 reads 1e-05 as a text, as it has no point: digits instead of an exponent.
         text = f"{Decimal(repr(value)):f}"
         return text if "." in text else f"{text}.0"
     if isinstance(value, str):
-        # What YAML may not hold even escaped is not printable, and was replaced.
+        # `plain` replaced all characters that YAML does not allow, since they are not printable.
         return json.dumps(plain(value), ensure_ascii=False)
     return json.dumps(value)

@@ -1,4 +1,4 @@
-"""Read finished audits: a risk register of several, or the model card of one."""
+"""Risk registers of several finished audits, and the model card of one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from privacygauge.report.values import Origin, Report
 from privacygauge.runs.folder import absolute_place, place_text, url_of
 
 REPORT = "report.json"
-"""File that a register reads in a folder."""
+"""Name of the file that a register reads from a folder."""
 
 STEM = "register"
 """Stem of the names of a register's files."""
@@ -55,8 +55,8 @@ def risk_register(
     Parameters
     ----------
     reports : sequence of paths, or mapping of names to paths
-        Folders of finished audits of any kind, or their ``report.json``, here or at URLs. Without
-        names a line is called by its folder.
+        Folders of finished audits of any kind, or their ``report.json``, local or at URLs. Without
+        a name, a line has that of its folder.
     title : str
         Name of the release.
     level : float
@@ -66,14 +66,14 @@ def risk_register(
     Returns
     -------
     RiskRegister
-        Numbers, verdicts and advice are those of the reports; nothing is computed again. That all
-        intervals hold at once has at least the probability 1 - sum of (1 - level of a line), by
+        Numbers, verdicts and advice are those of the reports; nothing is computed again. All
+        intervals hold at once with probability at least 1 - sum of (1 - level of a line), by
         Bonferroni's inequality.
 
     Raises
     ------
     InputError
-        One line: no report, one that is damaged, foreign, or of a newer version, or one twice.
+        One line: no report, a damaged or foreign one, one of another version, or a repeated one.
 
     Notes
     -----
@@ -93,7 +93,9 @@ def risk_register(
                 f"{line.name} and {seen[line.sha256]} are the same report: give it once"
             )
         seen[line.sha256] = line.name
+    # Stable: within one severity the lines keep the order in which they were given.
     ranked = sorted(lines, key=lambda line: SEVERITIES.index(line.severity))
+    # Only the number behind each verdict counts towards the joint level, under its line's name.
     stated = [replace(line.number.stated, name=line.name) for line in ranked]
     at_once = joint_statement(stated, level)
     return RiskRegister(_origin(ranked, level), title, tuple(ranked), at_once)
@@ -137,14 +139,14 @@ def model_card(path: str | Path, *, name: str | None = None, dataset: str | None
     path : str or Path
         The audit's folder, or its ``report.json``.
     name : str, optional
-        What the model is called; default: the folder's name.
+        Name of the model; default: the folder's name.
     dataset : str, optional
-        What the data is called; default: the names of the audited files.
+        Name of the data; default: the names of the audited files.
 
     Returns
     -------
     str
-        The metadata ``model-index``, then the section "Privacy audit". No record's id is in it.
+        The metadata ``model-index``, then the section "Privacy audit", without ids of records.
 
     Raises
     ------
@@ -155,16 +157,17 @@ def model_card(path: str | Path, *, name: str | None = None, dataset: str | None
 
 
 def card_of(line: RegisterLine, dataset: str | None) -> str:
-    """Return a report as a snippet of a model card."""
+    """Return a line as a snippet of a model card; see `model_card`."""
     return card(line, dataset or ", ".join(line.files) or "not stated")
 
 
 def report_names(reports: Iterable[tuple[str | None, str | Path]]) -> dict[str, str | Path]:
-    """Return paths by unique names: the given ones, or those of the folders."""
+    """Return unique name to path: the given name, or that of the folder."""
     found: dict[str, str | Path] = {}
     for given, path in reports:
         name = base = given or _folder_name(_file(Path(path)))
         number = 1
+        # A second "model" becomes "model (2)".
         while name in found:
             number += 1
             name = f"{base} ({number})"

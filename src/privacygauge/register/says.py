@@ -1,4 +1,4 @@
-"""The report of a risk register, as a whole and line by line, for a release board."""
+"""Report of a risk register for a release board, as a whole and line by line."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ UNSAID = (
 _OPEN = (Severity.GRAVE, Severity.UNTOLD, Severity.MODERATE)
 """Severities that need a decision."""
 _NAMED = 3
-"""Lines named at the top, at most."""
+"""Most lines named at the top."""
 
 
 def report(r: RegisterResult) -> Report:
@@ -107,6 +107,7 @@ def verdict(r: RegisterResult) -> Verdict:
         f"{audits} of what is to be released: {parts}.",
         *(*gravest, *_further_findings_text(r, "needs a decision too"), joint_level_text(r)),
     )
+    # "Cannot be told" and "not judged" are not on the scale.
     held = scale if grade in scale else (grade,)
     return Verdict(
         grade=grade,
@@ -136,6 +137,7 @@ def joint_level_text(r: RegisterResult) -> str:
             f"{several} are not corrected for each other: each holds at its own level, all of "
             f"them at once with at least {rate(t.level)} confidence (Bonferroni)."
         )
+    # Advice only if the joint level falls short of the requested one.
     if t.needed is None or (t.level is not None and t.level >= t.asked):
         return held
     return f"{held} For {rate(t.asked)} at once, run each audit with --level {t.needed:.6g}."
@@ -164,6 +166,7 @@ def _headline(r: RegisterResult) -> str:
     n = len(r.lines)
     worst = r.severity
     of = f"{count(r.counts[worst])} of {count(n)} audits" if n > 1 else "the only audit"
+    # A single worst line is named: lines are sorted, so that it is the first.
     alone = r.counts[worst] == 1 and n > 1
     name = f": {plain(r.lines[0].name)}" if alone else ""
     if worst is Severity.NOTHING:
@@ -269,7 +272,7 @@ _TERMS = {
 
 
 def _data(r: RegisterResult) -> dict[str, Json]:
-    """Return the keys that registers alone have. Of single records they have ids."""
+    """Return the keys that only registers have; of single records they contain ids alone."""
     return {
         "order": RULE,
         "together": {
@@ -282,7 +285,7 @@ def _data(r: RegisterResult) -> dict[str, Json]:
 
 
 def line_dict(line: RegisterLine) -> dict[str, Json]:
-    """Return a line as plain values."""
+    """Return a line as plain values for JSON."""
     number = line.number
     return {
         **pick_values(line, "name", "kind", "audited", "files", "game", "knowledge"),
@@ -326,6 +329,6 @@ def _row(line: RegisterLine) -> dict[str, object]:
 
 def _no_formula(cell: object) -> object:
     """Return a cell, quoted if a spreadsheet would run it as a formula."""
-    # A spreadsheet runs what begins like this, and ids come from the user's data.
+    # Spreadsheets run cells that begin with these characters, and ids come from the user's data.
     risky = isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r")
     return f"'{cell}" if risky else cell

@@ -1,4 +1,4 @@
-"""The papers' tables beside ours: one file a paper's experiment."""
+"""Published tables and figures, remade and set beside the papers' numbers."""
 
 from privacygauge.reproduce.catalogue import ITEMS, REPRODUCTIONS, reproduction
 from privacygauge.reproduce.item import Item, Status

@@ -1,4 +1,4 @@
-"""Every reproduction. A further one: one line here."""
+"""All reproductions; a new one is a line of `_MADE`."""
 
 from __future__ import annotations
 
@@ -132,10 +132,11 @@ _MADE = {
         ("feldman-fig5", "beside the majority", feldman2019.feldman_fig5),
     ),
 }
-"""Paper to the name of each of its reproductions, what it shows, and what makes and draws it."""
+"""Paper to its reproductions: name, content in a few words, maker and, optionally, drawing."""
 
 
 def _title(paper: str, name: str, what: str) -> str:
+    # The name without the paper, such as `table4` of `song-table4`, gives the number.
     number = item_title(name.partition("-")[2])
     return f"{paper}, {what}" if number == "in its text" else f"{paper}, {number}: {what}"
 
@@ -155,12 +156,12 @@ _PAPERS = (
 )
 
 ITEMS: tuple[Item, ...] = tuple(item for paper in _PAPERS for item in paper.ITEMS)
-"""Every table and figure that the five papers print."""
+"""Every table and figure of the five papers, in the papers' order."""
 
 JUDGEMENTS: Mapping[str, Judgement] = {
     name: judgement for paper in _PAPERS for name, judgement in paper.JUDGEMENTS.items()
 }
-"""Reproduction to how it is judged."""
+"""Name of a reproduction to its judgement."""
 
 
 PROTOCOLS: Mapping[str, tuple[Entry, ...]] = {
@@ -170,26 +171,29 @@ PROTOCOLS: Mapping[str, tuple[Entry, ...]] = {
     song2021_items.PAPER: song2021_items.ENTRIES,
     feldman2019.PAPER: feldman2019_items.ENTRIES,
 }
-"""Paper to every setting that it states, and ours."""
+"""Paper to its stated settings, each with ours."""
 
 
 def deviations_of(name: str) -> tuple[str, ...]:
-    """Return what a reproduction does otherwise than its paper states, a sentence each."""
+    """Return one sentence for each stated setting in which a reproduction differs."""
     return tuple(text for one in PROTOCOLS.values() for text in deviations(one, name))
 
 
 def judgement(name: str, form: str = FULL, data: Collection[str] = ()) -> Judgement:
-    """Return how a form of a reproduction is judged; where nothing is said of it, by nothing.
+    """Return the judgement of a reproduction in one form; an empty one for an unknown name.
 
-    A quick form that is another experiment than the full one decides nothing.
+    A quick form that is a different experiment from the full one decides nothing.
 
     Parameters
     ----------
     name : str
+        Name of the reproduction.
     form : str
+        `full`, `quick`, or the part of the full form.
     data : collection of str
-        Names of the paper's own data that a reader gave: then their rows are compared, too.
+        Names of the paper's own data that a reader supplied; their rows are then compared too.
     """
+    # The default makes no claims and compares no rows.
     found = JUDGEMENTS.get(name, Judgement())
     for given in data:
         if given in found.on:
@@ -198,7 +202,7 @@ def judgement(name: str, form: str = FULL, data: Collection[str] = ()) -> Judgem
 
 
 def reproduction(name: str) -> Reproduction:
-    """Return the reproduction of that name."""
+    """Return the reproduction with this name; an unknown name raises `InputError`."""
     for known in REPRODUCTIONS:
         if known.name == name:
             return known

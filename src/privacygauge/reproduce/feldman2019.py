@@ -1,4 +1,4 @@
-"""Figures 3, 4 and 5 of Feldman, Frostig and Hardt (2019): bias, and the queries that it takes."""
+"""Figures 3, 4 and 5 of Feldman, Frostig and Hardt (2019): bias, and the queries for a bias."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from privacygauge.runs.plan import ArraySpec, Plan, Task
 from privacygauge.runs.store import open_run
 
 LEVEL = 0.95
-"""Of every interval."""
+"""Level of every interval."""
 
 TRIALS = 10
-"""Attacks in each series, as in the paper."""
+"""Attacks per series, as in the paper."""
 
-# What is done is kept after each of about so many parts of a run.
+# Tasks of a run, at about this number: an interrupted run loses at most the tasks in progress.
 _PARTS = 40
 
 
@@ -48,54 +48,56 @@ class Uniform:
     """A test set of uniformly random labels, a new one in every trial."""
 
     n: int
-    """Points."""
+    """Points, at least 1."""
     m: int
-    """Classes."""
+    """Classes, at least 2."""
 
     def __call__(self, rng: np.random.Generator) -> Holdout:
-        """Return a test set."""
+        """Return a new test set drawn from `rng`."""
         return uniform_holdout(self.n, self.m, rng)
 
 
 @dataclass(frozen=True, eq=False)
 class GivenTestSet:
-    """A test set that is given: trials differ in what the attacker draws."""
+    """A fixed test set: trials differ only in the attacker's draws."""
 
     holdout: Holdout
     """The labels."""
 
     def __call__(self, rng: np.random.Generator) -> Holdout:
-        """Return the test set."""
+        """Return the test set; nothing is drawn."""
         return self.holdout
 
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """One attack played many times with one number of queries."""
+    """Repeated plays of one attack with a fixed number of queries."""
 
     label: str
-    """All that its result depends on, in words: its random draws derive from it."""
+    """Everything that the result depends on, in words; the random draws derive from it."""
     analyst: Analyst
     """The attack."""
     deal: Callable[[np.random.Generator], Holdout]
-    """Returns the test set; `Uniform` or `GivenTestSet`."""
+    """Maker of the test set; `Uniform` or `GivenTestSet`."""
     k: int
-    """Queries."""
+    """Queries per play, at least 1."""
     trials: int
     """Plays, at least 1."""
 
 
 @dataclass(frozen=True, eq=False)
 class Plays:
-    """The work of a run: all plays of all series. Picklable."""
+    """The work of a run: every play of every series. Picklable."""
 
     series: tuple[Series, ...]
-    """Each with a label of its own."""
+    """Series with distinct labels."""
     seed: int
-    """All draws derive from it, by label and trial."""
+    """Root of all random draws, which derive from it by label and trial."""
 
     def __call__(self, task: Task) -> Mapping[str, ArrayLike]:
-        """Return the plays of a task."""
+        """Return the accuracies and baselines of a task's plays, (units,) each."""
+        # A unit is one play, counted across the series; owner[unit] is its series and
+        # first[unit] the unit at which that series starts.
         owner = np.repeat(np.arange(len(self.series)), [s.trials for s in self.series])
         first = np.searchsorted(owner, owner)
         found = [
@@ -105,12 +107,13 @@ class Plays:
         return {"accuracy": [f[0] for f in found], "baseline": [f[1] for f in found]}
 
     def _play(self, series: Series, trial: int) -> tuple[float, float]:
+        # By label and trial, so that adding a series changes no other number.
         rng = seeds.stream(self.seed, "feldman2019", series.label, trial)
         played = play(series.analyst, series.deal(rng), series.k, rng)
         return played.accuracy, played.baseline
 
     def plan(self) -> Plan:
-        """Return what the run computes."""
+        """Return the plan of the run: one unit per play."""
         n = sum(series.trials for series in self.series)
         return Plan(
             name="test_set_reuse",
@@ -129,13 +132,14 @@ class Plays:
 
 
 def plays(series: Sequence[Series], effort: Effort) -> Mapping[str, Trials]:
-    """Return the trials of every series by its label.
+    """Play every series and return its trials by label.
 
     Parameters
     ----------
     series : sequence of Series
+        Labels must differ.
     effort : Effort
-        Its seed, folder, processes and progress.
+        Seed, folder, number of processes and progress.
     """
     labels = [one.label for one in series]
     if len(set(labels)) < len(labels):
@@ -145,6 +149,7 @@ def plays(series: Sequence[Series], effort: Effort) -> Mapping[str, Trials]:
         opened = open_run(place, work.plan())
         complete(opened, work, n_jobs=effort.n_jobs, progress=effort.progress)
         accuracy, baseline = (opened.array(name)[:] for name in ("accuracy", "baseline"))
+    # The arrays hold the plays of all series, one series after the other.
     found = {}
     start = 0
     for one in series:
@@ -156,23 +161,23 @@ def plays(series: Sequence[Series], effort: Effort) -> Mapping[str, Trials]:
 
 
 def n_trials(effort: Effort) -> int:
-    """Return how many trials a series has: as many as in the paper, or 3 in the quick form."""
+    """Return the number of trials per series: the paper's 10, or 3 in the quick form."""
     return 3 if effort.quick else TRIALS
 
 
 def point(value: float, method: str) -> Estimate:
-    """Return a number that follows from a formula, or from a game without chance."""
+    """Return a number without sampling error, from a formula or a game without chance."""
     return exact(value, 1, method)
 
 
 PAPER = "Feldman, Frostig & Hardt (2019)"
 
 SIZES = (10_000, 50_000)
-"""Points, as in the paper: CIFAR-10 and ImageNet."""
+"""Points of the test sets, as in the paper: the sizes of CIFAR-10's and ImageNet's."""
 CLASSES = (2, 10, 100, 1_000)
-"""Of Figure 3."""
+"""Classes in Figure 3."""
 QUERIES = (200, 1_000, 5_000)
-"""The text does not say which numbers the figures have."""
+"""Queries in Figures 3 and 5: our choice, as the text does not name the paper's."""
 
 _NO_NUMBERS = "The paper prints no number of this figure: what can be compared is the shape."
 _QUICK = "Quick form: 3 trials, fewer sizes; the paper has 10 trials."
@@ -193,10 +198,10 @@ _NOTES_5 = (
 
 
 def theory(n: int, m: int, k: int) -> tuple[float, str]:
-    """Return the expected bias of NB without knowledge, and by which formula.
+    """Return the expected bias of NB without knowledge, and the name of its formula.
 
-    The closed form where label counts are about normal or classes are few, otherwise Poisson
-    label counts.
+    The closed form if label counts are about normal or there are fewer than 10 classes, else
+    Poisson label counts.
     """
     if m < FEWEST_CLASSES or is_normal_enough(n, m, k):
         return nb_bias(n, m, k), "closed form"
@@ -206,8 +211,8 @@ def theory(n: int, m: int, k: int) -> tuple[float, str]:
 def feldman_fig3(effort: Effort) -> Table:
     """Return Figure 3: the bias of NB on uniform labels, by classes, points and queries.
 
-    Beside each simulation stand the formula and one point's exact simulation; the last row counts
-    how often they agree.
+    Each row has the simulation, the theory and an exact simulation of one point; the last row
+    gives the shares of rows in which they agree.
     """
     asked = _experiments(effort, CLASSES)
     series = [
@@ -235,7 +240,8 @@ def feldman_fig3(effort: Effort) -> Table:
 
 
 def _cells_beside_theory(n: int, m: int, k: int, bias: Estimate, effort: Effort) -> dict[str, Cell]:
-    # As many draws for each row, so that each costs the same.
+    # A play of one point draws k answers, so points times k, the cost, is the same for every row;
+    # below 200 queries the number of points is capped.
     draws = 1_000_000 if effort.quick else 20_000_000
     rng = seeds.stream(effort.seed, "feldman2019", "one point", n, m, k)
     alone = simulate_point(n, m, k=k, points=min(draws // k, draws // 200), rng=rng, level=LEVEL)
@@ -249,8 +255,9 @@ def _cells_beside_theory(n: int, m: int, k: int, bias: Estimate, effort: Effort)
 
 
 def _agreement(rows: list[Row]) -> Row:
-    """Return the shares of rows whose intervals hold what they should."""
+    """Return the shares of rows in which the intervals contain the expected value."""
 
+    # Share of rows whose interval in `column` contains the value in column `value`, or 0.
     def held(column: str, value: str | None) -> Cell:
         hits = []
         for row in rows:
@@ -317,7 +324,7 @@ def _attacks(
 
 def _experiments(effort: Effort, classes: tuple[int, ...]) -> list[tuple[int, int, int]]:
     every = itertools.product(SIZES, classes, QUERIES)
-    # Whole test sets of 50,000 points take five times as long.
+    # The quick form leaves out 50,000 points with 1,000 queries or more, and 10,000 with 5,000.
     return [(n, m, k) for n, m, k in every if not effort.quick or n * k <= 10_000_000]
 
 
@@ -326,14 +333,14 @@ def _label(attack: str, n: int, m: int, k: int) -> str:
 
 
 POINTS = 100_000
-"""As in the paper."""
+"""Points of the test sets in Figure 4, as in the paper."""
 SLOPES = {0.002: 1.2, 0.005: 1.3, 0.01: 1.3}
-"""Bias to the slope that the text gives between the ends of its curve; of the biases it names the
-first one only."""
+"""Bias to the slope between the ends of its curve, as the text gives it; the text names only the
+first bias."""
 CLASSES_4 = (2, 10, 30, 100)
-"""Played. The text does not say which classes the figure has."""
+"""Classes of the simulations: our choice, as the text does not name the figure's."""
 MORE_CLASSES = 1_000
-"""From theory only."""
+"""Classes at the end of the longer curve, from theory only."""
 
 _NOTES_4 = (
     "The text gives slopes between the ends of the curves, 1.2 for a bias of 0.002 and 1.3 "
@@ -346,11 +353,10 @@ _QUICK_4 = "Quick form: one bias, a slope from 2 to 30 classes."
 
 
 def feldman_fig4(effort: Effort) -> Table:
-    """Return Figure 4: the queries after which NB first has a fixed bias, by classes.
+    """Return Figure 4: the queries after which NB first attains a fixed bias, by classes.
 
-    Theory gives a number of queries; test sets are attacked with that many, and the bias that is
-    found tells how many more or fewer it takes. Slopes are between the ends of a curve, as in the
-    paper.
+    Test sets are attacked with the number of queries that theory gives, and the measured bias
+    corrects that number. Slopes are between the ends of a curve, as in the paper.
     """
     biases, classes = ((0.01,), CLASSES_4[:3]) if effort.quick else (tuple(SLOPES), CLASSES_4)
     asked = list(itertools.product(biases, classes))
@@ -366,6 +372,7 @@ def feldman_fig4(effort: Effort) -> Table:
         for (b, m), k in needed.items()
     ]
     found = plays(series, effort)
+    # Simulated bias at the number of queries from theory, turned into a number of queries.
     played = {
         (b, m): queries_from(b, m, k, found[_label_4(b, m)].bias(LEVEL))
         for (b, m), k in needed.items()
@@ -388,26 +395,31 @@ def feldman_fig4(effort: Effort) -> Table:
 
 
 def first_attained(bias: float, n: int, m: int) -> int:
-    """Return the fewest queries for which theory gives NB at least `bias` on average."""
+    """Return the smallest number of queries for which theory gives NB a mean bias of `bias`."""
+    # `most_submissions` returns the last k at or below its limit; the next float below `bias`
+    # makes "at least `bias`" out of "above".
     return most_submissions(lambda k: theoretical_bias(n, m, k), math.nextafter(bias, 0.0)) + 1
 
 
 def theoretical_bias(n: int, m: int, k: int) -> float:
-    """Return NB's bias by theory: by Poisson label counts from 10 classes on.
+    """Return the expected bias of NB: the closed form, or Poisson label counts from 10 classes on.
 
-    By one formula for all k, so that it grows with k.
+    Unlike `theory`, it uses one formula for all k, so that it grows with k.
     """
     return nb_bias(n, m, k) if m < FEWEST_CLASSES else poisson_bias(n, m, k)
 
 
 def queries_from(bias: float, m: int, k: int, found: Estimate) -> Estimate | Skipped:
-    """Return after how many queries `bias` is attained, from the bias `found` after k of them.
+    """Return the number of queries that attains `bias`, given the bias `found` after k queries.
 
-    Near k the bias grows as a power of the queries, whose exponent theory gives.
+    Near k the bias grows as a power of the queries; theory gives the exponent. Skipped if the
+    interval of `found` reaches 0.
     """
     if found.low <= 0:
         return Skipped("queries", f"the bias after {k} queries is not above 0 for certain")
+    # The exponent between k and 2k queries.
     power = math.log(theoretical_bias(POINTS, m, 2 * k) / theoretical_bias(POINTS, m, k), 2)
+    # A larger bias after k queries means fewer queries are needed: the ends swap.
     value, high, low = (
         k * (bias / end) ** (1 / power) for end in (found.value, found.low, found.high)
     )
@@ -427,10 +439,11 @@ def slope(few: Estimate, many: Estimate, ratio: float) -> Estimate:
     Parameters
     ----------
     few, many : Estimate
-        Queries at the first end and at the last.
+        Queries at the first and at the last end of the curve.
     ratio : float
-        How many times as many classes the last end has, above 1.
+        Classes at the last end over classes at the first, above 1.
     """
+    # The logs of the ends are independent: their half-widths add in squares, each side by itself.
     value = math.log(many.value / few.value)
     low = value - math.hypot(math.log(many.value / many.low), math.log(few.high / few.value))
     high = value + math.hypot(math.log(many.high / many.value), math.log(few.value / few.low))
@@ -454,6 +467,7 @@ def _slopes(
 ) -> Row:
     first = classes[0]
     last = classes[-1]
+    # The quick form ends at 30 classes, to which no printed slope belongs.
     published = SLOPES[bias] if last == CLASSES_4[-1] else None
     ends = [played[bias, m] for m in (first, last)]
     skipped = Skipped("slope", "an end of the curve was not measured")
@@ -488,5 +502,8 @@ def _label_4(bias: float, m: int) -> str:
 
 
 def _trials(k: int, effort: Effort) -> int:
-    """Return more trials where they are short: their biases are as small, and noise as large."""
+    """Return the number of trials: more of them where k is small.
+
+    Plays with few queries are cheap, and their bias is as small beside the same noise.
+    """
     return min(max(1_000 // k, 5), 50) if effort.quick else min(max(4_000 // k, 10), 200)

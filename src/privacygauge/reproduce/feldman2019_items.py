@@ -1,4 +1,4 @@
-"""The figures of Feldman, Frostig and Hardt (2019), their judgement, and the settings."""
+"""Figures of Feldman, Frostig and Hardt (2019): their judgements, and the settings of both."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ITEMS = items(
     ("fig4", "queries for a bias", Status.DONE),
     ("fig5", "beside the majority", Status.DONE),
 )
-"""All that the paper prints."""
+"""All figures of the paper."""
 
 _RESTRICTED = (
     ("the least confident points alone gain more", "2,000 least confident, all labels"),
@@ -51,7 +51,10 @@ _SIMULATED = "simulation"
 
 
 def _on_own(figure: int) -> Callable[[Judgement], Judgement]:
-    """Return how a figure is judged on logits of the reader's own, of any number of points."""
+    """Return the change of judgement for the reader's own logits, of any number of points.
+
+    Their rows have other labels, so that the claims replace those of the stand-ins.
+    """
     if figure == 1:
         claims = tuple(
             of_rows(f"{what}, at every number of queries", f"{OWN}, a fifth least confident, "
@@ -77,6 +80,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
                 (f"{data}, {which}: more than without it", f"k {k:,}"),
             )
             for data in DATA_SETS.values()
+            # As many queries per point as in the paper, and as many queries in all.
             for k in (RELATIVE, 5_200)
             for what, which in _RESTRICTED
         ),
@@ -111,6 +115,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
                 for n in SIZES
                 for k in QUERIES
             ),
+            # Not measured in the quick form, which has no row of 50,000 points and 1,000 queries.
             *(
                 falls(
                     f"m {m:,}, k 1,000: the bias falls with the points",
@@ -121,7 +126,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         ),
     ),
     "feldman-fig4": Judgement(
-        # The text prints slopes with one decimal.
+        # The text prints slopes with one decimal: rounding hides up to 0.05.
         same_data=("*",),
         quick=True,
         printed=0.05,
@@ -129,6 +134,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         claims=tuple(
             above(
                 f"bias {bias}: queries grow faster than the classes",
+                # A slope above 1 on logarithmic axes is growth faster than linear.
                 (f"bias {bias}, slope", "m 2 to 100, simulation"),
                 1,
             )
@@ -147,7 +153,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         ),
     ),
 }
-"""Reproduction to how it is judged."""
+"""Name of a reproduction to its judgement."""
 
 
 _REAL = "feldman-fig1 feldman-fig2"
@@ -226,4 +232,4 @@ ENTRIES = (
         why="the original leaves out queries that are worse than a guess; both are made",
     ),
 )
-"""All that the paper states of its experiments."""
+"""All settings that the paper states of its experiments, and the choices it leaves open."""

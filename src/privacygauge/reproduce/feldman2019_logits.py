@@ -1,4 +1,4 @@
-"""Figures 1 and 2 of Feldman, Frostig and Hardt (2019): attackers who have a good model."""
+"""Figures 1 and 2 of Feldman, Frostig and Hardt (2019): attackers with a good model."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ from privacygauge.reproduce.feldman2019 import (
 from privacygauge.reproduce.table import Cell, Effort, Row, Table
 
 DATA_SETS = {100: "CIFAR-100", 10: "CIFAR-10"}
-"""Number of classes to name; the first is nearer to ImageNet."""
+"""Number of classes to the name of the data; the first is closer to ImageNet."""
 OWN = "logits"
-"""Logits of the reader's own, of any size."""
+"""Name of the reader's own logits, of any size."""
 IMAGENET = (50_000, 1_000)
 """Points and classes of the paper's test set."""
 POINTS = 10_000
-"""Of either data set."""
+"""Test points of either data set."""
 MODEL = "ResNet-20"
-"""Whose logits the attacker has."""
+"""The attacker's model."""
 TOPS = (10, 4, 2)
-"""Of the model's labels, where not all are tried."""
+"""Values of R: the attack tries only the model's R most likely labels."""
 LEAST_CONFIDENT = 2_000
-"""A fifth of the points, as the paper's 10,000 of 50,000 are."""
+"""Attacked points: a fifth of all, like the paper's 10,000 of 50,000."""
 RELATIVE = 1_040
-"""As many queries a point as the paper's 5,200 for 50,000 points."""
+"""Queries, 0.104 per point, like the paper's 5,200 for 50,000 points."""
 QUERIES = (130, 260, 520, RELATIVE, 5_200)
-"""The last is the paper's own number: here a query for every other point."""
+"""Numbers of queries; the last is the paper's, here more than one for every other point."""
 PUBLISHED = {(None, None): 0.0042, (LEAST_CONFIDENT, None): 0.0144, (LEAST_CONFIDENT, 2): 0.03}
-"""Restriction (points, labels) to the gain on ImageNet after 5,200 queries."""
+"""Restriction (points, labels; None for all) to the gain on ImageNet after 5,200 queries."""
 
 _STAND_IN = (
     "A ResNet-20 on CIFAR-100 (68.8% right; 80.9, 89.0 and 95.7% within its top 2, 4 and 10 "
@@ -73,18 +73,18 @@ _NOTES_2 = (
 
 @dataclass(frozen=True)
 class Restriction:
-    """What of a data set is attacked."""
+    """The points and labels of a data set that are attacked."""
 
     data: str
-    """Which data set."""
+    """Name of the data set."""
     points: int | None
-    """The least confident so many, a fifth of them; None for all."""
+    """Number of least confident points, a fifth of them; None for all."""
     top: int | None
-    """The model's top so many labels; None for all."""
+    """Number of the model's most likely labels; None for all."""
 
     @property
     def label(self) -> str:
-        """The data set, the points and the labels in words."""
+        """Data set, points and labels in words."""
         points = "all points" if self.points is None else f"{self.points:,} least confident"
         if self.data == OWN and self.points is not None:
             points = "a fifth least confident"
@@ -92,36 +92,36 @@ class Restriction:
 
     @property
     def kind(self) -> tuple[int | None, int | None]:
-        """The restriction as `PUBLISHED` has it, whatever a fifth of the points is."""
+        """Key in `PUBLISHED`: a fifth of any number of points counts as `LEAST_CONFIDENT`."""
         return (None if self.points is None else LEAST_CONFIDENT, self.top)
 
     @property
     def words(self) -> str:
-        """The labels in words."""
+        """Labels in words."""
         return f"R = {self.top}"
 
 
 @dataclass(frozen=True, eq=False)
 class AttackedTestSet:
-    """A restriction with the test set and what the attacker knows."""
+    """A restriction with its test set and the attacker's knowledge."""
 
     restriction: Restriction
-    """What is attacked."""
+    """Attacked points and labels."""
     holdout: Holdout
-    """The labels, which only the oracle sees."""
+    """True labels, visible to the oracle alone."""
     knowledge: Knowledge
-    """Prior, points and candidates."""
+    """The attacker's prior, points and candidate labels."""
 
     @property
     def label(self) -> str:
-        """That of the restriction."""
+        """Label of the restriction."""
         return self.restriction.label
 
 
 def attack_restrictions(effort: Effort) -> list[AttackedTestSet]:
-    """Return all restrictions of both data sets, or the paper's three of the first one.
+    """Return all restrictions of both data sets; in the quick form the paper's three of the first.
 
-    Where the reader gave logits of its own, those take the place of both.
+    The reader's own logits, if there are any, take the place of both data sets.
     """
     found = []
     for data, logits, labels in _test_sets(effort):
@@ -130,7 +130,7 @@ def attack_restrictions(effort: Effort) -> list[AttackedTestSet]:
         for points in (None, n // 5 if data == OWN else LEAST_CONFIDENT):
             for top in (None, *TOPS):
                 known = Restriction(data, points, top)
-                # All labels of CIFAR-10 are its top 10.
+                # The top 10 labels of CIFAR-10 are all its labels: a row of its own would repeat.
                 left_out = (top or 0) >= m or (effort.quick and known.kind not in PUBLISHED)
                 if not left_out:
                     knowledge = from_logits(logits, top=top, least_confident=points)
@@ -139,28 +139,30 @@ def attack_restrictions(effort: Effort) -> list[AttackedTestSet]:
 
 
 def _test_sets(effort: Effort) -> list[tuple[str, Floats, Ints]]:
-    """Return the name, the logits and the labels of each test set."""
+    """Return name, logits (n, m) and labels (n,) of each test set."""
     path = own_file(LOGITS)
     if path is not None:
         return [(OWN, *own_logits(path))]
+    # The quick form has CIFAR-100 alone.
     some = list(DATA_SETS.items())[: 1 if effort.quick else 2]
     return [(name, *cifar_logits(m)) for m, name in some]
 
 
 def _queries(attacked: list[AttackedTestSet], some: tuple[int, ...]) -> tuple[int, ...]:
-    """Return so many queries, or as many a point where the reader's own logits are attacked."""
+    """Return `some` numbers of queries, scaled to as many per point for the reader's own logits."""
     if attacked[0].restriction.data != OWN:
         return some
     return tuple(max(1, round(k * len(attacked[0].holdout) / POINTS)) for k in some)
 
 
 def feldman_fig1(effort: Effort) -> Table:
-    """Return Figure 1: the accuracy that an attacker gains over a good model, by restriction."""
+    """Return Figure 1: the attacker's gain in accuracy over a good model, by restriction."""
     attacked = attack_restrictions(effort)
     queries = _queries(attacked, (RELATIVE,) if effort.quick else QUERIES)
     asked: list[tuple[AttackedTestSet, Analyst]] = [
         (one, NaiveBayes(one.knowledge)) for one in attacked
     ]
+    # Decoding the points together is not in the paper: only beside its strongest attack.
     joint: list[tuple[AttackedTestSet, Analyst]] = [
         (one, MessagePassing(one.knowledge))
         for one in attacked
@@ -186,7 +188,7 @@ def feldman_fig1(effort: Effort) -> Table:
 
 
 def _notes_for(notes: tuple[str, ...], attacked: list[AttackedTestSet]) -> tuple[str, ...]:
-    """Return the notes of a figure, on the stand-ins or on the reader's own logits."""
+    """Return the notes of a figure; those on the stand-ins are replaced for the reader's logits."""
     if attacked[0].restriction.data != OWN:
         return notes
     holdout = attacked[0].holdout
@@ -204,7 +206,8 @@ def _gain_rows(
     found: dict[tuple[str, int], Estimate],
     queries: tuple[int, ...],
 ) -> list[Row]:
-    """Return what each of the paper's restrictions adds to the one before it."""
+    """Return the gain that each of the paper's restrictions adds to the one before it."""
+    # `PUBLISHED` is in that order: all points, the least confident, their top two labels.
     by_kind = {one.restriction.kind: one.label for one in attacked if one.restriction.data == data}
     test_set = next(one.holdout for one in attacked if one.restriction.data == data)
     rows = []
@@ -223,10 +226,10 @@ def _gain_rows(
 
 
 def feldman_fig2(effort: Effort) -> Table:
-    """Return Figure 2: NB's gain beside that of a linear scan with as many queries.
+    """Return Figure 2: NB's gain beside that of a linear scan with the same number of queries.
 
     The scan starts from the model's labels and tries the same labels at the same points, in a
-    random order of points (its expectation, as in the paper) and the least confident first.
+    random order of points (in expectation, as in the paper) and with the least confident first.
     """
     attacked = attack_restrictions(effort)
     queries = _queries(attacked, (RELATIVE,) if effort.quick else (260, RELATIVE, 5_200))
@@ -257,25 +260,33 @@ def _scans(one: AttackedTestSet, k: int, gain: Estimate, expected: float) -> dic
 def scan_gain(holdout: Holdout, knowledge: Knowledge, k: int) -> float:
     """Return the expected gain of a linear scan over the base model, points in random order.
 
-    The first query is the base model's labels. A point costs one query where the label is the
-    first or the second candidate, otherwise one for each further candidate that is tried; the
-    last of all classes is inferred. Where a few of the points are done, (k - 1) times the mean
-    gain over the mean cost is exact but for the point at the end.
+    The first query is the base model's labels. A point costs one query if its label is the first
+    or the second candidate, otherwise one for each candidate tried after the first; the last of
+    all classes is inferred. While only part of the points are done, (k - 1) times the mean gain
+    over the mean cost is exact except for the last point.
 
     Parameters
     ----------
     holdout : Holdout
-        For the owner, who knows the labels.
+        Test set with its labels: only the owner can compute this.
     knowledge : Knowledge
         The base model, the attacked points and their candidates.
     k : int
         Queries, at least 1.
+
+    Returns
+    -------
+    float
+        Gain in accuracy on the whole test set, in [0, 1].
     """
+    # right is (points, r); place is the label's index among the candidates, r if it is none.
     right = knowledge.candidates == holdout.labels[knowledge.points, None]
     r = knowledge.n_candidates
     place = np.where(right.any(axis=1), right.argmax(axis=1), r)
+    # Most queries at a point: r - 1 changes, one fewer if r is all m > 2 classes.
     last = r - 1 - (r == knowledge.n_classes and r > 2)
     cost = np.clip(place, 1, last)
+    # At place 0 the base model is right already: the query is spent and nothing gained.
     gained = (place > 0) & (place < r)
     done = min(len(place), (k - 1) / float(cost.mean()))
     return done * float(gained.mean()) / len(holdout)
@@ -321,7 +332,7 @@ def _published_gain(one: AttackedTestSet, analyst: Analyst, k: int) -> float | N
 
 
 def _comparable(data: str, holdout: Holdout, k: int) -> bool:
-    """Return whether the published gains stand beside those of so many queries."""
+    """Return whether the published gains are comparable with those of k queries."""
     if data == OWN:
         return (len(holdout), holdout.n_classes) == IMAGENET and k == QUERIES[-1]
     return k == RELATIVE

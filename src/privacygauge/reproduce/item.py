@@ -1,4 +1,4 @@
-"""A table or figure that a paper prints, what became of it here, and the settings of both."""
+"""Tables and figures of the papers with their status here, and the papers' settings with ours."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from privacygauge.errors import InputError
 
 
 class Status(Enum):
-    """What became of a published table or figure."""
+    """Status of a published table or figure in this library."""
 
     DONE = "done"
-    """Made again on the paper's own data, or on data that it draws at random."""
+    """Reproduced on the paper's own data, or on data that the paper draws at random."""
     STAND_IN = "stand-in"
-    """Made again on other data: what can be compared are claims, not numbers."""
+    """Reproduced on other data: only claims can be compared, not numbers."""
     PARTLY = "partly"
-    """Some of its rows or points are made again."""
+    """Some of its rows or points are reproduced."""
     NOT_POSSIBLE = "not possible"
-    """Its data or models are not to be had."""
+    """Its data or models are not available."""
     NO_RESULT = "no result"
-    """It shows no measurement: notation, settings, a drawing of the method."""
+    """No measurement to reproduce: notation, settings, a drawing of the method."""
 
 
 @dataclass(frozen=True)
@@ -32,19 +32,19 @@ class Item:
     """A table or figure of a paper."""
 
     name: str
-    """Its name; that of the reproduction where it has one of its own."""
+    """Name, equal to that of its reproduction unless `by` names others."""
     paper: str
     """Authors and year."""
     number: str
-    """Such as `Table 4`."""
+    """Number in the paper, such as `Table 4`."""
     what: str
-    """What it shows, in a few words."""
+    """Content, in a few words."""
     status: Status
-    """What became of it."""
+    """Status of the reproduction."""
     why: str
-    """Which data stand in, which part is made, or why none is; may be empty where it is done."""
+    """Data that stand in, part that is made, or why none is; empty only if done."""
     by: tuple[str, ...] = ()
-    """The reproductions that make it, where none has its name."""
+    """Reproductions that cover it under another name; empty if one has its name."""
 
     def __post_init__(self) -> None:
         if self.status is not Status.DONE and not self.why:
@@ -52,18 +52,18 @@ class Item:
 
     @property
     def title(self) -> str:
-        """Paper, number and what it shows."""
+        """Paper, number and content."""
         return f"{self.paper}, {self.number}: {self.what}"
 
     @property
     def told(self) -> str:
-        """Why it is as it is, and what makes it where that has another name."""
+        """Reproductions under another name and the reason for the status, if there are any."""
         by = f"made by {', '.join(self.by)}" if self.by else ""
         return "; ".join(part for part in (by, self.why) if part)
 
 
 def item_title(key: str) -> str:
-    """Return what a paper calls a table or figure.
+    """Return a paper's name for a table or figure; `in its text` for any other key.
 
     Examples
     --------
@@ -85,11 +85,12 @@ def items(paper: str, prefix: str, *rows: tuple[str, str, Status, *tuple[str, ..
     paper : str
         Authors and year.
     prefix : str
-        Of their names.
+        First part of the items' names, without the hyphen.
     *rows : tuple
-        What follows the prefix, what it shows, what became of it, why, and what makes it where
-        none has its name; as in `Item`.
+        Rest of the name, content, status, and optionally the reason and the reproductions that
+        cover the item under another name; as in `Item`.
     """
+    # A row ends early where it has no reason; names in `by` come after the reason.
     return [
         Item(
             f"{prefix}-{key}",
@@ -106,25 +107,25 @@ def items(paper: str, prefix: str, *rows: tuple[str, str, Status, *tuple[str, ..
 
 
 Value = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
-"""Of a setting; ours is taken from the code's own constants."""
+"""Value of a setting; ours are the constants that the code itself uses."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One setting that a paper states, and ours."""
+    """A setting of a paper beside ours."""
 
     names: str
-    """The reproductions that it is about, as patterns parted by blanks."""
+    """Reproductions that use it, as shell patterns separated by blanks."""
     section: str
-    """Where the paper states it, such as `5.1`."""
+    """Section of the paper, such as `5.1`."""
     what: str
-    """The setting, in a few words."""
+    """Setting, in a few words."""
     paper: Value | None
-    """The paper's value; None where it leaves open what had to be chosen."""
+    """Value in the paper; None if the paper states none."""
     ours: Value
-    """The value that the code uses."""
+    """Value in the code."""
     why: str = ""
-    """Why ours is another one, or how it was chosen; empty where both are equal."""
+    """Reason for another value, or for the choice where the paper states none; empty if equal."""
 
     def __post_init__(self) -> None:
         if self.same == "yes" and self.why:
@@ -134,30 +135,30 @@ class Entry:
 
     @property
     def same(self) -> Literal["yes", "no", "open"]:
-        """Whether our value is the paper's; `open` where the paper states none."""
+        """`yes` if our value is the paper's, `no` if not, `open` if the paper states none."""
         if self.paper is None:
             return "open"
         return "yes" if self.paper == self.ours else "no"
 
     @property
     def deviation(self) -> str:
-        """The setting in a sentence, for the notes of a result."""
+        """Setting, both values and the reason, in a sentence for the notes of a result."""
         stated = "not stated" if self.paper is None else value_text(self.paper)
         return f"{self.what}: {stated} in the paper, {value_text(self.ours)} here: {self.why}"
 
     @property
     def where(self) -> str:
-        """The reproductions that it is about, without the paper's name."""
+        """Reproductions that use it, without the paper's name; `all` for every one."""
         keys = [pattern.partition("-")[2] for pattern in self.names.split()]
         return ", ".join("all" if key == "*" else key for key in keys)
 
     def about(self, name: str) -> bool:
-        """Return whether it is about a reproduction."""
+        """Return whether a reproduction uses this setting."""
         return any(fnmatchcase(name, pattern) for pattern in self.names.split())
 
 
 def value_text(value: Value) -> str:
-    """Return a value as people read it.
+    """Return a value as text: thousands separated, tuples joined by commas.
 
     Examples
     --------
@@ -172,5 +173,5 @@ def value_text(value: Value) -> str:
 
 
 def deviations(entries: Sequence[Entry], name: str) -> tuple[str, ...]:
-    """Return what a reproduction does otherwise than its paper states, a sentence each."""
+    """Return one sentence for each stated setting in which a reproduction differs."""
     return tuple(one.deviation for one in entries if one.about(name) and one.same == "no")

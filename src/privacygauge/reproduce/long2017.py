@@ -1,4 +1,4 @@
-"""Tables 1 to 3 of Long et al. (2017): attacks on single records, and bounds of stability."""
+"""Tables 1 to 3 and Figure 2 of Long et al. (2017): attacks on records, bounds of stability."""
 
 from __future__ import annotations
 
@@ -49,25 +49,25 @@ from privacygauge.evaluate.rates import proportion
 from privacygauge.reproduce.table import Cell, Effort, Row, Table, exact, part_of
 
 CANDIDATES = 2_000
-"""Records in a candidate set; half of them train a model."""
+"""Records of the candidate set, half of which train each model."""
 
 ITERATIONS = 100
-"""Cuts of the candidates into halves, each of which trains a target."""
+"""Random splits of the candidates into halves; each half trains a target."""
 
 TARGETS = 100
 """Attacked records."""
 
 MEASUREMENTS = 10
-"""Cuts in which PDTP is measured."""
+"""Splits in which PDTP is measured."""
 
 NUMBERS = tuple(name for name in CONTINUOUS if name != WEIGHT)
-"""Adult's numbers without the final weight, which section 5.1 leaves out."""
+"""Continuous columns of Adult without the final weight, which section 5.1 leaves out."""
 
 STAND_IN = "Location30"
-"""In place of the purchases."""
+"""Data set that stands in for the purchases."""
 
 STAND_IN_SHAPE = LOCATION30[1:]
-"""Its binary attributes and its classes; the paper's purchases have 836 and 10."""
+"""Binary attributes and classes of the stand-in; the paper's purchases have 836 and 10."""
 
 _STAND_IN = (
     f"{STAND_IN} stands in for the purchase data, which may not be passed on: "
@@ -81,7 +81,7 @@ _ADULT = (
 )
 QUICK_1 = (5, 20, 2)
 QUICK_2 = (4, 8, 1)
-"""Iterations, targets and measurements of the quick forms of Table 1 and of Table 2, which has six
+"""Iterations, targets and measurements in the quick forms of Tables 1 and 2; the latter has six
 rows."""
 
 _BEST = (
@@ -91,17 +91,17 @@ _BEST = (
 _COLUMNS = ("accuracy", "precision", "recall")
 
 LEVEL = 0.95
-"""Of every interval."""
+"""Level of every interval."""
 
 
 @dataclass(frozen=True)
 class GradientDescent:
-    """How a network of Table 2 is trained, by plain gradient descent."""
+    """Settings of plain gradient descent for a network of Table 2."""
 
     epochs: int
     """Passes over the training set, the paper's maximum."""
     batch: int
-    """Records a step; the paper names none."""
+    """Records per step; the paper does not name it."""
     rate: float
     """Learning rate; 0.01 in the paper."""
 
@@ -109,15 +109,16 @@ class GradientDescent:
 TRAINING = {"Adult": GradientDescent(100, 20, 0.01), "Purchase": GradientDescent(30, 10, 0.1)}
 """Data to the training of its network.
 
-Single records at 0.01 (or, ten times faster and as accurate, ten records at 0.1) fit Location30 to
-the full, as the paper's network does the purchases. On Adult they would overfit by 12 points, where
-the paper's training and test accuracy are equal: there 20 records at 0.01.
+Steps of one record at rate 0.01 fit Location30 completely, as the paper's network fits the
+purchases; steps of ten records at 0.1 do so too, with the same accuracy and ten times faster. On
+Adult steps of one record would overfit by 12 points, while the paper's training and test accuracy
+are equal: Adult has steps of 20 records at 0.01.
 """
 
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """A row of the paper."""
+    """A row of Table 2 as printed: accuracies, rates of the attack, mean PDTP and correlation."""
 
     train: float
     test: float
@@ -133,7 +134,7 @@ TABLE_1 = {
     "frequency": (0.6257, 0.5933, 0.8253, 0.5052),
     "distance": (0.8533, 0.8470, 0.9087, 0.7653),
 }
-"""Attack to accuracy, precision, recall and correlation with PDTP."""
+"""Attack to its printed accuracy, precision, recall and correlation with PDTP."""
 
 TABLE_2 = {
     "NN-Purchase": PublishedRow(
@@ -191,18 +192,18 @@ TABLE_2 = {
         correlation=-0.0008,
     ),
 }
-"""The distance-based attack on each model."""
+"""Model and data to the printed row, for the distance-based attack."""
 
 
 BEST = {"correlation": 0.8936, "above 0.8": 0.8462, "above 0.6": 1.0}
-"""What the text says of Figure 2; the last two are of the records whose PDTP is above 1."""
+"""Numbers in the text on Figure 2; the last two are shares of the records with PDTP above 1."""
 
 ATTACKS: tuple[Attack, ...] = (
     Untargeted(),
     Frequency(design="per-target"),
     Distance(design="per-target"),
 )
-"""Of Table 1."""
+"""Attacks of Table 1."""
 
 
 def long_table1(effort: Effort) -> Table:
@@ -224,13 +225,14 @@ def long_table1(effort: Effort) -> Table:
 
 
 def long_fig2(effort: Effort) -> Table:
-    """Return Figure 2: how right the best of the three attacks is about each record, and PDTP.
+    """Return Figure 2: PDTP against the accuracy of the best of three attacks on each record.
 
-    The best attack on a record is the one that is right most often about it: the largest of
-    three noisy shares, as in the paper.
+    The best attack on a record is the one that is right about it most often. As in the paper, this
+    is the largest of three noisy shares, which is biased upwards.
     """
     found = play_three_attacks(effort)
     assert found.measured is not None
+    # measured is (measurements, t); the paper plots the mean over measurements.
     pdtp = found.measured.mean(axis=0)
     best = np.max([one.accuracy for one in found.per_target.values()], axis=0)
     reached = {"correlation": correlation(best, pdtp, LEVEL)}
@@ -277,6 +279,7 @@ def _rates(evaluation: Evaluation, published: Sequence[float]) -> dict[str, Cell
 
 def _sample_precision(evaluation: Evaluation) -> Estimate | Skipped:
     """Return the precision among the records of the game, as the paper counts it."""
+    # `evaluation.precision` is for equal numbers of members and non-members.
     found = evaluation.precision
     if isinstance(found, Skipped):
         return found
@@ -295,15 +298,15 @@ def _correlation(found: CandidateAudit, title: str) -> Estimate | Skipped:
 def play_distance_attack(
     label: str, effort: Effort, progress: Callable[[int, int], None] | None
 ) -> CandidateAudit:
-    """Return the attack on a model of Table 2; the table and Figures 4 and 5 share the models.
+    """Run the attack on a model of Table 2; the table and Figures 4 and 5 share the models.
 
     Parameters
     ----------
     label : str
-        The model and its data, such as `NN-Adult`.
+        Model and data, such as `NN-Adult`.
     effort : Effort
     progress : callable or None
-        Called with what is done and all there is to do for this model.
+        Called with the work done and the total work for this model.
     """
     kept = effort.shared(f"long-table2-models-seed-{effort.seed}")
     return _play(
@@ -317,7 +320,7 @@ def play_distance_attack(
 
 
 def play_three_attacks(effort: Effort) -> CandidateAudit:
-    """Return the three attacks on a network; Table 1 and Figures 1 and 2 share the models."""
+    """Run the three attacks on a network; Table 1 and Figures 1 and 2 share the models."""
     run = effort.shared(f"long-table1-models-seed-{effort.seed}")
     return _play(
         "NN-Purchase", effort, attacks=ATTACKS, progress=effort.progress, run=run, quick=QUICK_1
@@ -351,15 +354,17 @@ def _play(
 
 
 def sizes(effort: Effort, quick: tuple[int, int, int]) -> tuple[int, int, int]:
-    """Return how many iterations, attacked records and measurements of PDTP there are."""
+    """Return the numbers of iterations, attacked records and measurements of PDTP."""
     if effort.quick:
         return quick
+    # PDTP is measured in some of the iterations, so in no more than there are.
     iterations = effort.some(ITERATIONS, 10)
     return iterations, effort.some(TARGETS, 40), min(MEASUREMENTS, iterations)
 
 
 def model_and_candidates(label: str, seed: int) -> tuple[object, NDArray[Any], Ints]:
-    """Return how the model is trained, and the candidates, for a row of Table 2."""
+    """Return the training and the candidates' features and classes for a row of Table 2."""
+    # `numeric` counts the leading columns that naive Bayes takes as numbers, not as categories.
     kind, data = label.split("-")
     x, y, numeric = _adult(kind, seed) if data == "Adult" else _purchases(seed)
     if kind == "NN":
@@ -370,7 +375,7 @@ def model_and_candidates(label: str, seed: int) -> tuple[object, NDArray[Any], I
 
 
 def network(data: str) -> object:
-    """Return how the network of Table 2 is trained on Adult or for purchases."""
+    """Return the training of the network of Table 2, on `Adult` or `Purchase`."""
     from privacygauge.classifier.networks import LONG_2017, Networks
 
     chosen = TRAINING[data]
@@ -386,12 +391,13 @@ def network(data: str) -> object:
 def _logistic(random_state: int) -> Any:
     from sklearn.linear_model import LogisticRegression
 
-    # The usual tolerance stops further from the optimum than one record moves it.
+    # The usual tolerance stops further from the optimum than one record moves it, so that PDTP
+    # would measure the solver.
     return LogisticRegression(tol=1e-6, max_iter=2_000)
 
 
 def _purchases(seed: int) -> tuple[Floats, Ints, int]:
-    """Return candidates of the reader's own purchases; without them of the stand-in."""
+    """Return candidates from the reader's own purchases, or else from the stand-in."""
     path = own_file(PURCHASES)
     x, y = location30() if path is None else purchases(path)
     if len(y) < CANDIDATES:
@@ -401,6 +407,7 @@ def _purchases(seed: int) -> tuple[Floats, Ints, int]:
 
 
 def _adult(kind: str, seed: int) -> tuple[Floats, Ints, int]:
+    # Naive Bayes takes numbers and category codes; the other models take binary attributes.
     frame = adult()
     frame = frame.iloc[_candidates(len(frame), seed)].reset_index(drop=True)
     if kind != "NB":
@@ -418,7 +425,7 @@ def _candidates(n: int, seed: int) -> Ints:
 def notes_of(
     effort: Effort, quick: tuple[int, int, int], data: str = "Purchase"
 ) -> tuple[str, ...]:
-    """Return notes on the data, and on the size where that is not the paper's.
+    """Return notes on the data, and on the size if it is not the paper's.
 
     Parameters
     ----------
@@ -426,7 +433,7 @@ def notes_of(
     quick : tuple of int
         Iterations, targets and measurements of the quick form.
     data : str, default "Purchase"
-        `Adult` where no row is about purchases.
+        `Adult` if no row is about purchases.
     """
     stand_in = _STAND_IN if own_file(PURCHASES) is None else _OWN
     about = _ADULT if data == "Adult" else stand_in
@@ -440,78 +447,79 @@ def notes_of(
     return (about, f"Quick form: {size}" if effort.quick else size)
 
 
-# Table 3 of Long et al. (2017): which bounds of training stability hold for the answers.
+# Table 3 of Long et al. (2017): the bounds of training stability, checked on answers p(y | x).
 
 ROUNDING = 1e-9
-"""Of logs: what exceeds a bound by no more is not a violation."""
+"""Tolerance in nats: only a larger excess over a bound is a violation."""
 
 
 QUICK = 200
 FULL = 5_000
-"""Training sets."""
+"""Training sets in the full form; `QUICK` in the quick form."""
 
 
 @dataclass(frozen=True, eq=False)
 class SmallData:
-    """A training set of few categorical records of two classes."""
+    """A small training set of categorical records of two classes."""
 
     x: Ints
-    """(n, m) Categories."""
+    """(n, m) Categories, from 0."""
     y: Ints
-    """(n,) Classes, both of them."""
+    """(n,) Classes 0 and 1; both occur."""
     sizes: tuple[int, ...]
-    """(m,) How many categories an attribute has."""
+    """(m,) Number of categories of each attribute."""
     number: int
-    """Its number among the training sets."""
+    """Index among the training sets: the unit of the intervals."""
 
     @property
     def queries(self) -> Ints:
-        """(q, m) Everything that can be asked."""
+        """(q, m) All possible queries: the product of the attributes' categories."""
         return np.indices(self.sizes).reshape(len(self.sizes), -1).T
 
     @property
     def n_min(self) -> int:
-        """Records of the smaller class."""
+        """Number of records of the smaller class."""
         return int(np.bincount(self.y).min())
 
     @property
     def of_class(self) -> Ints:
-        """(n,) How many records have each record's class."""
+        """(n,) Number of records of each record's class, itself included."""
         return np.bincount(self.y)[self.y]
 
     @property
     def shared(self) -> Ints:
-        """(n, m) How many of these have its value of each attribute."""
+        """(n, m) Number of records of each record's class with its value of each attribute."""
+        # (n, n, m): pairs of records by attribute.
         same = (self.y[:, None] == self.y)[..., None] & (self.x[:, None] == self.x)
         return np.asarray(same.sum(axis=1))
 
 
 @dataclass(frozen=True)
 class Classifier:
-    """A row of the table."""
+    """A row of Table 3."""
 
     label: str
-    """The classifier."""
+    """Name of the classifier."""
     learner: Callable[[SmallData], Learner]
-    """Makes it for a training set."""
+    """Maker of the learner for a training set."""
     bound: Callable[[SmallData], StabilityBound] | None
-    """The bound, printed and proven; None where there is none."""
+    """Printed and proven bound for a training set; None if the classifier has none."""
     certified: Callable[[SmallData], Floats] | None = None
-    """Bounds every record's DTP, (n,), where that is sharper than what `bound` implies."""
+    """Bound on each record's DTP in nats, (n,), if sharper than the one that `bound` implies."""
     constant: bool = True
     """Whether delta is the same for all training sets."""
 
 
 @dataclass(frozen=True, eq=False)
 class AnswerChanges:
-    """What the answers show of each record of a training set."""
+    """Changes of the answers when each record of a training set is left out, in nats."""
 
     own: Floats
-    """(n,) Log ratio of its own class at its own query."""
+    """(n,) Absolute log ratio of the record's own class at its own query."""
     largest: Floats
-    """(n,) The largest over all queries and classes."""
+    """(n,) Largest absolute log ratio over all queries and classes."""
     asked: Bools
-    """(n,) Whether definition 6.1 speaks of it: its class is possible with and without it."""
+    """(n,) Whether definition 6.1 covers the record: its class is possible with and without it."""
 
 
 CLASSIFIERS = (
@@ -535,11 +543,13 @@ CLASSIFIERS = (
     Classifier(
         "linear statistical queries",
         lambda data: NaiveBayes(data.sizes, 0.0),
+        # The features of a query are its attributes and the class.
         lambda data: lsq_delta(len(data.sizes) + 1),
         constant=False,
     ),
     Classifier(
         "random decision trees",
+        # Trees by the number of the training set: their structure does not depend on its records.
         lambda data: RandomDecisionTrees(
             data.sizes, n_trees=4, depth=2, seed=data.number, answers="geometric-mean"
         ),
@@ -550,7 +560,7 @@ CLASSIFIERS = (
 
 
 def long_table3(effort: Effort) -> Table:
-    """Return Table 3: in how many records of small training sets the stated bounds fail."""
+    """Return Table 3: the share of records of small training sets that break the stated bounds."""
     number = QUICK if effort.quick else FULL
     rng = seeds.stream(effort.seed, "reproduce", "training sets")
     sets = [small_data(i, rng) for i in range(number)]
@@ -564,10 +574,11 @@ def long_table3(effort: Effort) -> Table:
 def small_data(number: int, rng: np.random.Generator) -> SmallData:
     """Return a random training set: 4 to 16 records, 1 to 3 attributes of 2 or 3 values.
 
-    Two fair classes of which each has a record; the attributes are independent of them.
+    Two equally likely classes with at least one record each, independent of the attributes.
     """
     n = int(rng.integers(4, 17))
     sizes = rng.integers(2, 4, size=int(rng.integers(1, 4)))
+    # The last two records make sure that both classes occur.
     y = np.append(rng.integers(2, size=n - 2), [0, 1])
     x = np.column_stack([rng.integers(v, size=n) for v in sizes])
     return SmallData(x, y, tuple(sizes.tolist()), number)
@@ -576,6 +587,8 @@ def small_data(number: int, rng: np.random.Generator) -> SmallData:
 def _cells(classifier: Classifier, sets: list[SmallData]) -> dict[str, Cell]:
     if classifier.bound is None:
         return _without_any(classifier, sets)
+    # above: excess over the printed bound in nats; beyond: whether the proven bound is exceeded;
+    # unit: the training set, as its records are not independent. All (records,), joined below.
     above = []
     beyond = []
     unit = []
@@ -583,6 +596,7 @@ def _cells(classifier: Classifier, sets: list[SmallData]) -> dict[str, Cell]:
         shown = leave_each_out(classifier.learner(data), data)
         bound = classifier.bound(data)
         assert bound.printed is not None
+        # Theorem 6.2: the larger of delta and the ratio at the record's own query.
         with np.errstate(divide="ignore"):
             stated = np.maximum(np.log(bound.printed), shown.own)[shown.asked]
         if classifier.certified is None:
@@ -605,13 +619,14 @@ def _cells(classifier: Classifier, sets: list[SmallData]) -> dict[str, Cell]:
 
 
 def leave_each_out(learner: Learner, data: SmallData) -> AnswerChanges:
-    """Return what the answers show of each record: every query, every class.
+    """Return the changes of the answers to every query, for every class, without each record.
 
-    A query that has no answer with the record, or none without it, shows nothing: the definition
-    speaks of probabilities only.
+    A query without an answer on either side shows nothing: the definition is about probabilities
+    only.
     """
     fitted: Fitted = learner.fit(data.x, data.y, n_classes=2)
     rows = np.arange(len(data.y))
+    # with_it is (q, 2), without (n, q, 2).
     with_it = fitted.log_p(data.queries)
     without = fitted.log_p_without_at(rows, data.queries)
     largest = _ratio(with_it[None], without).max(axis=(1, 2))
@@ -621,19 +636,21 @@ def leave_each_out(learner: Learner, data: SmallData) -> AnswerChanges:
 
 
 def _ratio(log_p: Floats, log_q: Floats) -> Floats:
-    """Return the absolute log ratio; 0 where both are 0 or one is not an answer."""
+    """Return the absolute log ratio; 0 where both probabilities are 0 or an answer is missing."""
+    # -inf less -inf, and a missing answer, are NaN.
     with np.errstate(invalid="ignore"):
         found = np.abs(log_p - log_q)
     return np.asarray(np.where(np.isnan(found), 0.0, found), np.float64)
 
 
 def _have_own_leaf(learner: Learner, data: SmallData) -> Bools:
-    """Return which records have a leaf of a tree to themselves, (n,).
+    """Return whether each record is alone in a leaf of any tree, (n,).
 
-    Without such a record the leaf has no records, and proposition 6.8 no answer.
+    Without such a record the leaf is empty, and proposition 6.8 does not say what it answers.
     """
     if not isinstance(learner, RandomDecisionTrees):
         return np.zeros(len(data.y), np.bool_)
+    # (trees, n), compared to (trees, n, n): pairs of records in the same leaf of a tree.
     leaves = learner.leaves(data.x)
     return np.asarray(((leaves[:, None] == leaves[..., None]).sum(axis=2) == 1).any(axis=0))
 
@@ -646,7 +663,10 @@ def _delta(classifier: Classifier, data: SmallData) -> Cell:
 
 
 def _without_any(classifier: Classifier, sets: list[SmallData]) -> dict[str, Cell]:
-    """Return the cells of a classifier without a bound: how often its own query hides a record."""
+    """Return the cells of a classifier without a bound: how often its own query hides a record.
+
+    Hidden: no change at the record's own query, an infinite one elsewhere.
+    """
     hidden = []
     unit = []
     for data in sets:

@@ -1,4 +1,4 @@
-"""Figures of Long et al. (2017): records found by their PDTP, sources of change, and removal."""
+"""Figures 1 and 3 to 8 of Long et al. (2017): attacks by PDTP, sources of change, and removal."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ if TYPE_CHECKING:
 
 
 EDGES = (0.0, 0.5, 1.0, 2.0, 4.0, math.inf)
-"""Bands of PDTP: the paper speaks of less than 0.5, of more than 1 and of more than 4."""
+"""Ends of the bands of PDTP; the paper's claims are about PDTP below 0.5, above 1 and above 4."""
 
 RARELY = 0.665
-"""No attack is right more often where the DTP is below 0.5, says the abstract."""
+"""Highest share of right guesses on records with a DTP below 0.5, according to the abstract."""
 
 NEARLY_ALWAYS = 0.9
-"""The attacks are right more often where the DTP is above 4, says the abstract."""
+"""Lowest share of right guesses on records with a DTP above 4, according to the abstract."""
 
 RIGHT = "share right"
 PDTP = "PDTP"
@@ -78,7 +78,7 @@ _NOTES = (
 
 
 def band_title(low: float, high: float) -> str:
-    """Return a band of PDTP in words.
+    """Return the name of a band of PDTP.
 
     Examples
     --------
@@ -116,7 +116,8 @@ def long_fig5(effort: Effort) -> Table:
 
 
 def draw_points(table: Table) -> Figure:
-    """Return the figure: one panel a series, one point a record."""
+    """Return the figure: one panel per series, one point per record."""
+    # The cells of a record's row are named "SERIES: PDTP" and "SERIES: share right".
     records = [row for row in table.rows if row.label.startswith("record ")]
     ending = f": {RIGHT}"
     names = [name.removesuffix(ending) for name in records[0].cells if name.endswith(ending)]
@@ -131,6 +132,7 @@ def draw_points(table: Table) -> Figure:
         ]
         across, up = np.array(points).T
         ax.scatter(across, up, s=16, color=SERIES[number], alpha=0.75, lw=0)
+        # Guessing is right half of the time.
         ax.axhline(0.5, color=INK, lw=0.6, ls=":")
         ax.set(ylim=(0, 1.03))
         title_panel(ax, name, "Mean PDTP", "Share of right guesses")
@@ -139,14 +141,14 @@ def draw_points(table: Table) -> Figure:
 
 @dataclass(frozen=True, eq=False)
 class _Points:
-    """One point a record."""
+    """PDTP and guesses of an attack on each of t records."""
 
     records: Sequence[int]
-    """Their rows among the candidates."""
+    """Rows of the t records among the candidates."""
     measured: Floats
-    """(measurements, t) PDTP."""
+    """(measurements, t) PDTP of each record in each measurement."""
     attacked: PerTarget
-    """The guesses about each."""
+    """Guesses about each record."""
 
     @classmethod
     def of(cls, found: CandidateAudit, title: str) -> _Points:
@@ -156,11 +158,11 @@ class _Points:
 
     @property
     def pdtp(self) -> Floats:
-        """(t,) Mean over the measurements."""
+        """(t,) Mean PDTP over the measurements."""
         return np.asarray(self.measured.mean(axis=0))
 
     def in_band(self, low: float, high: float) -> dict[str, Cell]:
-        """Return how often the attack is right about the records of a band."""
+        """Return the cells of a band of PDTP, [low, high): number of records and shares right."""
         inside = (self.pdtp >= low) & (self.pdtp < high)
         n = int(np.count_nonzero(inside))
         cells = {"records": Cell(None, exact(n, len(inside), "counted"))}
@@ -173,7 +175,7 @@ class _Points:
         return cells
 
     def of_record(self, number: int) -> tuple[Estimate, Estimate]:
-        """Return PDTP and share right of a record."""
+        """Return PDTP and share of right guesses of the record at an index in 0..t-1."""
         values = self.measured[:, number]
         pdtp = (
             mean(values, LEVEL, unit="measurements", least=0.0)
@@ -203,6 +205,7 @@ def _points_table(
 ) -> Table:
     rows = []
     for label, points in series.items():
+        # Accuracy, (t,), against PDTP, (t,): one pair per record.
         found = correlation(points.attacked.accuracy, points.pdtp, LEVEL)
         rows.append(Row(label, {"correlation": Cell(correlations[label], found)}))
         over = proportion(points.pdtp > 1, level=LEVEL)
@@ -223,13 +226,14 @@ def _points_table(
 
 
 MEASUREMENTS = (1, 2, 5, 10, 20, 50, 100)
-"""Over so many training sets PDTP is averaged."""
+"""Numbers of training sets over which PDTP is averaged."""
 
 STEPS = 5_000
-"""Of gradient descent for a network on Adult, as many as for its row of Table 2."""
+"""Steps of gradient descent for a network on Adult, the number in its row of Table 2: 100 epochs of
+50 batches."""
 
 PEOPLE = 10_000
-"""Records that a network of Figures 7 and 8 is trained on."""
+"""Training records of a network of Figures 7 and 8."""
 
 NETWORKS = 100
 """Networks in each of these figures."""
@@ -256,7 +260,7 @@ _QUICK_7 = "Quick form: 10 networks on 1,000 records; the paper has 100 on 10,00
 
 
 def long_fig3(effort: Effort) -> Table:
-    """Return Figure 3: whether more measurements of PDTP tell more about the attack."""
+    """Return Figure 3: correlation of PDTP and the attack, by the number of measurements."""
     learner, x, y = model_and_candidates("NB-Purchase", effort.seed)
     found = audit_candidates(
         learner,
@@ -276,6 +280,7 @@ def long_fig3(effort: Effort) -> Table:
     ((_, accuracy),) = found.per_target.items()
     assert found.measured is not None
     rows = []
+    # The first of the same measurements each time; the quick form stops at the five it has.
     for number in MEASUREMENTS[: np.searchsorted(MEASUREMENTS, len(found.measured), "right")]:
         correlation = accuracy.correlation_with(found.measured[:number].mean(axis=0), LEVEL)
         # The text gives no number for the figure; Table 2 has the one for ten measurements.
@@ -288,12 +293,12 @@ def long_fig3(effort: Effort) -> Table:
 
 
 def long_fig7(effort: Effort) -> Table:
-    """Return Figure 7: how far initial weights move a prediction."""
+    """Return Figure 7: the deviation of a prediction due to initial weights."""
     return _variation_table("long-fig7", "Figure 7", lambda one: one.initialisation, effort)
 
 
 def long_fig8(effort: Effort) -> Table:
-    """Return Figure 8: how far the other records move a prediction."""
+    """Return Figure 8: the deviation of a prediction due to the other training records."""
     return _variation_table("long-fig8", "Figure 8", lambda one: one.sampling, effort)
 
 
@@ -308,13 +313,13 @@ def _variation_table(
 
 
 def variation_cells(one: Variation, others: Floats) -> dict[str, Cell]:
-    """Return a record's own effect beside how far something else moves its prediction.
+    """Return a record's own effect beside the deviation of its prediction due to another cause.
 
     Parameters
     ----------
     one : Variation
     others : ndarray of float, shape (m,)
-        Predictions by models that differ in something else.
+        Predictions by models that differ in that cause alone.
     """
     spread = deviation(others)
     pair = "one pair of trainings with the same random draws"
@@ -332,9 +337,11 @@ def _varied_networks(effort: Effort) -> tuple[Variation, ...]:
     size, n_models = (1_000, 10) if effort.quick else (PEOPLE, NETWORKS)
     x, y = adult_binary(adult(), NUMBERS)
     rng = seeds.stream(effort.seed, "reproduce", "individuals")
+    # One random individual of each class.
     people = np.array([rng.choice(np.flatnonzero(y == label)) for label in (0, 1)])
     trainer = network("Adult")
     assert isinstance(trainer, Networks)
+    # Batches per epoch, rounded up: the epochs follow from the number of steps.
     batches = -(-size // trainer.batch_size)
     return variation(
         replace(trainer, epochs=max(1, STEPS // batches)),
@@ -354,18 +361,23 @@ def _varied_networks(effort: Effort) -> tuple[Variation, ...]:
 
 
 def deviation(values: Floats, level: float = LEVEL) -> Estimate:
-    """Return the standard deviation of independent values, with the interval for normal ones.
+    """Return the standard deviation of independent values, with the interval for normal values.
 
     Parameters
     ----------
     values : ndarray of float, shape (n,)
-        At least two.
+        At least two values.
     level : float
         In (0, 1).
+
+    Notes
+    -----
+    (n - 1) s^2 / sigma^2 is chi-square with n - 1 degrees of freedom.
     """
     n = len(values)
     value = float(np.std(values, ddof=1))
     tails = np.array([(1 - level) / 2, (1 + level) / 2])
+    # `chdtri` inverts the upper tail, so that the smaller tail gives the lower end.
     low, high = value * np.sqrt((n - 1) / chdtri(n - 1, tails))
     return Estimate(
         value=value,
@@ -383,17 +395,18 @@ def _in_deviations(own: float, spread: Estimate) -> Estimate:
 
 
 MADE_UP = 1_600_000
-"""Records of the made-up table, as many as the paper's."""
+"""Records of the made-up table, the number of the paper's survey."""
 
 ALPHA = 0.05
-"""With it a value that one record of its class has counts for ln 21 = 3.04, near the paper's 3.09.
+"""Smoothing for which a value held by a single record of its class contributes ln 21 = 3.04, near
+the paper's DTP of 3.09.
 
 The smoothing of 1 that the paper describes allows no more than 4 ln 2 = 2.77 for four categorical
 attributes whose probabilities are not binned.
 """
 
 ATTRIBUTES = ("age", "marital status", "race", "sex")
-"""Of the people, as the paper restricts its survey."""
+"""Attributes of the people, the ones to which the paper restricts its survey."""
 
 PAPER = {
     "DTP": 3.09,
@@ -401,7 +414,8 @@ PAPER = {
     "at the best stopping point": 0.65,
     "removals until then": 1.0,
 }
-"""What the text says of Figure 6, besides that DTP is back at about 3 after the next removal."""
+"""Numbers that the text gives for Figure 6; it adds that the next removal brings the DTP back to
+about 3."""
 
 _MARITAL = {
     "Married-civ-spouse": 0,
@@ -416,18 +430,18 @@ _MARITAL = {
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """Age, marital status, race and sex of people, and whether they earn more than 50,000."""
+    """People with age, marital status, race, sex and income class, for naive Bayes."""
 
     codes: Ints
-    """(n, 4) Categories of each attribute."""
+    """(n, 4) Categories of age, marital status, race and sex, from 0."""
     income: Ints
-    """(n,) 0 or 1."""
+    """(n,) 1 for more than 50,000 dollars a year, else 0."""
     sizes: tuple[int, ...]
-    """(4,) How many categories an attribute has."""
+    """(4,) Number of categories of each attribute."""
 
 
 def complete_adult() -> People:
-    """Return the 45,222 records of Adult in which no value is missing."""
+    """Return the 45,222 records of Adult without a missing value."""
     frame = _complete()
     age = frame["age"].to_numpy(np.int64)
     named = [_category_codes(frame[name]) for name in ("marital-status", "race", "sex")]
@@ -437,20 +451,20 @@ def complete_adult() -> People:
 
 
 def made_up(n: int, rng: np.random.Generator) -> People:
-    """Return people drawn from Adult with replacement, and 45 with rare ages.
+    """Return people drawn from Adult with replacement, and 45 people with rare ages.
 
     Parameters
     ----------
     n : int
-        Drawn records. Of their values none is rare in its class where n is large.
+        Number of drawn records. For large n none of their values is rare in its class.
     rng : numpy.random.Generator
 
     Returns
     -------
     People
-        With the domain of the survey: ages 0 to 99, 5 marital statuses, 9 races, 2 sexes. One
-        person of age 91, two of 92, ..., nine of 99 are added, all with a high income; their
-        other attributes are drawn from Adult.
+        People in the domain of the survey: ages 0 to 99, 5 marital statuses, 9 races, 2 sexes.
+        The added ones are one person of age 91, two of 92, ..., nine of 99, all with a high income
+        and other attributes drawn from Adult.
     """
     frame = _complete()
     marital = frame["marital-status"].map(_MARITAL).to_numpy(np.int64)
@@ -459,13 +473,14 @@ def made_up(n: int, rng: np.random.Generator) -> People:
     income = frame["income"].to_numpy(np.int64)
     drawn = rng.integers(len(known), size=n)
     rare = known[rng.choice(np.flatnonzero(income == 1), 45)]
+    # 1 + 2 + ... + 9 = 45: the ages that make the saw of the figure.
     rare[:, 0] = 90 + np.repeat(np.arange(1, 10), np.arange(1, 10))
     codes = np.vstack([known[drawn], rare])
     return People(codes, np.append(income[drawn], np.ones(45, np.int64)), (100, 5, 9, 2))
 
 
 def long_fig6(effort: Effort) -> Table:
-    """Return Figure 6: what removing the riskiest records does to the DTP of naive Bayes."""
+    """Return Figure 6: the largest DTP of naive Bayes as the riskiest records are removed."""
     steps = 12 if effort.quick else 60
     real = complete_adult()
     large = made_up(MADE_UP, seeds.stream(effort.seed, "reproduce", "made up"))
@@ -492,7 +507,7 @@ def _row(label: str, people: People, alpha: float, order: Order, steps: int) -> 
     n = len(people.income)
     cells = n_cells(people.sizes)
     method = f"exact over {cells:,} queries, {len(path.removed)} removals"
-    # The paper goes down the list of the first values.
+    # The paper removes records in the order of their first values, without ranking them again.
     paper = PAPER if order == "initial" else {}
     return Row(
         label,
@@ -504,14 +519,15 @@ def _row(label: str, people: People, alpha: float, order: Order, steps: int) -> 
 
 
 def removal_numbers(path: RemovalPath) -> Mapping[str, float]:
-    """Return what Figure 6 shows of a removal.
+    """Return the numbers of Figure 6 for one sequence of removals.
 
     Returns
     -------
     mapping of str to float
-        The first DTP; that after one removal; the best one, and after how many removals it is
-        reached; the highest afterwards; how often it rises by more than 0.1 (the teeth of the
-        saw); how many groups of records shield each other, and how many records those hold.
+        The DTP before any removal, after one, and at the best stopping point (the first DTP of at
+        most 1, else the lowest); the number of removals until then; the highest DTP afterwards;
+        the number of rises by more than 0.1 (the teeth of the saw); the number of groups of
+        records that shield each other, and of records in them.
     """
     best = path.best
     return {
@@ -527,11 +543,11 @@ def removal_numbers(path: RemovalPath) -> Mapping[str, float]:
 
 
 def _row_without_smoothing(people: People) -> Row:
-    """Return how many records have an infinite DTP without smoothing, where no path is drawn."""
+    """Return the number of records with an infinite DTP without smoothing; no path is drawn."""
     left = categorical_records(
         people.codes, people.income, sizes=people.sizes, n_classes=2, alpha=0.0
     )
-    # A record whose value is infinite is the only one of its kind.
+    # Infinite: the last record of its class with one of its values, whose probability falls to 0.
     number = float(np.count_nonzero(np.isinf(left.values())))
     n = len(people.income)
     cells = n_cells(people.sizes)

@@ -1,4 +1,4 @@
-"""Makes reproductions, keeps what came out, and goes on where it was."""
+"""Make reproductions, keep their results, and skip the ones that are already there."""
 
 from __future__ import annotations
 
@@ -35,30 +35,31 @@ from privacygauge.reproduce.table import Effort, Reproduction
 from privacygauge.reproduce.verdict import ReproductionResult, read_result
 from privacygauge.runs.results import write_results
 
-# The papers' own data, where a reader has them: which files, of which form, for which tables.
+# The papers' own data that a reader may have: files, format, and the tables that use them.
 
+# Bytes read at a time for a checksum.
 _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
 class Layout:
-    """One data set of a paper as it lies in a folder."""
+    """Files of one data set of a paper in a folder."""
 
     name: str
-    """As in results."""
+    """Name of the data set, as in results."""
     files: tuple[str, ...]
-    """All of them are needed."""
+    """Names of its files, all of them required."""
     form: str
-    """What the files hold, in words."""
+    """Content of the files, in words."""
     serves: str
-    """The reproductions that are made on it, as patterns parted by blanks."""
+    """Reproductions that use it, as shell patterns separated by blanks."""
     size: Callable[..., str]
-    """Reads the files, refuses what is not of this form, and returns their size in words."""
+    """Reader of the files: refuses another format and returns their size in words."""
     stand_in: bool = False
-    """Whether it is read only where the folder holds no other data for a reproduction."""
+    """Whether it is read only if the folder holds no other data for a reproduction."""
 
     def about(self, name: str) -> bool:
-        """Return whether a reproduction is made on it."""
+        """Return whether a reproduction uses these data."""
         return any(fnmatchcase(name, pattern) for pattern in self.serves.split())
 
 
@@ -77,10 +78,10 @@ PREDICTIONS = (
     "location_target_predictions.npz",
     "location_shadow_predictions.npz",
 )
-"""Files of the authors' predictions on Location30."""
+"""Files with the authors' predictions on Location30."""
 
 ONE_AT_A_TIME = ("song-table2", "song-table5")
-"""Reproductions that are made on one of several data sets."""
+"""Reproductions on one of several data sets, of which the folder may hold only one."""
 
 LAYOUTS = (
     Layout(
@@ -162,23 +163,24 @@ LAYOUTS = (
         size=_census_size,
     ),
 )
-"""Every data set that is taken from a folder."""
+"""Every data set that can be read from a folder."""
 
 
 def data_in_folder(name: str, folder: Path) -> Mapping[str, str]:
-    """Return the data that a folder holds for a reproduction, checked: size and checksum by name.
+    """Check the data that a folder holds for a reproduction; return size and checksum by name.
 
     Parameters
     ----------
     name : str
-        The reproduction.
+        Name of the reproduction.
     folder : Path
+        Folder with the files of one or more `LAYOUTS`.
 
     Raises
     ------
     InputError
-        If no data set can be given for this reproduction, none of them lies in the folder, or one
-        is not of its form.
+        If the reproduction takes no data, the folder holds none of its data sets, or one has
+        another format.
     """
     known = [layout for layout in LAYOUTS if layout.about(name)]
     if not known:
@@ -187,6 +189,7 @@ def data_in_folder(name: str, folder: Path) -> Mapping[str, str]:
             f"{', '.join(sorted(set(' '.join(one.serves for one in LAYOUTS).split())))}"
         )
     found = {}
+    # A data set counts only if all of its files are there.
     there = {one.name: [file_in(folder, file) for file in one.files] for one in known}
     whole = [one for one in known if None not in there[one.name]]
     real = [one.name for one in whole if not one.stand_in]
@@ -195,8 +198,10 @@ def data_in_folder(name: str, folder: Path) -> Mapping[str, str]:
             f"{name} is made on one data set at a time, and {folder} holds {' and '.join(real)}: "
             "give a folder for each"
         )
+    # Readers look for files in this folder first.
     with data_in(folder):
         for layout in whole:
+            # Stand-ins would not be read where the real data are.
             if layout.stand_in and real:
                 continue
             paths = [path for path in there[layout.name] if path is not None]
@@ -208,7 +213,7 @@ def data_in_folder(name: str, folder: Path) -> Mapping[str, str]:
 
 
 def _digest(paths: list[Path]) -> str:
-    """Return the first digits of the checksum of the files' contents, one after the other."""
+    """Return the first 16 hexadecimal digits of the SHA-256 of the files' joined contents."""
     sha = hashlib.sha256()
     for path in paths:
         with path.open("rb") as file:
@@ -219,31 +224,31 @@ def _digest(paths: list[Path]) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one of several reproductions."""
+    """Outcome of one of several reproductions: made, kept or left out."""
 
     name: str
-    """The reproduction."""
+    """Name of the reproduction."""
     result: ReproductionResult | None
-    """What came out; None where something that it needs is missing."""
+    """Result; None if data or a package is missing."""
     said: str
-    """The verdict, or what is missing."""
+    """Verdict, or the message about what is missing."""
     kept: bool = False
-    """Whether the result was there already."""
+    """Whether the result was kept from an earlier run."""
 
     @property
     def seconds(self) -> float:
-        """What it took now: nothing where it was there, or left out."""
+        """Seconds spent on it now; 0 if it was kept or left out."""
         return 0.0 if self.result is None or self.kept else self.result.seconds
 
     @property
     def plain(self) -> dict[str, object]:
-        """The outcome for JSON."""
+        """Outcome as a mapping for JSON."""
         state = "left out" if self.result is None else "kept" if self.kept else "made"
         return {"name": self.name, "state": state, "seconds": self.seconds, "verdict": self.said}
 
     @property
     def line(self) -> str:
-        """The outcome in a line: name, seconds, verdict."""
+        """Outcome in a line: name, seconds or `kept`, verdict."""
         if self.result is None:
             return f"{self.name}: left out: {self.said}"
         took = "kept" if self.kept else f"{self.result.seconds:.0f} s"
@@ -270,18 +275,19 @@ IN_PARTS = frozenset(
         "song-fig12",
     }
 )
-"""Those of which a share can be made; the others are made in full."""
+"""Reproductions that honour a share of the full form; the others are always made in full."""
 
 
 def effort_for(known: Reproduction, effort: Effort) -> Effort:
-    """Return the effort that a reproduction honours: a share only where it can be made."""
+    """Return the effort without its share if the reproduction is always made in full."""
     return effort if known.name in IN_PARTS else replace(effort, share=1.0)
 
 
 def make_result(known: Reproduction, effort: Effort) -> ReproductionResult:
-    """Return a reproduction's result, with the seconds that it took."""
+    """Make a reproduction and return its result, with the seconds that it took."""
     effort = effort_for(known, effort)
     data = {} if effort.data is None else data_in_folder(known.name, effort.data)
+    # The check above reads the files a first time and is not part of the seconds.
     start = time.monotonic()
     with data_in(effort.data):
         table = known.make(effort)
@@ -297,25 +303,26 @@ def make_result(known: Reproduction, effort: Effort) -> ReproductionResult:
 
 
 def keep(known: Reproduction, result: ReproductionResult, out: Path) -> None:
-    """Write a result as ``NAME.json`` and its figure as ``NAME.svg``, whole or not at all."""
+    """Write a result as ``NAME.json`` and its figure as ``NAME.svg``, both or neither."""
     files = {
         f"{known.name}.json": result.to_json(
             judgement(known.name, result.form, result.data)
         ).encode()
     }
+    # Nothing measured: nothing to draw.
     if result.table.measured:
         files[f"{known.name}.svg"] = figure_svg(known, result.table).encode()
     write_results(out, files)
 
 
 def load_kept_result(known: Reproduction, effort: Effort, out: Path) -> ReproductionResult | None:
-    """Return the result that a folder holds, if it was made in this form, seed and version."""
+    """Return the kept result of the same form, seed, version and data; None if there is none."""
     path = out / f"{known.name}.json"
     if not path.is_file():
         return None
     try:
         found = read_result(path)
-    except InputError:  # of an older version: it is made again
+    except InputError:  # from an older version: make it again
         return None
     data = {} if effort.data is None else data_in_folder(known.name, effort.data)
     asked = (effort_for(known, effort).form, effort.seed, own_version(), data)
@@ -323,7 +330,8 @@ def load_kept_result(known: Reproduction, effort: Effort, out: Path) -> Reproduc
 
 
 def run_folder(out: Path, known: Reproduction, effort: Effort) -> Path:
-    """Return the folder of what a reproduction trains; each form and each data has its own."""
+    """Return the folder for the models of a reproduction, one for each form and data."""
+    # The digest of sizes and checksums: models on other data must not be taken up again.
     form = effort_for(known, effort).form.replace(" ", "-")
     if effort.data is not None:
         given = "".join(data_in_folder(known.name, effort.data).values())
@@ -336,20 +344,20 @@ def make_all(
     effort: Effort,
     out: Path,
 ) -> Iterator[Outcome]:
-    """Yield what becomes of each reproduction, one after the other.
+    """Make reproductions one after the other and yield the outcome of each.
 
     Parameters
     ----------
     asked : sequence of Reproduction
     effort : Effort
-        How much of each is done; its folder is ignored.
+        Size of each reproduction; its folder is ignored.
     out : Path
-        Results that it holds in the same form, seed and version are not made again.
+        Folder of results; those in the same form, seed, version and data are not made again.
 
     Yields
     ------
     Outcome
-        Where data or a package is missing, with the line that says which.
+        If data or a package is missing, without a result but with the message.
     """
     for known in asked:
         found = load_kept_result(known, effort, out)
@@ -358,6 +366,7 @@ def make_all(
             continue
         try:
             result = make_result(known, replace(effort, run=run_folder(out, known, effort)))
+        # One without its data or packages must not stop the others.
         except (InputError, ModuleNotFoundError) as error:
             yield Outcome(known.name, None, " ".join(str(error).split()))
             continue

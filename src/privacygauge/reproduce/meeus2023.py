@@ -1,4 +1,4 @@
-"""Tables 2 and 3 and Figures 3 and 4 of Meeus et al. (2023): which records are at risk."""
+"""Tables 2 and 3 and Figures 3 and 4 of Meeus et al. (2023): records at risk, with judgements."""
 
 from __future__ import annotations
 
@@ -45,24 +45,24 @@ from privacygauge.synthetic.selection import LogLikelihood, Random, RareValue, S
 from privacygauge.synthetic.table import Table as Records
 
 LEVEL = 0.95
-"""Of every interval."""
+"""Level of every interval."""
 
 RECORDS = 1000
-"""That a generator learns from, and of a synthetic table."""
+"""Records of a generator's training data, and of a synthetic table."""
 
 TARGETS = 10
-"""Records of each selection."""
+"""Records chosen by each method."""
 
 SHADOWS = 4000
 TESTS = 200
-"""Tables for each target: the adversary's own, and those that it is asked about."""
+"""Tables per target: those of the adversary's own training, and those that it is judged on."""
 
 COMPLETE = 45_222
-"""Records of Adult in which no value is missing."""
+"""Records of Adult without a missing value."""
 
 CENSUS_ROWS = 50_000
 CENSUS_COLUMNS = 17
-"""The part of the census file that is available: its first rows, and all columns."""
+"""Size of the available part of the census file: its first rows, and all columns."""
 
 METHODS: Mapping[str, Selector] = {
     "random": Random(),
@@ -70,27 +70,27 @@ METHODS: Mapping[str, Selector] = {
     "log-likelihood": LogLikelihood(),
     "distance": Vulnerable(),
 }
-"""The four ways to choose ten records."""
+"""Name to the method of choosing the records, in the tables' order."""
 
 GENERATORS: Mapping[str, Generator] = {"SynthPop": SynthPop(), "BayNet": BayNet()}
 
 NEIGHBOURS = (1, 5, 10, 20, 50)
-"""Of Figure 3(a), which goes from 1 to 50."""
+"""Numbers of neighbours in Figure 3(a), which goes from 1 to 50."""
 
 ORDERS = (1, 2, 3, 4)
-"""Of Minkowski's distance, in Figure 3(b)."""
+"""Orders p of Minkowski's distance in Figure 3(b)."""
 
 DISTANCES: Mapping[str, Distance] = {
     "cosine": Cosine(),
     **{f"Minkowski p = {p}": Minkowski(p) for p in ORDERS},
 }
-"""Of Figure 3(b)."""
+"""Distances of Figure 3(b)."""
 
 EPSILONS = (1.0, 10.0, 100.0, 1000.0)
-"""Of Figure 4."""
+"""Epsilons of Figure 4."""
 
 Published = Mapping[tuple[str, str], Sequence[tuple[float, float]]]
-"""Data and generator to the mean and the standard deviation of the AUC, in the order of METHODS."""
+"""Data and generator to (mean, standard deviation) of the AUC, in the order of `METHODS`."""
 
 TABLE_2: Published = {
     ("UK census", "SynthPop"): ((0.732, 0.046), (0.802, 0.044), (0.790, 0.041), (0.879, 0.021)),
@@ -109,40 +109,40 @@ TABLE_3: Published = {
 
 @dataclass(frozen=True)
 class Size:
-    """How much is played: the paper's numbers, or a small form."""
+    """Size of the games: the paper's numbers, a part of them, or a small form."""
 
     records: int
-    """Targets of each selection."""
+    """Targets chosen by each method."""
     shadows: int
-    """Tables of the adversary's own for each target."""
+    """Tables per target that the adversary trains on."""
     tests: int
-    """Tables that it is asked about for each target."""
+    """Tables per target that the adversary is judged on."""
 
     @classmethod
     def of(cls, effort: Effort) -> Size:
         """Return the paper's sizes (Table 1, section 5.5), a part of them, or the quick form's.
 
-        A part has fewer tables of the adversary's own, and the same records.
+        A part has fewer tables to train on, and the same targets.
         """
         return cls(2, 40, 20) if effort.quick else cls(TARGETS, effort.some(SHADOWS, 40), TESTS)
 
 
 def meeus_table2(effort: Effort) -> Table:
-    """Return Table 2: four ways to choose records, under the query-based attack."""
+    """Return Table 2: four methods of choosing records, under the query-based attack."""
     return _by_method(
         "meeus-table2", "Table 2", attack=QueryBased(), published=TABLE_2, effort=effort
     )
 
 
 def meeus_table3(effort: Effort) -> Table:
-    """Return Table 3: four ways to choose records, under the target-attention attack."""
+    """Return Table 3: four methods of choosing records, under the target-attention attack."""
     return _by_method(
         "meeus-table3", "Table 3", attack=TargetAttention(), published=TABLE_3, effort=effort
     )
 
 
 def meeus_fig3a(effort: Effort) -> Table:
-    """Return Figure 3(a): whether it matters how many neighbours are looked at."""
+    """Return Figure 3(a): AUC of records chosen by distance, by the number of neighbours."""
     ways = {f"k = {k}": Vulnerable(k) for k in NEIGHBOURS}
     return _figure_3(
         "meeus-fig3a", "Figure 3(a)", ways=ways, default=f"k = {Vulnerable().k}", effort=effort
@@ -150,13 +150,13 @@ def meeus_fig3a(effort: Effort) -> Table:
 
 
 def meeus_fig3b(effort: Effort) -> Table:
-    """Return Figure 3(b): whether it matters which distance is taken."""
+    """Return Figure 3(b): AUC of records chosen by distance, by the kind of distance."""
     ways = {name: Vulnerable(distance=distance) for name, distance in DISTANCES.items()}
     return _figure_3("meeus-fig3b", "Figure 3(b)", ways=ways, default="cosine", effort=effort)
 
 
 def meeus_fig4(effort: Effort) -> Table:
-    """Return Figure 4: the same records under PrivBayes, for growing epsilon."""
+    """Return Figure 4: AUC of the records of Table 2 under PrivBayes, by epsilon."""
     rows: list[Row] = []
     epsilons = EPSILONS[:2] if effort.quick else EPSILONS
     parts = [(data, epsilon) for data in DATA for epsilon in epsilons]
@@ -186,7 +186,7 @@ def _by_method(
 def _figure_3(
     name: str, number: str, ways: Mapping[str, Selector], default: str, effort: Effort
 ) -> Table:
-    """Return a figure with each way's lead over the default one, paired by record."""
+    """Return a figure with each method's lead over the default one, paired by record."""
     found = _play_audit("Adult", SynthPop(), ways=ways, attacks=(QueryBased(),), effort=effort)
     rows = _rows(found, "Adult, SynthPop", {})
     aucs = {group.method: _by_record(found, group) for group in found.groups}
@@ -198,24 +198,25 @@ def _figure_3(
 
 
 def _by_record(found: SyntheticAudit, group: TargetGroup) -> Mapping[int, float]:
-    """Return the AUC of each record of a group, by its row of the table."""
+    """Return the AUC of each record of a group, by the record's row in the data."""
     records = found.targets.rows[group.positions].tolist()
     return dict(zip(records, found.best.aucs[group.positions].tolist(), strict=True))
 
 
 def lead(aucs: Mapping[int, float], others: Mapping[int, float]) -> Estimate:
-    """Return the mean AUC of some records less that of as many others, paired where they are both.
+    """Return the mean AUC of some records less that of others, paired by record where possible.
 
-    A record that both ways chose differs by nothing; of the rest each is set against one of the
-    other way, in the order of the records.
+    A record that both methods chose contributes a difference of 0; each of the rest is paired with
+    one of the other method's, in the order of the records.
 
     Parameters
     ----------
     aucs, others : mapping of int to float
-        Record to AUC, of equal length.
+        Record to AUC; both of equal length.
     """
     own = [value for record, value in sorted(aucs.items()) if record not in others]
     their = [value for record, value in sorted(others.items()) if record not in aucs]
+    # Common records keep a gap of 0; both rests have the same length.
     gaps = np.zeros(len(aucs))
     gaps[: len(own)] = np.array(own) - np.array(their)
     if not len(own):
@@ -234,9 +235,11 @@ def _play_audit(
     records = DATA[data]()
     chosen: dict[str, Ints] = {}
     for way, selector in ways.items():
+        # By method alone, so that all tables attack the same records.
         rng = seeds.stream(effort.seed, "reproduce", "records", way)
         chosen[way] = selector(records, size.records, rng).rows
-    # What several tables attack is made once.
+    # Tables 2 and 3 attack the same synthetic tables, which are made once: the folder is named by
+    # data and generator, not by the attack.
     run = effort.shared("meeus-tables") if ways is METHODS else effort.run
     if run is not None:
         settings = "-".join(str(value) for value in generator.describe().values())
@@ -266,7 +269,9 @@ def _rows(
     rows = []
     for group in found.groups:
         known = published.get(group.method, (None, None))
+        # AUCs of the group's records, (targets,): their spread is the paper's deviation.
         values = found.best.aucs[group.positions]
+        # A deviation and its interval need two different values.
         several = len(values) > 1 and np.ptp(values) > 0
         spread = deviation(values) if several else Skipped("deviation", "the values do not vary")
         cells = {
@@ -311,10 +316,10 @@ def _census() -> Records:
 
 
 DATA: Mapping[str, Callable[[], Records]] = {"UK census": _census, "Adult": _adult}
-"""Adult without the rows that lack a value: 45,222, income among the columns."""
+"""Name to the reader of the data; Adult has its 45,222 complete rows, with the income column."""
 
 
-# The tables and figures of Meeus et al. (2023) and how they are judged; its settings and ours.
+# The tables and figures of Meeus et al. (2023) with their judgements, and the settings of both.
 
 PAPER = "Meeus et al. (2023)"
 
@@ -339,16 +344,16 @@ ITEMS = items(
     ("fig4", "PrivBayes by epsilon", Status.PARTLY, _CENSUS),
     ("fig5", "architecture of target attention", Status.NO_RESULT, "a drawing of the method"),
 )  # fmt: skip
-"""All that the paper prints."""
+"""All tables and figures of the paper."""
 
 _OTHERS = ("random", "rare value", "log-likelihood")
 _MEAN = "mean AUC"
 _ALIKE = 0.05
-"""Mean AUCs that differ by less are as good as equal."""
+"""Margin of equality: mean AUCs that differ by less count as equal."""
 
 
 def _distance_wins() -> Judgement:
-    """Return that records by distance are most at risk, for both data sets and generators."""
+    """Return the judgement: records by distance are most at risk, for all data and generators."""
     parts = [f"{data}, {by}" for data in ("UK census", "Adult") for by in ("SynthPop", "BayNet")]
     return Judgement(
         same_data=("Adult*",),
@@ -367,6 +372,7 @@ def _distance_wins() -> Judgement:
 
 
 def _as_the_default(ways: tuple[str, ...], default: str) -> tuple[Claim, ...]:
+    # Paired by record where the table has that cell, else a difference of two independent means.
     return tuple(
         paired_claim(
             (f"Adult, SynthPop: {way}", f"less {default}"),
@@ -425,14 +431,16 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         ),
     ),
 }
-"""Reproduction to how it is judged."""
+"""Name of a reproduction to its judgement."""
 
 
 _ALL = "meeus-*"
 _QUERIES = "meeus-table2 meeus-fig3a meeus-fig3b meeus-fig4"
 _ON_CENSUS = "meeus-table2 meeus-table3 meeus-fig4"
+# Any non-empty set of columns can be a query: 2^m - 1. Adult has income as one more category.
 _ADULT_QUERIES = 2 ** (len(CATEGORICAL) + 1 + len(CONTINUOUS)) - 1
 _CENSUS_QUERIES = 2**CENSUS_COLUMNS - 1
+# Most queries for that many tables, by the attack's limits on queries and cells.
 _ROOM = QueryBased().most_queries(SHADOWS)
 _PART = (
     "of the census file only the first rows are available; it is sorted, so that they are people "
@@ -650,4 +658,4 @@ ENTRIES = (
         why="the text names 10 and 100 of the figure's",
     ),
 )
-"""All that the paper states of its experiments."""
+"""All settings that the paper states of its experiments, and the choices it leaves open."""

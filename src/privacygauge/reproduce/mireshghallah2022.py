@@ -47,52 +47,52 @@ from privacygauge.language.training_steps import DONE
 from privacygauge.reproduce.table import Cell, Effort, Row, Table
 from privacygauge.runs.folder import kept_or_scratch
 
-# What all tables of Mireshghallah et al. (2022) share: notes, models and their energies.
+# Shared by all tables of Mireshghallah et al. (2022): notes, models and their energies.
 #
-# Models and energies lie in one folder, named by how they were made, so that ten tables train and
-# ask a model once.
+# Models and energies lie in one folder under names derived from how they were made, so that ten
+# tables train and query each model once.
 
 FOLDER = "mireshghallah-models"
-"""Lies beside the folders of the single tables."""
+"""Name of the folder of models and energies, beside the folders of the single tables."""
 SIDES = ("member", "nonmember", "population")
-"""The parts of the notes that are asked about."""
+"""Parts of the notes on which energies are computed."""
 RATE = 1e-3
-"""The largest learning rate of every model."""
+"""Peak learning rate of every model."""
 WORDS = (10, 60)
-"""Words of a sentence of the far reference."""
+"""Fewest and most words of a sentence for the far reference."""
 
 Size = Literal["small", "base"]
-"""Of a model."""
+"""Size of a model."""
 Domain = Literal["near", "far"]
-"""Of a reference model's texts."""
+"""Domain of a reference model's training texts."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?:])\s+")
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is trained and asked."""
+    """Numbers of draws, notes, sentences and epochs, and sizes of the models."""
 
     draws: int
-    """How often notes are drawn and targets trained on them."""
+    """Draws of the notes, each with a target trained on its members."""
     notes: int
-    """Notes of members, of non-members and of the population in each draw."""
+    """Notes of each side (members, non-members, population) per draw."""
     reference_notes: int
-    """Notes that the reference models learn from."""
+    """Training notes of the near reference models."""
     far_sentences: int
-    """Sentences that the far reference learns from, at most."""
+    """Most training sentences of the far reference."""
     epochs: int
-    """Of a target."""
+    """Training epochs of a target."""
     reference_epochs: int
-    """Of a model that nothing came before."""
+    """Training epochs of a model from random weights."""
     sizes: tuple[tuple[int, int], tuple[int, int]]
-    """Layers and hidden units of the small and of the base models."""
+    """(Layers, hidden units) of the small and of the base models."""
     vocabulary: int = 4096
-    """Tokens, at most."""
+    """Most tokens of a vocabulary."""
 
     @classmethod
     def of(cls, effort: Effort) -> Scale:
-        """Return what the full form trains, or the quick one."""
+        """Return the sizes of the full form, or of the quick one."""
         if effort.quick:
             return cls(
                 1,
@@ -115,70 +115,71 @@ class Scale:
         )
 
     def shape(self, size: Size) -> tuple[int, int]:
-        """Return layers and hidden units."""
+        """Return layers and hidden units of a size."""
         return self.sizes[0] if size == "small" else self.sizes[1]
 
 
 @dataclass(frozen=True)
 class Target:
-    """How a target is trained: what Tables 4 and 6 vary."""
+    """Training of a target: the settings that Tables 4 and 6 vary."""
 
     size: Size = "base"
-    """Its size, and that of the model it begins with."""
+    """Size of the target and of the reference model that it starts from."""
     times: int = 1
-    """How many times the usual number of epochs."""
+    """Factor on the usual number of epochs."""
     named: bool = False
-    """Whether every member sentence begins with the made-up name of its note."""
+    """Whether every training sentence begins with the made-up name of its note."""
 
 
 @dataclass(frozen=True)
 class ModelPairOptions:
-    """What is asked of a target and a reference."""
+    """Target, reference, masks and names behind a set of energies."""
 
     target: Target = field(default_factory=Target)
-    """The audited model."""
+    """Audited model."""
     plan: MaskPlan = field(default_factory=MaskPlan)
-    """How texts are masked."""
+    """Masks of the texts."""
     domain: Domain = "near"
-    """Whose texts the reference model learnt from."""
+    """Domain of the reference model's training texts."""
     named: tuple[str, ...] = ()
-    """The sides whose sentences begin with the name of their note."""
+    """Sides, of `SIDES`, with sentences that begin with the name of their note."""
 
 
 @dataclass(frozen=True)
 class ModelSetting:
-    """Notes, models and energies of one effort; everything is made when it is first asked for."""
+    """Notes, models and energies of one effort, each made on first use."""
 
     scale: Scale
-    """How much there is."""
+    """Numbers of draws, notes and epochs, and sizes of the models."""
     seed: int
-    """All random draws derive from it."""
+    """Root of all random draws."""
     folder: Path
-    """Where models and energies are kept."""
+    """Folder of models and energies."""
     n_jobs: int | None = None
-    """Workers that ask models."""
+    """Number of worker processes for energies."""
 
     def scores(self, asked: ModelPairOptions) -> tuple[TextScores, ...]:
-        """Return the energies of every draw, each with its own notes and its own target."""
+        """Return the energies of every draw; each draw has its own notes and target."""
         return tuple(self._scores(asked, draw) for draw in range(self.scale.draws))
 
     def members(self, draw: int) -> TextRecords:
-        """Return the sentences that the targets of a draw were trained on, without names."""
+        """Return the training sentences of the targets of a draw, without names."""
         return _records(self._notes("member", draw))
 
     def target(self, target: Target, draw: int) -> Path:
-        """Return the folder of a target, trained on the members of a draw."""
+        """Return the folder of a target trained on a draw's members; train it if it is missing."""
         texts = self._side("member", draw, ("member",) if target.named else ()).text
         begun = self.reference("near", target.size)
         epochs = self.scale.epochs * target.times
         seed = int(seeds.stream(self.seed, "reproduce", "target", draw).integers(2**31))
+        # The name of the reference's folder has the digest of how it was trained.
         out = self._place(f"target-{target.size}", texts, begun.name, epochs, seed)
         if (out / DONE).is_file():
             return out
         return train_further(begun, texts, out, epochs=epochs, rate=RATE, seed=seed).path
 
     def reference(self, domain: Domain, size: Size = "base") -> Path:
-        """Return the folder of a reference model, which has seen none of the three sides."""
+        """Return the folder of a reference model, trained on none of the three sides."""
         texts = self._reference_texts if domain == "near" else self._far_texts
         layers, hidden = self.scale.shape(size)
         epochs = self.scale.reference_epochs
@@ -215,7 +216,7 @@ class ModelSetting:
         if name not in named:
             return found
         assert found.group is not None
-        # A generator for each side: a name belongs to one note of one side.
+        # A stream per side: a single one would give the notes of every side the same names.
         rng = seeds.stream(self.seed, "reproduce", "names", name, draw)
         return replace(
             found, text=prefix_names(found.text, found.group, fictitious_names(found.group, rng))
@@ -226,7 +227,7 @@ class ModelSetting:
         return self._shuffled(name, slice(start, start + self.scale.notes))
 
     def _shuffled(self, name: str, some: slice) -> Sentences:
-        """Return some notes of a part in an order that the seed draws: draws share no note."""
+        """Return a slice of a part's notes in a seeded random order: draws share no note."""
         part = self._parts[name]
         rng = seeds.stream(self.seed, "reproduce", "notes", name)
         return part.of_notes(rng.permutation(np.unique(part.note))[some])
@@ -244,6 +245,7 @@ class ModelSetting:
         return far_texts(self.scale.far_sentences)
 
     def _place(self, label: str, texts: tuple[str, ...], *how: object) -> Path:
+        # The digest of texts and settings: a folder is taken up again only for an equal model.
         recipe = json.dumps([hashlib.sha256("\n".join(texts).encode()).hexdigest(), *how])
         digest = hashlib.sha256(recipe.encode()).hexdigest()[:12]
         return self.folder / "models" / f"{label}-{digest}"
@@ -251,7 +253,7 @@ class ModelSetting:
 
 @contextlib.contextmanager
 def model_setting(effort: Effort) -> Iterator[ModelSetting]:
-    """Yield the setting of an effort; without a folder of its own, models are removed at the end.
+    """Yield the setting of an effort; without a folder to keep them, models are removed at the end.
 
     The models of ``DIR/runs/full/mireshghallah-table2`` lie beside it, in `FOLDER`.
     """
@@ -260,17 +262,18 @@ def model_setting(effort: Effort) -> Iterator[ModelSetting]:
 
 
 def far_texts(most: int) -> tuple[str, ...]:
-    """Return sentences of another domain: the chapters of Python's reference that ship with it.
+    """Return sentences of another domain: the chapters of Python's reference that ship with Python.
 
     Parameters
     ----------
     most : int
-        Sentences at most. Those of fewer than 10 or more than 60 words are left out.
+        Most sentences. Those of fewer than 10 or more than 60 words are left out.
     """
     from pydoc_data.topics import topics
 
     found: dict[str, None] = {}
     for _, chapter in sorted(topics.items()):
+        # `setdefault` keeps each sentence once, at its first place.
         for sentence in _SENTENCE_END.split(" ".join(chapter.split())):
             if WORDS[0] <= len(sentence.split()) <= WORDS[1]:
                 found.setdefault(sentence)
@@ -283,10 +286,10 @@ def _records(notes: Sentences) -> TextRecords:
 
 
 LEVEL = 0.95
-"""Of every interval."""
+"""Level of every interval."""
 
 Measured = Mapping[str, Estimate | Skipped]
-"""Column to number, of one draw."""
+"""Column to number, for one draw."""
 
 COLUMNS = (
     "AUC, loss",
@@ -298,23 +301,23 @@ COLUMNS = (
     "recall, loss, population",
     "recall, LR, population",
 )
-"""The rows of the paper's tables; LR is the likelihood ratio, (B) in the paper."""
+"""Numbers of the paper's tables, its rows; LR is the likelihood ratio, (B) in the paper."""
 
 _SHORT = {LOSS: "loss", LIKELIHOOD_RATIO: "LR"}
 
 
 @dataclass(frozen=True)
 class Line:
-    """A row to make: what is asked, of which units, and what the paper prints."""
+    """A row to make: energies, judged units, and the paper's numbers."""
 
     label: str
-    """Its name."""
+    """Name of the row."""
     asked: ModelPairOptions
-    """Of which models."""
+    """Models and masks of its energies."""
     view: Callable[[TextScores], TextScores]
-    """From samples to the units that are judged."""
+    """Map from scores of samples to scores of the judged units."""
     published: tuple[float, ...] = ()
-    """Numbers of `COLUMNS`; empty where the paper has no such row."""
+    """Printed numbers, in the order of `COLUMNS`; empty if the paper has no such row."""
 
 
 def row_of(line: Line, scores: Sequence[TextScores], fpr: float) -> Row:
@@ -324,9 +327,9 @@ def row_of(line: Line, scores: Sequence[TextScores], fpr: float) -> Row:
     ----------
     line : Line
     scores : sequence of TextScores
-        One a draw.
+        Scores of each draw.
     fpr : float
-        The false-positive rate that thresholds are chosen for, in (0, 1).
+        False-positive rate for which thresholds are chosen, in (0, 1).
     """
     known = dict(zip(COLUMNS, line.published, strict=True)) if line.published else {}
     found = over_draws([measure_draw(line.view(draw), fpr) for draw in scores])
@@ -334,18 +337,20 @@ def row_of(line: Line, scores: Sequence[TextScores], fpr: float) -> Row:
 
 
 def measure_draw(scores: TextScores, fpr: float) -> dict[str, Estimate | Skipped]:
-    """Return the numbers of one draw: areas, and precision, recall and FPR at every threshold.
+    """Return the numbers of one draw: AUCs, and precision, recall and FPR at every threshold.
 
     Notes
     -----
-    Precision is that of a balanced pool, whatever the numbers of members and non-members: the
-    paper's pools are balanced (section A.2.2).
+    Precision is for a balanced pool, whatever the numbers of members and non-members: the paper's
+    pools are balanced (section A.2.2).
     """
+    # The reference alone is a control: it never saw the members, so that its AUC should be 0.5.
     areas = {
         f"AUC, {_SHORT.get(name, 'reference alone')}": auc(energy_transcript(scores, name), LEVEL)
         for name in (LOSS, LIKELIHOOD_RATIO, REFERENCE)
     }
     both: tuple[Threshold, ...] = (PopulationThreshold(fpr), OracleThreshold(fpr))
+    # The mean of the training losses is a threshold for the loss only, as in the paper.
     guessed = [(LOSS, MeanTrainThreshold()), *((name, how) for how in both for name in _SHORT)]
     found: dict[str, dict[str, Estimate | Skipped]] = {"precision": {}, "recall": {}, "FPR": {}}
     for name, how in guessed:
@@ -353,6 +358,7 @@ def measure_draw(scores: TextScores, fpr: float) -> dict[str, Estimate | Skipped
         column = f"{_SHORT[name]}, {how.name}"
         found["precision"][column] = decision.positive_predictive_value(decisions, 0.5, LEVEL)
         found["recall"][column] = decision.recall(decisions, LEVEL)
+        # The realised FPR of an attacker's threshold; the oracle's is the requested one by design.
         if how.name == "population":
             found["FPR"][column] = decision.false_positive_rate(decisions, LEVEL)
     named = {f"{kind}, {at}": x for kind, columns in found.items() for at, x in columns.items()}
@@ -360,16 +366,17 @@ def measure_draw(scores: TextScores, fpr: float) -> dict[str, Estimate | Skipped
 
 
 def over_draws(draws: Sequence[Measured]) -> dict[str, Estimate | Skipped]:
-    """Return the mean of every number over draws, with its interval; see `mean_over_draws`."""
+    """Return every number's mean over draws, with its interval; see `mean_over_draws`."""
     return {name: mean_over_draws(name, [draw[name] for draw in draws]) for name in draws[0]}
 
 
 def mean_over_draws(name: str, values: Sequence[Estimate | Skipped]) -> Estimate | Skipped:
-    """Return the mean of a rate over draws: Student's interval, cut at 0 and 1.
+    """Return the mean of a rate over draws, with Student's interval clipped to [0, 1].
 
-    Draws share no note and have targets of their own, so that their spread holds both the notes'
-    and the training's. The interval of a single draw is its own, by note; where several do not
-    differ at all, it is the widest of theirs. Skipped where any draw has no value.
+    Draws share no note and have targets of their own, so that their spread includes that of notes
+    and of training. A single draw keeps its own interval, by note; if all draws have the same
+    value, the interval is from the lowest to the highest of their limits. Skipped if any draw has
+    no value.
     """
     skipped = next((x for x in values if isinstance(x, Skipped)), None)
     if skipped is not None:
@@ -378,6 +385,7 @@ def mean_over_draws(name: str, values: Sequence[Estimate | Skipped]) -> Estimate
     if len(known) == 1:
         return known[0]
     points = np.array([x.value for x in known])
+    # Student's interval would have no width.
     if np.ptp(points) == 0:
         low = min(x.low for x in known)
         high = max(x.high for x in known)
@@ -398,8 +406,8 @@ def mean_difference(
 ) -> Estimate | Skipped:
     """Return the mean over draws of one number minus another of the same draw.
 
-    Student's interval. Skipped where a number is missing, with a single draw, or where all draws
-    have the same difference, which says nothing of its doubt.
+    Student's interval. Skipped if a number is missing, with a single draw, or if all draws have the
+    same difference, since the spread is then unknown.
     """
     skipped = next((x for x in (*first, *second) if isinstance(x, Skipped)), None)
     if skipped is not None:
@@ -417,39 +425,41 @@ def _value(found: Estimate | Skipped) -> float:
 
 
 FPR = 0.1
-"""The false-positive rate of all tables but Table 10."""
+"""False-positive rate of all tables except Table 10."""
 LOW_FPR = 0.01
-"""Of Table 10."""
+"""False-positive rate of Table 10."""
 
 BASE = ModelPairOptions()
-"""The usual target, reference and masks."""
+"""Usual target, reference and masks."""
 SMALL = ModelPairOptions(Target("small"))
 SMALL_LONGER = ModelPairOptions(Target("small", 2))
 LONGER = ModelPairOptions(Target(times=2))
 NEAR_WORDS = ModelPairOptions(plan=MaskPlan(unit="word"))
 FAR_WORDS = ModelPairOptions(plan=MaskPlan(unit="word"), domain="far")
-"""The far reference has a tokenizer of its own, so that masks are shared word by word."""
+"""Masks by word: the far reference has a tokenizer of its own, and both models must hide the same
+text."""
 NAMED = ModelPairOptions(Target(named=True), named=("member",))
 NAMED_ALIKE = ModelPairOptions(Target(named=True), named=("member", "nonmember", "population"))
 NORMALISED = ModelPairOptions(plan=MaskPlan("single"))
-"""Every token masked once, alone."""
+"""Every token masked once, with no other."""
 
 
 def samples(scores: TextScores) -> TextScores:
-    """Return the samples as they are."""
+    """Return the scores of all samples."""
     return scores
 
 
 def short(scores: TextScores) -> TextScores:
-    """Return the samples of 10 to 20 tokens."""
+    """Return the scores of the samples of 10 to 20 tokens."""
     return _of_length(scores, *SHORT)
 
 
 def long(scores: TextScores) -> TextScores:
-    """Return the samples of 21 to 60 tokens."""
+    """Return the scores of the samples of 21 to 60 tokens."""
     return _of_length(scores, *LONG)
 
 
+# Printed numbers that several tables repeat, in the order of `COLUMNS`.
 _BASE = (0.662, 0.900, 0.615, 0.612, 0.889, 0.557, 0.156, 0.792)
 _BASE_NOTES = (0.915, 0.992, 0.875, 0.875, 0.934, 0.495, 0.495, 1.000)
 _BASE_SHORT = (0.516, 0.830, 0.509, 0.420, 0.873, 0.553, 0.072, 0.682)
@@ -533,23 +543,25 @@ _SWAPPED = "The paper's headers Short and Long are swapped in this table; these 
 def table_by(
     number: int, lines: Sequence[Line], *further: str, fpr: float = FPR
 ) -> Callable[[Effort], Table]:
-    """Return what makes a table.
+    """Return the function that makes a table.
 
     Parameters
     ----------
     number : int
-        The paper's.
+        Number of the table in the paper.
     lines : sequence of Line
+        Rows of the table.
     *further : str
-        Notes beside those that all tables have.
+        Notes in addition to the ones of all tables.
     fpr : float, default 0.1
-        The false-positive rate that thresholds are chosen for.
+        False-positive rate for which thresholds are chosen, in (0, 1).
     """
 
     def make(effort: Effort) -> Table:
         rows = []
         kept = lines
         notes = (*notes_on(effort), *further)
+        # The last row of Table 9, named and short, would be empty: a name makes samples longer.
         if number == 9 and effort.quick:
             few = "Quick form: without the last row, as no sample with a name in front is short."
             kept = lines[:-1]
@@ -566,27 +578,27 @@ def table_by(
 
 
 mireshghallah_table2 = table_by(2, TABLE_2)
-"""The likelihood ratio beside the loss, for samples and for whole notes."""
+"""Table 2: the likelihood ratio beside the loss, for samples and for whole notes."""
 mireshghallah_table3 = table_by(3, TABLE_3)
-"""Samples of 10 to 20 and of 21 to 60 tokens."""
+"""Table 3: samples of 10 to 20 and of 21 to 60 tokens."""
 mireshghallah_table4 = table_by(4, TABLE_4, _SIZES)
-"""Targets of two sizes, trained for two times."""
+"""Table 4: targets of two sizes, each trained for two durations."""
 mireshghallah_table5 = table_by(5, TABLE_5, _REFERENCES)
-"""A reference model from the same domain, and one from another."""
+"""Table 5: a reference model of the same domain, and one of another."""
 mireshghallah_table6 = table_by(6, TABLE_6, _NAMES)
-"""A target whose training sentences began with the name of their note."""
+"""Table 6: a target trained on sentences that begin with the name of their note."""
 mireshghallah_table9 = table_by(9, TABLE_9, _SIZES, _SWAPPED, _NAMES)
-"""All samples and short ones, of every target."""
+"""Table 9: all samples and short ones, for every target."""
 mireshghallah_table10 = table_by(10, TABLE_10, _SWAPPED, _NAMES, fpr=LOW_FPR)
-"""Thresholds for 1% of false positives."""
+"""Table 10: thresholds for a false-positive rate of 1%."""
 mireshghallah_table11 = table_by(11, TABLE_11, _SWAPPED)
-"""The normalised energy, which masks every token once, alone."""
+"""Table 11: the normalised energy, which masks one token at a time."""
 
 
 def score_lines(
     setting: ModelSetting, lines: Sequence[Line]
 ) -> Iterator[tuple[Line, tuple[TextScores, ...]]]:
-    """Yield every line with its energies of every draw; lines that ask alike share them."""
+    """Yield every line with its energies of every draw; lines with equal options share them."""
     known: dict[ModelPairOptions, tuple[TextScores, ...]] = {}
     for line in lines:
         if line.asked not in known:
@@ -595,7 +607,7 @@ def score_lines(
 
 
 def notes_on(effort: Effort) -> tuple[str, ...]:
-    """Return what holds for all tables: where data, models and sizes differ from the paper's."""
+    """Return the notes on all tables: differences in data, models and sizes from the paper's."""
     scale = Scale.of(effort)
     (small_layers, small_hidden), (layers, hidden) = scale.sizes
     return (

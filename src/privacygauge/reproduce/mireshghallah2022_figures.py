@@ -1,4 +1,4 @@
-"""Figures 3 to 5, Table 7 and the claims in words of Mireshghallah et al. (2022)."""
+"""Figures 3 to 5, Table 7 and the verbal claims of Mireshghallah et al. (2022)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from privacygauge.reproduce.mireshghallah2022 import (
 )
 from privacygauge.reproduce.table import Cell, Effort, Row, Table, exact
 
-# Features of the texts of detected samples (Table 7).
+# Table 7: text features that predict the detected members.
 
 FEATURES: Mapping[str, tuple[int, ...]] = {
     "digits": (0,),
@@ -60,7 +60,7 @@ FEATURES: Mapping[str, tuple[int, ...]] = {
     "non-alphanumeric": (2,),
     "rarest tokens": (3, 4, 5),
 }
-"""Columns of `exposure_features` behind each of the paper's features (A) to (D)."""
+"""The paper's features (A) to (D) to their columns of `exposure_features`."""
 
 ROWS = (
     ("digits",),
@@ -71,27 +71,27 @@ ROWS = (
     ("length", "non-alphanumeric", "rarest tokens"),
     ("digits", "length", "non-alphanumeric", "rarest tokens"),
 )
-"""Rows of Table 7."""
+"""Sets of features in the rows of Table 7."""
 
 Weights = Literal["none", "balanced"]
-"""Class weights: ``none`` as published; ``balanced`` weights detected and missed samples alike."""
+"""Class weights: ``none`` as published, ``balanced`` for equal weight of detected and missed."""
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureFit:
-    """A logistic regression that predicts from some features whether a member is detected."""
+    """A logistic regression of "this member is detected" on some features."""
 
     features: tuple[str, ...]
-    """Names of `FEATURES`."""
+    """Names of its features, of `FEATURES`."""
     weights: Weights
     """Class weights of the fit."""
     train: Transcript
-    """Log-odds and labels ("detected") of the training rows."""
+    """Log-odds and labels (True for detected) of the training rows."""
     test: Transcript
-    """Log-odds and labels of other groups' rows."""
+    """Log-odds and labels of the rows of other groups."""
 
     def decisions(self, part: Transcript) -> Decisions:
-        """Return guesses at even odds on `train` or `test`, for precision and recall."""
+        """Return guesses at even odds (log-odds of 0) on `train` or `test`."""
         return Cut(0.0, "even odds of a logistic regression").decide(part)
 
 
@@ -104,37 +104,38 @@ def feature_study(
     rows: Sequence[tuple[str, ...]] = ROWS,
     share: float = 0.5,
 ) -> tuple[FeatureFit, ...]:
-    """Return how well the text's features predict which members an attack detects.
+    """Fit logistic regressions of an attack's detected members on features of their texts.
 
     Parameters
     ----------
     columns : ndarray of float, shape (n, 6)
         Features from `exposure_features`.
     detected : ndarray of bool, shape (n,)
-        Whether the attack guessed the member to be one; both kinds must occur.
+        Whether the attack guessed "member"; both kinds must occur.
     unit : ndarray of int, shape (n,)
-        The group of each row: no group is both learnt from and tested on.
+        Group of each row; no group is in both training and test rows.
     rng : numpy.random.Generator
         Splits the groups.
     rows : sequence of tuple of str
-        Sets of names of `FEATURES`; those of Table 7 by default.
+        Sets of names of `FEATURES`; by default those of Table 7.
     share : float
-        Share of the groups to learn from, in (0, 1).
+        Share of the groups in the training rows, in (0, 1).
 
     Returns
     -------
     tuple of FeatureFit
-        For every set of features, one without weights and one balanced.
+        Two fits for each set of features: without weights, then balanced.
 
     Notes
     -----
     Mireshghallah et al. (2022), section 4.4, Table 7: precision and recall at even odds without
-    weights. A feature that moves the odds a little then predicts "missed" for all samples, which
+    weights. A feature with a small effect on the odds then predicts "missed" for all samples, which
     the paper prints as 0.0 and 0.0: the AUC of the same fit shows whether it is informative.
     Features are standardised on the training rows; the penalty is scikit-learn's default.
     """
     columns = np.asarray(columns, np.float64)
     detected = checks.bools(detected, "detected", length=len(columns))
+    # Split by group, (n,): True for training rows.
     learn = halves(unit, detected, share, int(rng.integers(2**32)))
     for part, name in ((learn, "learnt from"), (~learn, "tested on")):
         if detected[part].all() or not detected[part].any():
@@ -161,14 +162,14 @@ def exposure_features(
     tokens : sequence of sequence of str, length n
         The tokens of each text, at least one each.
     frequency : mapping of str to int
-        Count of each token in the training data; 0 where it is absent.
+        Count of each token in the training data; an absent token counts 0.
 
     Returns
     -------
     ndarray of float, shape (n, 6)
-        The number of digits; of tokens; of characters other than letters, digits and white space;
-        and the frequencies of the three rarest tokens, rarest first. A text of fewer than three
-        tokens repeats its most frequent one.
+        Number of digits, number of tokens, number of characters other than letters, digits and
+        white space, and the counts of the three rarest tokens, rarest first. A text of fewer than
+        three tokens repeats its most frequent one.
 
     Examples
     --------
@@ -186,7 +187,7 @@ def exposure_features(
 
 
 def token_frequency(tokens: Sequence[Sequence[str]]) -> dict[str, int]:
-    """Return the number of times that each token occurs in all texts."""
+    """Return the count of each token over all texts."""
     return dict(Counter(token for row in tokens for token in row))
 
 
@@ -196,6 +197,7 @@ def _features(text: str, tokens: Sequence[str], frequency: Mapping[str, int]) ->
     digits = sum(letter.isdigit() for letter in text)
     others = sum(not letter.isalnum() and not letter.isspace() for letter in text)
     counts = sorted(frequency.get(token, 0) for token in tokens)
+    # Fewer than three tokens: the last count again.
     rarest = [counts[min(place, len(counts) - 1)] for place in range(3)]
     return [digits, len(tokens), others, *rarest]
 
@@ -225,7 +227,7 @@ LOGARITHMIC = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 """False-positive rates of Figure 5, the same curve on a logarithmic axis."""
 
 PUBLISHED = {0.1: (0.156, 0.792), 0.01: (0.011, 0.604)}
-"""Points of the paper's curve that Tables 2 and 10 print: loss and likelihood ratio."""
+"""False-positive rate to the true-positive rates of (loss, likelihood ratio) in Tables 2 and 10."""
 
 TABLE_7 = {
     ("digits",): (0.0, 0.0, 0.0, 0.0),
@@ -236,10 +238,10 @@ TABLE_7 = {
     ("length", "non-alphanumeric", "rarest tokens"): (0.743, 0.613, 0.721, 0.613),
     ("digits", "length", "non-alphanumeric", "rarest tokens"): (0.743, 0.613, 0.721, 0.613),
 }
-"""Features to precision and recall on the rows learnt from, and on the others."""
+"""Features to precision and recall on training rows, then precision and recall on test rows."""
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
-"""The points of the distributions of Figure 3."""
+"""Quantiles that represent the distributions of Figure 3."""
 
 _HISTOGRAM = (
     "The paper shows histograms and prints no number. Higher means more like a member: the "
@@ -257,7 +259,7 @@ _STUDY = (
 
 
 def mireshghallah_fig3(effort: Effort) -> Table:
-    """Return Figure 3: the distribution of the likelihood ratio and of the loss, by quantiles."""
+    """Return Figure 3: quantiles of the likelihood ratio and of the loss, by membership."""
     with model_setting(effort) as setting:
         drawn = setting.scores(BASE)
     rows = []
@@ -292,7 +294,7 @@ def mireshghallah_fig5(effort: Effort) -> Table:
 
 
 def mireshghallah_table7(effort: Effort) -> Table:
-    """Return Table 7: what the members have in common that the likelihood ratio finds."""
+    """Return Table 7: features of the members that the likelihood ratio detects."""
     with model_setting(effort) as setting:
         drawn = [study_features(setting, draw, x) for draw, x in enumerate(setting.scores(BASE))]
     rows = []
@@ -308,10 +310,13 @@ def mireshghallah_table7(effort: Effort) -> Table:
 def study_features(
     setting: ModelSetting, draw: int, scores: TextScores
 ) -> dict[tuple[str, ...], dict[str, Estimate | Skipped]]:
-    """Return for every row of Table 7 the numbers of one draw."""
+    """Return set of features to the numbers of one draw, for every row of Table 7."""
     rows = np.flatnonzero(scores.member)
+    # A false-positive rate of 1%: at 10% nearly all members are detected, and the regression would
+    # have hardly any missed ones to learn from.
     transcript = energy_transcript(scores, LIKELIHOOD_RATIO)
     decisions = PopulationThreshold(LOW_FPR).cut(scores, LIKELIHOOD_RATIO).decide(transcript)
+    # Members only: `guess` at their positions is "detected".
     fits = feature_study(
         _columns(setting, draw, scores),
         decisions.guess[transcript.secret],
@@ -331,6 +336,7 @@ def _columns(setting: ModelSetting, draw: int, scores: TextScores) -> Floats:
 
     def tokens(texts: Sequence[str]) -> list[list[str]]:
         found = tokenizer.encoded(texts)
+        # Framing tokens, such as [CLS], stand at the ends of every text.
         return [[str(token) for token in x.ids[~x.framing]] for x in found]
 
     return exposure_features(
@@ -340,6 +346,7 @@ def _columns(setting: ModelSetting, draw: int, scores: TextScores) -> Floats:
 
 def _numbers(fit: FeatureFit) -> dict[str, Estimate | Skipped]:
     suffix = "" if fit.weights == "none" else ", balanced"
+    # The plain names are the paper's columns, which have no weights.
     found: dict[str, Estimate | Skipped] = {}
     for name, part in (("train", fit.train), ("test", fit.test)):
         guesses = fit.decisions(part)
@@ -373,7 +380,7 @@ def _tpr(scores: TextScores, signal: str, fpr: float) -> Estimate:
 
 NAME = "mireshghallah-claims"
 GAIN = "ln of the ratio of recalls, LR to loss"
-"""How many times as many members the likelihood ratio finds, on a scale with a mean."""
+"""Log ratio of recalls: unlike the ratio itself, it can be averaged over draws."""
 
 LINES = (
     Line("samples", BASE, samples),
@@ -390,21 +397,21 @@ LINES = (
     Line("normalised energy", NORMALISED, samples),
 )
 AT_LOW_FPR = "samples at 1%"
-"""The samples again, with thresholds for 1% of false positives."""
+"""Name of the samples with thresholds for a false-positive rate of 1%."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """That one number is larger than another."""
+    """A claim that one number is larger than another."""
 
     what: str
-    """In a few words."""
+    """Claim, in a few words."""
     larger: tuple[str, str]
     """Line and column of the number that should be larger."""
     smaller: tuple[str, str]
-    """Line and column of the other one."""
+    """Line and column of the other number."""
     published: float | None
-    """The difference that the paper prints; None where it prints none."""
+    """Difference in the paper; None if it does not print both numbers."""
 
 
 _LR = "AUC, LR"
@@ -418,6 +425,7 @@ CLAIMS = (
           ("samples", "recall, loss, population"), 0.636),
     Claim("LR beats the loss, recall at 1%", (AT_LOW_FPR, _FOUND),
           (AT_LOW_FPR, "recall, loss, population"), 0.593),
+    # ln(0.604 / 0.011) - ln(0.792 / 0.156) = 2.381, from Tables 10 and 2.
     Claim("the gain is larger at 1% than at 10%", (AT_LOW_FPR, GAIN), ("samples", GAIN), 2.381),
     Claim("notes leak more than samples, LR", ("notes", _LR), ("samples", _LR), 0.092),
     Claim("notes leak more than samples, loss", ("notes", _LOSS), ("samples", _LOSS), 0.253),
@@ -459,21 +467,22 @@ CONTROLS = (
     ("realised FPR, LR, asked for 1%", (AT_LOW_FPR, "FPR, LR, population"), LOW_FPR),
     ("realised FPR, loss, asked for 1%", (AT_LOW_FPR, "FPR, loss, population"), LOW_FPR),
 )
-"""What should have a known value: its name, where it stands, and the value."""
+"""Numbers with a known value: name, (line, column), and the value that each should have."""
 
 Draws = Mapping[str, Sequence[Measured]]
-"""Line to the numbers of every draw."""
+"""Line to the numbers of each draw."""
 
 
 def mireshghallah_claims(effort: Effort) -> Table:
-    """Return all of the paper's qualitative claims beside the effect that was measured.
+    """Return the paper's qualitative claims, each with its measured effect.
 
     Returns
     -------
     Table
         For every claim the effect, which should be above 0 (a difference of two numbers of the
-        same draw, with Student's interval over draws), and in how many draws it is; then
-        controls, beside the value that they should have. The last notes say which claims hold.
+        same draw, with Student's interval over draws), and the number of draws with a difference
+        above 0; then controls beside the values that they should have. The last notes say which
+        claims hold.
     """
     with model_setting(effort) as setting:
         drawn = _measure_lines(setting, effort)
@@ -487,7 +496,7 @@ def mireshghallah_claims(effort: Effort) -> Table:
 
 
 def verdicts(rows: Sequence[Row]) -> tuple[str, ...]:
-    """Return sentences: which claims hold beyond their interval, which do not, and which turn."""
+    """Return one sentence per verdict, with the claims that it is about."""
     kinds: dict[str, list[str]] = {}
     for row in rows:
         if "effect" in row.cells:
@@ -534,6 +543,7 @@ def _measure_lines(setting: ModelSetting, effort: Effort) -> dict[str, list[Meas
         found[line.label] = [_with_gain(measure_draw(line.view(draw), FPR)) for draw in scores]
         if line.label == "samples":
             found[AT_LOW_FPR] = [_with_gain(measure_draw(draw, LOW_FPR)) for draw in scores]
+            # Table 7's rows become lines too, for the claims about features.
             for number, draw in enumerate(scores):
                 for features, numbers in study_features(setting, number, draw).items():
                     found.setdefault(", ".join(features), []).append(numbers)
@@ -545,6 +555,7 @@ def _with_gain(numbers: dict[str, Estimate | Skipped]) -> Measured:
     with_ratio, with_loss = (numbers[f"recall, {name}, population"] for name in ("LR", "loss"))
     assert isinstance(with_ratio, Estimate)
     assert isinstance(with_loss, Estimate)
+    # The log of a recall of 0 is infinite.
     if min(with_ratio.value, with_loss.value) <= 0:
         return {**numbers, GAIN: Skipped(GAIN, "no member was found at this threshold")}
     gain = float(np.log(with_ratio.value / with_loss.value))

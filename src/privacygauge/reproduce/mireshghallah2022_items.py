@@ -1,4 +1,4 @@
-"""The tables of Mireshghallah et al. (2022) and how they are judged; its settings and ours."""
+"""Tables and figures of Mireshghallah et al. (2022) with judgements, and the settings of both."""
 
 from __future__ import annotations
 
@@ -41,10 +41,13 @@ ITEMS = items(
     ("fig5", "ROC curve on a logarithmic axis", Status.STAND_IN, _NOTES),
     ("claims", "all of its claims", Status.STAND_IN, _NOTES),
 )
-"""All that the paper prints, and what it says."""
+"""All tables and figures of the paper, and its claims in words."""
 
 _LOSS = "AUC, loss"
 _LR = "AUC, LR"
+
+
+# All numbers are on stand-in data, so that only claims are judged: no `same_data`.
 
 
 def _ratio_wins(rows: Sequence[str], one: str = _LR, other: str = _LOSS) -> tuple[Claim, ...]:
@@ -172,7 +175,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         claims=tuple(above(claim.what, (claim.what, "effect")) for claim in CLAIMS)
     ),
 }
-"""Reproduction to how it is judged."""
+"""Name of a reproduction to its judgement."""
 
 
 _ALL = "mireshghallah-*"
@@ -382,4 +385,4 @@ ENTRIES = (
         why="the other columns vary size and time alone, as Tables 4 and 9 do",
     ),
 )
-"""All that the paper states of its experiments."""
+"""All settings that the paper states of its experiments, and the choices it leaves open."""

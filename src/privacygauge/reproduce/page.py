@@ -1,4 +1,4 @@
-"""Kept results as Markdown and as figures, and the table of what the papers print."""
+"""Kept results as Markdown and figures, and the index of the papers' tables and figures."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 WIDEST = 4
-"""Columns of numbers side by side; more go into a further table."""
+"""Most columns of numbers side by side; further ones start another table."""
 _MOST_DECIMALS = 6
 
 
@@ -50,7 +50,10 @@ def table_of(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def numbers_tables(table: Table, judgement: Judgement) -> list[str]:
-    """Return a table's numbers, one part for rows of the same columns, none of them too wide."""
+    """Return a table's numbers as Markdown tables: one or more per set of rows with equal columns.
+
+    None has more than `WIDEST` columns of numbers, not counting the paper's.
+    """
     groups: dict[tuple[str, ...], list[str]] = {}
     for row in table.rows:
         groups.setdefault(tuple(row.cells), []).append(row.label)
@@ -64,21 +67,23 @@ def numbers_tables(table: Table, judgement: Judgement) -> list[str]:
 def _parts(
     table: Table, judgement: Judgement, columns: Sequence[str], labels: Sequence[str]
 ) -> list[str]:
-    """Return rows and columns, turned where that takes fewer lines, and cut where too wide."""
+    """Return the Markdown tables of some rows and columns, transposed if that takes fewer lines."""
+    # Transposed if the lines of all parts are fewer that way.
     turned = _lines_of(len(columns), len(labels)) < _lines_of(len(labels), len(columns))
     across, down = (labels, columns) if turned else (columns, labels)
     found = []
     for start in range(0, len(across), WIDEST):
         part = across[start : start + WIDEST]
+        # One (row, column) per cell, in the lines of the Markdown table.
         places = [[(name, other) if turned else (other, name) for name in part] for other in down]
         found.append(_one_table(table, judgement, across=part, down=down, places=places))
     return found
 
 
 def claims_table(claims: Sequence[JudgedClaim]) -> str:
-    """Return the claims with their effects, which are above 0 where a claim is true.
+    """Return the claims with their effects, which are above 0 if the claim is true.
 
-    An empty text where none of them was measured.
+    An empty text if no claim was measured.
     """
     if all(isinstance(one.effect, Skipped) for one in claims):
         return ""
@@ -89,7 +94,7 @@ def claims_table(claims: Sequence[JudgedClaim]) -> str:
 
 
 def number(found: Estimate | Skipped) -> str:
-    """Return a number with its interval in as many decimals as the interval needs.
+    """Return a number and its interval, with as many decimals as the interval needs.
 
     Examples
     --------
@@ -103,6 +108,7 @@ def number(found: Estimate | Skipped) -> str:
     if isinstance(found, Skipped):
         return DASH
     ends = found.low, found.high
+    # A count: no interval and no decimals.
     if ends == (found.value, found.value) and found.value.is_integer():
         return f"{found.value:,.0f}"
     largest = max(abs(x) for x in (found.value, *ends) if not math.isinf(x))
@@ -118,7 +124,8 @@ def _one_table(
     down: Sequence[str],
     places: Sequence[Sequence[tuple[str, str]]],
 ) -> str:
-    """Return one table; a column has the paper's numbers beside it where there are any."""
+    """Return one Markdown table, with the paper's numbers beside each column that has any."""
+    # cells: lines of the table by its columns; None where a row has no such column.
     cells = [[table.cell(*place) for place in line] for line in places]
     known = [
         any(cell is not None and cell.published is not None for cell in column)
@@ -146,11 +153,13 @@ def _published_text(row: str, column: str, cell: Cell | None, judgement: Judgeme
 
 
 def _lines_of(rows: int, columns: int) -> int:
+    # Each part has its own head, rule and blank line.
     return -(-columns // WIDEST) * (rows + 3)
 
 
 def _decimals(largest: float, width: float) -> int:
-    """Return how many decimals tell numbers of this size and an interval of this width apart."""
+    """Return the number of decimals for numbers up to `largest` with an interval of this width."""
+    # Two significant digits of the width, but no fewer decimals than usual for the size.
     usual = 3 if largest < 10 else 1 if largest < 1000 else 0
     if not 0 < width < math.inf:
         return usual
@@ -172,11 +181,11 @@ def _line(cells: Sequence[str]) -> str:
 
 
 MOST_LINES = 30
-"""Lines of tables of numbers; of longer ones a reader sees the claims, and opens the numbers."""
+"""Most lines of numbers shown at once; longer ones are folded, below the claims."""
 
 
 def page(results: Path) -> str:
-    """Return all results of a folder, below the table of everything that the papers print.
+    """Return all results of a folder as Markdown, below the index of tables and figures.
 
     Parameters
     ----------
@@ -197,19 +206,20 @@ def page(results: Path) -> str:
 
 
 def results_in(folder: Path) -> Mapping[str, ReproductionResult]:
-    """Return the results of a folder by name, in the catalogue's order."""
+    """Return name to result for the files of a folder, in the catalogue's order."""
     paths = {known.name: folder / f"{known.name}.json" for known in REPRODUCTIONS}
     return {name: read_result(path) for name, path in paths.items() if path.is_file()}
 
 
 def index(known: Mapping[str, ReproductionResult], paper: str | None = None) -> str:
-    """Return a table of everything that the papers print and what became of it.
+    """Return the index of the papers' tables and figures with status and verdict, as Markdown.
 
     Parameters
     ----------
-    known : mapping of str to Result
+    known : mapping of str to ReproductionResult
+        Results by name.
     paper : str or None, default None
-        Authors and year: the items of one paper, with the data that stand in or are missing.
+        Authors and year, for the items of one paper with the reason for each status.
     """
     if paper is None:
         return table_of(
@@ -223,7 +233,7 @@ def index(known: Mapping[str, ReproductionResult], paper: str | None = None) -> 
 
 
 def protocol(paper: str) -> str:
-    """Return a table of every setting that a paper states, ours, and why it is another one."""
+    """Return the settings that a paper states, ours, and the reasons for ours, as Markdown."""
     return table_of(
         ("setting", "section", "the paper", "here", "same", "in"),
         [
@@ -241,20 +251,20 @@ def protocol(paper: str) -> str:
 
 
 def result_markdown(result: ReproductionResult, link: str) -> str:
-    """Return a result: its form, its verdict, its claims and its numbers.
+    """Return a result as Markdown: form, verdict, claims, numbers and missing numbers.
 
     Parameters
     ----------
-    result : Result
+    result : ReproductionResult
     link : str
-        The page's link to the file with every number.
+        Link from the page to the file with every number.
     """
     name = result.table.name
     judged = judgement(name, result.form, result.data)
     verdict = judged.of(result.table)
     numbers = "\n".join(numbers_tables(result.table, judged))
     if numbers.count("\n") > MOST_LINES:
-        # A reader opens it, in GitHub's Markdown too.
+        # GitHub's Markdown folds `details` too.
         numbers = f"<details><summary>The numbers</summary>\n\n{numbers}\n</details>"
     own_data = "".join(f", on {data} ({size})" for data, size in result.data.items())
     parts = [
@@ -270,7 +280,8 @@ def result_markdown(result: ReproductionResult, link: str) -> str:
 
 
 def _entry(item: Item, known: Mapping[str, ReproductionResult]) -> Sequence[str]:
-    """Return number, content, status and verdict; the number links to the result."""
+    """Return number, content, status and verdict of an item; the number links to the result."""
+    # An item without results of its own has those of `by`.
     results = [known[name] for name in item.by or (item.name,) if name in known]
     made = item.status not in (Status.NOT_POSSIBLE, Status.NO_RESULT)
     if not results:
@@ -281,17 +292,18 @@ def _entry(item: Item, known: Mapping[str, ReproductionResult]) -> Sequence[str]
 
 
 def _verdict(result: ReproductionResult) -> str:
-    """Return a result's verdict, with its form where that is not the full one."""
+    """Return a result's verdict, followed by its form if that is not the full one."""
     told = str(judgement(result.table.name, result.form, result.data).of(result.table))
     return told if result.form == FULL else f"{told}, {result.form}"
 
 
 def _units(result: ReproductionResult) -> str:
-    """Return how many independent units its numbers rest on: the fewest and the most."""
+    """Return the fewest and the most independent units behind a result's numbers."""
     found = [
         cell.ours.n
         for row in result.table.rows
         for cell in row.cells.values()
+        # Exact numbers have no sample.
         if isinstance(cell.ours, Estimate) and cell.ours.low < cell.ours.high
     ]
     if not found:
@@ -323,7 +335,7 @@ def _intervals(result: ReproductionResult) -> str:
 
 
 def _left_out(result: ReproductionResult) -> str:
-    """Return why numbers are missing, each reason once."""
+    """Return the reasons for missing numbers, each once, as a sentence."""
     reasons = {
         cell.ours.reason
         for row in result.table.rows
@@ -333,23 +345,23 @@ def _left_out(result: ReproductionResult) -> str:
     return f"Not measured: {'; '.join(sorted(reasons))}." if reasons else ""
 
 
-# A table as a figure: dots with intervals, or lines over a number in the rows' names.
+# A table as a figure: dots with intervals, or lines over a number in the names of its rows.
 
 PANELS = 4
-"""Columns of a table in one row of panels."""
+"""Panels in one row of a figure."""
 BESIDE = (7.0, 4.0)
-"""Inches of a plot with its legend beside it."""
+"""Width and height, in inches, of a plot with its legend at the side."""
 MOST = 12
-"""Panels at most: the first columns of a table."""
+"""Most panels of a figure, for the first columns of a table."""
 
 
 def draw_dots(table: Table) -> Axes:
-    """Draw one panel a column: ours as dots with intervals, the paper's numbers as diamonds.
+    """Draw one panel per column: ours as dots with intervals, the paper's numbers as diamonds.
 
     Parameters
     ----------
     table : Table
-        The numbers are those of its cells.
+        Table with at least one measured number.
 
     Returns
     -------
@@ -359,6 +371,7 @@ def draw_dots(table: Table) -> Axes:
     from matplotlib.figure import Figure
 
     columns = _measured_columns(table)[:MOST]
+    # At most `PANELS` panels per row of the figure; unused ones of the last row are hidden.
     wide = min(len(columns), PANELS)
     high = -(-len(columns) // PANELS)
     size = (2.2 + 2.1 * wide, high * (0.9 + 0.2 * len(table.rows)))
@@ -379,21 +392,21 @@ def draw_dots(table: Table) -> Axes:
 
 @dataclass(frozen=True)
 class Lines:
-    """Draws numbers over a number that stands in the names of rows or of columns."""
+    """A drawing of numbers over a number in the names of rows or columns."""
 
     x: str
-    """Regular expression; its group is the number, what is left of the name is the series."""
+    """Regular expression: its group is the number, the rest of the name is the series."""
     xlabel: str
-    """Of the horizontal axis."""
+    """Label of the horizontal axis."""
     ylabel: str
-    """Of the vertical axis."""
+    """Label of the vertical axis."""
     columns: tuple[str, ...] = ()
-    """Which are drawn; all where none is named."""
+    """Columns to draw; empty for all."""
     xscale: str = "linear"
-    """matplotlib's, as is `yscale`."""
+    """Scale of the horizontal axis, by matplotlib's name; `yscale` likewise."""
     yscale: str = "linear"
     across: bool = False
-    """Whether `x` is in the columns' names, and each row is a series."""
+    """Whether the number is in the columns' names, so that each row is a series."""
 
     def __call__(self, table: Table) -> Axes:
         """Draw a table: ours as lines with intervals, the paper's numbers as diamonds."""
@@ -406,14 +419,14 @@ class Lines:
         ax.set(xscale=self.xscale, yscale=self.yscale)
         ax.set(xlabel=self.xlabel, ylabel=self.ylabel)
         if self.xscale == "log":
-            # The points themselves: powers of ten are too far apart.
+            # Ticks at the points themselves: powers of ten are too far apart.
             values = sorted({x for points in series.values() for x, _ in points})
             ax.set_xticks(values, [f"{x:,g}" for x in values])
             ax.minorticks_off()
         if len(series) <= len(SERIES):
             legend(ax, loc="best")
             return ax
-        # Beside the plot, where more lines than colours would hide it.
+        # With more lines than colours the legend would hide the plot: put it at the side.
         legend(ax, loc="center left", bbox_to_anchor=(1.02, 0.5))
         figure = ax.get_figure(root=True)
         assert figure is not None
@@ -421,7 +434,7 @@ class Lines:
         return ax
 
     def series(self, table: Table) -> dict[str, list[tuple[float, Cell]]]:
-        """Return each series' points: what is drawn, by its name."""
+        """Return name to the points, as (number, cell), of each series."""
         found: dict[str, list[tuple[float, Cell]]] = {}
         for row in table.rows:
             for column, cell in row.cells.items():
@@ -431,6 +444,7 @@ class Lines:
                 match = re.search(self.x, where)
                 if match is None or not isinstance(cell.ours, Estimate):
                     continue
+                # The name without the match, and the other of row and column, name the series.
                 rest = (where[: match.start()] + where[match.end() :]).strip(" ,:")
                 name = ", ".join(part for part in (rest, other) if part)
                 found.setdefault(name, []).append((float(match[1].replace(",", "")), cell))
@@ -469,6 +483,7 @@ def _draw_line(ax: Axes, name: str, points: Sequence[tuple[float, Cell]], place:
     color = SERIES[place % len(SERIES)]
     x = np.array([at for at, _ in points])
     ours = [cell.ours for _, cell in points if isinstance(cell.ours, Estimate)]
+    # errorbar takes distances below and above, (2, n).
     y = np.array([one.value for one in ours])
     ends = np.array([[one.value - one.low, one.high - one.value] for one in ours]).T
     style = DASHES[place % len(DASHES)]
@@ -518,11 +533,11 @@ DRAWINGS: Mapping[str, Lines] = {
         r", k ([\d,]+)", "Queries", "Bias", ("NB", "majority", "dropping"), xscale="log"
     ),
 }
-"""Reproduction to its lines; the others have drawings of their own, or dots with intervals."""
+"""Name to the lines of a reproduction; the others draw themselves, or dots with intervals."""
 
 
 def figure_svg(known: Reproduction, table: Table) -> str:
-    """Return a table's figure as SVG text, the same at every call.
+    """Return a table's figure as SVG text, byte for byte the same at every call.
 
     Raises
     ------

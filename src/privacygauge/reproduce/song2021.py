@@ -1,4 +1,4 @@
-"""Table 4 of Song & Mittal (2021) from training on, its data, and rows of data nobody has."""
+"""Table 4 of Song & Mittal (2021) without a defence; data and printed rows of all its tables."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from privacygauge.evaluate.rates import mean
 from privacygauge.reproduce.table import Cell, Effort, Row, Table, part_of
 from privacygauge.runs.folder import kept_or_scratch
 
-# The data of Song & Mittal (2021): the user's own copies, or Location30 in their place.
+# The data of Song & Mittal (2021): the reader's own copies, or Location30 in their place.
 
 PURCHASE = "Purchase100"
 TEXAS = "Texas100"
 LOCATION = "Location30"
 
 FILES = {PURCHASE: ("dataset_purchase",), TEXAS: ("feats", "labels")}
-"""Where copies of the user's are looked for, in the folder that PRIVACYGAUGE_DATA names."""
+"""Data to the files of the reader's copy, in the folder that PRIVACYGAUGE_DATA names."""
 
 MEMBERS = {PURCHASE: 19_732, TEXAS: 10_000, LOCATION: 1_000}
-"""Records that a target learns from."""
+"""Training records of a target."""
 
 _ACTIVATIONS = {PURCHASE: "tanh", TEXAS: "relu", LOCATION: "tanh"}
 
@@ -52,25 +52,25 @@ class Side:
     """The records of a target or of a shadow model."""
 
     first: int
-    """Its first member; non-members follow, as many."""
+    """Index of the first member; the members are followed by an equal number of non-members."""
     n_train: int
-    """Its members."""
+    """Number of members."""
     reference: range = range(0)
-    """Its reference records for adversarial regularisation, which are neither."""
+    """Reference records for adversarial regularisation, neither members nor non-members."""
 
     @property
     def rows(self) -> Ints:
-        """(2 n_train,) Members, then non-members."""
+        """(2 n_train,) Indices of the members, then of the non-members."""
         return np.arange(self.first, self.first + 2 * self.n_train)
 
     def inside(self, n: int) -> Bools:
-        """Return which of n records are members."""
+        """Return whether each of n records is a member, (n,)."""
         found = np.zeros(n, np.bool_)
         found[self.first : self.first + self.n_train] = True
         return found
 
     def predictions(self, logits: NDArray[Any], y: Ints) -> Predictions:
-        """Return what a model that is asked about the first records, (a, k), says of its own."""
+        """Return a model's predictions for this side, from logits (a, k) of the first records."""
         member = self.inside(len(y))[self.rows]
         return predictions(
             logits=logits[self.rows], labels=y[self.rows], member=member, name="model"
@@ -79,32 +79,32 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class DataSetting:
-    """Data, and who learns which of them."""
+    """A data set and its split into the records of a target and of a shadow model."""
 
     name: str
-    """Of the data."""
+    """Name of the data."""
     x: NDArray[Any]
     """(n, d) Features."""
     y: Ints
     """(n,) Classes in 0..k-1."""
     sides: tuple[Side, Side]
-    """The target's and the shadow model's."""
+    """Records of the target, then of the shadow model."""
     activation: str
-    """Of the classifiers: the paper's for these data."""
+    """Activation of the classifiers, the paper's for these data."""
 
     @property
     def n_asked(self) -> int:
-        """How many of the first records models are asked about: those of both sides."""
+        """Number of first records with predictions: members and non-members of both sides."""
         return 4 * self.sides[0].n_train
 
 
 def states(seed: int, role: int, n: int) -> tuple[int, ...]:
-    """Return the random states of n targets (role 0) or shadow models (role 1)."""
+    """Return the random states of n targets (role 0) or n shadow models (role 1)."""
     return tuple(int(seeds.stream(seed, "model", role, i).integers(2**31)) for i in range(n))
 
 
 def available(*wanted: str) -> str:
-    """Return the first of these data that the reader has a copy of; without one Location30."""
+    """Return the first of these data sets of which the reader has a copy; Location30 if none."""
     for folder in data_folders():
         for name in wanted:
             if all(file_in(folder, file) is not None for file in FILES[name]):
@@ -113,7 +113,7 @@ def available(*wanted: str) -> str:
 
 
 def own_note(name: str) -> tuple[str, ...]:
-    """Return the note on data that are the reader's own; none on the stand-in."""
+    """Return the note on the reader's own data; empty for the stand-in."""
     if name == LOCATION:
         return ()
     return (
@@ -123,22 +123,22 @@ def own_note(name: str) -> tuple[str, ...]:
 
 
 def setting(wanted: str, seed: int) -> DataSetting:
-    """Return the user's copy of these data, in random order; without one Location30.
+    """Return the reader's copy of these data in random order, or else Location30.
 
     Song & Mittal (2021), section 3.3: a tenth of Purchase100 and 10,000 records of Texas100 are
-    members. Its own choice of records is not published.
+    members. The paper does not publish its choice of records.
 
     Parameters
     ----------
     wanted : str
         Purchase100, Texas100 or Location30.
     seed : int
-        Of the order.
+        Seed of the order.
     """
     paths = [own_file(name) for name in FILES.get(wanted, ())]
     there = [path for path in paths if path is not None]
     if not there or len(there) < len(paths):
-        # Location30 comes in the order of those who published it.
+        # Location30 comes in the order of the authors of MemGuard, which fixes its members.
         return _cut(LOCATION, *location30())
     packed = next((path for path in there if path.suffix == ".gz"), None)
     if packed is not None:
@@ -149,6 +149,8 @@ def setting(wanted: str, seed: int) -> DataSetting:
 
 
 def _cut(name: str, x: NDArray[Any], y: Ints) -> DataSetting:
+    # Target members and non-members, then the shadow model's: 4 n records. What is left is split
+    # into the reference records of both, at most n each.
     n = MEMBERS[name]
     left = len(y) - 4 * MEMBERS[name]
     if left < 2:
@@ -161,7 +163,7 @@ def _cut(name: str, x: NDArray[Any], y: Ints) -> DataSetting:
     return DataSetting(name, x=x, y=y, sides=(target, shadow), activation=_ACTIVATIONS[name])
 
 
-# Rows of Song & Mittal (2021) about data that are not available: what the paper prints, alone.
+# Rows of Song & Mittal (2021) on data that are not available: printed numbers without ours.
 
 _ACCURACIES = ("train accuracy", "test accuracy")
 _METRICS = ("correctness", "confidence", "entropy", "modified-entropy")
@@ -186,7 +188,7 @@ TABLE_2 = (
         "Texas100, early stopping": (0.593, 0.479, 0.557, 0.594, 0.540, 0.595, None),
     },
 )
-"""Columns, and rows in their order; the network is that of Nasr et al. (2018)."""
+"""Columns, then rows with numbers in that order; the network is that of Nasr et al. (2018)."""
 
 TABLE_3 = (
     ("no defence", "adversarial regularisation", "early stopping"),
@@ -199,7 +201,7 @@ TABLE_3 = (
         "Texas100: modified-entropy, one for each class": (0.677, 0.586, 0.595),
     },
 )
-"""As above."""
+"""Columns, then rows with numbers in that order."""
 
 TABLE_4_UNDEFENDED = (
     (*_ACCURACIES, *_METRICS, _NETWORK),
@@ -207,7 +209,7 @@ TABLE_4_UNDEFENDED = (
         "Texas100, no defence": (0.9995, 0.5177, 0.742, 0.790, 0.666, 0.794, 0.740),
     },
 )
-"""The undefended row; the network is the best of those of Jia et al. (2019)."""
+"""Undefended row of Table 4; the network is the best one of Jia et al. (2019)."""
 
 TABLE_4_DEFENDED = (
     (*_ACCURACIES, *_METRICS, _NETWORK),
@@ -215,7 +217,7 @@ TABLE_4_DEFENDED = (
         "Texas100, MemGuard": (0.9995, 0.5177, 0.742, 0.741, 0.546, 0.740, 0.503),
     },
 )
-"""The defended row."""
+"""Defended row of Table 4."""
 
 TABLE_5 = (
     (*_ACCURACIES, *_METRICS, _NETWORK, "white-box"),
@@ -225,13 +227,13 @@ TABLE_5 = (
         "CIFAR-100": (1.0, 0.83, 0.585, 0.737, 0.733, 0.736, 0.677, 0.743),
     },
 )
-"""The networks are those of Nasr et al. (2019)."""
+"""Columns, then rows with numbers in that order; networks are those of Nasr et al. (2019)."""
 
 _Printed = tuple[tuple[str, ...], Mapping[str, tuple[float | None, ...]]]
 
 
 def printed_rows(printed: _Printed) -> list[Row]:
-    """Return rows of the paper beside which nothing is measured."""
+    """Return rows of the paper's numbers, each with a note that ours is not measured."""
     columns, rows = printed
     missing = Skipped("ours", "the data of the paper's other rows are not available")
     return [
@@ -255,17 +257,17 @@ TABLE_4 = {
     "entropy": 0.616,
     "modified-entropy": 0.781,
 }
-"""Undefended model; accuracies of attacks with a threshold for each class."""
+"""Row to the printed accuracy on Location30, undefended; attacks have a threshold per class."""
 
 LEVEL = 0.95
 
 
 def song_table4(effort: Effort) -> Table:
-    """Return Table 4 without a defence: targets and shadow models trained again.
+    """Return Table 4 without a defence, from targets and shadow models trained here.
 
     The members and non-members are the paper's; initial weights and order of batches are drawn
-    several times. Thresholds are learnt on a shadow model like the published one, and on one
-    that is trained as the target is.
+    several times. Thresholds come from a shadow model like the published one, and from one trained
+    like the target.
     """
     data = setting(available(TEXAS), effort.seed)
     own = data.name != LOCATION
@@ -286,6 +288,7 @@ def song_table4(effort: Effort) -> Table:
         )
     found: dict[str, list[dict[str, float]]] = {} if own else {"published": []}
     found["alike"] = []
+    # values: logits of n targets, then of n shadow models, (2 n, a, k).
     for i in range(n):
         target = sides[0].predictions(values[i], y)
         shadows = {"alike": sides[1].predictions(values[n + i], y)}
@@ -308,21 +311,23 @@ def song_table4(effort: Effort) -> Table:
 
 TARGET = Side(0, 1_000)
 EPOCHS = 200
-"""The paper's members and non-members, in the order of the MemGuard authors."""
+"""Epochs of a target. `TARGET`: the paper's members and non-members, in the order of the MemGuard
+authors."""
 
 PUBLISHED = Side(3_000, 500)
 FEWER = 140
-"""The paper's shadow records. Its members' median confidence, .82, is that of 140 epochs."""
+"""Epochs of a shadow model on the paper's shadow records (`PUBLISHED`): 140 give its members the
+median confidence of the published one, .82."""
 
 ALIKE = Side(2_000, 1_000)
-"""A shadow model that is trained as the target is, on as many records."""
+"""Records of a shadow model trained like the target, on as many records."""
 
 BATCH = 64
 RATE = 0.01
-"""Records a step and learning rate of plain gradient descent."""
+"""Learning rate of plain gradient descent; `BATCH` records per step."""
 
 PAIRS = 10
-"""Targets, each with a shadow model of either kind."""
+"""Number of targets, each with one shadow model of either kind; the quick form has two."""
 
 _PARTS = ("targets", "shadows")
 _NOTES = (
@@ -340,7 +345,7 @@ _NOTES = (
 
 @dataclass(frozen=True)
 class _Part:
-    """A run of networks of one kind."""
+    """A run that trains networks of one kind: targets and like shadow models, or published ones."""
 
     run: Path
     number: int
@@ -366,7 +371,7 @@ class _Part:
 
 
 def _row(name: str, paper: float | None, found: Mapping[str, list[dict[str, float]]]) -> Row:
-    """Return a row; what concerns the target alone has one cell."""
+    """Return a row with a cell per kind of shadow model; the target's accuracies have one cell."""
     cells = {
         f"{column} shadow": Cell(
             paper if column == next(iter(found)) else None,
@@ -380,12 +385,14 @@ def _row(name: str, paper: float | None, found: Mapping[str, list[dict[str, floa
 
 
 def _measure_accuracies(target: Predictions, shadow: Predictions, seed: int) -> dict[str, float]:
+    # Accuracies of the classifier, then of the attacks by thresholds from the shadow model.
     right = target.values.argmax(axis=1) == target.labels
     found = {
         "train accuracy": float(right[target.member].mean()),
         "test accuracy": float(right[~target.member].mean()),
     }
     rounds = PredictionGame(target, shadow).deal(1, seeds.stream(seed, "deal"))
+    # Each result is a pair of the guesses and their evaluation.
     for result in audit(rounds, [Threshold(name) for name in METRICS], seed=seed, level=LEVEL):
         assert not isinstance(result, Skipped)  # predictions have all four signals
         found[result[1].name] = result[1].accuracy.value

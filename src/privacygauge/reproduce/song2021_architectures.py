@@ -1,4 +1,4 @@
-"""Figures 4 and 12 of Song & Mittal (2021): the risk score of several architectures."""
+"""Figures 4 and 12 of Song & Mittal (2021): calibration of the risk score by architecture."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LARGEST = 0.09
-"""All of the paper's root-mean-square errors are smaller, without a defence."""
+"""Upper bound of the paper's root-mean-square errors without a defence."""
 
 LARGEST_DEFENDED = 0.10
-"""The same with one."""
+"""Upper bound of the paper's root-mean-square errors with a defence."""
 
 REGULARISED = "adversarial regularisation"
 NOISY = "MemGuard"
@@ -56,13 +56,14 @@ NOISY = "MemGuard"
 SCORE = "risk score"
 
 PAIRS = 3
-"""Pairs of a target and a shadow model of each architecture; the quick form has one."""
+"""Pairs of a target and a shadow model per architecture; the quick form has one."""
 
 EPOCHS = 20
-"""By then networks that learn at all know their members; the quick form has `QUICK`."""
+"""Training epochs: enough for a network that learns at all to fit its members. The quick form has
+`QUICK`."""
 
 LEARNT = 0.5
-"""A network that gets fewer of its members right has not learnt, and no score is judged on it."""
+"""Lowest accuracy on members of a network that counts as trained; others get no score."""
 
 _NOTES = (
     "The paper's figure is of Purchase100, Texas100 and CIFAR-100. Of the first two it takes the "
@@ -98,30 +99,31 @@ _NOTES_12 = (
 
 @dataclass(frozen=True)
 class Architecture:
-    """A network of the figure's legend."""
+    """A network architecture of the figure's legend."""
 
     activation: str
-    """tanh, relu or sigmoid."""
+    """`tanh`, `relu` or `sigmoid`."""
     width: float = 1.0
-    """What all hidden units are multiplied by."""
+    """Factor on the number of units of every hidden layer."""
     depth: int = 4
-    """Hidden layers: 3, 4 or 5."""
+    """Number of hidden layers: 3, 4 or 5."""
 
     @property
     def label(self) -> str:
-        """As in the paper's legend."""
+        """Name in the paper's legend: (activation, width, depth)."""
         return f"({self.activation}, {self.width:g}, {self.depth})"
 
     @property
     def network(self) -> MLP:
-        """What makes it."""
+        """Maker of the network."""
+        # Depth 5 puts 2048 units first; depth 3 leaves out the last hidden layer.
         units = (2048, *SONG_MITTAL_2021.hidden)[5 - max(self.depth, 4) :][: self.depth]
         hidden = tuple(int(self.width * n) for n in units)
         return replace(SONG_MITTAL_2021, hidden=hidden, activation=self.activation)
 
 
 def architectures(activation: str) -> tuple[Architecture, ...]:
-    """Return the seven of the paper: its own network of these data, and one change each."""
+    """Return the paper's seven architectures: its network of these data, and six single changes."""
     others = [name for name in ("relu", "tanh", "sigmoid") if name != activation]
     return (
         Architecture(activation),
@@ -134,11 +136,12 @@ def architectures(activation: str) -> tuple[Architecture, ...]:
 
 
 def song_fig4(effort: Effort) -> Table:
-    """Return Figure 4: risk scores beside the real share of members, by architecture.
+    """Return Figure 4: risk scores against the real share of members, by architecture.
 
     The quick form has two architectures, one pair of models each and six epochs, the full one
     seven, three and twenty.
     """
+    # Without a copy both are Location30: a single entry.
     data = {one.name: one for one in (setting(name, effort.seed) for name in (PURCHASE, TEXAS))}
     parts = [
         (one, shape)
@@ -157,9 +160,9 @@ def song_fig4(effort: Effort) -> Table:
 
 
 def song_fig12(effort: Effort) -> Table:
-    """Return Figure 12: the same of networks with adversarial regularisation or MemGuard.
+    """Return Figure 12: Figure 4 for networks with adversarial regularisation or MemGuard.
 
-    The quick form has two architectures of either, one pair of models each and six epochs, the
+    The quick form has two architectures for each, one pair of models each and six epochs, the
     full one seven, three and twenty.
     """
     most = 2 if effort.quick else None
@@ -184,7 +187,7 @@ def song_fig12(effort: Effort) -> Table:
 
 
 def _rows(trained: Iterable[tuple[str, Sequence[Pair]]], most: float, seed: int) -> tuple[Row, ...]:
-    """Return the rows of a figure: accuracies and errors by architecture, the largest, the bins."""
+    """Return the rows of a figure: accuracies and errors by architecture, largest error, bins."""
     summary = []
     bins = []
     widest: list[tuple[Sequence[MemberScores], str]] = []
@@ -202,7 +205,7 @@ def _rows(trained: Iterable[tuple[str, Sequence[Pair]]], most: float, seed: int)
 
 
 def draw_fig4(table: Table) -> Figure:
-    """Return the figure: a panel for each data set, a curve for each architecture."""
+    """Return the figure: one panel per data set, one curve per architecture."""
     names = [row.label.removesuffix(": RMSE") for row in table.rows if row.label.endswith(": RMSE")]
     data = list(dict.fromkeys(name.split(" (", 1)[0] for name in names))
     figure, axes = panels(1, len(data))
@@ -224,7 +227,7 @@ def draw_fig4(table: Table) -> Figure:
 
 
 def network_title(data: str, shape: Architecture) -> str:
-    """Return what the table calls networks of an architecture on some data."""
+    """Return the name in the table of an architecture's networks on some data."""
     return f"{data} {shape.label}"
 
 
@@ -236,6 +239,7 @@ def _pairs(
 ) -> list[Pair]:
     n = effort.some(PAIRS, 1)
     networks = replace(NETWORKS, make=shape.network, epochs=QUICK if effort.quick else EPOCHS)
+    # Rows: n targets, then n shadow models; the logits have the same order.
     inside = np.repeat([side.inside(len(data.y)) for side in data.sides], n, axis=0)
     own = states(effort.seed, 0, n) + states(effort.seed, 1, n)
     with kept_or_scratch(effort.run) as folder:
@@ -259,7 +263,7 @@ def _pairs(
 def _regularised_pairs(
     data: DataSetting, shape: Architecture, effort: Effort, number: int, parts: int
 ) -> list[Pair]:
-    """Return pairs of models with adversarial regularisation, the shadow model by its own."""
+    """Return pairs of regularised models; target and shadow have reference records of their own."""
     n = effort.some(PAIRS, 1)
     networks = replace(NETWORKS, make=shape.network, epochs=QUICK if effort.quick else EPOCHS)
     sides = []
@@ -288,7 +292,7 @@ def _regularised_pairs(
 def _noisy(
     data: DataSetting, shape: Architecture, effort: Effort, number: int, parts: int
 ) -> list[Pair]:
-    """Return pairs of undefended models whose answers go through MemGuard, each through its own."""
+    """Return pairs of undefended models behind MemGuard, a separate one for each model."""
     found = []
     for i, pair in enumerate(_pairs(data, shape, effort, number=number, parts=parts)):
         rngs = [seeds.stream(effort.seed, "memguard", number, i, role) for role in range(2)]
@@ -298,7 +302,7 @@ def _noisy(
 
 
 def _have_learnt(pairs: Sequence[Pair]) -> bool:
-    """Return whether all targets get enough of their members right."""
+    """Return whether every target gets at least half of its members right."""
     return all(
         float(np.mean(target.values.argmax(axis=1)[target.member] == target.labels[target.member]))
         >= LEARNT
@@ -319,14 +323,17 @@ def _errors(name: str, found: Sequence[MemberScores], seed: int) -> Row:
 
 
 def _largest(found: Sequence[tuple[Sequence[MemberScores], str]], seed: int) -> Estimate | Skipped:
-    """Return the largest error, each interval at a level at which all hold together."""
+    """Return the largest error, with an interval that holds for all architectures at once."""
     if not found:
         return _NOTHING
+    # Bonferroni: all intervals together miss with probability 1 - LEVEL at most, so that the
+    # largest of the true errors is between the largest of the lower and of the upper limits.
     level = 1 - (1 - LEVEL) / len(found)
     errors = [
         over_fits([one.rmse for one in calibrations(some, SCORE, seed, level)]) for some, _ in found
     ]
     most = max(errors, key=lambda one: one.value)
+    # The largest lower limit may be another architecture's, above the largest estimate.
     low = max(one.low for one in errors)
     high = max(one.high for one in errors)
     method = f"{most.method}; Bonferroni over {len(errors)} architectures"

@@ -1,4 +1,4 @@
-"""Figures 3 and 5 of Song & Mittal (2021): scores beside the real share of members, bin by bin."""
+"""Figures 3 and 5 of Song & Mittal (2021): scores against the real share of members, by bin."""
 
 from __future__ import annotations
 
@@ -54,19 +54,19 @@ REGULARISED = "adversarial regularisation"
 STOPPED = "early stopping"
 
 CLASSIFIERS = (UNDEFENDED, REGULARISED, STOPPED)
-"""In the paper's order."""
+"""Classifiers in the paper's order."""
 
 PAIRS = 3
 """Pairs of a target and a shadow model in the full form; the quick form has one."""
 
 QUICK = 6
-"""Epochs of the quick form."""
+"""Training epochs of the quick form."""
 
 EARLY = tuple(range(1, 6))
-"""The epochs after which training may stop early."""
+"""Epochs after which training may stop early."""
 
 LONG = NeuralNasr(Network(epochs=500))
-"""The attack network, trained for ten times as long as the library's."""
+"""Attack network trained for ten times as many epochs as the library's."""
 
 ATTACKS: Mapping[str, Attack] = {
     "risk score": RiskScore(estimator=Histogram()),
@@ -74,34 +74,34 @@ ATTACKS: Mapping[str, Attack] = {
     "network": NeuralNasr(),
     "network, trained long": LONG,
 }
-"""What estimates the probability of being a member: the paper's two, and a variant of each."""
+"""Estimators of the probability of membership: the paper's two, each with a variant."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """A target and a shadow model that was trained alike."""
+    """Predictions of a target and of a shadow model trained alike."""
 
     target: Predictions
-    """On its members and as many non-members."""
+    """Predictions of the target on its members and as many non-members."""
     shadow: Predictions
-    """On records of its own."""
+    """Predictions of the shadow model on its own members and non-members."""
 
 
 @dataclass(frozen=True, eq=False)
 class MemberScores:
-    """What one target's records look like to those who learnt on its shadow model."""
+    """Membership scores of one target's n records, learnt on its shadow model."""
 
     member: Bools
     """(n,) True for a member."""
     by_name: Mapping[str, Floats]
-    """Probabilities of being a member, (n,) in [0, 1], by what estimates them."""
+    """Name of `ATTACKS` to the probability of membership, (n,) in [0, 1]."""
 
 
 def classifiers(setting: DataSetting, effort: Effort) -> Mapping[str, list[Pair] | Skipped]:
-    """Return pairs of models without a defence, with adversarial regularisation, stopped early.
+    """Return pairs of models without a defence, regularised, and stopped early.
 
     The undefended model stops after the first epoch whose accuracy is not below the regularised
-    model's, on records that no attack is judged on. Figures that need them share the folder.
+    model's, on records on which no attack is judged. Figures 3 and 5 share the folder of models.
     """
     n = effort.some(PAIRS, 1)
     kept = effort.shared(
@@ -115,6 +115,7 @@ def classifiers(setting: DataSetting, effort: Effort) -> Mapping[str, list[Pair]
             ]
             for kind in range(2)
         )
+    # plain and regularised: logits by role, each (n, e, a, k): models, epochs, records, classes.
     ends = [_epoch(setting, plain[0][i], regularised[0][i]) for i in range(n)]
     missing = next((end for end in ends if isinstance(end, Skipped)), None)
     early = [EARLY.index(end) for end in ends if not isinstance(end, Skipped)]
@@ -126,7 +127,7 @@ def classifiers(setting: DataSetting, effort: Effort) -> Mapping[str, list[Pair]
 
 
 def score_pairs(pairs: Sequence[Pair], seed: int, names: Sequence[str]) -> list[MemberScores]:
-    """Return the probabilities of being a member that these of `ATTACKS` learn on the shadows."""
+    """Return the probabilities of membership that these of `ATTACKS` learn on the shadow models."""
     return [_score_pair(pair, seed, number, names) for number, pair in enumerate(pairs)]
 
 
@@ -136,6 +137,7 @@ def _score_pair(pair: Pair, seed: int, number: int, names: Sequence[str]) -> Mem
     for name in names:
         played = play(ATTACKS[name], rounds, [seeds.stream(seed, name, number)])
         assert isinstance(played, Play)  # predictions with a shadow give all that these need
+        # A network's score is its log-odds.
         score = played.transcript.score
         found[name] = expit(score) if name.startswith("network") else score
     return MemberScores(pair.target.member, found)
@@ -144,7 +146,10 @@ def _score_pair(pair: Pair, seed: int, number: int, names: Sequence[str]) -> Mem
 def _logits(
     setting: DataSetting, kind: int, role: int, n: int, effort: Effort, folder: Path
 ) -> NDArray[Any]:
-    """Return what n models of a kind and a role say after the epochs, (n, e, a, k)."""
+    """Return the logits of n models after each epoch, (n, e, a, k).
+
+    Kind 0 is undefended and 1 regularised; role 0 is a target and 1 a shadow model.
+    """
     networks = replace(NETWORKS, epochs=QUICK) if effort.quick else NETWORKS
     side = setting.sides[role]
     last = networks.epochs
@@ -153,7 +158,8 @@ def _logits(
         reference = ReferenceRows(tuple(side.reference))
         trainer = AdversarialRegularisation(networks, SHOWN, reference, SMALL)
     inside = np.repeat([side.inside(len(setting.y))], n, axis=0)
-    # A model of a kind starts from the same weights as its counterpart of the other.
+    # By role and not by kind: a regularised model starts from the weights of its
+    # undefended counterpart.
     own = states(effort.seed, role, n)
     rows = np.arange(setting.n_asked)
     cohort = cohort_of(setting.x, setting.y, inside, effort.seed, asked=rows, states=own)
@@ -165,7 +171,9 @@ def _logits(
 
 
 def _epoch(setting: DataSetting, plain: NDArray[Any], regularised: NDArray[Any]) -> int | Skipped:
-    """Return after which epoch training stops, by the records of the shadow model."""
+    """Return the epoch after which training stops, chosen on the shadow model's records."""
+    # The target never saw these records, and no attack on it is judged on them. The last epoch of
+    # `plain` is the end of its training, not a candidate.
     rows = setting.sides[1].rows
     right = plain[:-1, rows].argmax(axis=2) == setting.y[rows]
     wanted = regularised[-1, rows].argmax(axis=1) == setting.y[rows]
@@ -186,21 +194,21 @@ def _pairs(
 
 
 BINS = 10
-"""Equal bins of [0, 1]."""
+"""Number of equal bins of [0, 1]."""
 
 LEAST = 10
-"""A bin counts where it holds at least so many records of every target."""
+"""Fewest records of every target in a bin that counts."""
 
 
 def bin_label(name: str, number: int) -> str:
-    """Return the label of the row about a bin."""
+    """Return the label of a bin's row; `number` counts from 0."""
     low = number / BINS
     high = (number + 1) / BINS
     return f"{name}: score in [{low:g}, {high:g}{']' if number == BINS - 1 else ')'}"
 
 
 def bin_rows(name: str, found: Sequence[MemberScores], scores: Sequence[str]) -> list[Row]:
-    """Return a row for every bin: the members in it, their share there, and the mean score."""
+    """Return one row per bin: share of all members in it, share of members there, mean score."""
     return [
         Row(
             bin_label(name, number),
@@ -213,7 +221,7 @@ def bin_rows(name: str, found: Sequence[MemberScores], scores: Sequence[str]) ->
 def calibrations(
     found: Sequence[MemberScores], score: str, seed: int, level: float
 ) -> list[Reliability]:
-    """Return how far the scores of each target are from the real share of members."""
+    """Return each target's reliability: the distance of scores from the real share of members."""
     rngs = [seeds.stream(seed, "bootstrap", score, i) for i in range(len(found))]
     return [
         reliability(one.by_name[score], one.member, rng, n_bins=BINS, level=level)
@@ -224,7 +232,7 @@ def calibrations(
 def over_models(
     values: Sequence[float], name: str, *, least: float = -np.inf
 ) -> Estimate | Skipped:
-    """Return the mean of a number, never below `least`, that has no interval for one pair."""
+    """Return the mean over pairs of models, never below `least`; skipped for a single pair."""
     if len(values) < 2:
         return Skipped(name, "one pair of models shows no spread: make the full form")
     return mean(np.array(values), LEVEL, unit="pairs", least=least)
@@ -254,7 +262,8 @@ def plot_bins(ax: Axes, table: Table, name: str, score: str, number: int, label:
 
 
 def panels(rows: int, columns: int) -> tuple[Figure, list[Axes]]:
-    """Return a figure that no window knows of, and its panels row by row."""
+    """Return a figure and its panels, row by row."""
+    # Not by pyplot, which would keep the figure and may open a window.
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(SIZE[0] * columns, SIZE[1] * rows), layout="constrained")
@@ -262,25 +271,25 @@ def panels(rows: int, columns: int) -> tuple[Figure, list[Axes]]:
 
 
 def title_panel(ax: Axes, title: str, x: str, y: str) -> None:
-    """Name a panel and its axes."""
+    """Set the title of a panel and the labels of its axes."""
     ax.set_title(title, fontsize=9, loc="left", color=INK)
     ax.set(xlabel=x, ylabel=y)
 
 
 def diagonal(ax: Axes) -> None:
-    """Draw where a calibrated score would lie."""
+    """Draw the diagonal, on which a calibrated score lies."""
     ax.plot([0, 1], [0, 1], color=OTHER, lw=0.9, ls=(0, (1, 2)), zorder=1, label="ideal")
     ax.set(xlim=(0, 1), ylim=(0, 1))
 
 
 def cells(table: Table, labels: Sequence[str], column: str) -> list[Cell | None]:
-    """Return the cells of a column in these rows; None where the table has none."""
+    """Return the cells of a column in these rows; None for a missing cell."""
     rows = {row.label: row.cells for row in table.rows}
     return [rows.get(label, {}).get(column) for label in labels]
 
 
 def measured_by_place(given: Sequence[Cell | None]) -> dict[int, Estimate]:
-    """Return what was measured, by place; what was not is left out."""
+    """Return place to estimate, for the cells with a measurement."""
     found = [None if cell is None else cell.ours for cell in given]
     return {place: ours for place, ours in enumerate(found) if isinstance(ours, Estimate)}
 
@@ -289,6 +298,7 @@ def _bin(found: Sequence[MemberScores], score: str, number: int) -> dict[str, Ce
     held = [_places(one.by_name[score]) == number for one in found]
     pairs = list(zip(found, held, strict=True))
     here = over_fits([proportion(rows[one.member], level=LEVEL) for one, rows in pairs])
+    # A bin counts only if it has enough records of every target, so that all pairs are in the mean.
     fewest = min(int(np.count_nonzero(rows)) for rows in held)
     share: Estimate | Skipped = Skipped(
         f"{score}, bin {number + 1}", f"{fewest} records, and at least {LEAST} are needed"
@@ -306,7 +316,7 @@ def _bin(found: Sequence[MemberScores], score: str, number: int) -> dict[str, Ce
 
 
 def _places(score: Floats) -> Ints:
-    # As `reliability` counts them.
+    # The bins of `reliability`; a score of 1 is in the last one.
     return np.clip((score * BINS).astype(np.int64), 0, BINS - 1)
 
 
@@ -315,17 +325,17 @@ RMSE: Mapping[str, Mapping[str, float]] = {
     REGULARISED: {"risk score": 0.09, "network": 0.26},
     STOPPED: {"risk score": 0.06, "network": 0.25},
 }
-"""The paper's root-mean-square errors, on Purchase100."""
+"""Printed root-mean-square errors on Purchase100, by classifier and score."""
 
 ACCURACY: Mapping[str, tuple[float, float]] = {
     UNDEFENDED: (0.998, 0.809),
     REGULARISED: (0.927, 0.766),
     STOPPED: (0.929, 0.764),
 }
-"""Its classifiers' accuracy on members and on others (Table 2)."""
+"""Classifier to its printed accuracy on members and on others, on Purchase100 (Table 2)."""
 
 DRAWN = ("risk score", "network")
-"""The scores of the figure."""
+"""Scores drawn in the figure."""
 
 COPY = (
     "The paper's numbers are of Purchase100. With a copy of its own (dataset_purchase in the "
@@ -348,7 +358,7 @@ _NOTES_3 = (
 
 
 def song_fig3(effort: Effort) -> Table:
-    """Return Figure 3: risk scores and a network's outputs beside the real share of members.
+    """Return Figure 3: risk scores and a network's outputs against the real share of members.
 
     The quick form has one pair of models and six epochs, the full one three and forty.
     """
@@ -370,6 +380,7 @@ def song_fig3(effort: Effort) -> Table:
 
 def draw_fig3(table: Table) -> Figure:
     """Return the figure: members by score, and the real share of members, for both scores."""
+    # One row of panels per score: a histogram for each classifier, then the calibration of all.
     figure, axes = panels(len(DRAWN), len(CLASSIFIERS) + 1)
     for row, score in enumerate(DRAWN):
         own = axes[row * (len(CLASSIFIERS) + 1) : (row + 1) * (len(CLASSIFIERS) + 1)]
@@ -385,7 +396,7 @@ def draw_fig3(table: Table) -> Figure:
 def accuracy_row(
     name: str, pairs: Sequence[Pair], published: tuple[float, float] | None = None
 ) -> Row:
-    """Return the targets' accuracy on their members and on others."""
+    """Return the row of the targets' accuracies on their members and on others."""
     cells = {}
     for place, (column, inside) in enumerate((("on members", True), ("on others", False))):
         right = [_right(pair, inside=inside) for pair in pairs]
@@ -401,7 +412,7 @@ def _right(pair: Pair, *, inside: bool) -> Estimate:
 
 
 def _errors(kind: str, found: Sequence[MemberScores], names: Sequence[str], seed: int) -> list[Row]:
-    """Return how far each score is from the real share, and how much farther than the paper's."""
+    """Return the rows of a classifier's errors by score, and of the networks' excess error."""
     paper = RMSE[kind]
     by_name = {name: calibrations(found, name, seed, LEVEL) for name in names}
     own = [one.rmse.value for one in by_name["risk score"]]
@@ -414,6 +425,7 @@ def _errors(kind: str, found: Sequence[MemberScores], names: Sequence[str], seed
         rows[1][name] = Cell(None, over_models(alike, titles[1], least=0.0))
         rows[2][name] = Cell(None, over_models(noise, titles[2], least=0.0))
         if name.startswith("network"):
+            # Paired by model; the paper prints rounded errors, so that the gap has two decimals.
             gap = round(paper["network"] - paper["risk score"], 2) if name == "network" else None
             worse = [one.rmse.value - less for one, less in zip(some, own, strict=True)]
             rows[3][name] = Cell(gap, over_models(worse, titles[3]))
@@ -430,20 +442,20 @@ def _plot_members(ax: Axes, table: Table, kind: str, score: str, number: int) ->
 
 
 CUTS = tuple(round(0.05 * step, 2) for step in range(1, 21))
-"""The scores at which the distribution is read."""
+"""Scores at which the distribution is evaluated, 0.05 to 1."""
 
 RECALL: Mapping[str, Mapping[float, float]] = {
     UNDEFENDED: {1.0: 0.0, 0.9: 0.0, 0.8: 0.0, 0.7: 0.078, 0.6: 0.551, 0.5: 0.909},
     REGULARISED: {1.0: 0.002, 0.9: 0.002, 0.8: 0.005, 0.7: 0.017, 0.6: 0.246, 0.5: 0.763},
     STOPPED: {1.0: 0.0, 0.9: 0.0, 0.8: 0.0, 0.7: 0.013, 0.6: 0.202, 0.5: 0.752},
 }
-"""Shares of the members with at least a score, on Purchase100: the paper's recall (Table 6)."""
+"""Printed shares of members with at least a score, on Purchase100: the recall of Table 6."""
 
 MEAN = 0.6
-"""Its undefended members' mean score: 0.1 above the prior (appendix B)."""
+"""Printed mean score of undefended members: 0.1 above the prior of 0.5 (appendix B)."""
 
 HIGH = 0.8
-"""No undefended member of the paper's reaches this score."""
+"""Score that no undefended member reaches in the paper."""
 
 _NOTES_5 = (
     COPY,
@@ -457,7 +469,7 @@ _NOTES_5 = (
 
 
 def song_fig5(effort: Effort) -> Table:
-    """Return Figure 5: the share of the members with at least a score, by classifier.
+    """Return Figure 5: share of members with at least a score, by classifier.
 
     The quick form has one pair of models and six epochs, the full one three and forty.
     """
@@ -480,7 +492,7 @@ def song_fig5(effort: Effort) -> Table:
 
 
 def draw_fig5(table: Table) -> Figure:
-    """Return the figure: the share of the members with a lower score, by classifier."""
+    """Return the figure: share of members with a lower score, by classifier."""
     figure, (ax,) = panels(1, 1)
     for number, kind in enumerate(CLASSIFIERS):
         found = measured_by_place(cells(table, [cut_label(cut) for cut in CUTS], kind))
@@ -494,7 +506,7 @@ def draw_fig5(table: Table) -> Figure:
 
 
 def cut_label(cut: float) -> str:
-    """Return the label of the row about a score."""
+    """Return the label of a score's row."""
     return f"score of at least {cut:g}"
 
 
@@ -519,7 +531,7 @@ def _mean_cell(kind: str, scores: list[Floats] | Skipped) -> Cell:
 
 
 def _claims(found: Mapping[str, list[Floats] | Skipped]) -> list[Row]:
-    """Return what the paper says of the three distributions, as differences."""
+    """Return the paper's claims about the three distributions, as rows of differences."""
     rows = []
     for one, other in ((REGULARISED, UNDEFENDED), (STOPPED, REGULARISED)):
         first = found[one]
@@ -539,6 +551,7 @@ def _claims(found: Mapping[str, list[Floats] | Skipped]) -> list[Row]:
 def _comparison_cells(
     first: Sequence[Floats], second: Sequence[Floats], paper: float
 ) -> dict[str, Cell]:
+    # Same members in the same order, (n,) each: differences are paired by member.
     both = list(zip(first, second, strict=True))
     high = [(a >= HIGH).astype(np.float64) - (b >= HIGH) for a, b in both]
     apart = [float(ks_2samp(a, b, method="asymp").statistic) for a, b in both]

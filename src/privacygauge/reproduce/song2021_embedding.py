@@ -1,4 +1,4 @@
-"""Figure 9 of Song & Mittal (2021): where members and others of risky classes lie in a network."""
+"""Figure 9 of Song & Mittal (2021): features of members and others, by risk of their class."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ LOW = "low risk"
 HIGH = "high risk"
 
 CLASSES = 5
-"""Of the lowest and of the highest risk, each."""
+"""Number of classes of the lowest and of the highest risk, each."""
 
 NEIGHBOURS = 5
-"""The nearest records; most of them are more than half."""
+"""Number of nearest records; a majority is more than half of them."""
 
 PERPLEXITY = 30.0
-"""Of t-SNE."""
+"""Perplexity of t-SNE."""
 
 
 @dataclass(frozen=True, eq=False)
 class ChosenRecords:
-    """The records of the chosen classes, and what is known of them."""
+    """Records of the chosen classes, with their features, risk and predictions."""
 
     spaces: Mapping[str, Floats]
-    """(n, d) Places of the records, by space."""
+    """Space (`features` or `map`) to the records' points in it, (n, d)."""
     labels: Ints
     """(n,) Classes."""
     member: Bools
@@ -61,12 +61,12 @@ class ChosenRecords:
     risk: Floats
     """(n,) Risk scores in [0, 1]."""
     right: Bools
-    """(n,) Whether the target predicts the class."""
+    """(n,) Whether the target predicts the record's class."""
     classes: Mapping[str, tuple[int, ...]]
-    """The classes of the lowest and of the highest risk, by rising risk."""
+    """`LOW` and `HIGH` to the classes of the lowest and highest risk, by ascending risk."""
 
     def of(self, group: str, *, member: bool) -> Bools:
-        """Return which records are of a group of classes, and members or not, (n,)."""
+        """Return whether each record is of a group of classes and of this membership, (n,)."""
         found: Bools = np.isin(self.labels, self.classes[group]) & (self.member == member)
         return found
 
@@ -81,18 +81,19 @@ def kept_class(
     points : ndarray of float, shape (r, d)
     labels : ndarray of int, shape (r,)
     asked : ndarray of bool, shape (r,)
-        The q records that neighbours are looked for.
+        True for the q records to find neighbours for.
     among : ndarray of bool, shape (r,)
-        The records that neighbours are; more than `n`. None is its own neighbour.
+        True for the candidate neighbours, more than `n`. No record is its own neighbour.
     n : int
-        How many neighbours, by Euclidean distance.
+        Number of neighbours, by Euclidean distance.
     """
     own = np.flatnonzero(asked)
     others = np.flatnonzero(among)
     if len(others) <= n:
         raise InputError(f"among must hold more than {n} records, got {len(others)}")
     nearest = others[cKDTree(points[others]).query(points[own], k=n + 1)[1]]
-    # Equal points: the record itself may be anywhere among them, or not at all.
+    # n + 1 neighbours, since one may be the record itself: at any place among equal points, or not
+    # at all. The stable sort puts it last and keeps the others by distance.
     first = np.argsort(nearest == own[:, None], axis=1, kind="stable")[:, :n]
     found = labels[np.take_along_axis(nearest, first, axis=1)]
     return np.asarray((found == labels[own][:, None]).mean(axis=1), np.float64)
@@ -101,7 +102,10 @@ def kept_class(
 def extreme_classes(
     risk: Floats, labels: Ints, member: Bools, least: int
 ) -> Mapping[str, tuple[int, ...]]:
-    """Return the classes of at least so many members with the lowest and highest mean risk."""
+    """Return `LOW` and `HIGH` to the classes with the lowest and highest mean risk of members.
+
+    Only classes of at least `least` members count.
+    """
     counts = np.bincount(labels[member], minlength=int(labels.max()) + 1)
     large = np.flatnonzero(counts >= least)
     if len(large) < 2 * CLASSES:
@@ -115,26 +119,28 @@ def extreme_classes(
 
 
 def plane(features: Floats, rng: np.random.Generator) -> Floats:
-    """Return the records' places in two dimensions by t-SNE (van der Maaten & Hinton 2008)."""
+    """Return the records' points in the plane, (n, 2), by t-SNE (van der Maaten & Hinton 2008)."""
     from sklearn.manifold import TSNE
 
+    # scikit-learn needs a perplexity below the number of records.
     perplexity = min(PERPLEXITY, (len(features) - 1) / 3)
     plane = TSNE(perplexity=perplexity, init="pca", random_state=int(rng.integers(2**31)))
+    # With more threads the points would depend on their number.
     with limited_to(1):
         return np.asarray(plane.fit_transform(features), np.float64)
 
 
 RISK: Mapping[str, float] = {LOW: 0.528, HIGH: 0.846}
-"""The paper's mean risk scores: over .50, .52, .53, .54, .55 and over .82, .83, .83, .85, .90."""
+"""Means of the printed class risk scores: .50, .52, .53, .54, .55 and .82, .83, .83, .85, .90."""
 
 NETWORKS = replace(TANH, make=SONG_MITTAL_2021_RELU)
-"""The paper's layers for Texas100; the other settings are those of song-fig3."""
+"""Networks with the paper's layers for Texas100; the other settings are those of song-fig3."""
 
 PAIRS = 5
 """Pairs of a target and a shadow model in the full form; the quick form has one."""
 
 LEAST = {TEXAS: 100, LOCATION: 20}
-"""Members that a class must have to be taken."""
+"""Data to the fewest members of a class that counts."""
 
 _SCORE = "risk score"
 _SPACES = ("features", "map")
@@ -163,7 +169,7 @@ _NOTES = (
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
-    """Some classes of one model, drawn in a plane."""
+    """Records of some classes of one model, as points in the plane."""
 
     points: Floats
     """(n, 2) Coordinates by t-SNE."""
@@ -172,7 +178,7 @@ class Embedding:
     member: Bools
     """(n,) True for a member."""
     classes: Mapping[str, tuple[int, ...]]
-    """The classes of the lowest and of the highest risk, by rising risk."""
+    """`LOW` and `HIGH` to the classes of the lowest and highest risk, by ascending risk."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,11 +186,11 @@ class EmbeddedTable(Table):
     """A table with the points of its figure, which are not among its numbers."""
 
     embedding: Embedding = field(kw_only=True)
-    """Of the first pair of models."""
+    """Points of the first pair of models."""
 
 
 def song_fig9(effort: Effort) -> EmbeddedTable:
-    """Return Figure 9: whether new records lie where members of their class do, by risk.
+    """Return Figure 9: neighbourhoods of members and new records, by risk of their class.
 
     The quick form has one pair of models and six epochs, the full one five and forty.
     """
@@ -209,7 +215,7 @@ def song_fig9(effort: Effort) -> EmbeddedTable:
 
 
 def draw_fig9(table: Table) -> Figure:
-    """Return the figure: the plane with the members, and with the others, of ten classes."""
+    """Return the figure: members, and others, of the ten classes in the plane."""
     if not isinstance(table, EmbeddedTable):
         raise InputError(
             f"table must hold the points of its figure, got a {type(table).__name__}: make "
@@ -217,6 +223,7 @@ def draw_fig9(table: Table) -> Figure:
         )
     drawn = table.embedding
     figure, axes = panels(1, 2)
+    # One map for both panels: their points are comparable.
     axes[1].sharex(axes[0])
     axes[1].sharey(axes[0])
     for ax, member in zip(axes, (True, False), strict=True):
@@ -239,8 +246,9 @@ def draw_fig9(table: Table) -> Figure:
 
 
 def _sides(data: DataSetting, effort: Effort, n: int) -> list[tuple[WhiteBoxSide, WhiteBoxSide]]:
-    """Return n targets seen from inside, each with a shadow model that is trained like it."""
+    """Return n targets with white-box signals, each with a shadow model trained like it."""
     networks = replace(NETWORKS, epochs=QUICK) if effort.quick else NETWORKS
+    # The run keeps one prediction only: the signals come from the weights.
     rows = data.sides[0].rows[:1]
     return seen_inside(
         networks, data.sides, x=data.x, y=data.y, n=n, effort=effort, kept=effort.run, asked=rows
@@ -253,6 +261,7 @@ def _choose_rows(
     seen = target.signals
     (found,) = score_pairs([Pair(target.predictions, shadow.predictions)], seed, (_SCORE,))
     risk = found.by_name[_SCORE]
+    # Chosen again for each pair, by members' scores alone: the place of others decides nothing.
     classes = extreme_classes(risk, seen.labels, target.member, least)
     rows = np.flatnonzero(np.isin(seen.labels, [c for group in classes.values() for c in group]))
     features = seen.hidden[rows]
@@ -278,7 +287,7 @@ _Hits = Callable[[ChosenRecords, str], Mapping[str, Bools]]
 
 
 def _row(label: str, found: Sequence[ChosenRecords], hits: _Hits) -> Row:
-    """Return shares of records of both groups of classes, and by how much they differ."""
+    """Return the shares of hits in both groups of classes, and their difference."""
     low, high = ([hits(one, group) for one in found] for group in (LOW, HIGH))
     cells = {}
     for name in low[0]:
@@ -298,7 +307,7 @@ def _predicted_right(one: ChosenRecords, group: str) -> Mapping[str, Bools]:
 
 
 def _class_kept_among(asked: bool, among: bool) -> _Hits:
-    """Return what tells which records keep their class: members or others, among either."""
+    """Return the test of which members (or others) have a majority of their class among either."""
 
     def hits(one: ChosenRecords, group: str) -> Mapping[str, Bools]:
         rows = one.of(group, member=asked)
@@ -322,6 +331,7 @@ def _correlations(found: Sequence[ChosenRecords]) -> Row:
             )
             for one in found
         ]
+        # A correlation is skipped if risk or share does not vary; then the mean is, too.
         missing = next((one for one in each if isinstance(one, Skipped)), None)
         estimates = [one for one in each if isinstance(one, Estimate)]
         cells[space] = Cell(None, missing or over_pairs(estimates))

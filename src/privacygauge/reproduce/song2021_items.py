@@ -1,4 +1,4 @@
-"""The tables and figures of Song & Mittal (2021), how they are judged, its settings and ours."""
+"""Tables and figures of Song & Mittal (2021) with their judgements, and the settings of both."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _GAMES = ("half known", "shadow model")
 
 
 def _on_same_data(judgement: Judgement) -> Judgement:
-    """Return the judgement on the paper's own data, whose numbers can agree."""
+    """Return the judgement for the paper's own data: the numbers of all rows can agree."""
     return replace(judgement, same_data=("*",))
 
 
@@ -127,6 +127,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         ),
     ),
     "song-table4-defences": Judgement(
+        # Other defences are ours, on the same undefended predictions; the paper has no row of them.
         same_data=("memguard*",),
         claims=tuple(one for by in _DEFENDED for one in _defence_claims(by)),
     ),
@@ -278,7 +279,7 @@ JUDGEMENTS: Mapping[str, Judgement] = {
         claims=tuple(one for view in _VIEWS for one in _calibration_claims(view)),
     ),
 }
-"""Reproduction to how it is judged."""
+"""Name of a reproduction to its judgement."""
 
 
 PAPER = "Song & Mittal (2021)"
@@ -318,10 +319,10 @@ ITEMS = items(
     ("fig12", "calibration by architecture, defended", Status.STAND_IN,
      f"{_LOCATION}; kept in its quick form"),
 )  # fmt: skip
-"""All that the paper prints."""
+"""All tables and figures of the paper."""
 
 
-# The settings that Song & Mittal (2021) state, beside ours.
+# The settings that Song & Mittal (2021) state, and ours.
 
 _COPY = (
     "song-table2 song-table3 song-table5 song-table6 song-fig2 song-fig3 song-fig4 song-fig5 "
@@ -338,8 +339,9 @@ _JIA = "Jia et al. (2019), whom the paper follows, give it; the paper itself doe
 _PAIRS = "more than one shows how much initial weights and order of batches matter"
 _OWN = "the paper names none; PrivacyGauge's own"
 
+# The activation changes nothing about widths and depths.
 SHAPES = song2021_architectures.architectures("tanh")
-"""Of Figure 4."""
+"""Architectures of Figures 4 and 12."""
 
 ENTRIES = (
     Entry(
@@ -709,4 +711,4 @@ ENTRIES = (
         why=_PAIRS,
     ),
 )
-"""All that the paper states of its experiments."""
+"""All settings that the paper states of its experiments, and the choices it leaves open."""

@@ -1,4 +1,4 @@
-"""Table 6 and Figures 6 to 8, 10 and 11 of Song & Mittal (2021): the risk score on Location30."""
+"""Table 6 and Figures 6 to 8, 10 and 11 of Song & Mittal (2021): the risk score."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ from privacygauge.reproduce.table import Cell, Effort, Row, Table
 from privacygauge.runs.folder import kept_or_scratch
 
 ESTIMATORS: Mapping[str, Estimator] = {"histogram": Histogram(), "isotonic": Isotonic()}
-"""The paper's estimator of the risk score, and PrivacyGauge's own."""
+"""Estimators of the risk score: the paper's, and PrivacyGauge's default."""
 
 GRID = (0.3, 0.5, 0.6, 0.7, 0.8, 0.9)
-"""The risk scores at which the distribution over members is read."""
+"""Risk scores at which the distribution over members is evaluated."""
 
 _TABLE6: Mapping[str, Sequence[tuple[float, float]]] = {
     "authors": (
@@ -66,22 +66,22 @@ _TABLE6: Mapping[str, Sequence[tuple[float, float]]] = {
         (0.660, 0.999),
     ),
 }
-"""Precision and recall at CUTS, on Texas100."""
+"""Printed (precision, recall) at `CUTS` on Texas100: undefended, and behind MemGuard."""
 
 _FIG6 = {"at most 0.6": {"MemGuard": 0.3}}
-"""From the text of Section 5.3: 70% of the members of Texas100 are above."""
+"""Printed share of members of Texas100 with at most 0.6: Section 5.3 says that 70% are above."""
 
 _FIG8 = 0.94
-"""Pearson's correlation on Texas100, undefended."""
+"""Printed Pearson's correlation on Texas100, undefended."""
 
 _FIG10 = (0.05, 0.09, 0.1, 0.07, 0.02)
-"""The distance at PRIORS (Appendix B), on Purchase100, undefended."""
+"""Printed distances from the prior at `PRIORS` (Appendix B), on Purchase100, undefended."""
 
 _FIG11 = {
     "score": {"authors": 0.08, "MemGuard": 0.05},
     "network": {"authors": 0.13, "MemGuard": 0.21},
 }
-"""Root-mean-square errors on Texas100."""
+"""Printed root-mean-square errors on Texas100."""
 
 _NOTES = (
     "The paper's numbers on the risk score are on other data, Texas100 (Table 6, Figures 6, 8 and "
@@ -97,7 +97,7 @@ _NOTES = (
 
 
 def song_table6(effort: Effort) -> Table:
-    """Return Table 6: precision and recall of guessing "member" from a risk score on."""
+    """Return Table 6: precision and recall of guessing "member" at or above a risk score."""
     data = available(TEXAS)
     rows = []
     for view in _views(effort, data):
@@ -114,7 +114,7 @@ def song_table6(effort: Effort) -> Table:
 
 
 def song_fig6(effort: Effort) -> Table:
-    """Return Figure 6: the share of the members whose risk score is at most a number."""
+    """Return Figure 6: the distribution function of members' risk scores."""
     data = available(TEXAS)
     views = _views(effort, data)
     rows = []
@@ -126,7 +126,7 @@ def song_fig6(effort: Effort) -> Table:
 
 
 def song_fig8(effort: Effort) -> Table:
-    """Return Figure 8: members' mean risk by generalisation error of their class."""
+    """Return Figure 8: members' mean risk by the generalisation error of their class."""
     data = available(TEXAS)
     views = _views(effort, data)
     rows = []
@@ -142,7 +142,7 @@ def song_fig8(effort: Effort) -> Table:
 
 
 def song_fig10(effort: Effort) -> Table:
-    """Return Figure 10: the members' mean risk score above the prior, for several priors."""
+    """Return Figure 10: members' mean risk score less the prior, for several priors."""
     data = available(PURCHASE)
     views = _views(effort, data)
     rows = [
@@ -153,7 +153,7 @@ def song_fig10(effort: Effort) -> Table:
 
 
 def song_fig11(effort: Effort) -> Table:
-    """Return Figure 11: how far scores are from the real share of members (RMSE)."""
+    """Return Figure 11: root-mean-square error of scores against the real share of members."""
     data = available(TEXAS)
     views = _views(effort, data)
     rows = []
@@ -169,16 +169,16 @@ class _Fit:
     """Risk scores of one target, learnt on one shadow model."""
 
     risk: Mapping[str, Risk]
-    """By estimator."""
+    """Estimator to the assessed risk."""
     scores: Floats
-    """(n,) The histogram's scores."""
+    """(n,) Scores by the histogram."""
     target: Predictions
-    """What they are about."""
+    """Predictions of the target on the n records."""
     network: Estimate
-    """RMSE of the output of an attack network (Nasr et al. 2018)."""
+    """Root-mean-square error of an attack network's output (Nasr et al. 2018)."""
 
     def of_third(self, third: int) -> Floats:
-        """Return the scores of the members of a third of the classes, by generalisation error."""
+        """Return members' scores in a third, 0 to 2, of the classes by generalisation error."""
         rows = sorted(self.risk["histogram"].classes, key=lambda row: row.generalisation_error)
         labels = [row.label for row in np.array_split(np.array(rows, object), 3)[third]]
         return self.scores[self.target.member & np.isin(self.target.labels, labels)]
@@ -186,18 +186,18 @@ class _Fit:
 
 @dataclass(frozen=True, eq=False)
 class _View:
-    """Fits that differ in nothing but what training drew."""
+    """Fits that differ only in the random draws of training."""
 
     name: str
     fits: tuple[_Fit, ...]
     paper: str
-    """The model of the paper's whose numbers stand beside it."""
+    """Key of the paper's model with comparable numbers."""
 
 
 def _views(effort: Effort, data: str) -> tuple[_View, ...]:
-    """Return the fits on the authors' predictions, and on models trained here."""
+    """Return the fits on the authors' predictions and on models trained here."""
     found = white_box_pairs(effort, data)
-    # On the paper's own data the model trained here stands for the undefended one.
+    # On the paper's own data there are no predictions of the authors: ours are the undefended ones.
     undefended = "authors" if "authors" in found else "alike"
     return tuple(
         _View(
@@ -215,6 +215,7 @@ def _fit(target: Predictions, shadow: Predictions, seed: int) -> _Fit:
     scores = {}
     for name, estimator in ESTIMATORS.items():
         transcript = _play(RiskScore(estimator=estimator), rounds, seed, name).transcript
+        # Right predictions, for the generalisation error by class.
         right = rounds[0].observation.signals["correctness"] == 1.0
         rng = seeds.stream(seed, "risk", name)
         risk[name] = assess_risk(
@@ -223,6 +224,7 @@ def _fit(target: Predictions, shadow: Predictions, seed: int) -> _Fit:
         scores[name] = transcript.score
     answers = _play(NeuralNasr(), rounds, seed, "network").transcript
     rng = seeds.stream(seed, "network", "bootstrap")
+    # The network's score is its log-odds.
     rmse = reliability(expit(answers.score), answers.secret, rng, level=LEVEL).rmse
     return _Fit(risk, scores["histogram"], target, rmse)
 
@@ -280,16 +282,16 @@ def _table(name: str, number: str, rows: Sequence[Row], data: str) -> Table:
 
 
 EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-"""The bins of risk scores."""
+"""Ends of the bins of risk scores."""
 
 QUICK = 60
-"""Epochs of the quick form: members are known by heart, if less surely than after all."""
+"""Epochs of the quick form: members are fitted, if less surely than after all 200."""
 
 PARTS = 10
-"""Parts of the members, each of which is removed at once."""
+"""Number of parts of the members, each removed as a whole."""
 
 LEAST = 20
-"""Bins with fewer members are left out."""
+"""Fewest members in a bin that counts."""
 
 _FLOOR = Histogram().floor
 _NOTES_7 = (
@@ -308,7 +310,7 @@ _NOTES_7 = (
 
 
 def song_fig7(effort: Effort) -> Table:
-    """Return Figure 7: how much removing members changes the model's answers for them, by risk.
+    """Return Figure 7: change of the model's answers for removed members, by their risk score.
 
     The quick form removes four parts of the members from networks of 60 epochs, the full one ten
     from networks of 200.
@@ -324,34 +326,37 @@ def song_fig7(effort: Effort) -> Table:
 
 @dataclass(frozen=True, eq=False)
 class _Sensitivity:
-    """What removing records changes, member by member."""
+    """Changes of each member's log modified entropy when members are removed."""
 
     score: Floats
     """(n,) Risk scores in [0, 1]."""
     removed: Floats
-    """(n,) Change where the member is removed."""
+    """(n,) Change when the member's own part is removed."""
     another: Floats
-    """(n,) Mean change where others are."""
+    """(n,) Mean change when one of the other parts is removed."""
 
     @property
     def columns(self) -> Mapping[str, Floats]:
-        """The changes by name."""
+        """Name to the change, (n,)."""
         net = self.removed - self.another
         return {"removed": self.removed, "another removed": self.another, "net": net}
 
 
 def _folds(n: int, target: Side, seed: int) -> list[Ints]:
+    # Random parts of nearly equal size.
     members = np.flatnonzero(target.inside(target.first + target.n_train))
     return np.array_split(seeds.stream(seed, "folds").permutation(members), n)
 
 
 def _train_logits(effort: Effort, data: DataSetting, folds: list[Ints]) -> NDArray[Any]:
-    """Return the logits of the target, of a shadow model, and of the target without each part."""
+    """Return logits, (m, a, k), of the target, a shadow model, and the target without each part."""
     target, shadow = data.sides
     inside = np.repeat([target.inside(len(data.y))], 2 + len(folds), axis=0)
     inside[1] = shadow.inside(len(data.y))
+    # Model 0 is the target, 1 the shadow model, 2 and on the target without a part.
     for number, fold in enumerate(folds, start=2):
         inside[number, fold] = False
+    # One random state for all: models differ in their training records only.
     state = int(seeds.stream(effort.seed, "model", 0).integers(2**31))
     networks = replace(NETWORKS, epochs=QUICK) if effort.quick else NETWORKS
     with kept_or_scratch(effort.run) as folder:
@@ -378,9 +383,11 @@ def _measure_sensitivity(
     side, other = data.sides
     target = side.predictions(values[0], data.y)
     shadow = other.predictions(values[1], data.y)
+    # (parts, n) Change of each member's log entropy by removed part.
     changes = np.array(
         [_log_entropy(side.predictions(v, data.y)) - _log_entropy(target) for v in values[2:]]
     )
+    # fold[i] is the part of member i.
     fold = np.empty(side.n_train, np.int64)
     for number, members in enumerate(folds):
         fold[members - side.first] = number
@@ -393,7 +400,10 @@ def _measure_sensitivity(
 
 
 def _log_entropy(seen: Predictions) -> Floats:
-    """Return the logarithm of the members' modified entropy, (n,), as the histogram takes it."""
+    """Return the log modified entropy of the members, (n,), with the histogram's floor.
+
+    The signal is the negative entropy, since higher means more likely a member.
+    """
     entropy = -signals(seen)["modified-entropy"][seen.member]
     return np.log(np.maximum(entropy, _FLOOR))
 

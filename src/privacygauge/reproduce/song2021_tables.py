@@ -1,4 +1,4 @@
-"""Tables 3 to 5 of Song & Mittal (2021) on Location30: thresholds, defences and weights."""
+"""Tables 3 to 5 of Song & Mittal (2021): thresholds, defences of answers, white-box attacks."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ MEMGUARD = {
     "entropy": 0.521,
     "modified-entropy": 0.688,
 }
-"""With MemGuard: accuracies of prepared adversaries, a threshold for each class."""
+"""Printed accuracies of adaptive adversaries against MemGuard, with a threshold per class."""
 
 NEURAL = {"undefended": 0.811, "non-adaptive": 0.501}
-"""The best of six neural networks of Jia et al. (2019), as Table 4 quotes it."""
+"""Printed accuracy of the best of six networks of Jia et al. (2019), as Table 4 quotes it."""
 
 ATTACKS: tuple[Attack, ...] = (*(Threshold(name) for name in METRICS), NeuralJia(), Learned())
 
@@ -111,15 +111,16 @@ _DEFENCE_NOTES = (
 
 
 def song_table4_defences(effort: Effort) -> Table:
-    """Return Table 4 for the defended classifier, and the same for other defences on answers.
+    """Return Table 4 for the defended classifier, with further defences of the answers.
 
-    The quick form takes MemGuard and two cheap defences with one fit, the full one all of them
-    with five.
+    The quick form has MemGuard and two cheap defences with one fit, the full one all defences with
+    five.
     """
     target, shadow = authors_predictions("tc_output")
     answers, own = authors_predictions("defense_output")
     n = 1 if effort.quick else 5
     chosen = (MemGuard(), Rounding(), LabelOnly()) if effort.quick else DEFENCES
+    # Fits by defences; transposed below to one list of fits per defence.
     audits: list[list[JudgedDefence]] = []
     for fit in range(n):
         seed = effort.seed + fit
@@ -145,17 +146,19 @@ def over_fits(estimates: Sequence[Estimate], most: float = 1.0) -> Estimate:
     Parameters
     ----------
     estimates : sequence of Estimate
-        One a fit, of one level.
+        One estimate per fit, all of the same level.
     most : float
-        The estimated number is in [0, most].
+        Upper end of the estimated number's range, [0, most].
 
     Returns
     -------
     Estimate
-        On either side the mean distance of the fits' own limits, and Student's half-width over
-        the fits, as the root of the sum of squares. `n` is that of the records.
+        Mean of the fits. On either side the half-width is the root of the sum of squares of two
+        terms: the mean distance of the fits' own limits, for the records, and Student's half-width
+        over the fits. `n` is the number of records.
     """
     values = np.array([estimate.value for estimate in estimates])
+    # Zero for a single fit, and for fits that agree.
     spread = 0.0
     if np.ptp(values) > 0:
         spread = float(mean(values, estimates[0].level, unit="fits").high - values.mean())
@@ -178,6 +181,7 @@ def over_fits(estimates: Sequence[Estimate], most: float = 1.0) -> Estimate:
 
 def _defence_rows(fits: Sequence[JudgedDefence]) -> list[Row]:
     title = fits[0].title
+    # The paper prints one MemGuard: the authors', and ours with its parameters.
     of_memguard = title in (AUTHORS, "memguard (budget 1)")  # with the paper's parameters
     rows = []
     for number, first in enumerate(fits[0].attacks):
@@ -201,7 +205,7 @@ def _paper(
 ) -> float | None:
     name = attacked.adaptive.name
     if adversary == "undefended":
-        # The same predictions in every row: the paper's numbers stand beside the first.
+        # Every defence has the same undefended predictions: the paper's numbers stand at the first.
         known = TABLE_4.get(name, NEURAL[adversary] if name == "neural-jia" else None)
         return known if title == AUTHORS else None
     if not of_memguard:
@@ -212,7 +216,7 @@ def _paper(
 
 
 def authors_predictions(key: str) -> tuple[Predictions, Predictions]:
-    """Return the authors' predictions of the target and of the shadow model."""
+    """Return the authors' predictions of the target and of the shadow model, by array name."""
     known = _read_own_file("location_labels_membership.npz")
     target, shadow = (
         predictions(
@@ -236,7 +240,7 @@ def _read_own_file(name: str) -> dict[str, Floats]:
     return dict(read_npz(path))
 
 
-# Table 5 of Song & Mittal (2021) on Location30: what the weights add to the predictions.
+# Table 5 of Song & Mittal (2021): the gain of white-box attacks over predictions.
 
 NETWORKS = Networks(
     SONG_MITTAL_2021_RELU,
@@ -245,7 +249,7 @@ NETWORKS = Networks(
     optimiser="sgd",
     learning_rate=0.01,
 )
-"""The networks of `song-table4`."""
+"""Networks of `song-table4`."""
 
 WHITE_BOX_ATTACKS: tuple[Attack, ...] = (
     *(Threshold(name) for name in METRICS),
@@ -254,13 +258,13 @@ WHITE_BOX_ATTACKS: tuple[Attack, ...] = (
     WhiteBox(),
     WhiteBox(PARTS),
 )
-"""From outside, then from inside."""
+"""Attacks on predictions, then on gradients."""
 
 PAIRS = 5
 """Pairs of a target and a shadow model in the full form; the quick form has one."""
 
 COMPARED = ("modified-entropy", "neural-nasr", GRADIENT_NORM)
-"""What the white-box attack is set against."""
+"""Attacks with which the white-box attack is compared."""
 
 _GAMES = ("half known", "shadow model")
 _Played = Mapping[str, tuple[Play, Evaluation]]
@@ -284,7 +288,7 @@ _WHITE_BOX_NOTES = (
 
 
 def song_table5(effort: Effort) -> Table:
-    """Return Table 5 on Location30: attacks that see gradients beside those that do not.
+    """Return Table 5: attacks on gradients beside attacks on predictions.
 
     The quick form has one pair of a target and a shadow model, the full one five.
     """
@@ -303,14 +307,14 @@ def song_table5(effort: Effort) -> Table:
 def trained_sides(
     effort: Effort, n: int, data: str = LOCATION
 ) -> list[tuple[WhiteBoxSide, WhiteBoxSide]]:
-    """Return n targets seen from inside, each with a shadow model that is trained like it.
+    """Return n targets with white-box signals, each with a shadow model trained like it.
 
-    The models of ``DIR/runs/full/song-table3`` lie beside it and serve every table that asks for as
-    many.
+    The models of ``DIR/runs/full/song-table3`` lie beside it and serve every table with the same n.
     """
     kept = effort.shared(f"song-models-{data}-{n}-seed-{effort.seed}")
     chosen = setting(data, effort.seed)
     networks = NETWORKS
+    # The reader's data have the activation of the paper; Location30 has relu, as in Table 4.
     if data != LOCATION:
         make = replace(SONG_MITTAL_2021_RELU, activation=chosen.activation)
         networks = replace(networks, make=make)
@@ -330,9 +334,10 @@ def trained_sides(
 def white_box_pairs(
     effort: Effort, data: str = LOCATION
 ) -> dict[str, list[tuple[Predictions, Predictions]]]:
-    """Return pairs of a target's and a shadow model's predictions: the authors', and ours.
+    """Return pairs of a target's and a shadow model's predictions, by view.
 
-    On the reader's own data there are none of the authors, and MemGuard is PrivacyGauge's.
+    Views are `authors`, `MemGuard` and `alike` (trained here) on Location30. On the reader's own
+    data there are no predictions of the authors, and MemGuard is PrivacyGauge's.
     """
     trained = trained_sides(effort, 1 if effort.quick else PAIRS, data)
     alike = [(target.predictions, shadow.predictions) for target, shadow in trained]
@@ -342,6 +347,7 @@ def white_box_pairs(
             "MemGuard": [authors_predictions("defense_output")],
             "alike": alike,
         }
+    # MemGuard is fitted for each model by itself, with draws of its own.
     defended = [
         (
             defend_predictions(MemGuard(), target, seeds.stream(effort.seed, "memguard", i, 0)),
@@ -362,22 +368,25 @@ def seen_inside(
     kept: Path | None,
     asked: Ints | None = None,
 ) -> list[tuple[WhiteBoxSide, WhiteBoxSide]]:
-    """Return n pairs of models on their members and as many non-members, from their weights.
+    """Train n pairs of models; return their white-box signals on members and non-members.
 
     Parameters
     ----------
     networks : Networks
-        How they are trained.
+        Settings of the training.
     sides : pair of Side
-        Who trains a target, and who a shadow model.
+        Records of the target, then of the shadow model.
     x, y : ndarray, shapes (r, d) and (r,)
     n : int
+        Number of pairs, at least 1.
     effort : Effort
+        Seed, number of processes and progress.
     kept : Path or None
-        Folder of the run and of the weights.
+        Folder of the run and of the weights; None keeps neither.
     asked : ndarray of int, optional
-        The records whose predictions the run keeps; all by default.
+        Records with predictions kept in the run; all by default.
     """
+    # Models 0 to n - 1 are targets, n to 2 n - 1 shadow models.
     inside = np.repeat([side.inside(len(y)) for side in sides], n, axis=0)
     with kept_or_scratch(kept) as folder:
         weights = Path(folder).absolute() / "weights"
@@ -419,7 +428,8 @@ def _side(
 
 
 def _play_white_box(target: WhiteBoxSide, shadow: WhiteBoxSide, game: str, seed: int) -> _Played:
-    """Return every attack's guesses and their evaluation, by the attack's title."""
+    """Return title to the guesses and the evaluation of every attack."""
+    # "half known" is the game without a shadow model.
     dealt = WhiteBoxGame(target, None if game == _GAMES[0] else shadow)
     rounds = dealt.deal(1, seeds.stream(seed, "deal"))
     played = {}
@@ -441,6 +451,7 @@ def _attack(title: str, found: Mapping[str, Sequence[_Played]]) -> Row:
 def _difference(one: str, other: str, found: Mapping[str, Sequence[_Played]]) -> Row:
     cells = {}
     for game, fits in found.items():
+        # Guesses on the same records: `accuracy_lost` compares them record by record.
         pairs = [(fit[one][0].decisions, fit[other][0].decisions) for fit in fits]
         cells[game] = Cell(None, over_pairs([accuracy_lost(*pair, LEVEL) for pair in pairs]))
     return Row(f"{one} less {other}", cells)
@@ -461,8 +472,7 @@ def _accuracy(
 def over_pairs(estimates: Sequence[Estimate]) -> Estimate:
     """Return the mean of numbers of either sign over pairs of models on the same records.
 
-    On either side of it the mean distance of the estimates' own limits, and Student's half-width
-    over the pairs, as the root of the sum of squares.
+    The interval is that of `over_fits`, but not clipped. A single pair keeps its own.
     """
     if len(estimates) == 1:
         return estimates[0]
@@ -477,10 +487,10 @@ def over_pairs(estimates: Sequence[Estimate]) -> Estimate:
     return Estimate(value=value, low=low, high=high, level=LEVEL, n=estimates[0].n, method=method)
 
 
-# Table 3 of Song & Mittal (2021): one threshold, or one for each class, on Location30.
+# Table 3 of Song & Mittal (2021): one threshold for all classes, or one for each.
 
 SIGNALS = tuple(signal for signal in METRICS if signal != "correctness")
-"""Whose threshold is learnt: right or wrong needs none."""
+"""Signals with a learnt threshold; correctness needs none."""
 
 _THRESHOLD_NOTES = (
     "The paper's numbers are on Texas100, which is not available. There thresholds for each class "
@@ -496,7 +506,7 @@ _PlayedThresholds = Mapping[tuple[str, bool], tuple[Play, Evaluation]]
 
 
 def song_table3(effort: Effort) -> Table:
-    """Return Table 3: accuracy with one threshold, with one for each class, and the difference."""
+    """Return Table 3: accuracy with one threshold, with one per class, and the difference."""
     data = available(TEXAS)
     found = {
         name: [_play_thresholds(target, shadow, effort.seed) for target, shadow in sides]
@@ -509,7 +519,7 @@ def song_table3(effort: Effort) -> Table:
 
 
 def _play_thresholds(target: Predictions, shadow: Predictions, seed: int) -> _PlayedThresholds:
-    """Return every attack's guesses and evaluation, by signal and whether classes differ."""
+    """Return (signal, threshold per class or not) to guesses and evaluation of the attack."""
     rounds = PredictionGame(target, shadow).deal(1, seeds.stream(seed, "deal"))
     attacks = {
         (signal, per_class): Threshold(signal, per_class)
@@ -531,7 +541,7 @@ def _threshold_rows(
     several = f"{signal}, one for each class"
 
     def accuracies(label: str, per_class: bool) -> dict[str, Cell]:
-        # The first column of the paper is its undefended model, as ours is.
+        # The first printed column is the undefended model, like `alike`.
         printed = TABLE_3[1].get(f"{data}: {label}", (None,))[0]
         return {
             name: Cell(

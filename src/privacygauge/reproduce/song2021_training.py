@@ -1,4 +1,4 @@
-"""Table 2 and Figure 2 of Song & Mittal (2021) on Location30: defences against stopping early."""
+"""Table 2 and Figure 2 of Song & Mittal (2021): training defences against early stopping."""
 
 from __future__ import annotations
 
@@ -52,27 +52,27 @@ from privacygauge.runs.plan import ArraySpec, Plan, Task
 from privacygauge.runs.store import open_run
 
 Trained = EarlyStopping | AdversarialRegularisation
-"""What shows a model after every epoch and describes itself."""
+"""Training that yields a model after every epoch and describes itself."""
 
 
 @dataclass(frozen=True, eq=False)
 class EpochWork:
-    """Trains models of one kind: what workers are sent."""
+    """The work of a run that trains models of one kind. Picklable."""
 
     trainer: Trained
-    """The kind."""
+    """Kind of training."""
     cohort: Cohort
-    """The models."""
+    """Training sets and random states of the models."""
     recorded: tuple[int, ...]
-    """The epochs after which they are looked at."""
+    """Epochs after which predictions are recorded."""
 
     def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
-        """Return the logits of the task's models, (m, e, a, k)."""
+        """Return the logits of the task's m models after e epochs on a records, (m, e, a, k)."""
         part = self.cohort[task.start : task.stop]
         return {"logits": trajectories(self.trainer, part, self.recorded).logits}
 
     def plan(self, seed: int) -> Plan:
-        """Return what the run computes: one model a task."""
+        """Return the plan of the run: one model per task."""
         n_models, *rest = self.cohort.shape
         spec = ArraySpec(
             ("model", "epoch", "record", "class"), (n_models, len(self.recorded), *rest), "float32"
@@ -80,6 +80,7 @@ class EpochWork:
         settings = {
             **self.trainer.describe(),
             "recorded": list(self.recorded),
+            # Digests, so that a run on other data or training sets is refused.
             "data": digest_of(self.cohort.x, self.cohort.y),
             "training sets": digest_of(
                 self.cohort.inside, self.cohort.asked, np.array(self.cohort.seeds)
@@ -104,18 +105,19 @@ def models_by_epoch(
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Sequence[Trajectories]:
-    """Return each model's predictions after the recorded epochs.
+    """Train the models of a run; return each one's predictions after the recorded epochs.
 
     Parameters
     ----------
-    work : Training
+    work : EpochWork
     run : Path
-        Folder of the run: models that it holds are not trained again.
+        Folder of the run; models that it holds are not trained again.
     seed : int
-        Named in the run; training draws from the cohort's seeds.
+        Seed recorded with the run; training draws from the cohort's seeds.
     n_jobs : int, optional
+        Number of processes.
     progress : callable, optional
-        Told how many models of how many are done.
+        Called with the number of trained models and of all models.
     """
     opened = open_run(run, work.plan(seed), {})
     complete(opened, work, n_jobs=n_jobs, progress=progress)
@@ -125,24 +127,24 @@ def models_by_epoch(
 
 
 RECORDED = (*range(1, 11), 15, 20, 30, 40)
-"""The epochs at which models are looked at; the last one is released where nothing stops early."""
+"""Recorded epochs; without early stopping the model of the last one is released."""
 
 NETWORKS = Networks(
     SONG_MITTAL_2021, epochs=RECORDED[-1], batch_size=64, optimiser="adam", learning_rate=3e-4
 )
-"""The paper's layers and activation; the other settings are PrivacyGauge's."""
+"""Networks with the paper's layers and activation; the other settings are PrivacyGauge's."""
 
 WEIGHTS = (0.1, 0.3, 1.0)
-"""The weights of the attack in adversarial regularisation."""
+"""Weights of the attack's gain in adversarial regularisation."""
 
 SHOWN = 1.0
-"""The weight of the figure and of the quick forms."""
+"""Weight in the figure and in the quick forms."""
 
 PAIRS = 4
 """Pairs of a target and a shadow model in the full form; the quick form has two."""
 
 SMALL = AttackNetworkSizes((256, 64), (64,), (64,))
-"""Layers of the attack network in adversarial regularisation, for so few records."""
+"""Layers of the attack network in adversarial regularisation, for the stand-in's 1,000 members."""
 
 _NONE = "no defence"
 
@@ -167,10 +169,10 @@ _NOTES = (
 
 
 def song_table2(effort: Effort) -> Table:
-    """Return Table 2: defences at training against early stopping at equal test accuracy.
+    """Return Table 2: training defences against early stopping at equal test accuracy.
 
-    The quick form takes adversarial regularisation of one weight and two pairs of models, the
-    full one three weights, dropout and weight decay with four.
+    The quick form has adversarial regularisation of one weight with two pairs of models, the full
+    one three weights, dropout and weight decay with four.
     """
     data = setting(available(PURCHASE, TEXAS), effort.seed)
     weights = (SHOWN,) if effort.quick else WEIGHTS
@@ -194,7 +196,7 @@ def song_table2(effort: Effort) -> Table:
 
 
 def song_fig2(effort: Effort) -> Table:
-    """Return Figure 2: test accuracy after each epoch, without and with a defence, and the risk."""
+    """Return Figure 2: test accuracy and highest attack by epoch, without and with a defence."""
     data = setting(available(PURCHASE), effort.seed)
     found = _train_by_epoch(effort, data, (_adversarial(SHOWN, data),))
     rows = []
@@ -211,17 +213,17 @@ def song_fig2(effort: Effort) -> Table:
 
 @dataclass(frozen=True, eq=False)
 class _Pair:
-    """A target and its shadow model, trained alike."""
+    """Risk by epoch of a target with a shadow model trained alike."""
 
     curve: EpochCurve
-    """Accuracy and risk, epoch by epoch."""
+    """Accuracy and risk of the target by epoch."""
     accuracy: Floats
-    """(e,) The target's accuracy on the records that epochs are chosen by."""
+    """(e,) Accuracy of the target on the records for choosing epochs."""
 
 
 @dataclass(frozen=True)
 class _Defended:
-    """How target and shadow models are trained."""
+    """A defence: the training of the target and of the shadow model."""
 
     name: str
     target: Trained
@@ -229,7 +231,7 @@ class _Defended:
 
 
 def _other_defences() -> tuple[_Defended, ...]:
-    """Return the defences of the full form beside the paper's."""
+    """Return the defences of the full form that the paper does not have."""
     dropout = EarlyStopping(replace(NETWORKS, make=Dropout(SONG_MITTAL_2021, 0.5)))
     decay = EarlyStopping(replace(NETWORKS, weight_decay=3e-3))
     return (
@@ -278,6 +280,7 @@ def _train_by_epoch(
 
 def _cohort(data: DataSetting, role: int, n: int, seed: int) -> Cohort:
     inside = np.repeat([data.sides[role].inside(len(data.y))], n, axis=0)
+    # By role alone: every defence starts from the weights of the undefended model.
     states = random_states(seed, 2 * n)[role * n : (role + 1) * n]
     asked = np.arange(data.n_asked)
     return cohort_of(data.x, data.y, inside, seed, asked=asked, states=states)
@@ -291,17 +294,18 @@ def _pair(target: Trajectories, shadow: Trajectories, data: DataSetting, seed: i
         seed=seed,
         level=LEVEL,
     )
-    # The shadow model's records, which the target never saw and no attack is judged on.
+    # On the shadow model's records: the target never saw them, and no attack is judged on them.
     right = target.logits[0][:, other.rows].argmax(axis=2) == data.y[other.rows]
     return _Pair(curve, right.mean(axis=1))
 
 
 def _comparison_rows(name: str, pairs: Sequence[_Pair], undefended: Sequence[_Pair]) -> list[Row]:
-    """Return the defence's row, and for each way to stop early one row and the difference."""
+    """Return a defence's row, and for each rule of early stopping its row and the difference."""
     points = [pair.curve.points[-1] for pair in pairs]
     rows = [_row(name, points)]
     for how, choose in (("nearest", nearest_epoch), ("first", first_epoch)):
         label = f"{name}: early stopping ({how})"
+        # One epoch per pair: the undefended model against its own defended counterpart.
         chosen = [
             choose(RECORDED, own.accuracy, float(pair.accuracy[-1]))
             for own, pair in zip(undefended, pairs, strict=True)
@@ -323,7 +327,7 @@ def _comparison_rows(name: str, pairs: Sequence[_Pair], undefended: Sequence[_Pa
 def _row(
     label: str, points: Sequence[EpochRisk], paper: Mapping[str, float | None] | None = None
 ) -> Row:
-    """Return a row, with the paper's numbers where they are of the same model and data."""
+    """Return a row of accuracies and attacks, with the paper's numbers if given."""
     printed = paper or {}
     cells = {
         "epoch": Cell(None, mean(np.array([float(p.epoch) for p in points]), LEVEL, unit="pairs")),

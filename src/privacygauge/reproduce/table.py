@@ -1,4 +1,4 @@
-"""A published table beside what PrivacyGauge measures."""
+"""Published tables beside PrivacyGauge's measurements."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Cell:
     """One number of a paper beside ours."""
 
     published: float | None
-    """What the paper prints; None where it prints nothing comparable."""
+    """Number in the paper; None if it prints nothing comparable."""
     ours: Estimate | Skipped
-    """What was measured, or why not."""
+    """Our measurement, or the reason for its absence."""
 
 
 @dataclass(frozen=True)
@@ -32,26 +32,26 @@ class Row:
     """One row of a table."""
 
     label: str
-    """What it is about."""
+    """Name of the row, unique in its table."""
     cells: Mapping[str, Cell]
-    """Column to cell."""
+    """Column to cell; rows of a table may differ in their columns."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A reproduction's result."""
+    """A reproduced table or figure, as rows of cells."""
 
     name: str
-    """Its name on the command line."""
+    """Name of the reproduction on the command line."""
     title: str
     """Paper and number of the table."""
     rows: tuple[Row, ...]
-    """In the paper's order."""
+    """Rows in the paper's order."""
     notes: tuple[str, ...]
-    """Where data, models or sizes differ from the paper's."""
+    """Differences in data, models or sizes from the paper's, in sentences."""
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one line for every cell: row, column, published, ours, low, high, n, method."""
+        """Return one line per cell: row, column, published, ours, low, high, level, n, method."""
         import pandas as pd
 
         return pd.DataFrame(self.lines())
@@ -63,18 +63,18 @@ class Table:
 
     @property
     def measured(self) -> bool:
-        """Whether any number of it was measured."""
+        """Whether at least one cell was measured."""
         return any(isinstance(c.ours, Estimate) for row in self.rows for c in row.cells.values())
 
     def cell(self, row: str, column: str) -> Cell | None:
-        """Return a cell; None where this form of the table has none."""
+        """Return the cell of a row and column; None if this form of the table does not have it."""
         for one in self.rows:
             if one.label == row:
                 return one.cells.get(column)
         return None
 
     def lines(self) -> list[dict[str, Any]]:
-        """Return one mapping for every cell."""
+        """Return one mapping per cell, for JSON and data frames."""
         return [
             {"row": row.label, "column": column, "published": cell.published, **_plain(cell.ours)}
             for row in self.rows
@@ -84,22 +84,22 @@ class Table:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much of a reproduction is done, and where."""
+    """Size of a reproduction, and where and how it runs."""
 
     quick: bool = False
-    """A small form that shows that it works, with wide intervals."""
+    """Whether to make the small form: enough to show that it works, with wide intervals."""
     seed: int = 0
-    """All random draws derive from it."""
+    """Root of all random draws."""
     run: Path | None = None
-    """Folder that keeps what was trained."""
+    """Folder for trained models; None keeps nothing."""
     n_jobs: int | None = None
-    """Processes."""
+    """Number of processes."""
     progress: Callable[[int, int], None] | None = None
-    """Called with what is done and all there is to do."""
+    """Called with the work done and the total work."""
     share: float = 1.0
-    """Of the full form's repetitions, in (0, 1]: a part of it where the whole takes hours."""
+    """Part of the full form's repetitions to make, in (0, 1]; the whole may take hours."""
     data: Path | None = None
-    """Folder of the paper's own data, where the reader has them: see `layouts`."""
+    """Folder with the paper's own data, if the reader has them; see `make.LAYOUTS`."""
 
     def __post_init__(self) -> None:
         if not 0 < self.share <= 1:
@@ -110,31 +110,38 @@ class Effort:
 
     @property
     def form(self) -> str:
-        """`quick`, `full`, or which part of the full form."""
+        """`quick`, `full`, or the part of the full form, such as `0.1 of the full form`."""
         if self.quick:
             return "quick"
         return "full" if self.share == 1 else f"{self.share:g} of the full form"
 
     def told(self, done: int, total: int) -> None:
-        """Tell whoever follows the progress."""
+        """Report progress, if anyone follows it."""
         if self.progress is not None:
             self.progress(done, total)
 
     def noted(self, notes: tuple[str, ...], quick: str) -> tuple[str, ...]:
-        """Return notes, with what is smaller in the quick form where that is made."""
+        """Return the notes, followed in the quick form by the note on its size."""
         return (*notes, quick) if self.quick else notes
 
     def shared(self, name: str) -> Path | None:
-        """Return the folder of what several reproductions train alike; None to keep nothing."""
+        """Return the folder of models that several reproductions share; None keeps nothing.
+
+        It lies beside the folders of the single reproductions.
+        """
         return None if self.run is None else self.run.parent / name
 
     def some(self, full: int, quick: int) -> int:
-        """Return a number of repetitions: the full form's share, at least the quick form's."""
+        """Return the number of repetitions: the share of `full`, but at least `quick`."""
         return quick if self.quick else max(quick, round(full * self.share))
 
 
 def part_of(effort: Effort, number: int, parts: int) -> Callable[[int, int], None] | None:
-    """Return the progress of one of several parts that cost about the same."""
+    """Return the progress callback for one of several parts of about equal cost.
+
+    `number` counts the parts from 0. None if nobody follows the progress.
+    """
+    # In units of the part's own total, so that every part takes an equal share of the bar.
     told = effort.progress
     if told is None:
         return None
@@ -142,22 +149,22 @@ def part_of(effort: Effort, number: int, parts: int) -> Callable[[int, int], Non
 
 
 def exact(value: float, n: int, method: str) -> Estimate:
-    """Return a number without doubt: counted, or by a formula."""
+    """Return a number without sampling error: counted, or from a formula."""
     return Estimate(value=value, low=value, high=value, level=0.95, n=n, method=method)
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A published table or figure that can be made again."""
+    """A published table or figure that can be reproduced."""
 
     name: str
-    """Its name on the command line."""
+    """Name on the command line."""
     title: str
-    """Paper and number."""
+    """Paper, number and content."""
     make: Callable[[Effort], Table]
-    """Returns the table."""
+    """Maker of the table."""
     draw: Callable[[Table], Axes | Figure] | None = None
-    """Draws it; None for what `drawings` says, or dots with intervals, one panel a column."""
+    """Drawing of the table; None for `page.DRAWINGS`, or else dots with intervals by column."""
 
 
 def _plain(ours: Estimate | Skipped) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a reproduction says about the published table: numbers and claims judged, and kept."""
+"""Judgements of published numbers and claims by a reproduction, and its result as JSON."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Word = Literal[
     "not measured",
     "other data",
 ]
-"""What is said of one number or one claim."""
+"""Verdict on one number or one claim."""
 
 MARGIN = 0.02
-"""How far a number may be from the printed one and still agree, where nothing else is said: two
-points of a rate. The papers print no sampling error; no conclusion of theirs turns on less."""
+"""Default distance from the printed number within which ours agrees: two points of a rate. The
+papers print no sampling error; none of their conclusions depends on less."""
 
 PRINTED = 0.0005
-"""Half of the last digit of a number that is printed with three decimals."""
+"""Half a unit of the last digit of a number printed with three decimals."""
 
 Place = tuple[str, str]
 """Row and column of a cell."""
@@ -40,20 +40,23 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """A claim of the paper with the effect that was measured."""
+    """A claim of a paper with its measured effect."""
 
     claim: str
-    """In a few words."""
+    """Claim, in a few words."""
     effect: Estimate | Skipped
-    """Above 0 where the claim is true."""
+    """Effect, above 0 if the claim is true."""
     planted: bool = False
-    """Whether the data were made so that it is true."""
+    """Whether the data were made to make the claim true."""
     decides: bool = True
-    """Whether this form of the reproduction can decide it."""
+    """Whether this form of the reproduction can decide the claim."""
 
     @property
     def word(self) -> Word:
-        """`holds` if the whole interval is above 0, `the opposite` if it is below, else `open`."""
+        """`holds` if the whole interval is above 0, `the opposite` if it is below, else `open`.
+
+        `not measured`, `by construction` and an undecided form come first.
+        """
         if isinstance(self.effect, Skipped):
             return "not measured"
         if self.planted:
@@ -67,14 +70,14 @@ class JudgedClaim:
 
 @dataclass(frozen=True)
 class Claim:
-    """Something that a paper says of its numbers, other than the numbers themselves."""
+    """A statement of a paper about its numbers, to be tested on a table."""
 
     what: str
-    """In a few words."""
+    """Claim, in a few words."""
     effect: Callable[[Table], Estimate | Skipped]
-    """Returns a number that is above 0 where the claim is true."""
+    """Effect in a table, above 0 if the claim is true."""
     planted: bool = False
-    """Whether the data were made so that it is true: then it is shown, and not judged."""
+    """Whether the data were made to make it true; such a claim is shown but not judged."""
 
     def judged(self, table: Table, *, decides: bool = True) -> JudgedClaim:
         """Return the claim with its effect in a table."""
@@ -83,36 +86,35 @@ class Claim:
 
 @dataclass(frozen=True)
 class Judgement:
-    """How a reproduction is judged."""
+    """Criteria by which a reproduction is judged."""
 
     same_data: tuple[str, ...] = ()
-    """Patterns of the rows that are about the paper's own data: their numbers can agree."""
+    """Shell patterns of the rows on the paper's own data: only their numbers can agree."""
     claims: tuple[Claim, ...] = ()
-    """What is judged on any data."""
+    """Claims judged on any data."""
     printed: float = PRINTED
-    """Half of the last digit that the paper prints: what its rounding may hide."""
+    """Half a unit of the last printed digit: the most that the paper's rounding can hide."""
     margin: float = MARGIN
-    """How far a number may be from the printed one and still agree."""
+    """Distance from the printed number within which ours agrees."""
     margins: Mapping[str, float] = field(default_factory=dict)
-    """The same by column, where that is another kind of number."""
+    """Column to its own margin, for columns with another kind of number."""
     quick: bool = False
-    """Whether the quick form measures the same as the full one, if less surely. Where it is another
-    experiment, of smaller models or data, it decides nothing."""
+    """Whether the quick form measures the same as the full one, with wider intervals. A quick form
+    with smaller models or data is a different experiment and decides nothing."""
     decides: bool = True
-    """Whether the form in question can decide anything."""
+    """Whether the given form can decide anything."""
     on: Mapping[str, Callable[[Judgement], Judgement]] = field(default_factory=dict)
-    """The paper's own data that a reader may give, to how it is judged on them."""
+    """Name of data that a reader may supply, to the change of judgement on them."""
 
     def within(self, column: str) -> float:
-        """Return the margin of a column, with what the paper's rounding may hide."""
+        """Return the margin of a column plus the most that the paper's rounding can hide."""
         return self.margins.get(column, self.margin) + self.printed
 
     def of_cell(self, row: str, column: str, cell: Cell) -> Word | None:
-        """Return what is said of a cell; None where the paper prints nothing.
+        """Return the verdict on a cell; None if the paper prints no number.
 
-        `agrees` means that our whole interval is within the margin of the published number,
-        `differs` that none of it is; what is neither for certain is `open`. A wide interval
-        therefore never agrees, and one without width may.
+        `agrees` if our whole interval is within the margin of the published number, `differs` if
+        none of it is, else `open`. A wide interval therefore never agrees; one without width may.
         """
         if cell.published is None:
             return None
@@ -120,8 +122,9 @@ class Judgement:
             return "not measured"
         if not any(fnmatchcase(row, pattern) for pattern in self.same_data):
             return "other data"
-        # Rounding of binary fractions: .52 is at a distance of .02 from .5.
+        # Tolerance for binary fractions: .52 must count as at a distance of .02 from .5.
         room = self.within(column) + 1e-12
+        # Open: the interval of the difference crosses an end of [-room, room].
         low = cell.ours.low - cell.published
         high = cell.ours.high - cell.published
         if not self.decides or (low < -room <= high) or (low <= room < high):
@@ -129,7 +132,7 @@ class Judgement:
         return "agrees" if -room <= low and high <= room else "differs"
 
     def of(self, table: Table) -> Verdict:
-        """Return what is said of a table as a whole."""
+        """Return the verdict on a table as a whole."""
         words = [
             word
             for row in table.rows
@@ -142,24 +145,26 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is said of a table."""
+    """Verdict on a table: on its numbers and on its claims."""
 
     numbers: tuple[Word, ...]
-    """Of every number that the paper prints."""
+    """Verdicts on the numbers that the paper prints."""
     claims: tuple[JudgedClaim, ...]
-    """Of its claims."""
+    """Judged claims."""
 
     @property
     def word(self) -> str:
-        """The shortest verdict.
+        """Verdict in a few words.
 
         `agrees` if all comparable numbers agree and all judged claims hold, `differs` if none
-        does, `in part` if some do; `open` if nothing is decided. On other data than the paper's
-        it is about the claims alone and says so. What holds by construction does not count.
+        does, `in part` if some do, `open in part` if some are open and none is against it, `open`
+        if nothing is decided. On other data than the paper's only the claims count, and the
+        verdict says so. Claims that hold by construction do not count.
         """
         good = self._count("agrees", "holds")
         bad = self._count("differs", "the opposite")
         undecided = self._count("open")
+        # Without a number on the paper's data the verdict is about claims alone.
         comparable = {"agrees", "differs", "open"} & set(self.numbers)
         if good + bad == 0:
             return "open" if undecided else "nothing to compare"
@@ -171,8 +176,9 @@ class Verdict:
 
     @property
     def counts(self) -> str:
-        """How many numbers and claims there are of each kind, in words."""
+        """Numbers of verdicts of each kind, in words."""
         parts = []
+        # Numbers on other data or without a measurement are not among the judged.
         judged = [word for word in self.numbers if word in ("agrees", "differs", "open")]
         if judged:
             parts.append(f"{judged.count('agrees')} of {len(judged)} numbers agree")
@@ -207,9 +213,10 @@ def above(what: str, at: Place, value: float = 0.0) -> Claim:
 
 
 def of_rows(what: str, row: str, column: str = "*") -> Claim:
-    """Return the claim that all numbers of some rows and columns, by patterns, are above 0.
+    """Return the claim that all numbers in rows and columns that match patterns are above 0.
 
-    The effect is the smallest of them, its interval that of the lowest end.
+    The effect is the smallest value; its interval reaches from the lowest lower end to the lowest
+    upper end.
     """
 
     def effect(table: Table) -> Estimate | Skipped:
@@ -222,6 +229,8 @@ def of_rows(what: str, row: str, column: str = "*") -> Claim:
         ]
         if not found:
             return Skipped(what, "not in this form")
+        # The claim holds only if every interval is above 0, and fails if any is below: the minimum
+        # of the lower ends and of the upper ends says both.
         least = min(found, key=lambda one: one.low)
         high = min(one.high for one in found)
         return replace(least, value=min(least.value, high), high=max(high, least.low))
@@ -239,30 +248,31 @@ def below(what: str, at: Place, value: float = 0.0) -> Claim:
 def larger(what: str, one: Place, other: Place, by: float = 0.0) -> Claim:
     """Return the claim that one number is larger than another, by more than `by`.
 
-    The interval of the difference is that of independent numbers. Where both are about the same
-    records it is too wide, as those move together: a claim that holds would hold all the more.
-    Equal estimates are of the same records, and differ by nothing.
+    The interval of the difference assumes independent numbers. Numbers on the same records move
+    together, so that it is too wide for them, and a claim that holds would hold all the more.
+    Equal estimates are taken to be on the same records, with a difference of exactly 0.
     """
     return Claim(what, lambda table: _less(what, _at(table, one), _at(table, other), by))
 
 
 def planted_claim(claim: Claim) -> Claim:
-    """Return a claim that is shown and not judged: the data were made so that it is true."""
+    """Return the claim as one that is shown but not judged: the data were made to make it true."""
     return replace(claim, planted=True)
 
 
 def paired_claim(difference: Place, claim: Claim, of: Callable[[str, Place], Claim]) -> Claim:
-    """Return a claim about a paired difference where the table has it, else another one.
+    """Return a claim about a paired difference if the table has it, else the other claim.
 
     Parameters
     ----------
     difference : Place
-        The cell of the difference of two numbers of the same records.
+        Cell with the difference of two numbers on the same records.
     claim : Claim
-        What is judged in tables that were made before they had that cell.
+        Claim for tables made before they had that cell.
     of : callable
         `above`, or another claim about a single number.
     """
+    # Chosen by table: kept results of an earlier version lack the cell.
     own = of(claim.what, difference)
 
     def effect(table: Table) -> Estimate | Skipped:
@@ -291,9 +301,10 @@ def near(what: str, at: Place, within: float) -> Claim:
 
 
 def _nearness(found: Estimate | Skipped, within: float) -> Estimate | Skipped:
-    """Return `within` less the distance from 0."""
+    """Return `within` less the distance from 0, which is above 0 for a number near 0."""
     if isinstance(found, Skipped):
         return found
+    # The farthest end of the interval gives the lower limit, the nearest one the upper.
     farthest = max(abs(found.low), abs(found.high))
     crosses = found.low <= 0 <= found.high
     nearest = 0.0 if crosses else min(abs(found.low), abs(found.high))
@@ -307,14 +318,15 @@ def _nearness(found: Estimate | Skipped, within: float) -> Estimate | Skipped:
 def grows(what: str, places: Sequence[Place]) -> Claim:
     """Return the claim that numbers grow from the first place to the last.
 
-    The effect is the last less the first; where a step between falls by more than its interval,
-    it is that step, which is below 0.
+    The effect is the last number less the first, or the first step with an interval below 0, if
+    there is one.
     """
 
     def effect(table: Table) -> Estimate | Skipped:
         cells = [_at(table, place) for place in places if table.cell(*place) is not None]
         if len(cells) < 2:
             return Skipped(what, "fewer than two of the numbers are in this form")
+        # A step is significant only if its whole interval is below 0.
         steps = [_less(what, after, before, 0.0) for before, after in pairwise(cells)]
         fallen = [x for x in steps if isinstance(x, Estimate) and x.high < 0]
         return fallen[0] if fallen else _less(what, cells[-1], cells[0], 0.0)
@@ -342,7 +354,7 @@ def _shift_estimate(what: str, found: Estimate | Skipped, by: float) -> Estimate
 def _negate_estimate(found: Estimate | Skipped) -> Estimate | Skipped:
     if isinstance(found, Skipped):
         return found
-    # From 0, so that no zero is negative.
+    # Subtracted from 0, since negation would turn 0 into -0.
     value, low, high = (0.0 - x for x in (found.value, found.high, found.low))
     return Estimate(
         value=value, low=low, high=high, level=found.level, n=found.n, method=found.method
@@ -358,7 +370,7 @@ def _less(
     assert isinstance(one, Estimate)
     assert isinstance(other, Estimate)
     if one == other and one.low < one.high:
-        # Equal to the last digit, doubt included: of the same records.
+        # Equal to the last digit, interval included, can only be the same records.
         value = 0.0 - by
         return Estimate(
             value=value,
@@ -371,34 +383,34 @@ def _less(
     return rates.less(one, other, by)
 
 
-# A reproduction that was run, as it is kept: the table, how it was made, and the verdict.
+# The result of a reproduction as it is kept: the table, its origin, and the verdict.
 
 QUICK = "quick"
-"""The small form of a reproduction."""
+"""Name of the small form of a reproduction."""
 
 FULL = "full"
-"""The form of a reproduction in the paper's size, or in the largest that its docstring names."""
+"""Name of the form in the paper's size, or in the largest that the docstring names."""
 
 
 @dataclass(frozen=True)
 class ReproductionResult:
-    """A table that was made, and how."""
+    """A reproduced table and its origin."""
 
     table: Table
-    """What came out."""
+    """Reproduced table."""
     form: str
-    """`full`, `quick`, or which part of the full form."""
+    """`full`, `quick`, or the part of the full form."""
     seed: int
-    """All random draws derive from it."""
+    """Root of all random draws."""
     seconds: float
-    """How long it took, less what was kept from an earlier run."""
+    """Duration in seconds, without work kept from an earlier run."""
     version: str
-    """PrivacyGauge's."""
+    """Version of PrivacyGauge."""
     data: Mapping[str, str] = field(default_factory=dict)
-    """The paper's own data that a reader gave, by name: size and checksum."""
+    """Name of the reader's own data to their size and checksum."""
 
     def to_json(self, judgement: Judgement) -> str:
-        """Return it as JSON text, with what the judgement says of every number and claim."""
+        """Return the result as JSON text, with the verdict on every number and claim."""
         verdict = judgement.of(self.table)
         plain = {
             "name": self.table.name,
@@ -417,12 +429,12 @@ class ReproductionResult:
         return json.dumps(plain, indent=1, allow_nan=False) + "\n"
 
     def claims(self, judgement: Judgement) -> list[dict[str, Any]]:
-        """Return one mapping for every claim: its effect and what is said of it."""
+        """Return one mapping per claim: its effect and the verdict on it."""
         return [_plain_claim(one) for one in judgement.of(self.table).claims]
 
 
 def judged_lines(table: Table, judgement: Judgement) -> list[dict[str, Any]]:
-    """Return one mapping for every cell, with what is said of it where the paper has a number."""
+    """Return one mapping per cell, with a verdict if the paper has a number."""
     words = [
         judgement.of_cell(row.label, column, cell)
         for row in table.rows
@@ -436,15 +448,16 @@ def judged_lines(table: Table, judgement: Judgement) -> list[dict[str, Any]]:
 
 
 def read_result(path: Path) -> ReproductionResult:
-    """Return a kept result; the verdict is not read but judged again.
+    """Return a kept result; its verdicts are not read but judged again.
 
     Raises
     ------
     InputError
-        If the file is none.
+        If the file is not such a result, or comes from an older version.
     """
     try:
         plain = json.loads(path.read_text(encoding="utf-8"))
+        # Rows and columns keep the order of their first cells.
         rows: dict[str, dict[str, Cell]] = {}
         for line in plain["cells"]:
             rows.setdefault(line["row"], {})[line["column"]] = _cell(line)
@@ -485,7 +498,7 @@ def _plain_claim(one: JudgedClaim) -> dict[str, Any]:
 
 
 def claim_row(line: Mapping[str, Any]) -> dict[str, object]:
-    """Return a claim as people read it."""
+    """Return a row of the claims' table on the terminal, from a mapping of `claims`."""
     if "effect" not in line:
         return {"claim": line["claim"], "effect": "-", "verdict": line["verdict"]}
     return {
@@ -496,7 +509,7 @@ def claim_row(line: Mapping[str, Any]) -> dict[str, object]:
 
 
 def cell_row(line: Mapping[str, Any]) -> dict[str, object]:
-    """Return a cell as people read it."""
+    """Return a row of the numbers' table on the terminal, from a mapping of `judged_lines`."""
     start = {"": line["row"], " ": line["column"], "paper": line["published"]}
     if line["ours"] is None:
         return {**start, "ours": "-", "from": line["skipped"]}
