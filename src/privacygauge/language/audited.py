@@ -93,12 +93,19 @@ class JudgedEnergies:
     reference: Floats | None
     """(n,) Energy under the reference model."""
     group: Texts | None = field(repr=False)
-    """(n,) Patient of each sample."""
+    """(n,) Patient of each sample, also where texts are the units."""
+    by_text: bool
+    """Whether the members were dealt text by text, so that texts of a patient are no unit."""
     signal: str
     """Signal that scores the records: ``likelihood-ratio``, or ``loss`` without a reference
     model."""
     score: Floats
     """(n,) That signal; higher means more likely a member."""
+
+    @property
+    def of_people(self) -> bool:
+        """Whether several samples of a patient are one unit."""
+        return self.group is not None and not self.by_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -441,11 +448,12 @@ def _records(
 def _energies(scores: TextScores) -> JudgedEnergies:
     rows = scores.judged
     name = best_signal(scores)
-    group = scores.group
+    group = scores.group if scores.author is None else scores.author
     return JudgedEnergies(
         target=scores.energy_target[rows],
         reference=None if scores.energy_reference is None else scores.energy_reference[rows],
         group=None if group is None else tuple(group[row] for row in np.flatnonzero(rows).tolist()),
+        by_text=scores.author is not None,
         signal=name,
         score=signal(scores, name)[rows],
     )

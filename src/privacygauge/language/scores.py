@@ -110,6 +110,9 @@ class TextScores:
     """Notes for the reader of the result, one sentence each."""
     further: Mapping[str, Floats] = field(default_factory=dict)
     """(n,) each: further signals by name, such as ``min-k``; higher means more likely a member."""
+    author: Texts | None = field(default=None, repr=False)
+    """(n,) The patient of each sample where members were dealt text by text, so that no patient is
+    a unit; `group` is None then."""
     copies: Ints | None = None
     """(n,) Number of the group of copies or near copies that a sample is in; a group is one
     unit."""
@@ -131,6 +134,8 @@ class TextScores:
             checked["energy_reference"] = reference
         if self.group is not None:
             checked["group"] = texts_of(self.group, "group", n)
+        if self.author is not None:
+            checked["author"] = texts_of(self.author, "author", n)
         if self.length is not None:
             checked["length"] = checks.classes(self.length, "length", length=n)
         if self.copies is not None:
@@ -195,6 +200,7 @@ class TextScores:
                 None if self.energy_reference is None else self.energy_reference[kept]
             ),
             group=None if self.group is None else texts_of_rows(self.group, kept),
+            author=None if self.author is None else texts_of_rows(self.author, kept),
             length=None if self.length is None else self.length[kept],
             text=None if self.text is None else texts_of_rows(self.text, kept),
             notes=(*self.notes, *notes),
@@ -594,7 +600,7 @@ def energies_frame(scores: TextScores) -> pd.DataFrame:
 
     columns: dict[str, Any] = {
         "sample": scores.sample,
-        "group": scores.group,
+        "group": scores.group if scores.author is None else scores.author,
         "energy_target": scores.energy_target,
         "energy_reference": scores.energy_reference,
         "member": scores.member.astype(np.int8),

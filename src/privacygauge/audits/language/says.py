@@ -425,7 +425,7 @@ def _cards(f: LanguageResult) -> Iterator[Measure]:
         )
     for card in others:
         # All samples of a patient are in or out together.
-        whole = card.name == "epsilon" and f.energies.group is not None
+        whole = card.name == "epsilon" and f.energies.of_people
         together = "Of all samples of a patient together. " if whole else ""
         yield replace(card, text=f"{together}{card.text}")
     if not f.controls.void:
@@ -637,6 +637,6 @@ def _terms(f: LanguageResult) -> dict[str, str]:
         **_OF_TEXTS,
         **dict(_OF_SIGNALS[name] for name in names),
         **_OF_THRESHOLDS,
-        "Epsilon": f"{MEANINGS['Epsilon']}{'' if f.energies.group is None else together}",
-        "Interval": interval(f.level, "patients"),
+        "Epsilon": f"{MEANINGS['Epsilon']}{together if f.energies.of_people else ''}",
+        "Interval": interval(f.level, "texts" if f.energies.by_text else "patients"),
     }
