@@ -84,7 +84,7 @@ def verdict(f: LanguageResult) -> Verdict:
             f"{'stands' if exposed == 1 else 'stand'} out among all, as nobody does whom the model "
             "has not seen"
         )
-    elif len(f.units) > 1 and grade not in (NONE, UNTOLD):
+    elif found.question == "average" and len(f.units) > 1 and grade not in (NONE, UNTOLD):
         headline += f", {one_by_one}"
     said = tuple(_sentences(f, unit, found))
     unsaid = _limits_text(grade)
