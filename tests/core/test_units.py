@@ -82,3 +82,49 @@ def test_the_foremost_rows_are_one_a_unit():
     unit = np.array([4, 3, 3, 5])
     assert units.foremost(values, unit, 2).tolist() == [1, 3]
     assert units.foremost(values, None, 3).tolist() == [1, 3, 2]
+
+
+def test_a_deal_by_row_is_seldom_taken_for_one_by_unit():
+    rng = np.random.default_rng(0)
+    unit = np.repeat(np.arange(60), rng.integers(1, 9, 60))
+    found = [units.dealt_by_row(unit, rng.random(len(unit)) < 0.4) for _ in range(300)]
+    assert np.mean(found) >= 0.97
+
+
+@pytest.mark.parametrize(("rows", "wrong"), [(2, 0.0), (2, 0.1), (10, 0.0), (10, 0.1), (10, 0.25)])
+def test_units_on_one_side_with_exceptions_are_no_deal_by_row(rows, wrong):
+    rng = np.random.default_rng(1)
+    unit = np.repeat(np.arange(100), rows)
+    for _ in range(50):
+        whole = (rng.random(100) < 0.5)[unit]
+        assert not units.dealt_by_row(unit, whole ^ (rng.random(len(unit)) < wrong))
+
+
+def test_a_deal_within_each_unit_is_one_by_row():
+    unit = np.repeat(np.arange(80), 4)
+    assert units.dealt_by_row(unit, np.tile([True, True, False, False], 80))
+    # One row of each unit was held out.
+    assert units.dealt_by_row(unit, np.tile([True, True, True, False], 80))
+
+
+def test_too_few_units_of_several_rows_show_no_deal_by_row():
+    member = np.arange(400) % 2 == 0
+    assert not units.dealt_by_row(np.arange(400), member)
+    # Three pairs across the sides, as where a few people came twice.
+    unit = np.arange(400)
+    unit[[1, 3, 5]] = 0, 2, 4
+    assert not units.dealt_by_row(unit, member)
+    assert not units.dealt_by_row(np.repeat(np.arange(9), 5), np.ones(45, bool))
+
+
+def test_a_file_of_one_unit_was_dealt_by_row():
+    assert units.dealt_by_row(np.zeros(50, int), np.arange(50) < 20)
+
+
+def test_the_deal_depends_on_neither_names_nor_order():
+    rng = np.random.default_rng(2)
+    unit = np.repeat(np.arange(50), 6)
+    member = rng.random(300) < 0.5
+    order = rng.permutation(300)
+    one = units.dealt_by_row(unit, member)
+    assert one == units.dealt_by_row(unit[order] * 7 + 3, member[order])

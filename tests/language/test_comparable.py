@@ -345,16 +345,15 @@ def test_few_people_are_counted_in_the_headline():
 
 
 @pytest.mark.slow
-def test_patients_on_both_sides_hide_a_leak():
+def test_patients_on_both_sides_by_mistake_hide_a_leak():
     given = of_patients(0, 0)
     rows = ~given["population"]
     given = {name: np.asarray(x)[rows] for name, x in given.items() if name != "population"}
-    given["member"] = np.arange(rows.sum()) % 2 == 0
-    found = audit_language(given)
-    told = verdict(found)
+    # One text in five is on the wrong side: six in ten patients have texts on both.
+    given["member"] ^= np.random.default_rng(1).random(rows.sum()) < 0.2
+    told = verdict(audit_language(given))
     assert told.grade.severity is Severity.UNTOLD
     assert "most patients have texts among the members and among the non-members" in told.headline
-    assert "every patient has texts among the members" in found.patients.reason
 
 
 @pytest.mark.slow

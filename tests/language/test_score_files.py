@@ -40,7 +40,7 @@ def frame_of(scores: TextScores) -> pd.DataFrame:
             "length": scores.length,
             "member": scores.member.astype(int),
             "population": scores.population.astype(int),
-            "something else": "not looked at",
+            "something else": "the same for all",
         }
     )
 

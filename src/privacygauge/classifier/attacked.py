@@ -40,7 +40,7 @@ from privacygauge.evaluate.playing import (
 from privacygauge.evaluate.questions import Questions, answer_questions
 from privacygauge.evaluate.rates import difference, proportion
 from privacygauge.evaluate.risk import Risk
-from privacygauge.evaluate.slices import SliceTable, deciles, find_slices, number_groups
+from privacygauge.evaluate.slices import SliceTable, column_groups, deciles, find_slices
 from privacygauge.evaluate.vulnerability import Vulnerability, vulnerability
 
 Rows: TypeAlias = tuple[Bools, Bools, Ints]
@@ -288,11 +288,6 @@ def calibration_warning(risk: Risk) -> list[str]:
     ]
 
 
-MOST_GROUPS = 200
-"""Largest number of distinct values to slice by; numbers with more are cut into deciles, texts are
-left out."""
-
-
 HANDICAP = 8.0
 """Factor on the p-values about few records and groups, for attacks that learn per class or more
 than a threshold: chance effects in their training hide a few exposed records."""
@@ -350,16 +345,9 @@ def groups_of(
         }
     else:
         chosen = contents_of(target, target.columns if slices is None else slices, " to slice by")
-    groups: dict[str, NDArray[Any]] = {}
-    reason = f"more than {MOST_GROUPS} different texts: merge some"
-    for name, values in chosen.items():
-        if values.dtype.kind in "iuf":
-            groups[name] = number_groups(values, MOST_GROUPS)
-        elif len(np.unique(values)) <= MOST_GROUPS:
-            groups[name] = values
-    too_many = [Skipped(f"slices by {name}", reason) for name in chosen if name not in groups]
+    groups, too_many = column_groups(chosen)
     if too_many and slices is not None:
-        raise InputError(f"{too_many[0].name}: {reason}")
+        raise InputError(f"{too_many[0].name}: {too_many[0].reason}")
     return groups, too_many
 
 

@@ -102,6 +102,16 @@ class Transcript(_Rows):
         object.__setattr__(self, "score", score)
         object.__setattr__(self, "round", checks.integers(rounds, "round", length=len(score)))
 
+    def part(self, rows: Bools) -> Transcript:
+        """Return some of the rows."""
+        return Transcript(
+            score=self.score[rows],
+            secret=self.secret[rows],
+            target=self.target[rows],
+            round=self.round[rows],
+            unit=self.unit[rows],
+        )
+
     def decided(self, guess: Bools, rule: str) -> Decisions:
         """Return guesses about these rows, made by `rule`."""
         return Decisions(

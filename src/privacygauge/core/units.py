@@ -156,3 +156,61 @@ def on_both_sides(unit: Ints, member: Bools) -> Bools:
     inside, outside = (np.bincount(index, weights=side) > 0 for side in (member, ~member))
     both: Bools = (inside & outside)[index]
     return both
+
+
+MOST_UNITS = 2_000
+"""Most units of several rows that `dealt_by_row` looks at; drawn at random where there are more."""
+DEALS = 999
+"""Deals of the bits over the rows."""
+_CLEAR = 5.0
+"""Standard deviations that tell whole units from a deal by row, or neither is shown."""
+_BY_CHANCE = 0.01
+"""P-value up to which units lie on one side more often than a deal by row explains."""
+
+
+def dealt_by_row(unit: Ints, member: Bools) -> bool:
+    """Return whether the members were dealt row by row although units have several rows.
+
+    Parameters
+    ----------
+    unit : ndarray of int, shape (n,)
+        Unit of each row.
+    member : ndarray of bool, shape (n,)
+
+    Returns
+    -------
+    bool
+        True where rows of one unit are on opposite sides as often as coins for every row put them
+        there, or more often, as in a deal within each unit. False where units lie on one side,
+        even with exceptions, or where units with several rows are too few to tell.
+
+    Notes
+    -----
+    The statistic is the number of pairs of rows of one unit that are on opposite sides; its law is
+    that of permuted bits. A permutation of the bits over the rows is then a fair placebo, so that
+    rows are independent given what each is like, however alike those of one unit are.
+
+    Examples
+    --------
+    >>> unit = np.repeat(np.arange(100), 4)
+    >>> bits = np.random.default_rng(0).random(400) < 0.5
+    >>> dealt_by_row(unit, bits), dealt_by_row(unit, bits[unit])
+    (True, False)
+    """
+    _, index, size = np.unique(unit, return_inverse=True, return_counts=True)
+    inside = np.bincount(index, weights=member).astype(np.int64)
+    rng = stream(0, "deals by row")
+    several = np.flatnonzero(size > 1)
+    if len(several) > MOST_UNITS:
+        several = rng.permutation(several)[:MOST_UNITS]
+    alone = size == 1
+    # Units of one row share in the deal, but have no pairs: the last place holds them all.
+    sizes = np.append(size[several], np.count_nonzero(alone))
+    n_in = int(inside[several].sum() + inside[alone].sum())
+    deals = rng.multivariate_hypergeometric(sizes, n_in, DEALS, method="marginals")[:, :-1]
+    pairs = np.sum(deals * (sizes[:-1] - deals), axis=1)
+    found = int(inside[several] @ (sizes[:-1] - inside[several]))
+    expected = float(pairs.mean())
+    if not expected or expected < _CLEAR * float(pairs.std()):
+        return False
+    return (1 + int(np.count_nonzero(pairs <= found))) / (1 + DEALS) > _BY_CHANCE

@@ -137,7 +137,7 @@ def ranked_groups(
                 column=group.column,
                 group=group.name,
                 attack=title,
-                auc=auc(_part(transcript, group.rows), 1 - 2 * each / len(played)),
+                auc=auc(transcript.part(group.rows), 1 - 2 * each / len(played)),
                 p_value=(1 + int(np.count_nonzero(dealt >= found[best]))) / (1 + DEALS),
             )
         )
@@ -284,14 +284,3 @@ def _smallest(critical: float, most: int, n_rounds: int) -> int | None:
     standardised *= np.sqrt((2 * half - n_rounds) / (2 * half - 1))
     enough = np.flatnonzero(standardised > critical)
     return int(2 * half[enough[0]]) if len(enough) else None
-
-
-def _part(transcript: Transcript, rows: Bools) -> Transcript:
-    """Return a transcript of the given rows, by mask."""
-    return Transcript(
-        score=transcript.score[rows],
-        secret=transcript.secret[rows],
-        target=transcript.target[rows],
-        round=transcript.round[rows],
-        unit=transcript.unit[rows],
-    )

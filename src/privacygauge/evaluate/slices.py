@@ -213,6 +213,25 @@ def number_groups(values: NDArray[Any], most: int) -> NDArray[np.str_]:
     return names.astype(np.str_)
 
 
+MOST_GROUPS = 200
+"""Largest number of distinct values to slice by; numbers with more are cut into deciles, texts are
+left out."""
+
+
+def column_groups(
+    columns: Mapping[str, NDArray[Any]],
+) -> tuple[dict[str, NDArray[Any]], list[Skipped]]:
+    """Return the groups of every column to slice by, and the columns with too many texts."""
+    groups: dict[str, NDArray[Any]] = {}
+    for name, values in columns.items():
+        if values.dtype.kind in "iuf":
+            groups[name] = number_groups(values, MOST_GROUPS)
+        elif len(np.unique(values)) <= MOST_GROUPS:
+            groups[name] = values
+    reason = f"more than {MOST_GROUPS} different texts: merge some"
+    return groups, [Skipped(f"slices by {name}", reason) for name in columns if name not in groups]
+
+
 def deciles(values: Floats) -> NDArray[np.str_]:
     """Return the label of every value's tenth, such as ``"0.91 to 0.97"``, ``"missing"`` for nan.
 

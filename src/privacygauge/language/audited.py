@@ -16,23 +16,26 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.transcript import Transcript, tied
 from privacygauge.core.units import sums
 from privacygauge.errors import InputError
+from privacygauge.evaluate import roc
 from privacygauge.evaluate.claim import PrivacyBound
 from privacygauge.evaluate.claim_bounds import bound_of
 from privacygauge.evaluate.detectable import SHARE, smallest_average
 from privacygauge.evaluate.direction import InvertedAttack
 from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.group_ranks import ranked_groups
 from privacygauge.evaluate.headline import Headline
 from privacygauge.evaluate.played import Records
 from privacygauge.evaluate.questions import Detectable, Questions
+from privacygauge.evaluate.slices import SliceTable, column_groups, find_slices
 from privacygauge.evaluate.tail import Tail, smallest_tail, tail
-from privacygauge.language.attacks import signal, signals_by_name
+from privacygauge.language.attacks import energy_transcript, signal, signals_by_name
 from privacygauge.language.comparisons import BY_LENGTH, FEWEST_TEXTS, length_calibrated
-from privacygauge.language.controls import Controls, controls_of, unlearnt
+from privacygauge.language.controls import Controls, control_level, controls_of, unlearnt
 from privacygauge.language.patients import MOSTLY, sizes_differ, unlike_units
 from privacygauge.language.patients import text_lengths as known_lengths
 from privacygauge.language.scores import LOSS, REFERENCE, TextScores
 from privacygauge.language.splitting import Coins
-from privacygauge.language.texts import Texts
+from privacygauge.language.texts import Texts, objects_of
 from privacygauge.language.token_signals import LEARNED
 from privacygauge.language.units import (
     LengthFindings,
@@ -93,12 +96,19 @@ class JudgedEnergies:
     reference: Floats | None
     """(n,) Energy under the reference model; None without one."""
     group: Texts | None = field(repr=False)
-    """(n,) Patient of each sample; None if unknown."""
+    """(n,) Patient of each sample, also where texts are the units."""
+    by_text: bool
+    """Whether the members were dealt text by text, so that texts of a patient are no unit."""
     signal: str
     """Signal that scores the records: ``likelihood-ratio``, or ``loss`` without a reference
     model."""
     score: Floats
     """(n,) Values of this signal; higher means more likely a member."""
+
+    @property
+    def of_people(self) -> bool:
+        """Whether several samples of a patient are one unit."""
+        return self.group is not None and not self.by_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,8 +131,11 @@ class EnergyFindings:
     """One row per judged patient; None without a patient level."""
     one_run: PrivacyBound | None
     """Lower bound on epsilon per person; None if no coins were tossed before training."""
+    slices: SliceTable | None
+    """Exposure of the groups of the further columns; None without such columns."""
     questions: Questions
-    """Whether a few people are exposed although most are not, and the smallest detectable leak."""
+    """Whether a few people or a group are exposed although most are not, and the smallest
+    detectable leak."""
     blunt: tuple[str, ...]
     """Reasons why a null result would mean nothing: ``units`` if target and reference use different
     units; ``unlearnt`` if members are far less likely under the target than under the reference;
@@ -212,6 +225,7 @@ def audit_energies(
     controls = controls_of(scores, asked.seed, asked.level, apart)
     of_texts = (controls.reference, controls.blind, controls.matched, controls.sizes)
     not_played = tuple(x for x in (patients, *of_texts) if isinstance(x, Skipped))
+    table = slice_table(scores, played, asked)
     unit, rows = (patients, None) if isinstance(patients, Skipped) else patients
     found = EnergyFindings(
         samples=samples,
@@ -222,10 +236,12 @@ def audit_energies(
         energies=_energies(scores),
         rows=rows,
         one_run=one_run,
-        questions=answer_questions_of_texts(scores, samples.headline.each, asked),
+        slices=table,
+        questions=answer_questions_of_texts(scores, samples.headline.each, table, asked),
         blunt=blunt_reasons(scores, asked.level),
     )
-    return found, (*suite.skipped, *not_played, *no_lengths)
+    no_groups = () if table is None else table.skipped
+    return found, (*suite.skipped, *not_played, *no_lengths, *no_groups)
 
 
 FEWEST = 20
@@ -242,14 +258,16 @@ _CONFIRMED = 0.9
 
 
 def answer_questions_of_texts(
-    scores: TextScores, each: float, asked: ThresholdOptions
+    scores: TextScores, each: float, slices: SliceTable | None, asked: ThresholdOptions
 ) -> Questions:
-    """Return whether a few people are exposed, and the smallest detectable leak.
+    """Return whether few people or groups are exposed, and the smallest detectable leak.
 
     Parameters
     ----------
     each : float
         Level of each attack's interval (`Headline.each`).
+    slices : SliceTable or None
+        From `slice_table`.
     """
     rows = scores.judged
     n_in, n_out = Transcript(
@@ -259,11 +277,41 @@ def answer_questions_of_texts(
     detectable = Detectable(
         average=smallest_average(n_in, n_out, each),
         records=None if found is None else smallest_tail(found),
-        group=None,
+        group=None if slices is None else slices.smallest,
         n_in=n_in,
         n_out=n_out,
     )
-    return Questions(found, (), detectable)
+    return Questions(found, () if slices is None else slices.shown, detectable)
+
+
+def slice_table(scores: TextScores, played: Results, asked: ThresholdOptions) -> SliceTable | None:
+    """Return how exposed each group of the further columns is; None without such columns.
+
+    Guesses are those of the signal that ranks records, at its first threshold. Rankings are those
+    of `exposed_few`, at a quarter of the verdict's error. A group whose members the reference model
+    ranks differently from its non-members is not shown: they differ in more than membership there.
+    """
+    values = _ranking_signals(scores)
+    if not scores.columns or not values:
+        return None
+    groups, _ = column_groups(scores.columns)
+    columns = {name: of[scores.judged] for name, of in groups.items()}
+    transcripts = _transcripts(scores, values, scores.judged)
+    rng = seeds.stream(asked.seed, "language", "group ranks")
+    ranked = ranked_groups(transcripts, columns, rng, 1 - SHARE * (1 - asked.level))
+    if scores.energy_reference is not None and ranked.shown:
+        placebo = energy_transcript(scores, REFERENCE)
+        each = 1 - (1 - control_level(asked.level)) / len(ranked.shown)
+        alike = tuple(
+            one
+            for one in ranked.shown
+            if not roc.auc(placebo.part(columns[one.column] == one.group), each).excludes(0.5)
+        )
+        ranked = replace(ranked, shown=alike)
+    best = best_signal(scores)
+    attack, evaluation = next((x for x in played if x[1].name == best), played[0])
+    # Rows of the round are those of the judged, in their order.
+    return find_slices(attack.decisions, columns, evaluation.title, asked.level, ranked)
 
 
 def exposed_few(scores: TextScores, asked: ThresholdOptions) -> Tail | None:
@@ -423,7 +471,7 @@ def _contents(scores: TextScores, show: Sequence[str]) -> dict[str, NDArray[np.o
                 f"show must name columns that there are, got {name!r}; there are: "
                 f"{checks.short_list(have) or 'none to show'}"
             )
-        found[name] = _objects([column[row] for row in np.flatnonzero(scores.judged).tolist()])
+        found[name] = objects_of([column[row] for row in np.flatnonzero(scores.judged).tolist()])
     return found
 
 
@@ -432,7 +480,7 @@ def _records(
 ) -> Records:
     rows = np.flatnonzero(scores.judged)
     return Records(
-        ids=_objects([scores.sample[row] for row in rows.tolist()]),
+        ids=objects_of([scores.sample[row] for row in rows.tolist()]),
         member=scores.member[rows],
         scores={evaluation.title: play.transcript.score for play, evaluation in played},
         guesses={evaluation.title: play.decisions.guess for play, evaluation in played},
@@ -444,17 +492,12 @@ def _records(
 def _energies(scores: TextScores) -> JudgedEnergies:
     rows = scores.judged
     name = best_signal(scores)
-    group = scores.group
+    group = scores.group if scores.author is None else scores.author
     return JudgedEnergies(
         target=scores.energy_target[rows],
         reference=None if scores.energy_reference is None else scores.energy_reference[rows],
         group=None if group is None else tuple(group[row] for row in np.flatnonzero(rows).tolist()),
+        by_text=scores.author is not None,
         signal=name,
         score=signal(scores, name)[rows],
     )
-
-
-def _objects(values: Sequence[object]) -> NDArray[np.object_]:
-    found = np.empty(len(values), np.object_)
-    found[:] = values
-    return found

@@ -17,6 +17,7 @@ from privacygauge.evaluate import rates, roc
 from privacygauge.evaluate.fairness import folds_of
 from privacygauge.evaluate.rates import proportion
 from privacygauge.language.attacks import energy_transcript
+from privacygauge.language.patients import BY_TEXT
 from privacygauge.language.scores import LIKELIHOOD_RATIO, REFERENCE, TextScores
 from privacygauge.language.units import best_signal
 
@@ -473,6 +474,8 @@ def sizes_control(scores: TextScores) -> Control | Skipped:
     Patients with both members and non-members among their texts are left out.
     """
     name = "sizes control"
+    if scores.author is not None:
+        return Skipped(name, BY_TEXT)
     if scores.group is None:
         return Skipped(name, "needs groups: give a column group with the patient")
     n = int(scores.unit.max()) + 1

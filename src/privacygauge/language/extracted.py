@@ -30,7 +30,7 @@ from privacygauge.language.extraction import (
 )
 from privacygauge.language.filling import KINDS, Span, by_identifier, hidden, identifiers
 from privacygauge.language.model import CausalModel, MaskedModel, Model
-from privacygauge.language.patients import even_sizes, whole_patients
+from privacygauge.language.patients import even_sizes, whole_patients, with_dealt_units
 from privacygauge.language.scores import TextScores
 from privacygauge.language.store import AnswerStore
 from privacygauge.language.text_files import Side, scores_of
@@ -293,7 +293,8 @@ def judged_texts(
     if masked:
         found, places = by_identifier(found, masked, own)
     else:
-        found = _long(found, [scored[name] for name in found.sample], causal)
+        # What stands in a text is asked for; an identifier is also in a patient's other texts.
+        found = with_dealt_units(_long(found, [scored[name] for name in found.sample], causal))
     if found.group is not None:
         found = whole_patients(found)
     what = "identifiers" if masked else "texts"

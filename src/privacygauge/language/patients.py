@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from scipy.stats import linregress
 
-from privacygauge.core import checks
+from privacygauge.core import checks, units
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.language.scores import TextScores
@@ -97,6 +97,37 @@ def whole_patients(scores: TextScores) -> TextScores:
             "samples are all non-members, got none of one kind: check the column group"
         )
     return scores.take(stays, *notes)
+
+
+BY_TEXT = "members were dealt text by text, so that no patient is a member as a whole"
+"""Reason to skip the patient level where texts are the units."""
+
+
+def with_dealt_units(scores: TextScores) -> TextScores:
+    """Return the samples without groups where the members were dealt text by text.
+
+    What is secret is then a text, not a patient. A patient's own level is on both sides, and bits
+    that are dealt over texts are independent however alike the texts of a patient are. Patients
+    stay the units where they lie on one side, even with exceptions; see `units.dealt_by_row`.
+    """
+    if scores.group is None:
+        return scores
+    # Copies of a text share a bit: one of each is looked at.
+    keys = scores.sample if scores.copies is None else scores.copies
+    judged = np.flatnonzero(scores.judged)
+    rows = judged[np.unique(np.asarray(keys)[judged], return_index=True)[1]]
+    patient = number_names(scores.group)[rows]
+    if not units.dealt_by_row(patient, scores.member[rows]):
+        return scores
+    n = checks.n_distinct(patient)
+    both = checks.n_distinct(patient[units.on_both_sides(patient, scores.member[rows])])
+    note = (
+        f"{both:,} of {n:,} patients have texts among the members and among the non-members, as "
+        "where a coin is thrown for every text: each text counts as a unit of its own. The audit "
+        "then says whether a text was learnt, not whether a patient took part; for that, put all "
+        "texts of a patient on one side before the training."
+    )
+    return replace(scores, group=None, author=scores.group, notes=(*scores.notes, note))
 
 
 def _patients_on_one_side(scores: TextScores) -> tuple[Bools, tuple[str, ...]]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,12 +27,14 @@ from privacygauge.datasets.reading import (
     read_json_lines,
 )
 from privacygauge.errors import InputError
+from privacygauge.evaluate.slices import MISSING, MOST_GROUPS, column_groups
 from privacygauge.language.texts import (
     Overlap,
     Texts,
     connected_rows,
     find_overlap,
     number_names,
+    objects_of,
     texts_of,
     texts_of_rows,
 )
@@ -110,9 +113,15 @@ class TextScores:
     """Notes for the reader of the result, one sentence each."""
     further: Mapping[str, Floats] = field(default_factory=dict)
     """(n,) each: further signals by name, such as ``min-k``; higher means more likely a member."""
+    author: Texts | None = field(default=None, repr=False)
+    """(n,) The patient of each sample where members were dealt text by text, so that no patient is
+    a unit; `group` is None then."""
     copies: Ints | None = None
     """(n,) Number of the group of copies or near copies to which a sample belongs; a group is one
     unit."""
+    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """(n,) each: further columns by name, texts or numbers with nan for a gap, whose values are
+    groups of samples."""
     crossed: float = 0.0
     """Share of the members or of the non-members, whichever is larger, left out because the other
     side has a copy or near copy."""
@@ -131,6 +140,8 @@ class TextScores:
             checked["energy_reference"] = reference
         if self.group is not None:
             checked["group"] = texts_of(self.group, "group", n)
+        if self.author is not None:
+            checked["author"] = texts_of(self.author, "author", n)
         if self.length is not None:
             checked["length"] = checks.classes(self.length, "length", length=n)
         if self.copies is not None:
@@ -138,6 +149,10 @@ class TextScores:
         if self.text is not None:
             checked["text"] = texts_of(self.text, "text", n, empty=True)
         checked["further"] = further_signals(self.further, n)
+        checked["columns"] = {
+            name: checks.frozen(checks.vector(values, f"column {name!r}", length=n))
+            for name, values in self.columns.items()
+        }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         # A member in the population would set the threshold that judges it.
@@ -196,11 +211,13 @@ class TextScores:
                 None if self.energy_reference is None else self.energy_reference[kept]
             ),
             group=None if self.group is None else texts_of_rows(self.group, kept),
+            author=None if self.author is None else texts_of_rows(self.author, kept),
             length=None if self.length is None else self.length[kept],
             text=None if self.text is None else texts_of_rows(self.text, kept),
             notes=(*self.notes, *notes),
             further={name: values[kept] for name, values in self.further.items()},
             copies=None if self.copies is None else self.copies[kept],
+            columns={name: values[kept] for name, values in self.columns.items()},
         )
 
 
@@ -215,6 +232,7 @@ def text_scores(
     population: ArrayLike | None = None,
     text: Sequence[object] | NDArray[np.generic] | None = None,
     further: Mapping[str, ArrayLike] | None = None,
+    columns: Mapping[str, ArrayLike] | None = None,
 ) -> TextScores:
     """Return checked energies, without the samples that occur on both sides.
 
@@ -242,6 +260,9 @@ def text_scores(
     further : mapping of str to array_like of float, shape (n,), optional
         Further signals of the audited model by name, such as ``min-k``, each evaluated as an
         attack; higher means more likely a member.
+    columns : mapping of str to array_like, shape (n,), optional
+        Further columns, such as the language of each text: their values are groups of samples.
+        Numbers, and texts of at most 200 values; others are left out with a note.
 
     Returns
     -------
@@ -283,6 +304,7 @@ def text_scores(
             )
     groups = None if group is None else texts_of_rows(texts_of(group, "group", n), kept)
     copies = _copies(overlap, target, reference)
+    of_groups, left_out = _group_columns(columns or {}, n)
     return TextScores(
         texts_of_rows(ids, kept),
         target[kept],
@@ -292,10 +314,11 @@ def text_scores(
         group=groups,
         length=None if length is None else checks.classes(length, "length", length=n)[kept],
         text=None if texts is None else texts_of_rows(texts, kept),
-        notes=(*overlap.notes, *_notes_on_groups(groups, population[kept])),
+        notes=(*overlap.notes, *_notes_on_groups(groups, population[kept]), *left_out),
         further={name: values[kept] for name, values in further_signals(further or {}, n).items()},
         # Copies are found before samples are left out: groups may span both sides.
         copies=None if copies is None else copies[kept],
+        columns={name: values[kept] for name, values in of_groups.items()},
         crossed=float(max(np.mean(~overlap.kept[side]) for side in judged if side.any())),
     )
 
@@ -405,6 +428,51 @@ def _notes_on_groups(group: Texts | None, population: Bools) -> tuple[str, ...]:
     )
 
 
+def _group_columns(
+    columns: Mapping[str, ArrayLike], n: int
+) -> tuple[dict[str, NDArray[Any]], tuple[str, ...]]:
+    """Return further columns whose values are groups, and a note on those that are left out."""
+    found = {name: _numbers_or_texts(values, n) for name, values in columns.items()}
+    known = {name: values for name, values in found.items() if values is not None}
+    # Whole numbers that all differ count rows.
+    ids = [
+        name
+        for name, values in known.items()
+        if values.dtype.kind in "iuf"
+        and len(np.unique(values)) == n > MOST_GROUPS
+        and bool(np.all(values == np.rint(values)))
+    ]
+    too_many = [skipped.name for skipped in column_groups(known)[1]]
+    kept = {
+        name: values
+        for name, values in known.items()
+        if name not in ids and f"slices by {name}" not in too_many
+    }
+    left_out = checks.short_list([repr(name) for name in columns if name not in kept])
+    if not left_out:
+        return kept, ()
+    return kept, (
+        f"Not looked at as groups: {left_out}; ids, free texts and columns of more than "
+        f"{MOST_GROUPS} texts make no groups.",
+    )
+
+
+def _numbers_or_texts(values: ArrayLike, n: int) -> NDArray[Any] | None:
+    """Return a column as numbers with nan for gaps, or as texts; None where it is neither."""
+    if not isinstance(values, Iterable):
+        return None
+    given = list(values)
+    if len(given) != n:
+        return None
+    gaps = [checks.is_absent(x) for x in given]
+    there = [x for x, gap in zip(given, gaps, strict=True) if not gap]
+    if any(not isinstance(x, str | int | float | np.number | np.bool_ | date) for x in there):
+        return None
+    if all(isinstance(x, int | float | np.number) and not isinstance(x, bool) for x in there):
+        return np.array([np.nan if gap else x for x, gap in zip(given, gaps, strict=True)], float)
+    return np.array([MISSING if gap else str(x) for x, gap in zip(given, gaps, strict=True)])
+
+
 # Files of energies: JSON lines, CSV and Parquet, checked before use.
 
 TextScoresLike = TextScores | str | Path | Mapping[str, Sequence[object]] | FrameLike
@@ -464,7 +532,8 @@ def load_text_scores(path: str | Path) -> TextScores:
         the columns ``sample``, ``energy_target`` and ``member`` (1 or 0, or words such as yes and
         no, train and test), and optionally ``group``, ``energy_reference``, ``population`` (in the
         same words), ``length``, ``text`` and ``signal_NAME`` for every further signal, higher for
-        members. Other columns are ignored. Ids are texts: ``007`` and ``7`` are different samples.
+        members; the values of all other columns are groups of samples, as in `text_scores`. Ids are
+        texts: ``007`` and ``7`` are different samples.
 
     Raises
     ------
@@ -503,7 +572,8 @@ def _scores_of(columns: Mapping[str, Any], name: str | Path) -> TextScores:
             for key in list(numbers)
             if key.startswith(SIGNAL)
         }
-        return text_scores(columns["sample"], **numbers, **texts, further=further)
+        others = {key: columns[key] for key in columns if not _is_known(key)}
+        return text_scores(columns["sample"], **numbers, **texts, further=further, columns=others)
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
 
@@ -582,7 +652,8 @@ def _columns_of_lines(path: Path) -> dict[str, Any]:
                 f"{path}: line {number} has {rule}, unlike the first line: every line must have "
                 "the same columns"
             )
-    return {name: [row[name] for _, row in rows] for name in known}
+    others = dict.fromkeys(name for _, row in rows for name in row if name not in known)
+    return {name: objects_of([row.get(name) for _, row in rows]) for name in (*known, *others)}
 
 
 _FORMATS = (".parquet", ".csv")
@@ -596,19 +667,20 @@ def energies_frame(scores: TextScores) -> pd.DataFrame:
     pandas.DataFrame
         One row per sample: ``sample``, ``group``, ``energy_target``, ``energy_reference``,
         ``member``, ``population`` and ``length``, where known, and ``signal_NAME`` for every
-        further signal.
+        further signal; then the further columns.
     """
     import pandas as pd
 
     columns: dict[str, Any] = {
         "sample": scores.sample,
-        "group": scores.group,
+        "group": scores.group if scores.author is None else scores.author,
         "energy_target": scores.energy_target,
         "energy_reference": scores.energy_reference,
         "member": scores.member.astype(np.int8),
         "population": scores.population.astype(np.int8),
         "length": scores.length,
         **{f"{SIGNAL}{name}": values for name, values in scores.further.items()},
+        **scores.columns,
     }
     return pd.DataFrame({name: part for name, part in columns.items() if part is not None})
 

@@ -226,6 +226,13 @@ def number_names(names: Sequence[str]) -> Ints:
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
 
 
+def objects_of(values: Sequence[object]) -> NDArray[np.object_]:
+    """Return a vector of values, none of which is taken apart."""
+    found = np.empty(len(values), np.object_)
+    found[:] = values
+    return found
+
+
 def _text(value: object, name: str, row: int, empty: bool) -> str:
     if _missing(value):
         raise InputError(f"{name} has no value in row {row}: {_WAY_OUT}")

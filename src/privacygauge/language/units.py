@@ -31,7 +31,7 @@ from privacygauge.language.attacks import (
     signal,
 )
 from privacygauge.language.comparisons import BY_LENGTH, EZ, WINDOWS
-from privacygauge.language.patients import by_patient, even_sizes, whole_patients
+from privacygauge.language.patients import BY_TEXT, by_patient, even_sizes, whole_patients
 from privacygauge.language.scores import (
     LIKELIHOOD_RATIO,
     LONG,
@@ -297,6 +297,8 @@ def patients_of(
     scores: TextScores, asked: ThresholdOptions
 ) -> tuple[UnitFindings, PatientRows] | Skipped:
     """Play the attacks patient by patient; return findings and one row per judged patient."""
+    if scores.author is not None:
+        return Skipped(_PATIENTS, BY_TEXT)
     if scores.group is None:
         return Skipped(_PATIENTS, "needs groups: give a column group with the patient")
     if len(set(scores.group)) == len(scores):

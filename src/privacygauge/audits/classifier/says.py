@@ -12,10 +12,9 @@ from privacygauge.audits.classifier.verdict import verdict
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.more_models import Foretold
 from privacygauge.evaluate.over_targets import SeveralTargets
-from privacygauge.evaluate.slices import SliceTable
 from privacygauge.evaluate.vulnerability import FALSE_DISCOVERIES, Vulnerability
 from privacygauge.report import fairness
-from privacygauge.report.attacks import data, measures, plots, records, tables
+from privacygauge.report.attacks import data, groups, measures, plots, records, tables
 from privacygauge.report.attacks.records import Riskiest
 from privacygauge.report.attacks.terms import MEANINGS, interval, terms
 from privacygauge.report.blocks import Rows, note, table, text
@@ -26,15 +25,11 @@ from privacygauge.report.numbers import (
     decimal,
     decimal_estimate,
     key,
-    p_value,
     percent,
     percent_estimate,
     rate,
 )
-from privacygauge.report.values import About, Block, Cell, Json, Pairs, Report, Section
-
-_SLICES = 60
-"""Largest number of slices shown; those that stand out come first."""
+from privacygauge.report.values import About, Block, Json, Pairs, Report, Section
 
 
 def report(f: ClassifierResult) -> Report:
@@ -73,7 +68,7 @@ def report(f: ClassifierResult) -> Report:
             *(() if questions is None else (questions,)),
             plots.roc_section(a.evaluations, a.best),
             risk.section(f.risk),
-            Section("slices", "Groups of records", tuple(_groups(f.slices)), "Groups"),
+            groups.section(f.slices),
             Section("records", "The riskiest records", tuple(_riskiest(found)), "Riskiest records"),
             Section("facts", "About the release", (facts,), "The release"),
         ),
@@ -88,10 +83,7 @@ def report(f: ClassifierResult) -> Report:
             **data.of_attacks(a),
             **_models_data(f.targets, f.more_models),
             "risk": risk.as_data(f.risk),
-            "slices": {
-                **pick_values(f.slices, "attack", "level", "slices"),
-                "skipped": [{"name": s.name, "reason": s.reason} for s in f.slices.skipped],
-            },
+            "slices": groups.as_data(f.slices),
             "facts": values_of(f.facts),
             "comparison": fairness.as_data(f.comparison),
             **measures.questions_data(f.questions),
@@ -112,41 +104,6 @@ def riskiest(f: ClassifierResult) -> Riskiest:
         return records.riskiest_records(f.records, shown.attack, shown.value, members=True)
     assert f.records.risk is not None  # every record has one
     return records.riskiest_records(f.records, "privacy risk score", f.records.risk)
-
-
-def _groups(found: SliceTable) -> Iterator[Block]:
-    n = len(found.slices)
-    yield text(
-        f"Right guesses of {found.attack} in each group. With {count(n)} groups some look bad by "
-        f"luck alone, so the intervals are wide enough to hold together at {rate(found.level)}, "
-        "and a group is marked only if it is more exposed than all other records after Holm's "
-        "correction for the number of groups."
-    )
-    # A stable sort: groups that stand out come first, otherwise the order stays.
-    shown = sorted(found.slices, key=lambda s: not s.announced)[:_SLICES]
-    tags = {True: ("stands out",), False: ()}
-    rows: Rows = [
-        {
-            "Group": Cell(f"{s.column} = {s.group}", tags=tags[s.announced]),
-            "Right guesses": percent_estimate(s.accuracy, 1),
-            "Against the others": f"{'+' if s.excess >= 0 else ''}{percent(s.excess)}",
-            "Corrected p": p_value(s.p_value),
-            "Members": count(s.n_in),
-            "Non-members": count(s.n_out),
-        }
-        for s in shown
-    ]
-    best = [s.announced for s in shown]
-    first = max(10, len(found.announced))
-    title = "Groups, those that stand out first"
-    if n:
-        yield table("slices", title, rows, best=best, at_once=first)
-    else:
-        yield text("No group was large enough to judge.")
-    if len(shown) < n:
-        yield note(f"{count(len(shown))} of {count(n)} groups are shown; all are in report.json.")
-    if found.skipped:
-        yield Pairs(tuple((s.name, s.reason) for s in found.skipped))
 
 
 def _riskiest(found: Riskiest) -> Iterator[Block]:

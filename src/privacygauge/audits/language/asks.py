@@ -44,6 +44,7 @@ NAME = "language"
 METRICS = (
     *with_low(*shares("accuracy", "auc", "advantage", "tpr@0.1", "tpr@0.01", "tpr@0.001")),
     *with_low(*amounts("epsilon"), *shares("patient-auc", "patient-accuracy")),
+    *with_low(*shares("worst-group")),
     *amounts("patient-epsilon", "worst-records"),
     *shares("detectable"),
 )
@@ -98,7 +99,7 @@ class LanguageRequest(Request):
         "Energies of samples: .jsonl, .jsonl.gz, .csv or .parquet with the columns sample, "
         "energy_target and member (0 or 1), and as far as known group (the patient), "
         "energy_reference, population (0 or 1), length (tokens), text and signal_NAME of further "
-        "signals.",
+        "signals. The values of other columns, such as a language, are groups of samples.",
     )
     threshold: tuple[str, ...] = asks(
         "NAME",
@@ -443,7 +444,8 @@ COMMAND = Command(
         "Exit with code 3 if METRIC is above VALUE, or if a control says that the test is not "
         "honest: accuracy, auc, advantage, tpr@0.1, tpr@0.01, tpr@0.001 (the highest of all "
         "attacks, sample by sample), epsilon, patient-auc, patient-accuracy, patient-epsilon "
-        "(with coins), worst-records (people that stand out) or detectable (the least accuracy "
+        "(with coins), worst-records (people that stand out), worst-group (right guesses in the "
+        "worst group of a further column) or detectable (the least accuracy "
         "that would mostly have been found); add .low for the lower end of the interval."
     ),
     trains=True,

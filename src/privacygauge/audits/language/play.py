@@ -23,7 +23,7 @@ from privacygauge.language.endpoints import AnyModel, EndpointModel
 from privacygauge.language.energies import MaskPlan
 from privacygauge.language.loading import Asked as AskedPrecision
 from privacygauge.language.model import CausalModel, MaskedModel, load_causal, load_masked
-from privacygauge.language.patients import comparable
+from privacygauge.language.patients import comparable, with_dealt_units
 from privacygauge.language.scores import TextScores, TextScoresLike, as_text_scores, write_energies
 from privacygauge.language.splitting import Coins, read_coins
 from privacygauge.language.text_energies import (
@@ -173,7 +173,7 @@ def audit_of(
     if coins is None:
         # Coins that were dealt before the training make every difference one of chance.
         drawn = seeds.stream(asked.seed, "language", "equal lengths")
-        scores, apart = comparable(scores, drawn)
+        scores, apart = comparable(with_dealt_units(scores), drawn)
     found, skipped = audit_energies(scores, asked, show=show, coins=coins, apart=apart)
     told = (*warnings, *_warnings(scores, found, asked.level))
     origin = running.origin(skipped=skipped, warnings=told, about=about)

@@ -30,14 +30,15 @@ class LanguageResult(Reported, EnergyFindings):
         People are those of both: the questions besides the average go with the samples.
         """
         game = replace(self.game, n_in=unit.n_in, n_out=unit.n_out)
-        questions = self.questions if unit is self.samples else None
+        of_samples = unit is self.samples
+        groups = () if self.slices is None or not of_samples else self.slices.announced
         return Attacks(
             game=game,
             evaluations=unit.evaluations,
             headline=unit.headline,
             level=self.level,
-            groups=(),
-            questions=questions,
+            groups=groups,
+            questions=self.questions if of_samples else None,
         )
 
     def spoken(self, unit: UnitFindings) -> Attacks:

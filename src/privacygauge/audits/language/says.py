@@ -13,7 +13,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.language.controls import ControlFinding, MatchedAttack
 from privacygauge.language.units import PatientRows, ThresholdFinding, UnitFindings
-from privacygauge.report.attacks import data, measures, plots, records, tables
+from privacygauge.report.attacks import data, groups, measures, plots, records, tables
 from privacygauge.report.attacks.records import RECORDS, Riskiest, roc_frame
 from privacygauge.report.attacks.terms import MEANINGS, interval, terms
 from privacygauge.report.blocks import note, table, text
@@ -77,6 +77,7 @@ def all_sections(f: LanguageResult) -> tuple[Section, ...]:
         Section("thresholds", "Thresholds", tuple(_thresholds(f))),
         Section("patients", "Patient by patient", tuple(_patients(f)), "Patients"),
         *(() if questions is None else (questions,)),
+        *(() if f.slices is None else (groups.section(f.slices),)),
         Section("lengths", "Short and long samples", tuple(_lengths(f)), "Short and long"),
         Section("curves", "Curves", tuple(_curves(f))),
         Section("records", "The riskiest samples", tuple(_riskiest(f)), "Riskiest samples"),
@@ -357,8 +358,6 @@ def _highest_measures(f: LanguageResult) -> Iterator[Measure]:
     The verdict is about the graver of samples and patients: either may err at the audit's level.
     """
     accuracy, *others = measures.highest(f.attacks(f.samples))
-    # Texts have no groups but their people.
-    others = [x for x in others if x.name != "worst-group"]
     by_patient, area_by_patient = _patient_measures(f)
     by_sample = replace(accuracy, looks=len(f.units))
     by_patient = replace(by_patient, looks=len(f.units))
@@ -425,7 +424,7 @@ def _cards(f: LanguageResult) -> Iterator[Measure]:
         )
     for card in others:
         # All samples of a patient are in or out together.
-        whole = card.name == "epsilon" and f.energies.group is not None
+        whole = card.name == "epsilon" and f.energies.of_people
         together = "Of all samples of a patient together. " if whole else ""
         yield replace(card, text=f"{together}{card.text}")
     if not f.controls.void:
@@ -506,6 +505,7 @@ def _data(f: LanguageResult) -> dict[str, Json]:
         },
         **data.of_attacks(f.attacks(f.samples)),
         **measures.questions_data(f.questions),
+        **({} if f.slices is None else {"slices": groups.as_data(f.slices)}),
         "thresholds": [_threshold(x) for x in f.samples.thresholds],
         "patients": _patients_data(f.patients, f.rows),
         "lengths": [
@@ -637,6 +637,6 @@ def _terms(f: LanguageResult) -> dict[str, str]:
         **_OF_TEXTS,
         **dict(_OF_SIGNALS[name] for name in names),
         **_OF_THRESHOLDS,
-        "Epsilon": f"{MEANINGS['Epsilon']}{'' if f.energies.group is None else together}",
-        "Interval": interval(f.level, "patients"),
+        "Epsilon": f"{MEANINGS['Epsilon']}{together if f.energies.of_people else ''}",
+        "Interval": interval(f.level, "texts" if f.energies.by_text else "patients"),
     }

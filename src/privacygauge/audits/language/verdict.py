@@ -78,16 +78,21 @@ def verdict(f: LanguageResult) -> Verdict:
     headline = found.headline
     if found.question == "records":
         exposed = f.questions.exposed
-        people = several(exposed, "text" if f.energies.group is None else "patient")
+        people = several(exposed, "patient" if f.energies.of_people else "text")
         headline = (
             f"{grade.word.capitalize()} leak: at least {people} "
             f"{'stands' if exposed == 1 else 'stand'} out among all, as nobody does whom the model "
             "has not seen"
         )
-    elif len(f.units) > 1 and grade not in (NONE, UNTOLD):
+    elif found.question == "average" and len(f.units) > 1 and grade not in (NONE, UNTOLD):
         headline += f", {one_by_one}"
     said = tuple(_sentences(f, unit, found))
     unsaid = _limits_text(grade)
+    if f.energies.by_text:
+        unsaid += (
+            " It speaks of texts: members were dealt text by text, so that most patients took part "
+            "either way, and whether one did was not asked."
+        )
     if grade == UNTOLD:
         more = advice(f, grade)
         if headline == TOO_FEW:
