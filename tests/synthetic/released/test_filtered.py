@@ -1,4 +1,4 @@
-"""A table that was filtered by the real records is told from an honest one and from swapped files."""
+"""Tables filtered by the real records are told from honest ones and from swapped files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def coarse(rng, n):
 
     sizes = {"region": (6, 0.3), "band": (7, 0.5), "sex": (2, 0.2), "tenure": (4, 0.5),
              "health": (4, 0.6), "job": (8, 0.6)}  # fmt: skip
-    return pd.DataFrame({name: name + pd.Series(column(*s)).astype(str) for name, s in sizes.items()})
+    return pd.DataFrame(
+        {name: name + pd.Series(column(*s)).astype(str) for name, s in sizes.items()}
+    )
 
 
 def fine(rng, n):

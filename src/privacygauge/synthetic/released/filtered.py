@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.stats import beta, hypergeom, rankdata
+from scipy.stats import hypergeom, poisson, rankdata
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate
@@ -34,10 +34,6 @@ SURE_EQUAL = 0.005
 SURE_NEAR = 0.0005
 """Error of telling a filter from swapped files, by equal records, and by near ones at each
 threshold."""
-DENSE = 0.3
-"""Least share of the holdout near a real record for a gap to count by itself."""
-GAP = 0.999
-"""Level at which real records have too few near matches, where a gap counts by itself."""
 _STRATA = 5
 _NEIGHBOURS = 3
 """Nearest other holdout records that say how dense it is around one."""
@@ -87,10 +83,11 @@ def filtered_against(
       density, chance makes more of both, never fewer.
 
     Near matches of several columns hardly exclude each other, since the two may lie on opposite
-    sides of a holdout record. There a gap is evidence too: real records have next to no matches at
-    a threshold within which the holdout has a real neighbour for many and a synthetic one for
-    nearly as many. A table of blurred copies of the holdout is nearer to it than real records are,
-    or so much blurred that real records are as near.
+    sides of a holdout record. There a gap is evidence too: real records have far fewer matches
+    than they would have with rows around the holdout records that have one (Poisson), and of those
+    there are at least a third as many as have a real match, and never more. A table of
+    blurred copies of the holdout is nearer to it than real records are, or so much blurred that
+    real records are as near.
     """
     if released.holdout is None:
         return None
@@ -201,10 +198,11 @@ class _Sample:
         to_real = self.to_as_many(look.metric)
         met = float((to_real <= look.threshold).mean())
         found = float((look.holdout <= look.threshold).mean())
-        n = len(look.real)
         k = int((look.real <= look.threshold).sum())
-        most = float(beta.ppf(GAP, k + 1, n - k)) if k < n else 1.0
-        if met < DENSE or found < max(MISSING, met / 3) or most > MISSING * met:
+        # Synthetic rows around holdout records are met by real ones as those records are. Half of
+        # that allows for rows that lie apart from people.
+        expected = len(look.real) * found * met / 2
+        if found < met / 3 or poisson.cdf(k, expected) > SURE_NEAR:
             return False
         # Copies of the holdout, blurred or not, are nearer to it than other people are.
         return all(
