@@ -31,6 +31,8 @@ COPIES = (
 GENERATORS = ("independent", "bootstrap-columns", "copula", "synthpop", "baynet")
 IN_ORDER = ("ordered", "faint")
 """Rows in the order of the real ones, of which three or one in ten values are left."""
+FILTERED = "filtered"
+"""Rows of other people without the half that equals a real one or is nearest to one."""
 INDEPENDENT = ("post", "day", "cost")
 
 _WORDS = """
@@ -79,7 +81,8 @@ FACTORS = (
     _f("wide", "no ten thirty", "irrelevant further columns", 0.1),
     _f("panel", "no five-hundred", "as many irrelevant columns: a survey", 0.02),
     _f("country", "no NA", "a column with a category that is called NA", 0.1),
-    _f("release", " ".join(("null", *GENERATORS, *COPIES, *IN_ORDER)), "what was released", 0.7),
+    _f("release", " ".join(("null", *GENERATORS, *COPIES, *IN_ORDER, FILTERED)),
+       "what was released", 0.7),
     _f("share", "0.1 one 0.005 0.02 0.3 1", "share of the release that was planted", 0.6),
     _f("background", "others independent", "the other rows of the release", 0.2),
     _f("made-order", "shuffled as-real sorted", "order of the released rows", 0.2),
@@ -188,7 +191,7 @@ class Tables(Grammar):
             and not _may_refuse(has)
         )
         known = leak and has["release"] in COPIES and mishap not in _UNREADABLE
-        known |= has["release"] in IN_ORDER and mishap == "none"
+        known |= has["release"] in (*IN_ORDER, FILTERED) and mishap == "none"
         known = known and has["made-decimals"] == "same"
 
         def oracle(folder: Path) -> Oracle:
@@ -396,7 +399,8 @@ def _made(text: str) -> dict[str, pd.DataFrame]:
     n, n_made, n_holdout = _sizes(has)
     real = _people(world, has, "real", n)
     holdout = _people(world, has, "holdout", n_holdout)
-    others = _people(world, has, "others", n_made)
+    # A filter chooses among more rows than are released.
+    others = _people(world, has, "others", n_made * (4 if has["release"] == FILTERED else 1))
     mishap = has["mishap"]
     if mishap == "other-year":
         holdout = _later(holdout)
@@ -471,6 +475,10 @@ def _release(
         others = pd.DataFrame(shuffled).astype(others.dtypes)
     if kind == "null":
         return others
+    if kind == FILTERED:
+        away = _nearest(others, source, source)
+        kept = others[away > np.median(away)]
+        return kept.iloc[: _sizes(has)[1]].reset_index(drop=True)
     if kind in IN_ORDER:
         drawn = others.iloc[: len(source)].reset_index(drop=True)
         kept = source.iloc[: len(drawn)].reset_index(drop=True)
@@ -479,6 +487,31 @@ def _release(
     rows, planted = _planted(world, has, source, others, rng)
     rest = others.iloc[len(rows) :]
     return pd.concat([_typed(planted, rest), rest], ignore_index=True)
+
+
+def _nearest(asked: pd.DataFrame, among: pd.DataFrame, real: pd.DataFrame) -> np.ndarray:
+    """Return squared distances to the nearest row: numbers in standard deviations of the real."""
+    from scipy.spatial.distance import cdist
+
+    columns = [c for c in real if c not in ("id", "person")]
+    numbers = [c for c in columns if real[c].dtype.kind in "iufM"]
+    points = []
+    for frame in (asked, among):
+        scaled = pd.DataFrame(index=frame.index)
+        for name in numbers:
+            ours, all_of = (
+                (x[name] - pd.Timestamp("2020-01-01")).dt.days if x[name].dtype.kind == "M"
+                else x[name].astype(float) for x in (frame, real)
+            )  # fmt: skip
+            scaled[name] = (ours - all_of.mean()) / (all_of.std() or 1.0)
+            scaled[f"{name} missing"] = ours.isna().astype(float)
+        points.append(scaled.fillna(0.0).to_numpy(float))
+    away = cdist(*points, "sqeuclidean")
+    for name in columns:
+        if name not in numbers:
+            codes, _ = pd.factorize(pd.concat([asked[name], among[name]]).astype(str))
+            away += codes[: len(asked), None] != codes[None, len(asked) :]
+    return np.asarray(away.min(axis=1))
 
 
 def _typed(frame: pd.DataFrame, like: pd.DataFrame) -> pd.DataFrame:
@@ -748,6 +781,8 @@ def _oracle(grammar: Grammar, world: World) -> Oracle:
     made = tables["made"]
     if has["release"] in IN_ORDER:
         return _by_place(real, made, _people(world, has, "fresh", len(real)))
+    if has["release"] == FILTERED:
+        return _by_absence(real, made, _people(world, has, "fresh", N_FRESH))
     fresh = _people(world, has, "fresh", N_FRESH)
     hit = _exposed(has, real, made, real)
     chance = _exposed(has, fresh, made, real)
@@ -774,6 +809,19 @@ def _by_place(real: pd.DataFrame, made: pd.DataFrame, fresh: pd.DataFrame) -> Or
         right = int((agrees == inside).sum())
         found = binomtest(right, n).proportion_ci(0.975, method="exact")
         ends.append((right / n, float(found.low), float(found.high)))
+    value, low, high = np.mean(ends, axis=0).tolist()
+    return Oracle(low, high, value)
+
+
+def _by_absence(real: pd.DataFrame, made: pd.DataFrame, fresh: pd.DataFrame) -> Oracle:
+    """Return how surely members are told by having no released row nearer than the filter let."""
+    # Both ways to the same numbers, but for the order of sums.
+    least = float(_nearest(made, real, real).min()) * (1 - 1e-9)
+    ends = []
+    for table, inside in ((real, True), (fresh, False)):
+        right = int(((_nearest(table, made, real) >= least) == inside).sum())
+        found = binomtest(right, len(table)).proportion_ci(0.975, method="exact")
+        ends.append((right / len(table), float(found.low), float(found.high)))
     value, low, high = np.mean(ends, axis=0).tolist()
     return Oracle(low, high, value)
 

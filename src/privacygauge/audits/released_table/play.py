@@ -325,8 +325,17 @@ def _caveats(found: ReleaseMeasurement) -> tuple[str, ...]:
             f"table as they are, and {percent(float(copied.holdout.mean()))} of the holdout: more "
             "than chance explains"
         )
+    filtered = found.release.filtered
+    if filtered is not None:
+        kind = "equal to" if filtered.equal else "near"
+        told.append(
+            f"synthetic rows {kind} real records are missing, more of them than chance explains: "
+            "the table was filtered by the real records, and that gives them away"
+        )
     told += [*tables.notes, *tables.read, *_size(tables), *column_advice(tables.real)]
-    inverted = () if found.played is None else found.played.headline.inverted
+    # A filter makes attacks prefer the holdout: no sign is wrong, and no side was swapped.
+    explained = found.played is None or filtered is not None
+    inverted = () if explained else found.played.headline.inverted
     return (*dict.fromkeys(told), *direction.warnings(inverted))
 
 

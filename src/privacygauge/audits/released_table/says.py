@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from privacygauge.audits.released_table import sections
 from privacygauge.audits.released_table.result import ReleasedResult, risk_name
-from privacygauge.audits.released_table.verdict import verdict
+from privacygauge.audits.released_table.verdict import ABSENT, verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.report.attacks.data import of_attacks
 from privacygauge.report.attacks.measures import of_questions, questions_data, questions_section
@@ -151,6 +151,8 @@ def _beyond(f: ReleasedResult) -> Measure:
         reached = f.headline.reached
         by = ", at least, by its ranking" if reached.by_ranking else ""
         found[f"Advantage of the strongest membership attack{by}"] = advantage_of(reached.accuracy)
+    if f.filtered is not None:
+        found[ABSENT] = advantage_of(f.filtered.auc)
     if f.worst is not None:
         found[f"Success at {risk_name(f.worst.risk)}, beyond the holdout's"] = f.worst.beyond
     if not found:
@@ -372,6 +374,7 @@ def _data(f: ReleasedResult) -> dict[str, Json]:
             for one in f.corrected.shared
         ],
         "order": values_of(f.corrected.order),
+        "filtered": values_of(f.filtered),
         "closest": {"warning": NO_EVIDENCE, "facts": values_of(f.closest)},
         "utility": values_of(used),
         "changes": values_of(f.changes),

@@ -44,6 +44,8 @@ _RULE = (
     "between the true-positive and the false-positive rate. These limits are a convention of "
     "PrivacyGauge: set your own with --fail-above or --policy."
 )
+ABSENT = "Advantage of taking absence from the table for membership"
+"""Label of what a filter gives away."""
 _IN_ORDER = "the synthetic rows stand in the order of the real records"
 NAMED = 5
 """Number of copied records that the verdict names."""
@@ -83,8 +85,9 @@ _VOID = "Success of the other attacks is no evidence of a leak, nor is their fai
 def verdict(f: ReleasedResult) -> Verdict:
     """Return the verdict on a released table.
 
-    The gravest of three: of the membership attacks, as in an audit of attacks; of the risk
-    with the highest lower end beyond its control; of the copies beyond those of the holdout.
+    The gravest of four: of the membership attacks, as in an audit of attacks; of the risk
+    with the highest lower end beyond its control; of the copies beyond those of the holdout;
+    of the matches that a filter took from the real records.
     Each by its corrected lower end: none at 0, small below .1, moderate below .3, large from
     there on. It cannot be told without a holdout, where nothing is found and so few records would
     not have shown the beginning of a moderate leak, nor where the holdout overlaps with the real
@@ -102,6 +105,7 @@ def verdict(f: ReleasedResult) -> Verdict:
         "copies": _copies_text(f),
         "order": _order(f),
         "shared": _shared_values_text(f),
+        "filtered": _filtered_text(f),
         "membership": _membership(f),
         "risks": _risks(f),
     }
@@ -225,6 +229,8 @@ def _gauge(f: ReleasedResult) -> Gauge | None:
         reached = f.membership.headline.reached
         by = ", at least, by its ranking" if reached.by_ranking else ""
         told.append((f"Advantage of the strongest attack{by}", advantage_of(reached.accuracy)))
+    if f.control and f.filtered is not None:
+        told.append((ABSENT, advantage_of(f.filtered.auc)))
     if f.control and f.worst is not None:
         told.append((f"{risk_name(f.worst.risk)}, beyond its control", f.worst.beyond))
     if not told:
@@ -234,7 +240,7 @@ def _gauge(f: ReleasedResult) -> Gauge | None:
 
 
 def grades(f: ReleasedResult) -> dict[str, Grade]:
-    """Return the grade of the copies, of the membership attacks, and of the three risks."""
+    """Return the grade of each question: copies, membership attacks, the three risks and more."""
     attacks = f.membership
     found = f.worst
     few = None if f.questions is None else f.questions.tail
@@ -242,6 +248,7 @@ def grades(f: ReleasedResult) -> dict[str, Grade]:
         "copies": NONE if f.corrected.copied is None else beyond_grade(f.corrected.copied),
         "order": NONE if f.corrected.order is None else beyond_grade(f.corrected.order),
         "shared": gravest((NONE, *(beyond_grade(one.people) for one in f.corrected.shared))),
+        "filtered": NONE if f.filtered is None else grade_of(f.filtered.auc.low),
         "membership": NONE if attacks is None else _of_attacks(f, attacks),
         "risks": NONE if found is None else beyond_grade(found.beyond),
         "few": NONE if few is None else grade_of_few(few),
@@ -279,6 +286,8 @@ def _headline(f: ReleasedResult, grade: Grade) -> str:
         told = _IN_ORDER
     elif leading == "shared":
         told = _most_shared(f)
+    elif leading == "filtered":
+        told = "synthetic rows were filtered by the real records, whose absence gives them away"
     elif leading == "membership":
         assert f.membership is not None
         told = grade_attacks(f.membership).headline.partition(": ")[2]
@@ -311,6 +320,11 @@ def _inversion_text(f: ReleasedResult) -> Iterator[str]:
 def _membership(f: ReleasedResult) -> tuple[str, ...]:
     if f.membership is None:
         return ()
+    if f.filtered is not None and f.membership.headline.inverted:
+        return (
+            "Attacks that take records near to a synthetic row for members are wrong more often "
+            "than guessing, for the same reason.",
+        )
     found = grade_attacks(f.membership)
     if found.grade == UNTOLD:  # something else than these attacks found a leak
         found = grade_attacks(replace(f.membership, questions=None))
@@ -329,6 +343,31 @@ def _copies_text(f: ReleasedResult) -> Iterator[str]:
             f"{percent(beyond.low)} are copied {_confidence_text(f)}."
         )
     yield from _copied_alone(f, told=beyond is not None and beyond.low > 0)
+
+
+def _filtered_text(f: ReleasedResult) -> Iterator[str]:
+    """Yield the matches that the real records lack, and how much that gives away."""
+    found = f.filtered
+    if found is None:
+        return
+    n = round(found.real * f.n_real)
+    who = "no real record" if n == 0 else f"only {percent(found.real)} of the real records"
+    does = "equals" if n == 0 else "equal"
+    a_match = f"{does} a synthetic row"
+    also = "do"
+    among = "equal one"
+    if not found.equal:
+        a_match = f"{'lies' if n == 0 else 'lie'} near a synthetic row"
+        also = "lie as near"
+        among = "lie as near to one"
+    yield (
+        f"Matches with real records are missing: {who} {a_match}, but {percent(found.holdout)} of "
+        f"the holdout {also}, and {percent(found.by_chance)} of it {among} of as many real "
+        "records. Neither chance nor swapped files explain that: synthetic rows that came too near "
+        "to a real record were dropped, as privacy filters do. Whoever knows that takes people "
+        f"without a match for members: AUC {decimal_estimate(found.auc)}; guessing gives 0.5 "
+        f"{_confidence_text(f)}."
+    )
 
 
 def _is_above_chance(beyond: Estimate | None) -> bool:
@@ -546,6 +585,13 @@ def _advice(f: ReleasedResult, grade: Grade) -> Iterator[str]:
 def _remedies(f: ReleasedResult, grade: Grade) -> Iterator[str]:
     if grade in (MODERATE, LARGE):
         yield "Hold the table back, or limit who gets it: what was released cannot be recalled."
+    if f.filtered is not None:
+        yield (
+            "Do not filter the synthetic rows by the real records: which rows are left out is "
+            "itself an answer about these people, and the stricter the filter, the more it says. "
+            "Release the rows as they were generated, and if copies are among them, use a "
+            "generator that does not copy."
+        )
     if f.corrected.shared:
         columns = checks.short_list((f"'{plain(one.column)}'" for one in f.corrected.shared), 3)
         yield (

@@ -25,6 +25,7 @@ from privacygauge.synthetic.released.copies import (
     copy_facts,
     find_copies,
 )
+from privacygauge.synthetic.released.filtered import Filtered, filtered_against
 from privacygauge.synthetic.released.hits import (
     ReleaseRisk,
     WorstRisk,
@@ -138,6 +139,8 @@ class Release:
     without the table, and the smallest detectable leak; None without a holdout."""
     exposed: tuple[tuple[str, ExposedRecord], ...] = ()
     """The most outlying real records: ids, and results of the attacks on each."""
+    filtered: Filtered | None = None
+    """Matches that real records lack because rows were dropped; None where none is shown."""
 
     @property
     def worst(self) -> WorstRisk | None:
@@ -289,6 +292,9 @@ def measure_release(
     # Without a control a person's side is no random draw, which `values_of_one` relies on.
     is_control = played is not None and not told_apart(played.blind)
     of_one = values_of_one(tables, together) if is_control else ()
+    # The end of the interval that copies leave to it: half of that looks for an inversion.
+    rng = seeds.stream(seed, "filtered")
+    filtered = filtered_against(tables, rng, 1 - (1 - together) / 2) if is_control else None
     release = Release(
         n_real=len(everyone),
         n_synthetic=len(tables.synthetic),
@@ -322,6 +328,7 @@ def measure_release(
         people=people,
         tried=often,
         exposed=tuple((str(ids[one.row]), one) for one in attacked.exposed),
+        filtered=filtered,
     )
     left_out = (use.learnt,) if isinstance(use.learnt, Skipped) else ()
     skipped = (*attacked.skipped, *left_out)
