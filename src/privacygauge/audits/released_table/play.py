@@ -334,8 +334,9 @@ def _caveats(found: ReleaseMeasurement) -> tuple[str, ...]:
         )
     told += [*tables.notes, *tables.read, *_size(tables), *column_advice(tables.real)]
     # A filter makes attacks prefer the holdout: no sign is wrong, and no side was swapped.
-    explained = found.played is None or filtered is not None
-    inverted = () if explained else found.played.headline.inverted
+    inverted = ()
+    if found.played is not None and filtered is None:
+        inverted = found.played.headline.inverted
     return (*dict.fromkeys(told), *direction.warnings(inverted))
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import hypergeom, poisson, rankdata
 
 from privacygauge.core.checks import Bools, Floats, Ints
@@ -103,8 +104,15 @@ def filtered_against(
         auc = _absence_auc(real, holdout, each)
         if auc.low > 0.5 and sample.is_filter(look, looks):
             met = sample.to_as_many(look.metric) <= look.threshold
-            shares = (float(x.mean()) for x in (real, holdout, met))
-            found.append(Filtered(look.threshold == 0, *shares, auc))
+            found.append(
+                Filtered(
+                    equal=look.threshold == 0,
+                    real=float(real.mean()),
+                    holdout=float(holdout.mean()),
+                    by_chance=float(met.mean()),
+                    auc=auc,
+                )
+            )
     return max(found, key=lambda one: one.auc.low, default=None)
 
 
@@ -219,7 +227,8 @@ class _Sample:
         """Return strata of the holdout by its density around each record."""
         away = self._of_holdout[metric][2]
         rank = rankdata(away, method="min") - 1
-        return np.minimum(rank * _STRATA // len(away), _STRATA - 1).astype(np.int64)
+        strata: Ints = np.minimum(rank * _STRATA // len(away), _STRATA - 1).astype(np.int64)
+        return strata
 
     @cached_property
     def _of_holdout(self) -> dict[str, tuple[Floats, Floats, Floats]]:
@@ -250,7 +259,7 @@ class _Sample:
             found[some] = np.partition(away, k - 1, axis=1)[:, :k].mean(axis=1)
         return found
 
-    def _distances(self, metric: str, a: Ints, b: Ints) -> Floats:
+    def _distances(self, metric: str, a: Ints, b: Ints) -> NDArray[np.float32]:
         """Return sums over the columns: 1 where categories differ, and the gap of the numbers.
 
         ``euclid``: squared gaps in standard deviations; ``gower``: gaps as shares of the range.
