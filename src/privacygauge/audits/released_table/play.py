@@ -334,9 +334,8 @@ def _caveats(found: ReleaseMeasurement) -> tuple[str, ...]:
         )
     told += [*tables.notes, *tables.read, *_size(tables), *column_advice(tables.real)]
     # A filter makes attacks prefer the holdout: no sign is wrong, and no side was swapped.
-    inverted = ()
-    if found.played is not None and filtered is None:
-        inverted = found.played.headline.inverted
+    is_odd = filtered is None
+    inverted = found.played.headline.inverted if found.played is not None and is_odd else ()
     return (*dict.fromkeys(told), *direction.warnings(inverted))
 
 
