@@ -104,9 +104,10 @@ def clauses() -> Iterator[str]:
 LIMITS = {
     packed: 2,
     positional: 85,
-    long_signatures: 39,
+    # Energies of texts come with further columns, which are groups.
+    long_signatures: 40,
     participles: 0,
-    used_once: 204,
+    used_once: 203,
     clauses: 89,
 }
 

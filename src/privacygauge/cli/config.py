@@ -34,7 +34,7 @@ def add_config(app: Command) -> None:
         app.params.extend(typer.main.get_command(alone).params)
 
 
-def _read(context: typer.Context, config: Path | None) -> None:
+def _read_options(context: typer.Context, config: Path | None) -> None:
     """Make the options of a file the defaults of the command that is being parsed."""
     if config is None:
         return
@@ -52,7 +52,7 @@ def _read(context: typer.Context, config: Path | None) -> None:
             close = get_close_matches(key, known, n=1)
             hint = f": did you mean {close[0]}?" if close else ""
             raise InputError(f"{where}: {' '.join(names)} has no option {key!r}{hint}")
-        context.default_map[str(parameter.name)] = _parsed(value, parameter, f"{where}: {key}")
+        context.default_map[str(parameter.name)] = _value_of(value, parameter, f"{where}: {key}")
 
 
 def _config(
@@ -64,7 +64,7 @@ def _config(
             help=_HELP,
             is_eager=True,  # before the options whose defaults it sets
             expose_value=False,
-            callback=_read,
+            callback=_read_options,
         ),
     ] = None,
 ) -> None:
@@ -117,7 +117,7 @@ def _by_key(parameters: list[Parameter]) -> dict[str, Parameter]:
     return found
 
 
-def _parsed(value: Any, parameter: Parameter, where: str) -> Any:
+def _value_of(value: Any, parameter: Parameter, where: str) -> Any:
     """Return a value of TOML as one of the command line: texts are parsed as options are."""
     if getattr(parameter, "is_flag", False):
         if not isinstance(value, bool):

@@ -311,7 +311,9 @@ def slice_table(scores: TextScores, played: Results, asked: ThresholdOptions) ->
     best = best_signal(scores)
     attack, evaluation = next((x for x in played if x[1].name == best), played[0])
     # Rows of the round are those of the judged, in their order.
-    return find_slices(attack.decisions, columns, evaluation.title, asked.level, ranked)
+    return find_slices(
+        attack.decisions, columns, attack=evaluation.title, level=asked.level, ranked=ranked
+    )
 
 
 def exposed_few(scores: TextScores, asked: ThresholdOptions) -> Tail | None:
