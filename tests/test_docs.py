@@ -142,11 +142,9 @@ def privacygauge(*arguments: str) -> int:
 
 @cache
 def program():
-    import typer
+    from privacygauge.cli.main import app, command_of
 
-    from privacygauge.cli.main import app
-
-    return typer.main.get_command(app)
+    return command_of(app)
 
 
 @every_page

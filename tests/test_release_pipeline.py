@@ -81,11 +81,9 @@ def predictions(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("lines", [github, gitlab, shell, hook])
 def test_every_command_exists_with_its_options(lines):
-    import typer
+    from privacygauge.cli.main import app, command_of
 
-    from privacygauge.cli.main import app
-
-    group = typer.main.get_command(app)
+    group = command_of(app)
     for arguments in commands(lines()):
         context = group.make_context("privacygauge", list(arguments))
         title, command, rest = group.resolve_command(context, list(arguments))

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import _page  # of bench/
-from typer.main import get_command
 from typer.testing import CliRunner
 
 from privacygauge.cli.commands import COMMANDS
 from privacygauge.cli.main import app as program
+from privacygauge.cli.main import command_of
 from privacygauge.reproduce.page import index, protocol, result_markdown, results_in, table_of
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def options() -> str:
     """Return a row for every option of a command that audits, and all its meanings."""
     meanings: dict[tuple[str, str], dict[str, None]] = {}
     for command in COMMANDS:
-        made = get_command(program)
+        made = command_of(program)
         for word in command.name.split():
             made = made.commands[word]
         for option in made.params:

@@ -11,7 +11,7 @@ import typer
 from typer.exceptions import TyperException
 
 from privacygauge.cli.config import add_config
-from privacygauge.cli.main import _command_of, app, run
+from privacygauge.cli.main import app, command_of, run
 
 
 def leaves(group, *words):
@@ -22,12 +22,12 @@ def leaves(group, *words):
         yield from leaves(command, *words, name)
 
 
-COMMANDS = dict(leaves(_command_of(app)))
+COMMANDS = dict(leaves(command_of(app)))
 
 
 def parsed(words, arguments):
     """Return the values that a command is called with."""
-    context = typer.Context(_command_of(app), info_name="privacygauge")
+    context = typer.Context(command_of(app), info_name="privacygauge")
     for word in words[:-1]:
         context = typer.Context(context.command.commands[word], parent=context, info_name=word)
     command = context.command.commands[words[-1]]

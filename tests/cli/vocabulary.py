@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-import typer
-
-from privacygauge.cli.main import app
+from privacygauge.cli.main import app, command_of
 
 OTHERS = ["holdout serve", "register", "report", "reproduce", "runs"]
 """Commands that audit nothing; `resume` takes code where the others take names too."""
@@ -22,7 +20,7 @@ class Found:
     meaning: str
 
 
-made = cache(typer.main.get_command)
+made = command_of
 """Of the app all commands, which take longer to make than to look through."""
 
 

@@ -197,6 +197,8 @@ def with_equal_counts(pool: Pool, member: Bools, rng: np.random.Generator) -> Po
         of the last one fill. None if the deal is not balanced, or nothing would be left on a side.
     """
     k = len(pool)
+    if pool.n_targets != len(member):  # another check names them
+        return None
     held = np.count_nonzero(pool.inside, axis=0) + member
     if (held != held[0]).any() or not 2 <= held[0] < k:
         return None

@@ -21,7 +21,6 @@ from privacygauge.core.equal_rows import (
     equal_rows,
     number_with_class,
     repeated_rows,
-    said_of_rows,
     said_of_units,
 )
 from privacygauge.core.repeats import interpolated_rows, is_clustered, near_repeats
@@ -64,8 +63,7 @@ def settle_units(
 ) -> PredictionsOfUnits:
     """Return the predictions with settled units, and the notes on how they were settled.
 
-    Units that are given stay, unless the members were dealt row by row (`units.dealt_by_row`): then
-    only equal rows form one. Otherwise rows that are equal in features and class form one unit,
+    Units that are given stay. Otherwise rows that are equal in features and class form one unit,
     and so do rows that lie far closer to each other than chance explains (`near_repeats`). Without
     features, predictions take their place, except in large groups of equal answers: a model that
     gives all its members one answer reveals them, which a single unit would hide. Without features,
@@ -87,10 +85,6 @@ def settle_units(
     """
     nobody = np.zeros(len(target), np.bool_)
     invented = nobody if drawn else _between_others(target, features)
-    by_row: tuple[str, ...] = ()
-    if target.unit is not None and not drawn and units.dealt_by_row(target.unit, target.member):
-        by_row = (said_of_rows(target.unit, target.member),)
-        target = replace(target, unit=None)
     if target.unit is not None:
         return PredictionsOfUnits(
             target,
@@ -134,8 +128,7 @@ def settle_units(
     if features is None and others is not None and points.shape[1]:
         # Views of one record are near to each other in the answers of every model.
         points = np.column_stack([points, others])
-    # Rows that are merely alike may be one person's, but each has a bit of its own.
-    near = None if by_row else near_repeats(points, target.labels, target.member)
+    near = near_repeats(points, target.labels, target.member)
     if near is not None:
         number, copies = near
         unit = number if unit is None else units.join_units(number, unit)
@@ -155,16 +148,16 @@ def settle_units(
             f"{WAY_OUT}"
         )
         target = replace(target, unit=checks.frozen(unit))
-    if features is None and not by_row:
+    if features is None:
         target, said = _with_people_in_order(target)
         warnings += said
         unit = target.unit
     # One row per unit: distant views of a record may not all be joined, so what is left is tested.
     one_each = target if unit is None else target[np.unique(unit, return_index=True)[1]]
-    together = not by_row and _of_unnamed_people(one_each, resolved)
+    together = _of_unnamed_people(one_each, resolved)
     return PredictionsOfUnits(
         target=target,
-        warnings=(*by_row, *warnings),
+        warnings=tuple(warnings),
         across=across,
         invented=invented,
         repeated=_unequal_repeats(target),

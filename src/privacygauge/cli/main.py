@@ -139,7 +139,7 @@ app.command(rich_help_panel=HelpGroup.REPORTS)(runs)
 
 
 @cache  # building forty commands takes ten times as long as parsing a line
-def _command_of(app: typer.Typer) -> Any:
+def command_of(app: typer.Typer) -> Any:
     """Return the click command of an app, with options from a file for all of its commands."""
     found = typer.main.get_command(app)
     add_config(found)
@@ -149,7 +149,7 @@ def _command_of(app: typer.Typer) -> Any:
 def run() -> int:
     """Run the command line and return the exit code."""
     try:
-        code = _command_of(app)(standalone_mode=False)
+        code = command_of(app)(standalone_mode=False)
     except PrivacyGaugeError as error:
         return _fail(str(error))
     except TyperException as error:

@@ -93,17 +93,6 @@ def said_of_units(unit: Ints, member: Bools) -> list[str]:
     return warnings
 
 
-def said_of_rows(unit: Ints, member: Bools) -> str:
-    """Return the warning about units whose rows were dealt one by one (`units.dealt_by_row`)."""
-    both = checks.n_distinct(unit[units.on_both_sides(unit, member)])
-    return (
-        f"{both:,} of {checks.n_distinct(unit):,} units have rows among the members and among the "
-        "non-members, as where a coin is thrown for every row: each row counts as one. The audit "
-        "then says whether a row was in the training set, not whether a person was; for that, put "
-        "all rows of a person on one side before the training"
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class Equal:
     """Groups of equal rows."""
