@@ -330,7 +330,7 @@ def _people(world: World, has: Mapping[str, str], role: str, n: int) -> pd.DataF
     if has["twins"] == "some":
         twin = np.flatnonzero(rng("twins").random(n) < 0.05)
         frame.iloc[twin] = frame.iloc[(twin + 1) % n].to_numpy()
-    frame = _with_gaps(has, frame, rng("missing"))
+    frame = _with_gaps(has, frame, rng("missing")).copy()  # of many columns, in one piece
     by = {"by-day": "day", "by-age": "age"}.get(has["rows-order"])
     if by in frame:
         order = np.argsort(frame[by].to_numpy(), kind="stable")
