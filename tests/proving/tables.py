@@ -31,6 +31,7 @@ COPIES = (
 GENERATORS = ("independent", "bootstrap-columns", "copula", "synthpop", "baynet")
 IN_ORDER = ("ordered", "faint")
 """Rows in the order of the real ones, of which three or one in ten values are left."""
+PLANTED = (*GENERATORS, *COPIES, *IN_ORDER)
 FILTERED = "filtered"
 """Rows of other people without the half that equals a real one or is nearest to one."""
 INDEPENDENT = ("post", "day", "cost")
@@ -81,8 +82,15 @@ FACTORS = (
     _f("wide", "no ten thirty", "irrelevant further columns", 0.1),
     _f("panel", "no five-hundred", "as many irrelevant columns: a survey", 0.02),
     _f("country", "no NA", "a column with a category that is called NA", 0.1),
-    # FILTERED joins when the grammar is next unfrozen: one more value changes all worlds of a seed.
-    _f("release", " ".join(("null", *GENERATORS, *COPIES, *IN_ORDER)), "what was released", 0.7),
+    # FILTERED is played by its name and not drawn: that would change all worlds of a seed.
+    Factor(
+        "release",
+        ("null", *PLANTED, FILTERED),
+        "null",
+        0.7,
+        weights=(*(1.0 for _ in PLANTED), 0.0),
+        about="what was released",
+    ),
     _f("share", "0.1 one 0.005 0.02 0.3 1", "share of the release that was planted", 0.6),
     _f("background", "others independent", "the other rows of the release", 0.2),
     _f("made-order", "shuffled as-real sorted", "order of the released rows", 0.2),

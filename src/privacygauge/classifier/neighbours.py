@@ -191,13 +191,14 @@ def blocks_in_order(points: Floats, group: Ints, member: Bools, unit: Ints) -> I
     """
     n = len(member)
     n_in = int(np.count_nonzero(member))
-    starts = np.flatnonzero(np.concatenate([[True], member[1:] != member[:-1]]))
+    is_start = np.concatenate([[True], member[1:] != member[:-1]])
+    starts = np.flatnonzero(is_start)
     # The runs test of Wald and Wolfowitz (1940).
     mean = 2 * n_in * (n - n_in) / n
     spread = np.sqrt(mean * (mean - 1) / max(n - 1, 1)) if mean > 1 else np.inf
     if len(starts) < _FEWEST_RUNS or mean + 1 - len(starts) < _FEWER_RUNS * spread:
         return None
-    run = np.cumsum(np.isin(np.arange(n), starts)) - 1
+    run = np.cumsum(is_start) - 1
     rest = _residuals(points, 2 * group + member)
     length = _dependent_rows(rest, run, unit)
     if length is None or _is_sorted(rest, run, starts, length):
@@ -226,19 +227,21 @@ def _dependent_rows(rest: Floats, run: Ints, unit: Ints) -> int | None:
 
     The first lag at which the mean correlation over a few lags is no longer above chance.
     """
+    if not rest.size:  # one answer for all
+        return None
     found = []
     errors = []
     for lag in range(1, _LONGEST + _LAGS):
         pairs = (run[lag:] == run[:-lag]) & (unit[lag:] != unit[:-lag])
         n_pairs = int(np.count_nonzero(pairs))
-        products = (rest[lag:][pairs] * rest[:-lag][pairs]).mean(axis=1) if rest.size else []
+        products = (rest[lag:][pairs] * rest[:-lag][pairs]).mean(axis=1)
         found.append(float(np.mean(products)) if n_pairs else 0.0)
         # Axes depend on each other: as few as one may be independent.
         errors.append(1 / np.sqrt(n_pairs) if n_pairs else np.inf)
     means = np.convolve(found, np.full(_LAGS, 1 / _LAGS), "valid")
     # A row is in a pair at each lag, so that a mean over lags is as uncertain as that of one.
     bounds = np.array(errors[: len(means)])
-    if not rest.size or means[0] < _DEPENDENT * bounds[0]:
+    if means[0] < _DEPENDENT * bounds[0]:
         return None
     below = np.flatnonzero(means < 2 * bounds)
     # The last lags of the first window without dependence may still have some.

@@ -24,14 +24,19 @@ _HELP = (
 
 def add_config(app: Command) -> None:
     """Add ``--config`` to a command, or to all commands of a group."""
+    alone = typer.Typer(add_completion=False)
+    alone.command()(_config)
+    _extend(app, typer.main.get_command(alone).params)
+
+
+def _extend(app: Command, options: list[Parameter]) -> None:
+    """Add options to a command, or to all commands of a group."""
     inner = getattr(app, "commands", None)
     for command in (inner or {}).values():
-        add_config(command)
+        _extend(command, options)
     # `language` is a group of commands and an audit itself.
     if inner is None or len(app.params) > 1:
-        alone = typer.Typer(add_completion=False)
-        alone.command()(_config)
-        app.params.extend(typer.main.get_command(alone).params)
+        app.params.extend(options)
 
 
 def _read_options(context: typer.Context, config: Path | None) -> None:
@@ -80,16 +85,11 @@ def _all_names(command: Any) -> Iterator[str]:
 
 def _options_in(path: Path, command: str, commands: Iterator[str]) -> dict[str, tuple[Any, str]]:
     """Return the values for a command by key, each with where it stands in the file."""
-    import tomllib
-
-    from privacygauge.datasets.reading import read_text
+    from privacygauge.datasets.reading import read_toml
     from privacygauge.runs.folder import place_text
 
     file = place_text(path)
-    try:
-        everything = tomllib.loads(read_text(path, "config"))
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{file} is not TOML: {error}") from error
+    everything = read_toml(path, "config")
     tables = {name: x for name, x in everything.items() if isinstance(x, Mapping)}
     names = list(commands)
     for name in tables:

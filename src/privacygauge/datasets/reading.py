@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import tomllib
 import warnings
 import zlib
 from collections.abc import Collection, Iterator, Sequence
@@ -262,6 +263,21 @@ def read_text(path: Path, what: str) -> str:
         raise InputError(
             f"{place_text(path)} is not UTF-8 ({error.reason}): save it as UTF-8"
         ) from error
+
+
+def read_toml(path: Path, what: str) -> dict[str, Any]:
+    """Return the values of a TOML file; arguments and errors are those of `read_text`.
+
+    Raises
+    ------
+    InputError
+        Also if the text is not TOML.
+    """
+    text = read_text(path, what)
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{place_text(path)} is not TOML: {error}") from error
 
 
 @contextmanager

@@ -442,12 +442,8 @@ def _group_columns(
         and len(np.unique(values)) == n > MOST_GROUPS
         and bool(np.all(values == np.rint(values)))
     ]
-    too_many = [skipped.name for skipped in column_groups(known)[1]]
-    kept = {
-        name: values
-        for name, values in known.items()
-        if name not in ids and f"slices by {name}" not in too_many
-    }
+    groups, _ = column_groups(known)
+    kept = {name: values for name, values in known.items() if name in groups and name not in ids}
     left_out = checks.short_list([repr(name) for name in columns if name not in kept])
     if not left_out:
         return kept, ()

@@ -63,16 +63,11 @@ def policy_limits(path: str | Path, command: str, metrics: Collection[str]) -> t
     InputError
         If the file cannot be read, has no table for the command, or holds an invalid limit.
     """
-    import tomllib
-
-    from privacygauge.datasets.reading import read_text
+    from privacygauge.datasets.reading import read_toml
     from privacygauge.runs.folder import place_text
 
     file = place_text(path)
-    try:
-        table = tomllib.loads(read_text(Path(path), "policy")).get(command)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{file} is not TOML: {error}") from error
+    table = read_toml(Path(path), "policy").get(command)
     if not isinstance(table, dict) or not table:
         raise InputError(f"{file} sets no limit for {command}: add a table [{command}]")
     for name, value in table.items():

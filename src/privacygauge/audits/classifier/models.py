@@ -51,7 +51,7 @@ from privacygauge.core.units import owners
 from privacygauge.errors import InputError
 from privacygauge.evaluate.fairness import Comparison
 from privacygauge.evaluate.more_models import Foretold, what_more_buy
-from privacygauge.report.values import Severity
+from privacygauge.report.grades import NONE, UNTOLD
 from privacygauge.runs.sharing import end_of_sharing
 from privacygauge.runs.store import plan_in, unchecked_code
 
@@ -294,10 +294,13 @@ def audit_pool(
         if pool.logits != target.logits:
             target, pool = as_probabilities(target, pool)
         require_apart(pool)
-        evened = with_equal_counts(pool, target.member, seeds.stream(seed, "equal counts"))
-        if evened is not None:
-            pool = evened
-            warnings = [*warnings, _EVENED]
+        # Coins need no evening; `further` holds signals of all models.
+        if not drawn and further is None:
+            rng = seeds.stream(seed, "equal counts")
+            evened = with_equal_counts(pool, target.member, rng)
+            if evened is not None:
+                pool = evened
+                warnings = [*warnings, _EVENED]
     known = None if features is None else numeric(features)
     game = PoolGame(target, pool, known)  # refuses a pool of other records
     others = (pool if isinstance(pool, Pool) else pool.first).of_few_models()
@@ -325,7 +328,7 @@ def audit_pool(
         )
         # An audit without the pool sees less: what it finds counts, what it does not find says
         # nothing about attacks that compare models.
-        if alone.report().verdict.grade.severity in _LEAKS:
+        if alone.report().verdict.grade not in (NONE, UNTOLD):
             return _without_the_pool(alone, warnings)
     suite = pool_attacks(logits=target.logits)
     if further is not None:
@@ -353,8 +356,6 @@ _EVENED = (
     "whether the target does: one shadow model's answer to each record was left out, after which "
     "the numbers are equal for all; independent coins for each model leave all answers in"
 )
-
-_LEAKS = (Severity.SMALL, Severity.MODERATE, Severity.GRAVE)
 
 
 def _pool_holds_the_answer(comparison: Comparison) -> bool:

@@ -26,6 +26,7 @@ from privacygauge.evaluate.played import Attacks
 from privacygauge.evaluate.rates import clopper_pearson, difference, mean
 from privacygauge.evaluate.roc import auc
 from privacygauge.report import direction, fairness
+from privacygauge.report.attacks.groups import group_label
 from privacygauge.report.attacks.verdict import (
     FEW_APART,
     LOOK_AT_THEM,
@@ -34,7 +35,7 @@ from privacygauge.report.attacks.verdict import (
     grade_attacks,
 )
 from privacygauge.report.grades import GRADES, LARGE, NONE, SMALL, UNTOLD, accuracy_gauge, scale_of
-from privacygauge.report.numbers import decimal, decimal_estimate, plain, shorten
+from privacygauge.report.numbers import decimal, decimal_estimate
 from privacygauge.report.values import Gauge, Grade, Verdict
 
 DOUBTFUL = "Cannot be told: no leak was found, but the predictions may not be what they should be"
@@ -168,9 +169,10 @@ def _gauge_of_question(a: Attacks, found: GradedAttacks) -> Gauge:
         return accuracy_gauge(of_all, a.headline.reached)
     if found.question == "groups":
         worst = a.questions.groups[0]
-        group = f"{plain(worst.column)} = {shorten(plain(worst.group))}"
         decided = "A group decided: it is shown to be more exposed than all records together."
-        return accuracy_gauge(f"among records with {group}", worst.reached, decided=decided)
+        return accuracy_gauge(
+            f"among records with {group_label(worst)}", worst.reached, decided=decided
+        )
     decided = "Single records decided, whatever the average: the number is the average of all."
     return accuracy_gauge(of_all, a.headline.reached, decided=decided)
 

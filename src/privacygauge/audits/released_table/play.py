@@ -334,9 +334,9 @@ def _caveats(found: ReleaseMeasurement) -> tuple[str, ...]:
         )
     told += [*tables.notes, *tables.read, *_size(tables), *column_advice(tables.real)]
     # A filter makes attacks prefer the holdout: no sign is wrong, and no side was swapped.
-    is_odd = filtered is None
-    inverted = found.played.headline.inverted if found.played is not None and is_odd else ()
-    return (*dict.fromkeys(told), *direction.warnings(inverted))
+    if found.played is None or filtered is not None:
+        return tuple(dict.fromkeys(told))
+    return (*dict.fromkeys(told), *direction.warnings(found.played.headline.inverted))
 
 
 def _size(released: ReleasedTables) -> list[str]:

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.evaluate.slices import SliceTable
+from privacygauge.evaluate.slices import Slice, SliceTable
 from privacygauge.report.blocks import Rows, note, table, text
 from privacygauge.report.document import pick_values
-from privacygauge.report.numbers import count, p_value, percent, percent_estimate, rate
+from privacygauge.report.numbers import (
+    count,
+    p_value,
+    percent,
+    percent_estimate,
+    plain,
+    rate,
+    shorten,
+)
 from privacygauge.report.values import Block, Cell, Json, Pairs, Section
 
 _SLICES = 60
 """Largest number of slices shown; those that stand out come first."""
+
+
+def group_label(found: Slice) -> str:
+    """Return the name of a group in a sentence, such as ``icu = 1``."""
+    return f"{plain(found.column)} = {shorten(plain(found.group))}"
 
 
 def section(found: SliceTable) -> Section:

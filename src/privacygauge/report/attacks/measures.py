@@ -10,6 +10,7 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.played import Attacks
 from privacygauge.evaluate.questions import Questions
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
+from privacygauge.report.attacks.groups import group_label
 from privacygauge.report.blocks import Rows, table, text
 from privacygauge.report.document import values_of
 from privacygauge.report.grades import advantage_of, right_of
@@ -25,7 +26,6 @@ from privacygauge.report.numbers import (
     plain,
     rate,
     rounded_down,
-    shorten,
     tpr_estimate,
 )
 from privacygauge.report.values import Json, Measure, Section
@@ -106,7 +106,7 @@ def of_questions(a: Attacks) -> Iterator[Measure]:
     if groups:
         worst = groups[0].reached
         found = worst.accuracy
-        named = f"{plain(groups[0].column)} = {shorten(plain(groups[0].group))}"
+        named = group_label(groups[0])
         text = f"Right guesses among records with {named}."
         if worst.by_ranking:
             label = "Right at the best threshold, worst group"

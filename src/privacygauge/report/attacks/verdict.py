@@ -12,6 +12,7 @@ from privacygauge.evaluate.questions import Detectable, Questions
 from privacygauge.evaluate.slices import Slice
 from privacygauge.evaluate.tail import Tail
 from privacygauge.report import direction
+from privacygauge.report.attacks.groups import group_label
 from privacygauge.report.grades import (
     MODERATE,
     NONE,
@@ -29,7 +30,6 @@ from privacygauge.report.numbers import (
     plain,
     rate,
     several,
-    shorten,
     tpr_estimate,
 )
 from privacygauge.report.values import Grade
@@ -112,7 +112,7 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
     else:
         question = "groups"
         first = groups[0]
-        group = f"{plain(first.column)} = {shorten(plain(first.group))}"
+        group = group_label(first)
         headline = (
             f"{grade.word.capitalize()} leak: among records with {group}, {_told_apart(first)}"
         )
