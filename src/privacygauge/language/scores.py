@@ -466,7 +466,8 @@ def _numbers_or_texts(values: ArrayLike, n: int) -> NDArray[Any] | None:
         return None
     if all(isinstance(x, int | float | np.number) and not isinstance(x, bool) for x in there):
         return np.array([np.nan if gap else x for x, gap in zip(given, gaps, strict=True)], float)
-    return np.array([MISSING if gap else str(x) for x, gap in zip(given, gaps, strict=True)])
+    # Objects: in an array of texts each would take the room of the longest.
+    return objects_of([MISSING if gap else str(x) for x, gap in zip(given, gaps, strict=True)])
 
 
 # Files of energies: JSON lines, CSV and Parquet, checked before use.
