@@ -6,13 +6,20 @@ import pickle
 import subprocess
 import sys
 import threading
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from privacygauge.errors import InputError
-from privacygauge.runs.execute import PACKAGES, require_versions, ship, versions_here
+from privacygauge.runs.execute import (
+    PACKAGES,
+    _require_versions_on_dask,
+    require_versions,
+    ship,
+    versions_here,
+)
 
 pytest.importorskip("cloudpickle")
 
@@ -129,3 +136,23 @@ def test_another_version_is_refused_in_one_line(there):
         f"a worker has numpy {there or '(not installed)'}, and here it is {here['numpy']}: "
         "install the same versions on all machines"
     )
+
+
+class Answering:
+    """A client of two workers: one has the versions here, the other answers as told."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def run(self, call, package, on_error):
+        assert on_error == "return"
+        return {"first": call(package), "second": self.answer}
+
+
+def test_a_worker_that_dies_while_it_is_asked_has_no_other_version():
+    # A worker that dies while the run is tried again is one that died, not one to be mended.
+    _require_versions_on_dask(Answering(OSError("Timed out trying to connect")))
+    with pytest.raises(InputError, match="not installed"):
+        _require_versions_on_dask(Answering(metadata.PackageNotFoundError("numpy")))
+    with pytest.raises(InputError, match=r"a worker has numpy 0\.0\.9"):
+        _require_versions_on_dask(Answering("0.0.9"))

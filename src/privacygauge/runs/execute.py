@@ -466,7 +466,12 @@ def _require_versions_on_dask(client: Any) -> None:
     # A function of the standard library, which every worker can run.
     for package, here in versions_here().items():
         for there in client.run(metadata.version, package, on_error="return").values():
-            require_versions({package: here}, {package: there if isinstance(there, str) else ""})
+            if isinstance(there, metadata.PackageNotFoundError):
+                require_versions({package: here}, {package: ""})
+            elif isinstance(there, str):
+                require_versions({package: here}, {package: there})
+            # Any other answer comes from a worker that died meanwhile: it computes nothing, and
+            # the one that replaces it has the same environment.
 
 
 def _require_versions_on_ray(ray: Any) -> None:

@@ -94,6 +94,8 @@ def test_an_account_without_submissions_takes_over_those_of_another(place, guard
     merge_accounts(two, "ann", "bea", "one team")
     again = np.random.default_rng(9).integers(0, M, N)
     assert two.submit("ann", again).score == one.submit("ann", again).score
+    for board in (one, two):
+        board.close()
 
 
 def test_one_state_for_all_stays_as_it_was(place):
