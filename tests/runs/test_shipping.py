@@ -154,5 +154,5 @@ def test_a_worker_that_dies_while_it_is_asked_has_no_other_version():
     _require_versions_on_dask(Answering(OSError("Timed out trying to connect")))
     with pytest.raises(InputError, match="not installed"):
         _require_versions_on_dask(Answering(metadata.PackageNotFoundError("numpy")))
-    with pytest.raises(InputError, match=r"a worker has numpy 0\.0\.9"):
+    with pytest.raises(InputError, match=r"a worker has \S+ 0\.0\.9,"):
         _require_versions_on_dask(Answering("0.0.9"))
