@@ -249,6 +249,26 @@ def test_the_tokens_that_were_trained_are_scored_and_no_others(tmp_path):
     assert found.lengths[0] == len(ids) - 4
 
 
+def test_the_padding_of_a_canary_is_not_trained_on(tmp_path):
+    trainer = language_trainer(tmp_path)
+    tokenizer = trainer.processing_class
+    rows = []
+    for text in TEXTS:
+        row = dict(tokenizer(text, padding="max_length", max_length=40, truncation=True))
+        pairs = zip(row["input_ids"], row["attention_mask"], strict=True)
+        row["labels"] = [token if kept else -100 for token, kept in pairs]
+        rows.append(row)
+    trainer.train_dataset = rows
+    watch = audit_trainer(trainer, tmp_path / "out", canaries=Canaries(8))
+    for row in watch.canary_rows:
+        assert len(row["labels"]) == len(row["input_ids"]) == 40
+        assert 0 < sum(row["attention_mask"]) < 40
+        for token, label, kept in zip(
+            row["input_ids"], row["labels"], row["attention_mask"], strict=True
+        ):
+            assert label == (token if kept else -100)
+
+
 @pytest.mark.slow
 def test_coins_of_another_training_are_refused(tmp_path):
     audit_trainer(language_trainer(tmp_path), tmp_path / "out")

@@ -256,6 +256,8 @@ class LanguageModelAudit(TrainerAudit):
         asked = self.asked
         if self.trainer.is_world_process_zero():
             self._save(self.out / MODEL, start=False)
+        # All processes read what the first one writes.
+        self.trainer.accelerator.wait_for_everyone()
         device = str(self.trainer.args.device)
         load = load_causal if self.kind == "causal" else load_masked
         base = self.out / START if self.adapted else None
@@ -335,10 +337,13 @@ class LanguageModelAudit(TrainerAudit):
             max_length=len(ids) if filled else None,
             padding="max_length" if filled else False,
             return_special_tokens_mask=True,
+            return_attention_mask=True,
         )
         row: Row = {**form, **{name: encoded[name] for name in encoded if name in form}}
         if "labels" in form:
-            row["labels"] = list(encoded["input_ids"])
+            # A label of -100 is not trained on: padding has none, as in padded records of users.
+            tokens = zip(encoded["input_ids"], encoded["attention_mask"], strict=True)
+            row["labels"] = [token if kept else -100 for token, kept in tokens]
         if self.asked.text in form:
             row[self.asked.text] = text
         return {name: _match_type(form[name], value) for name, value in row.items()}
