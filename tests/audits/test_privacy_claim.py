@@ -116,6 +116,14 @@ def test_the_verdict_follows_from_the_bounds(n, mu, epsilon, delta, design, grad
     assert np.all(audit.curve.low <= audit.curve.largest + 1e-9)
 
 
+def test_a_claim_refuted_on_an_assumption_is_not_to_be_withdrawn_for_it():
+    advised = verdict(audit_privacy_claim(drawn(1000, 3.0), 5.0, 1e-5)).advice
+    assert "Find out whether the mechanism is Gaussian" in advised[0]
+    assert not any("withdraw" in line for line in advised)
+    proven = verdict(audit_privacy_claim(drawn(500, 3.0), 2.0, 1e-5)).advice
+    assert "withdraw the claim" in proven[0]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "design", "numbers", "judged"),

@@ -232,15 +232,26 @@ def size(f: ClaimResult) -> str:
 
 def advice(f: ClaimResult, found: Grade) -> tuple[str, ...]:
     """Return the next steps, the most urgent first."""
-    if found in (REFUTED, IF_GAUSSIAN):
+    look = (
+        "Look for the error: is the noise switched on and scaled by the clipping norm, are "
+        "gradients clipped one by one, is every random draw fresh, is the sampling that which "
+        "the accountant assumes?"
+    )
+    if found == REFUTED:
         return (
             "The guarantee does not hold: withdraw the claim or the model.",
-            "Look for the error: is the noise switched on and scaled by the clipping norm, are "
-            "gradients clipped one by one, is every random draw fresh, is the sampling that which "
-            "the accountant assumes?",
+            look,
             "Audit again after the correction, with new canaries and new coins.",
         )
     more = "Use more canaries" if f.design == "one-run" else "Train more models"
+    if found == IF_GAUSSIAN:
+        assert f.gaussian is not None
+        return (
+            f"Find out whether {f.gaussian.condition}: if so, the guarantee does not hold. If not, "
+            "the claim may be true; --assume nothing leaves this bound out.",
+            look,
+            f"{more}: enough of them refute a false claim without the assumption.",
+        )
     stronger = (
         "Attack harder: worst-case canaries, and scores from inside of the training (gradients, "
         "intermediate models) where you have them."
@@ -308,7 +319,8 @@ def _sentences(f: ClaimResult, found: Grade) -> Iterator[str]:
         where = (
             "the canaries' coins were fair and independent and the scores were fixed without them."
             if f.design == "one-run"
-            else f"every row comes from a training of its own{coin}."
+            else f"every row comes from a training of its own{coin}, and the attack was fitted "
+            "without these rows."
         )
         yield f"This holds whatever the mechanism is, if {where}"
     elif found == IF_GAUSSIAN and gaussian is not None:
@@ -377,8 +389,6 @@ _NAMES = {
     "ranks-dp-sgd": "ranks, if DP-SGD",
     "sequential": "at all times, no assumption",
 }
-
-_POWER = ("control", "n", "bound", "detectable", "simulated")
 
 _TOLD = 5
 """Approximate number of points of the curve that the text names."""
