@@ -18,7 +18,11 @@ from privacygauge.reproduce.catalogue import PROTOCOLS, deviations_of
 from privacygauge.reproduce.item import Entry
 from tests.test_docs import ROOT
 
-MODULES = sorted(Path(privacygauge.reproduce.__file__).parent.glob("*_protocol.py"))
+MODULES = [
+    path
+    for path in sorted(Path(privacygauge.reproduce.__file__).parent.glob("*.py"))
+    if re.search(r"^ +Entry\($", path.read_text(encoding="utf-8"), re.MULTILINE)
+]
 MADE = {known.name for known in REPRODUCTIONS}
 
 

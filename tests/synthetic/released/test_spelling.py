@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
 from privacygauge.synthetic.released.copies import find_copies
@@ -136,6 +138,20 @@ def test_categories_that_the_real_table_tells_apart_stay_apart():
             {"town": "Bonn"},
             "no value of column 'town' can be one of the real table, 'Oslo', 'Paris', 'Rome'",
         ),
+        (
+            # A missing value is no value in common.
+            {"town": ["Roma", None] * 40},
+            "no value of column 'town' can be one of the real table",
+        ),
+        (
+            {"town": ["Roma", "Parigi", "Oslo", "Roma"] * 20},
+            r"only 25\.0% of the values of column 'town' can be one of .* few copies",
+        ),
+        (
+            # Every code is somebody's own, so that others are expected; but not of this form.
+            {"drug": [f"{i * 7919 % 65536:04x}-{i}" for i in range(80)]},
+            "no value of column 'drug' can be one of the real table",
+        ),
     ],
 )
 def test_a_column_in_which_no_copy_could_be_seen_is_refused(change, message):
@@ -174,6 +190,32 @@ def test_records_equal_in_all_columns_but_one_are_those_that_a_comparison_of_pai
     for found, asked in ((hits.attack, real), (hits.control, others)):
         equal = (asked[:, None] == made[None]).sum(axis=2)
         np.testing.assert_array_equal(found, (equal >= 3).any(axis=1))
+
+
+def test_values_that_stand_nowhere_in_the_real_table_are_said():
+    rng = np.random.default_rng(2)
+    real = people(rng)
+    tables = read_together(real, real.assign(town=["Roma", "Paris", "Oslo", "Oslo"] * 20))
+    (warning,) = require_common(tables.real, tables.synthetic)
+    assert "25.0% of the values of column 'town' stand nowhere in the real table" in warning
+
+
+@given(
+    levels=st.sampled_from([2, 30, 300, 2000]),
+    tail=st.floats(0.0, 2.0),
+    n=st.sampled_from([20, 100, 1000]),
+    seed=st.integers(0, 2**16),
+)
+def test_values_of_the_same_distribution_are_never_refused(levels, tail, n, seed):
+    rng = np.random.default_rng(seed)
+    weight = 1.0 / np.arange(1, levels + 1) ** tail
+    codes = np.array([f"{'DKX'[i % 3]}{i:0{1 + i % 4}}" for i in range(levels)])
+    frames = [
+        pd.DataFrame({"code": rng.choice(codes, n, p=weight / weight.sum()), "x": rng.random(n)})
+        for _ in range(2)
+    ]
+    tables = read_together(*frames)
+    assert require_common(tables.real, tables.synthetic) == ()
 
 
 def test_a_few_records_need_have_no_code_in_common():

@@ -181,7 +181,7 @@ def audit_released(
     )
     asked.tried(tables)  # what is wrong is said before any work
     tables, of_units = with_people(tables, ids if unit is None else unit, holdout_unit)
-    require_common(tables.real, tables.synthetic, len(np.unique(tables.units[0])))
+    unknown = require_common(tables.real, tables.synthetic, len(np.unique(tables.units[0])))
     checks.at_least(0, what_if=what_if)
     changes = possible_changes(tables, what_if, kept=() if label is None else (label,))
     turns = 1 + len(changes)
@@ -199,7 +199,7 @@ def audit_released(
             else lambda done, n: progress(turn * n + done, turns * n),
         )
         shown = [column for column in show if column not in without]
-        return _audit_of(found, running, of_units=of_units, show=shown)
+        return _audit_of(found, running, warnings=(*of_units, *unknown), show=shown)
 
     found = measure(tables, (), 0)
     if not changes:
@@ -223,7 +223,7 @@ def _parts_without(
 
 
 def _audit_of(
-    found: ReleaseMeasurement, running: Running, of_units: Sequence[str], show: Sequence[str]
+    found: ReleaseMeasurement, running: Running, warnings: Sequence[str], show: Sequence[str]
 ) -> ReleasedAudit:
     """Return the audit of what was measured."""
     played = found.played
@@ -233,7 +233,7 @@ def _audit_of(
     origin = running.origin(
         "pandas",
         skipped=(*((unplayed,) if played is None else played.skipped), *found.skipped),
-        warnings=(*of_holdout, *of_units, *_caveats(found)),
+        warnings=(*of_holdout, *warnings, *_caveats(found)),
     )
     return ReleasedAudit(
         **vars(found.release),

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from privacygauge.core import checks
-from privacygauge.core.checks import Floats
+from privacygauge.core.checks import Floats, Ints
 from privacygauge.datasets.parsing import dates_of, days_of
 from privacygauge.errors import InputError
+from privacygauge.evaluate.rates import clopper_pearson
 from privacygauge.synthetic.table import Column, Schema, Table
 
 if TYPE_CHECKING:
@@ -277,8 +278,8 @@ def _text(value: object) -> str:
     return str(int(value)) if whole else str(value).strip()  # type: ignore[call-overload]
 
 
-def require_common(real: Table, made: Table, n_people: int | None = None) -> None:
-    """Reject a synthetic table that has a column without any possible real value.
+def require_common(real: Table, made: Table, n_people: int | None = None) -> tuple[str, ...]:
+    """Reject a synthetic table that has a column without, or with few, possible real values.
 
     Parameters
     ----------
@@ -287,52 +288,109 @@ def require_common(real: Table, made: Table, n_people: int | None = None) -> Non
     n_people : int, optional
         Number of people behind the real records; by default one per record.
 
+    Returns
+    -------
+    tuple of str
+        A warning for each column in which some synthetic rows have values that no real record
+        has, by far more than chance explains: copies in such rows are hard to see.
+
     Raises
     ------
     InputError
-        If there is such a column: its name and the way out, in one line.
+        If no value of a column, or less than half of them, can be one of the real table: its name
+        and the way out, in one line.
+
+    Notes
+    -----
+    Missing values are no values in common. Categories are compared as they are, and, where most
+    people have one of their own, by their form (digits, letters and other characters in turn), so
+    that hashed codes are no further codes of the same kind.
     """
     people = len(real) if n_people is None else n_people
+    warnings = []
     for column, own, values in zip(real.schema.columns, real.values.T, made.values.T, strict=True):
-        low = np.nanmin(own, initial=np.inf)
-        high = np.nanmax(own, initial=-np.inf)
+        mend = f"write the values as there, or leave the column out (--drop {column.name})"
         if column.is_number:
+            low = np.nanmin(own, initial=np.inf)
+            high = np.nanmax(own, initial=-np.inf)
             common = bool(((values >= low) & (values <= high)).any())
-            what = f"which are from {low:g} to {high:g}"
-        else:
-            # Two groups of a few people, or a few values of a column with many levels, need not
-            # have a level in common: too little of the column's distribution was seen.
-            few = people < FEW_PEOPLE or _may_be_apart(own, values, people)
-            common = few or bool(np.isin(values, own).any())
-            # Codes up to the last category: the one after it is a missing value.
-            there = np.unique(own[own < len(column.categories)]).astype(np.int64)
-            what = checks.short_list((repr(column.categories[code]) for code in there), 3)
-        if not common and low <= high and not np.isnan(values).all():
+            if not common and low <= high and not np.isnan(values).all():
+                raise InputError(
+                    f"synthetic: no value of column {column.name!r} can be one of the real table, "
+                    f"which are from {low:g} to {high:g}, so that no copy could be seen: {mend}"
+                )
+            continue
+        # Codes up to the last category: the one after it is a missing value.
+        own = own[own < len(column.categories)]
+        values = values[values < len(column.categories)]
+        # Two groups of a few people need not have a level in common: too little was seen.
+        if not len(own) or not len(values) or people < FEW_PEOPLE:
+            continue
+        own = own.astype(np.int64)
+        values = values.astype(np.int64)
+        found = _unknown_values(own, values, people)
+        if found is None:
+            forms = _forms(column.categories)
+            found = _unknown_values(forms[own], forms[values], people)
+        if found is None:
+            continue
+        share, by_chance = found
+        if share > _MOST_UNKNOWN:
+            there = checks.short_list((repr(column.categories[code]) for code in np.unique(own)), 3)
+            which = "no value" if share == 1 else f"only {1 - share:.1%} of the values"
             raise InputError(
-                f"synthetic: no value of column {column.name!r} can be one of the real table, "
-                f"{what}, so that no copy could be seen: write the values as there, or leave the "
-                f"column out (--drop {column.name})"
+                f"synthetic: {which} of column {column.name!r} can be one of the real table, "
+                f"{there}, so that {'no copy' if share == 1 else 'few copies'} could be seen: "
+                f"{mend}"
             )
+        warnings.append(
+            f"synthetic: {share:.1%} of the values of column {column.name!r} stand nowhere in the "
+            f"real table (by chance it would be about {by_chance:.1%}): a copy with such a value "
+            f"is hard to see; if they are written in another way, {mend}"
+        )
+    return tuple(warnings)
 
 
-def _may_be_apart(own: Floats, values: Floats, people: int) -> bool:
-    """Return whether values drawn like `own` may all have levels that `own` lacks, by chance.
-
-    The share of people whose level nobody else has estimates the probability that a further person
-    has a new level (Good 1953, Turing's estimate). A person's rows may all have one level, so a
-    level in r of n rows counts for r / n of the people, at least one; each distinct level of
-    `values` counts once.
-    """
-    known = own[~np.isnan(own)]
-    _, rows = np.unique(known, return_counts=True)
-    if not len(rows):
-        return True
-    persons = np.maximum(1, np.rint(rows * min(1.0, people / len(own))))
-    new = np.count_nonzero(persons == 1) / persons.sum()
-    return bool(new ** len(np.unique(values[~np.isnan(values)])) > _BY_CHANCE)
-
-
+_SOME = 0.1
+"""Share of unknown values that is worth a warning."""
+_MOST_UNKNOWN = 0.5
+"""Share of unknown values above which hardly any copy could be seen."""
 _BY_CHANCE = 0.001
+"""Probability below which values that are all unknown are not so by chance."""
+
+
+def _unknown_values(own: Ints, values: Ints, people: int) -> tuple[float, float] | None:
+    """Return the share of values whose level `own` lacks, and the share expected by chance.
+
+    None if chance explains them. The share of people whose level nobody else has estimates the
+    probability that a further person has a new level (Good 1953, Turing's estimate). A person's
+    rows may all have one level, so a level in r of n rows counts for r / n of the people, at least
+    one.
+    """
+    unknown = np.count_nonzero(~np.isin(values, own))
+    share = unknown / len(values)
+    _, rows = np.unique(own, return_counts=True)
+    persons = np.maximum(1, np.rint(rows * min(1.0, people / len(own))))
+    n_persons = float(persons.sum())
+    new = np.count_nonzero(persons == 1) / n_persons
+    if share == 1:
+        # A few levels may all be new, each distinct level counted once.
+        by_chance = new ** len(np.unique(values)) > _BY_CHANCE
+    else:
+        # Both shares are measured; rows of a new level come together, as a person's do.
+        level = 1 - 2 * _BY_CHANCE
+        n = len(values) * min(1.0, people / len(own))
+        least = clopper_pearson(share * n, n, level)[0]
+        by_chance = share < _SOME or least <= clopper_pearson(new * n_persons, n_persons, level)[1]
+    return None if by_chance else (share, new)
+
+
+def _forms(categories: Sequence[str]) -> Ints:
+    """Number the forms of categories: D1034 and K77 have one, 3fa9 has another."""
+    forms = [
+        re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "0", category)) for category in categories
+    ]
+    return np.unique(forms, return_inverse=True)[1]
 
 
 def rounded_alike(made: Table, others: Sequence[Table]) -> tuple[list[Table], tuple[str, ...]]:
