@@ -182,3 +182,39 @@ def test_with_handicaps_chance_shows_nothing_more_often_than_its_level() -> None
         assert found is not None
         shown += found.shown
     assert shown <= binom.ppf(1 - 1e-4, games, 0.05)
+
+
+def far_apart(seed: int, natural: float, exposed: int) -> tuple[int, int]:
+    """Return how many of 300 members lie apart, without a placebo and with one.
+
+    A share of all records is of a second kind, far beyond the others wherever one looks; exposed
+    members are so in the release alone.
+    """
+    rng = np.random.default_rng(seed)
+
+    def scores(n: int) -> np.ndarray:
+        return rng.normal(size=n) + 30 * (rng.random(n) < natural)
+
+    secret = np.arange(500) < 300
+    score = scores(500)
+    # Only games in which those of the second kind are members tempt to a wrong answer.
+    score[300:] = np.minimum(score[300:], 4)
+    score[:exposed] += 30
+    played = [("one", Transcript(score, secret))]
+    elsewhere = scores(1_500)
+    found = [
+        tail(played, np.random.default_rng(0), 0.9875, placebo=placebo)
+        for placebo in (None, lambda title: elsewhere)
+    ]
+    without, beside = (0 if one is None or one.shown else one.apart for one in found)
+    return without, beside
+
+
+def test_what_a_placebo_shows_too_is_no_sign_of_members_known_by_heart() -> None:
+    apart = np.array([far_apart(seed, 0.006, 0) for seed in range(40)]) >= 2
+    assert apart[:, 0].sum() >= 6
+    assert apart[:, 1].sum() <= 2
+    # What is known of the members alone is not explained by it.
+    known = [far_apart(seed, 0.0, 3) for seed in range(20)]
+    assert all(without == beside for without, beside in known)
+    assert known.count((3, 3)) >= 15

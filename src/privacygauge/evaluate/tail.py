@@ -8,7 +8,7 @@ power if attacks agree.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -45,6 +45,8 @@ _OF_A_KIND = 1.4
 verdict's error that is for reasons to raise a grade to the quarter for few records. Six such
 records, all members, on equal sides are then shown; if they are merely records of another kind,
 they are all members with probability 1/64."""
+_AS_PLACEBO = 0.05
+"""Probability above which chance explains that more members lie far beyond than of a placebo."""
 _BLOCK = 1 << 22
 """Dealt bits in memory at a time."""
 
@@ -100,6 +102,7 @@ def tail(
     level: float = 0.95,
     *,
     handicaps: Mapping[str, float] | None = None,
+    placebo: Callable[[str], Floats] | None = None,
 ) -> Tail | None:
     """Test whether a few members stand out at the top of any attack's ranking.
 
@@ -115,6 +118,10 @@ def tail(
     handicaps : mapping of str to float, optional
         Factors, at least 1, on the p-values of attacks, by title; default: 1. Attacks that are less
         likely to detect few records then take less of the error from the best ones.
+    placebo : callable, optional
+        Returns the scores of an attack, by its title, on something that knows none of the records,
+        such as another sample in place of a release: further values of the same distribution. It
+        is called only if members lie far beyond all other records.
 
     Returns
     -------
@@ -177,7 +184,7 @@ def tail(
     n_apart = 0
     if not exposed:
         # Only if ranks show nothing: distances rest on a fitted tail, ranks on no assumption.
-        apart = _outstanding_attack(played, item, inside)
+        apart = _outstanding_attack(played, item, inside, placebo)
         if apart is not None:
             outstanding, n_apart, expected = apart
             by_rank = float(hypergeom.sf(n_apart - 1, n, n_in, n_apart))
@@ -214,19 +221,33 @@ def tail(
 
 
 def _outstanding_attack(
-    played: Sequence[tuple[str, Transcript]], item: Ints, inside: Bools
+    played: Sequence[tuple[str, Transcript]],
+    item: Ints,
+    inside: Bools,
+    placebo: Callable[[str], Floats] | None,
 ) -> tuple[int, int, float] | None:
     """Return (attack, number, expected) for the attack with the most members far above all others.
 
     `number` counts these members, `expected` is their expected number by chance; None if there are
-    none.
+    none, or if as many lie there where nothing can be known of them.
     """
     found = None
-    for attack, (_, transcript) in enumerate(played):
+    for attack, (title, transcript) in enumerate(played):
         best = _highest_of_units(transcript, item, len(inside))
         top, expected = standing_apart(best[inside], best[~inside], fewest=2)
-        if top > (0 if found is None else found[1]) and expected * len(played) <= 1:
-            found = attack, top, expected
+        if top <= (0 if found is None else found[1]) or expected * len(played) > 1:
+            continue
+        if placebo is not None:
+            # A fitted tail knows no second kind of record, such as people who happen to share a
+            # rare code with somebody. Where there is one, a placebo shows it.
+            members = np.sort(best[inside])
+            draws = placebo(title)
+            known_nowhere = int(np.count_nonzero(draws >= members[-top]))
+            n = len(members) + len(draws)
+            by_chance = hypergeom.sf(top - 1, n, len(members), top + known_nowhere)
+            if by_chance > _AS_PLACEBO:
+                continue
+        found = attack, top, expected
     return found
 
 

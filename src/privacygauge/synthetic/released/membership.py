@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from privacygauge.core.game import Play
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.detectable import SHARE, smallest_average
-from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.evaluation import Evaluation, title
 from privacygauge.evaluate.headline import Headline
 from privacygauge.evaluate.playing import headline, played_of, telling
 from privacygauge.evaluate.questions import Detectable, Questions
@@ -219,9 +220,28 @@ def membership_signals(
     if released.holdout is None:
         return Skipped("membership", f"no holdout: {NO_CONTROL}")
     seen = split_holdout(released, rng)
+    return tuple(attack.signals(seen) for attack in _attacks_on(released))
+
+
+def _attacks_on(
+    released: ReleasedTables,
+) -> tuple[ClosestDistance | DistanceRatio | DensityRatio | ValueRatio, ...]:
     distance = usual_distance(released.schema)
-    attacks = (ClosestDistance(distance), DistanceRatio(distance), DensityRatio(), ValueRatio())
-    return tuple(attack.signals(seen) for attack in attacks)
+    return (ClosestDistance(distance), DistanceRatio(distance), DensityRatio(), ValueRatio())
+
+
+def _placebo_scores(released: ReleasedTables, seed: int, attack_title: str) -> Floats:
+    """Return scores of an attack where the reference stands in place of the release, and back.
+
+    The reference knows none of the judged records, so that these are scores of no leak.
+    """
+    seen = split_holdout(released, seeds.stream(seed, "judged"))
+    changed = replace(seen, synthetic=seen.reference, reference=seen.synthetic)
+    for attack in _attacks_on(released):
+        found = attack.signals(changed)
+        if title(found.name, found.variant, "global") == attack_title:
+            return np.concatenate([found.members, found.nonmembers])
+    raise KeyError(attack_title)
 
 
 def _space(seen: JudgedRecords, distance: Distance) -> Space:
@@ -310,7 +330,11 @@ def membership_played(tables: ReleasedTables, seed: int, level: float) -> Member
 
 
 def questions_of(
-    played: Membership, rankings: Sequence[tuple[str, Transcript]], seed: int, level: float
+    played: Membership,
+    tables: ReleasedTables,
+    rankings: Sequence[tuple[str, Transcript]],
+    seed: int,
+    level: float,
 ) -> Questions:
     """Return whether a few records stand out in a ranking, and the smallest detectable leak.
 
@@ -318,6 +342,8 @@ def questions_of(
     ----------
     played : Membership
         Results of the attacks on the judged records.
+    tables : ReleasedTables
+        The tables that were attacked.
     rankings : sequence of (str, Transcript)
         Titles and scores of all records, computed without learning from the holdout; empty where
         there are too few columns.
@@ -331,15 +357,20 @@ def questions_of(
     """
     each = 1 - SHARE / 2 * (1 - level)
     attacks = [(one.title, play.transcript) for play, one in played.played]
-    of_attacks, of_values, without = (
-        tail(scored, seeds.stream(seed, "few records"), each) if scored else None
-        for scored in (attacks, rankings, [(played.blind.title, played.unseen)])
+    without = [(played.blind.title, played.unseen)]
+    of_attacks, of_values, of_blind = (
+        tail(scored, seeds.stream(seed, "few records"), each, placebo=placebo) if scored else None
+        for scored, placebo in (
+            (attacks, partial(_placebo_scores, tables, seed)),
+            (rankings, None),
+            (without, None),
+        )
     )
     found = [one for one in (of_attacks, of_values) if one is not None]
     best = max(found, key=lambda one: (one.exposed, -one.p_value), default=None)
     least = [records for one in found if (records := smallest_tail(one)) is not None]
     # The blind ranking exposes at least half as many records: what stands out was not copied.
-    if best is not None and without is not None and 2 * without.exposed >= max(best.exposed, 1):
+    if best is not None and of_blind is not None and 2 * of_blind.exposed >= max(best.exposed, 1):
         best = None
     n_in, n_out = attacks[0][1].independent
     average = smallest_average(n_in, n_out, played.headline.each)

@@ -300,7 +300,9 @@ def measure_release(
         n_synthetic=len(tables.synthetic),
         n_holdout=0 if tables.holdout is None else len(tables.holdout),
         evaluations=() if played is None else tuple(found for _, found in played.played),
-        questions=None if played is None else questions_of(played, attacked.rankings, seed, level),
+        questions=None
+        if played is None
+        else questions_of(played, tables, attacked.rankings, seed=seed, level=level),
         headline=None if played is None else played.headline,
         blind=None if played is None else played.blind,
         risks=tuple(release_risk(found, level, known) for found in attacked.hits),

@@ -386,10 +386,8 @@ def _unknown_values(own: Ints, values: Ints, people: int) -> tuple[float, float]
 
 
 def _forms(categories: Sequence[str]) -> Ints:
-    """Number the forms of categories: D1034 and K77 have one, 3fa9 has another."""
-    forms = [
-        re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "0", category)) for category in categories
-    ]
+    """Return a number for the form of each category: D1034 and K77 have one, 3fa9 another."""
+    forms = [re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "0", category)) for category in categories]
     return np.unique(forms, return_inverse=True)[1]
 
 
