@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 TORCH := 2.13.0
 MUTATION := cosmic-ray==8.7.0 coverage==7.17.3 parso==0.8.7 stevedore==5.10.0 attrs==26.1.0
 
+# Tests start hundreds of processes: without its bytecode each would compile the whole package.
+export PYTHONDONTWRITEBYTECODE :=
+
 PIP_INSTALL = $(PYTHON) -m venv $(VENV) && $(BIN)/pip install -qq --constraint constraints.txt --editable
 
 .DEFAULT_GOAL := help
