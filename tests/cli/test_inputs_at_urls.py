@@ -11,6 +11,7 @@ import pytest
 
 from privacygauge.classifier.files import save_predictions
 from privacygauge.cli.commands import COMMANDS
+from privacygauge.errors import InputError
 from privacygauge.runs.folder import Folder, url_of
 from privacygauge.runs.store import read_run
 from tests.classifier.made import made_up
@@ -177,6 +178,16 @@ def test_no_secret_of_a_url_is_used_shown_or_kept(tmp_path, monkeypatch, capsys,
     assert "sec" not in said.replace("secret", "").replace("SECRET", "")
     assert "AKIA" not in said
     assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "query", ["aws_secret=sec", "X-Amz-Signature=sec", "sv=1&sig=sec", "a=1&access_token=sec"]
+)
+def test_a_secret_in_a_query_is_refused_and_not_shown(query):
+    with pytest.raises(InputError) as refused:
+        url_of(f"https://host/t.csv?{query}")
+    assert "sec" not in str(refused.value).replace("SECRET", "")
+    assert url_of("https://host/t.csv?version=3") == "https://host/t.csv?version=3"
 
 
 @pytest.mark.parametrize(

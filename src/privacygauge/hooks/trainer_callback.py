@@ -7,7 +7,6 @@ import hashlib
 from abc import abstractmethod
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import numpy as np
@@ -36,6 +35,7 @@ from privacygauge.language.text_files import TextRecords
 from privacygauge.language.texts import Texts
 from privacygauge.language.trained import tokens_of_training
 from privacygauge.runs.atomic import check_writable
+from privacygauge.runs.folder import scratch
 from privacygauge.runs.results import require_free
 
 Row = dict[str, Any]
@@ -242,7 +242,7 @@ class LanguageModelAudit(TrainerAudit):
                 "folder, or give a reference"
             )
         elif state.global_step == 0:
-            with TemporaryDirectory() as place:
+            with scratch() as place:
                 self._save(Path(place), start=True)
                 same = weights_sha256(Path(place)) == weights_sha256(start)
             if not same:  # another model may have seen the members

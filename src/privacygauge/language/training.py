@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -40,6 +39,7 @@ from privacygauge.language.training_steps import (
 )
 from privacygauge.runs.atomic import check_writable, write_all
 from privacygauge.runs.execute import Progress
+from privacygauge.runs.folder import scratch
 from privacygauge.runs.threads import one_thread
 
 # Untrained language models: shape, tokenizer and initial weights.
@@ -474,7 +474,7 @@ def _train(
     require_own(out)
     with quiet_transformers(), one_thread():
         # Saved and read again, as every audit will read it.
-        with tempfile.TemporaryDirectory(prefix="privacygauge-") as folder:
+        with scratch() as folder:
             start.tokenizer.save_pretrained(folder)
             own = read_tokenizer(Path(folder))
         module = start.begin()

@@ -53,6 +53,10 @@ def url_of(path: str | Path) -> str | None:
     return f"{begun[1]}://{place}"
 
 
+_SECRET_QUERY = re.compile(
+    r"[?&][^=&]*(key|secret|token|password|signature|credential)[^=&]*=|[?&]sig=", re.IGNORECASE
+)
+"""A part of a URL's query that hands over a secret, as links that are signed in advance do."""
 _STORES = ("s3", "gs", "gcs")
 """Kinds of URLs in which bucket names contain neither a colon nor an at sign."""
 
@@ -65,7 +69,7 @@ def _require_no_secret(kind: str, place: str) -> None:
     known = (
         ":" in host or "@" in host if kind.lower() in _STORES else ":" in host.rpartition("@")[0]
     )
-    if known:
+    if known or _SECRET_QUERY.search(place):
         raise InputError(
             f"the URL {kind}://... holds a user's name, key or password, which files beside the "
             "report would tell: leave it out and set it in the environment, such as "

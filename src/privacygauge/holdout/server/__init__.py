@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from privacygauge.holdout.oracle import Budget
 from privacygauge.holdout.server.extra import require_extra
+from privacygauge.runs.folder import scratch
 
 if TYPE_CHECKING:
     from privacygauge.holdout.server.board import Board
@@ -129,7 +129,7 @@ def score(
     BudgetError
         If nothing is left for this account.
     """
-    with TemporaryDirectory() if trial else nullcontext() as folder:
+    with scratch() if trial else nullcontext() as folder:
         board = open_board(
             database if folder is None else Path(folder) / "trial.sqlite",
             labels,
