@@ -12,7 +12,7 @@ from sqlalchemy import select, update
 
 from privacygauge.errors import BudgetError, InputError
 from privacygauge.holdout.oracle import Budget
-from privacygauge.holdout.server import contest, open_board
+from privacygauge.holdout.server import contest, open_board, rescoring
 from privacygauge.holdout.server.accounts import (
     account_of_token,
     add_account,
@@ -239,13 +239,39 @@ def test_a_rescore_that_is_killed_leaves_no_board_without_limits(place, tmp_path
         engine = connect(new)
         found = contents(engine)
         engine.dispose()
+        marked = found["names"]
         if found["board"]:
             source = connect(place("old.sqlite"))
             expected = expected or contents(source)
             source.dispose()
             assert found == expected
         else:
-            assert not any(rows for name, rows in found.items() if name != "privacygauge_schema")
+            known = ("privacygauge_schema", "names")
+            assert not any(rows for name, rows in found.items() if name not in known)
+            if marked:
+                with pytest.raises(InputError, match="this was interrupted: score it again"):
+                    open_board(new, TRUTH)
+
+
+def test_a_database_of_an_interrupted_rescore_is_no_board_until_it_is_made_again(
+    place, monkeypatch
+):
+    board, _, _ = contest_of(place)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(rescoring, "_copy_contest", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            rescore(board.engine, place("new.sqlite"), TRUTH)
+    with pytest.raises(InputError, match="this was interrupted: score it again"):
+        open_board(place("new.sqlite"), TRUTH)
+    rescore(board.engine, place("new.sqlite"), TRUTH)
+    again = open_board(place("new.sqlite"), TRUTH)
+    assert contents(again.engine) == contents(board.engine)
+    again.close()
+    board.close()
 
 
 def test_what_was_not_kept_cannot_be_scored_again(place):

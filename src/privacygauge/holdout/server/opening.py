@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sqlalchemy import Connection, Engine, RowMapping, insert, select, update
+from sqlalchemy import Connection, Engine, RowMapping, delete, insert, select, update
 
 from privacygauge.core.checks import Bools
 from privacygauge.errors import InputError
@@ -52,6 +52,11 @@ def open_or_begin(
         with writing(engine) as connection:
             wait_for_makers(connection)
             row = board_row(connection)
+            if row is None and _names_row(connection, UNFINISHED) is not None:
+                raise InputError(
+                    f"{database_name(engine)} was to hold a board that is scored again, and this "
+                    "was interrupted: score it again into this database, or name another one"
+                )
             if row is None:
                 row = _begun(connection, first or first_row(labels, wanted))
             truth = metric_named(row["metric"]).truth(labels, None)[0]
@@ -83,8 +88,24 @@ def board_of(row: RowMapping, truth: Values, engine: Engine) -> Board:
     )
 
 
+UNFINISHED = "unfinished"
+"""Key in the table of names that marks a database into which a board is being scored again."""
+
+
+def mark_unfinished(connection: Connection) -> None:
+    """Mark an empty database, so that it is never opened as a board of its own."""
+    connection.execute(delete(NAMES).where(NAMES.c.of == UNFINISHED))
+    connection.execute(insert(NAMES).values(of=UNFINISHED, names=b""))
+
+
+def _names_row(connection: Connection, of: str) -> bytes | None:
+    query = select(NAMES.c.names).where(NAMES.c.of == of)
+    packed: bytes | None = connection.execute(query).scalar_one_or_none()
+    return packed
+
+
 def _names(connection: Connection, of: str) -> tuple[str, ...] | None:
-    packed = connection.execute(select(NAMES.c.names).where(NAMES.c.of == of)).scalar_one_or_none()
+    packed = _names_row(connection, of)
     return None if packed is None else tuple(json.loads(zlib.decompress(bytes(packed))))
 
 

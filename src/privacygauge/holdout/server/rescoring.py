@@ -55,7 +55,14 @@ from privacygauge.holdout.server.database import (
     wait_for_makers,
     writing,
 )
-from privacygauge.holdout.server.opening import BoardOptions, board_of, first_row, public_of
+from privacygauge.holdout.server.opening import (
+    UNFINISHED,
+    BoardOptions,
+    board_of,
+    first_row,
+    mark_unfinished,
+    public_of,
+)
 
 MERGE = "merge"
 VOID = "void"
@@ -321,7 +328,8 @@ def rescore(
     guard's state is as if they had never been made. Answers of the old board stay known to those
     who saw them, so a bound on what answers tell has to count those of both boards.
 
-    Everything is written in one transaction: a database with an interrupted rescore holds no board.
+    Everything is written in one transaction: a database with an interrupted rescore holds no board,
+    and is refused until the board is scored into it again.
 
     Parameters
     ----------
@@ -372,6 +380,14 @@ def rescore(
                 wait_for_makers(new)
                 if board_row(new) is not None:
                     raise InputError(_not_empty(row["n"]))
+                # Kept before the work begins: a database that it leaves empty is not to be opened
+                # as a board without limits.
+                mark_unfinished(new)
+            with writing(engine) as new:
+                wait_for_makers(new)
+                if board_row(new) is not None:
+                    raise InputError(_not_empty(row["n"]))
+                new.execute(delete(NAMES).where(NAMES.c.of == UNFINISHED))
                 new.execute(insert(BOARD).values(begun))
                 _insert(new, NAMES, old.execute(select(NAMES)).mappings().all())
                 return _copy_contest(old, new, board_of(begun_board(new), truth, engine))
