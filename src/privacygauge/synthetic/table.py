@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from privacygauge.core import checks
 from privacygauge.core.checks import LARGEST, Bools, Floats, Ints
-from privacygauge.datasets.parsing import dates_of
+from privacygauge.datasets.parsing import dates_of, is_number
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
@@ -332,7 +332,7 @@ def column_advice(table: Table) -> tuple[str, ...]:
             "the table has one column: if its file has others, name their separator (--separator)"
         )
     for column, values in zip(table.schema.columns, table.values.T, strict=True):
-        numbers = sum(_is_number(text) for text in column.categories)
+        numbers = sum(is_number(text) for text in column.categories)
         least = 2 if column.kind == "categorical" else FEWEST_FOR_IDS
         if (
             column.kind != "continuous"
@@ -349,14 +349,6 @@ def column_advice(table: Table) -> tuple[str, ...]:
                 "categories: write missing numbers as empty fields"
             )
     return tuple(found)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def require_moderate(schema: Schema) -> None:
