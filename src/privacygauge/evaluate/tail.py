@@ -14,13 +14,12 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import hypergeom, poisson
+from scipy.stats import hypergeom, ks_2samp, poisson
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.core.transcript import Transcript
+from privacygauge.core.transcript import Transcript, unit_rounds
 from privacygauge.evaluate.extremes import standing_apart
-from privacygauge.evaluate.unit_scores import equally_many, unit_rounds
 
 DEALS = 999
 """Permutations of the secret; p-values are multiples of 1/1000."""
@@ -47,6 +46,9 @@ records, all members, on equal sides are then shown; if they are merely records 
 they are all members with probability 1/64."""
 _BLOCK = 1 << 22
 """Dealt bits in memory at a time."""
+_UNLIKE = 0.2
+"""P-value below which the sides count as different in rows per unit and are compared at equal
+numbers of rows: the highest of more scores is higher by chance."""
 
 
 @dataclass(frozen=True)
@@ -177,13 +179,20 @@ def tail(
     n_apart = 0
     if not exposed:
         # Only if ranks show nothing: distances rest on a fitted tail, ranks on no assumption.
-        apart = _outstanding_attack(played, item, inside)
-        if apart is not None:
-            outstanding, n_apart, expected = apart
-            by_rank = float(hypergeom.sf(n_apart - 1, n, n_in, n_apart))
+        # The attack with the most members far above all others.
+        outstanding = 0
+        expected = 0.0
+        for number, (_, transcript) in enumerate(played):
+            highest = _highest_of_units(transcript, item, n)
+            above, by_chance = standing_apart(highest[inside], highest[~inside], fewest=2)
+            if above > n_apart and by_chance * len(played) <= 1:
+                outstanding = number
+                n_apart = above
+                expected = by_chance
+        by_rank = float(hypergeom.sf(n_apart - 1, n, n_in, n_apart))
         # Records of another kind also lie far beyond all others, and a few of them may all be
         # members by chance: their ranks must be significant too, at a weaker level.
-        if apart is not None and by_rank <= _OF_A_KIND * (1 - level):
+        if n_apart and by_rank <= _OF_A_KIND * (1 - level):
             return Tail(
                 attack=played[outstanding][0],
                 top=n_apart,
@@ -211,23 +220,6 @@ def tail(
         critical=critical,
         apart=n_apart,
     )
-
-
-def _outstanding_attack(
-    played: Sequence[tuple[str, Transcript]], item: Ints, inside: Bools
-) -> tuple[int, int, float] | None:
-    """Return (attack, number, expected) for the attack with the most members far above all others.
-
-    `number` counts these members, `expected` is their expected number by chance; None if there are
-    none.
-    """
-    found = None
-    for attack, (_, transcript) in enumerate(played):
-        best = _highest_of_units(transcript, item, len(inside))
-        top, expected = standing_apart(best[inside], best[~inside], fewest=2)
-        if top > (0 if found is None else found[1]) and expected * len(played) <= 1:
-            found = attack, top, expected
-    return found
 
 
 def smallest_tail(found: Tail, power: float = 0.8) -> int | None:
@@ -266,6 +258,23 @@ def _depths(n: int) -> Ints:
         last = min(n // 2, _FIRST)
         return np.array([last] if last else [], np.int64)
     return np.unique(np.geomspace(_FIRST, last, _STEPS).round().astype(np.int64))
+
+
+def equally_many(item: Ints, inside: Bools, rng: np.random.Generator) -> Ints:
+    """Return the item of each row; -1 for excess rows if one side has more rows per item."""
+    size = np.bincount(item[item >= 0], minlength=len(inside))
+    if inside.all() or not inside.any() or (size == size[0]).all():
+        return item
+    if ks_2samp(size[inside], size[~inside], method="asymp").pvalue >= _UNLIKE:
+        return item
+    # A random order of the rows within each item; the first `size.min()` of each are kept.
+    order = np.lexsort((rng.random(len(item)), item))
+    ordered = item[order]
+    place = np.arange(len(item)) - np.searchsorted(ordered, ordered)
+    kept = np.full(len(item), -1)
+    first = order[place < size.min()]
+    kept[first] = item[first]
+    return kept
 
 
 @dataclass(frozen=True, eq=False)

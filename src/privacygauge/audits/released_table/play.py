@@ -149,7 +149,7 @@ def audit_released(
     Notes
     -----
     The three risks are those of the Article 29 Working Party, opinion 05/2014, section 2.2.2.
-    Beyond the control: (attack - control) / (1 - control), see `evaluate.excess`.
+    Beyond the control: (attack - control) / (1 - control), see `evaluate.rates.excess`.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from privacygauge.core.checks import Bools, Ints
-from privacygauge.evaluate.excess import excess
+from privacygauge.evaluate.rates import excess
 from privacygauge.synthetic.released.tables import (
     FEWEST,
     ReleasedTables,

@@ -15,7 +15,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Fact, Headline
-from privacygauge.evaluate.questions import Questions
+from privacygauge.evaluate.played import Questions
 from privacygauge.runs.execute import Progress
 from privacygauge.synthetic.released.coincidences import shared_runs, shared_values, values_of_one
 from privacygauge.synthetic.released.copies import (

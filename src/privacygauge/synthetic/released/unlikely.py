@@ -13,7 +13,7 @@ import numpy as np
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate
-from privacygauge.evaluate.excess import excess
+from privacygauge.evaluate.rates import excess
 from privacygauge.synthetic.released.tables import (
     ReleasedTables,
     number_equal_records,
