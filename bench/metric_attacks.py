@@ -23,7 +23,7 @@ from privacygauge.classifier.signals import signals
 from privacygauge.classifier.suite import METRICS
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.game import Observation, Round, Shadow
-from privacygauge.core.thresholds import best_threshold, learn_thresholds
+from privacygauge.core.rules import best_threshold, learn_thresholds
 from privacygauge.evaluate.playing import audit
 
 

@@ -32,10 +32,9 @@ from privacygauge.classifier.shadows import cohort_of, membership, train_all
 from privacygauge.classifier.suite import single_record_attacks
 from privacygauge.classifier.targeted import BLOCK
 from privacygauge.classifier.trainer import Cohort, Trainer
-from privacygauge.core.coins import Coins
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Observation
-from privacygauge.core.release import Worlds
+from privacygauge.core.release import Coins, Worlds
 from privacygauge.runs.execute import _Tally, complete
 from privacygauge.runs.plan import ArraySpec, Plan, Task
 from privacygauge.runs.store import Run, open_run, read_run

@@ -228,7 +228,7 @@ def demo():
     """Return the audit of `privacygauge demo`."""
     import privacygauge as pg
     from privacygauge.classifier.named import forest
-    from privacygauge.datasets.images import digits
+    from privacygauge.datasets.public import digits
 
     # One after the other: starting processes takes longer than the forests do.
     target, shadow = pg.learners.train_predictions(forest, *digits(), seed=0, n_jobs=1)

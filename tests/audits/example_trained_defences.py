@@ -10,9 +10,9 @@ from privacygauge.classifier.defences.defence import LabelOnly
 from privacygauge.classifier.defences.dp_sgd import RDP
 from privacygauge.classifier.defences.training import OtherTraining
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.evaluate.best_attack import BestAttack
 from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.evaluate.compared_defences import AfterEpoch
+from privacygauge.evaluate.headline import BestAttack
 from tests.audits.example_defences import ATTACKS
 from tests.classifier.trainers import Noisy, records
 

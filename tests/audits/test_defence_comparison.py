@@ -16,8 +16,8 @@ from privacygauge.classifier.predictions import predictions
 from privacygauge.core import seeds
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Estimate
-from privacygauge.evaluate.best_attack import BestAttack, best_attack, left_of
 from privacygauge.evaluate.decision import balanced_accuracy
+from privacygauge.evaluate.headline import BestAttack, best_attack, left_of
 from privacygauge.evaluate.playing import audit
 from privacygauge.evaluate.roc import auc
 from privacygauge.report.attacks.verdict import grade_attacks

@@ -18,11 +18,11 @@ from privacygauge.audits.defences.verdict import adversary, grade_of_left, verdi
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.rules import Cut
 from privacygauge.core.transcript import Transcript
-from privacygauge.evaluate.best_attack import BestAttack
 from privacygauge.evaluate.compared_defences import ComparedDefence
 from privacygauge.evaluate.defences import AttackedDefence, JudgedDefence
 from privacygauge.evaluate.direction import InvertedAttack
 from privacygauge.evaluate.evaluation import Evaluation, evaluate
+from privacygauge.evaluate.headline import BestAttack
 from privacygauge.register.line import line_of
 from privacygauge.report.grades import LARGE, NONE, SMALL
 from privacygauge.report.limits import exceeded_limits, parsed_limits

@@ -17,9 +17,8 @@ from privacygauge.audits.released_table.verdict import grades, verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.defences import quantile
-from privacygauge.evaluate.excess import excess
 from privacygauge.evaluate.playing import headline
-from privacygauge.evaluate.rates import clopper_pearson
+from privacygauge.evaluate.rates import clopper_pearson, excess
 from privacygauge.report.attacks.verdict import TOO_FEW
 from privacygauge.report.grades import GRADES, LARGE, NONE, UNTOLD
 from privacygauge.synthetic.generators.generator import BayNet

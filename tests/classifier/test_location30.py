@@ -11,7 +11,7 @@ import pytest
 
 import privacygauge as pg
 from privacygauge.classifier.suite import METRICS
-from privacygauge.core.thresholds import best_threshold
+from privacygauge.core.rules import best_threshold
 
 # (true positives, false positives) of 1,000 members and 1,000 non-members.
 COUNTS = {

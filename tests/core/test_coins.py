@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.core import seeds
-from privacygauge.core.coins import Coins, counts_of
-from privacygauge.core.release import Worlds, coin_flips
+from privacygauge.core.release import Coins, Worlds, coin_flips, counts_of
 from privacygauge.errors import InputError
 
 

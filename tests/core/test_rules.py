@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacygauge.core.rules import Cut, Split, halves
-from privacygauge.core.thresholds import best_threshold
+from privacygauge.core.rules import Cut, Split, best_threshold, halves
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from tests.laws.draws import SEEDS, few_values

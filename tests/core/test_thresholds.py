@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.core.game import Shadow
-from privacygauge.core.thresholds import best_threshold, learn_thresholds
+from privacygauge.core.rules import best_threshold, learn_thresholds
 from privacygauge.errors import InputError
 from tests.laws.draws import SEEDS, shadows
 

@@ -7,9 +7,9 @@ from hypothesis import given
 
 from privacygauge.core.rules import Cut
 from privacygauge.core.transcript import Transcript
-from privacygauge.evaluate.best_attack import best_attack
 from privacygauge.evaluate.decision import balanced_accuracy
 from privacygauge.evaluate.evaluation import evaluate
+from privacygauge.evaluate.headline import best_attack
 from privacygauge.evaluate.roc import auc
 from tests.laws.draws import transcripts
 from tests.laws.numbers import numbers

@@ -33,10 +33,9 @@ from privacygauge.evaluate.claim_bounds import (
 )
 from privacygauge.evaluate.claim_designs import ManyRuns, OneRun, Sequential, bounds_by, inverted_by
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
-from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon
+from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon, one_run_mu
 from privacygauge.evaluate.rates import clopper_pearson
 from privacygauge.evaluate.roc import auc
-from privacygauge.evaluate.trade_off import one_run_mu
 from privacygauge.evaluate.two_rates import Counts, exact_epsilon, exact_mu
 
 

@@ -11,8 +11,13 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
 from privacygauge.errors import InputError
-from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon, right_guesses
-from privacygauge.evaluate.trade_off import one_run_mu, refuted_by
+from privacygauge.evaluate.one_run import (
+    largest_one_run_epsilon,
+    one_run_epsilon,
+    one_run_mu,
+    refuted_by,
+    right_guesses,
+)
 from tests.thorough import crossed, quarter, times
 
 counts = st.integers(1, 40).flatmap(

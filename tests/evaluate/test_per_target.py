@@ -5,7 +5,7 @@ from scipy import stats
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.transcript import Decisions
 from privacygauge.errors import InputError
-from privacygauge.evaluate.per_target import per_target
+from privacygauge.evaluate.by_target import per_target
 from privacygauge.evaluate.rates import wilson
 
 

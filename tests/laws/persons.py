@@ -17,7 +17,7 @@ from privacygauge.core.release import coin_flips
 from privacygauge.report.grades import GRADES
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.released.membership import membership_played
-from privacygauge.synthetic.released.overlap import with_people
+from privacygauge.synthetic.released.people import with_people
 from privacygauge.synthetic.released.tables import ReleasedTables
 
 Rng = np.random.Generator

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import Decisions
 from privacygauge.evaluate import by_target, correlation, decision, defences, rates
+from privacygauge.evaluate.by_target import per_target
 from privacygauge.evaluate.epsilon import epsilon_lower_bound
 from privacygauge.evaluate.gaussian_privacy import mu_lower_bound
-from privacygauge.evaluate.per_target import per_target
 from privacygauge.evaluate.rate_at_fpr import tpr_at_fpr
 from privacygauge.evaluate.roc import auc, roc
 from tests.laws.draws import SEEDS, both_kinds, decisions, few_values, transcripts

@@ -29,8 +29,8 @@ from privacygauge.core.rules import Split
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate import decision, rates
 from privacygauge.evaluate.epsilon import audit_epsilon, epsilon_lower_bound
-from privacygauge.evaluate.excess import excess
 from privacygauge.evaluate.rate_at_fpr import tpr_at_fpr
+from privacygauge.evaluate.rates import excess
 from privacygauge.evaluate.roc import auc, roc
 from tests.reference import made_inputs
 from tests.thorough import times

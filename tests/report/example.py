@@ -14,8 +14,7 @@ from privacygauge.evaluate import decision, epsilon
 from privacygauge.evaluate.evaluation import evaluate
 from privacygauge.evaluate.fairness import compare
 from privacygauge.evaluate.headline import Fact, Headline
-from privacygauge.evaluate.played import GameDescription, Records
-from privacygauge.evaluate.questions import answer_questions
+from privacygauge.evaluate.played import GameDescription, Records, answer_questions
 from privacygauge.evaluate.rates import proportion
 from privacygauge.evaluate.risk import Risk, assess_risk
 from privacygauge.evaluate.roc import auc

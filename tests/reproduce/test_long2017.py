@@ -7,7 +7,7 @@ from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
 from privacygauge.audits.classifier.candidates import audit_candidates
 from privacygauge.classifier.candidates import PerTargetDesign
 from privacygauge.core.estimate import Skipped
-from privacygauge.evaluate.per_target import PerTarget
+from privacygauge.evaluate.by_target import PerTarget
 from privacygauge.reproduce import Effort, long2017
 from privacygauge.reproduce.long2017 import TABLE_1, TABLE_2, long_fig2, long_table1, long_table2
 from tests.thorough import only_thorough

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from privacygauge.core.estimate import Skipped
-from privacygauge.evaluate.per_target import PerTarget
+from privacygauge.evaluate.by_target import PerTarget
 from privacygauge.reproduce import Effort, long2017_figures
 from privacygauge.reproduce.catalogue import judgement
 from privacygauge.reproduce.long2017_figures import FOUND, HIGHEST, LOWEST, RIGHT, draw_points

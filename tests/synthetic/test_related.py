@@ -18,8 +18,7 @@ from privacygauge.synthetic.games.releases import Making
 from privacygauge.synthetic.games.setting import Setting, Sizes
 from privacygauge.synthetic.generators.adapters import Call, FitSample
 from privacygauge.synthetic.generators.named import generator_named
-from privacygauge.synthetic.generators.of_tables import over, takes_tables
-from privacygauge.synthetic.related import Related, per_person
+from privacygauge.synthetic.related import Related, over, per_person, takes_tables
 from tests.thorough import THOROUGH, times
 
 

@@ -317,8 +317,7 @@ def _learnt_from(
     """Return a generator, its training table, and the settings of columns and rows."""
     from privacygauge.synthetic.frames import column_named, read_frame
     from privacygauge.synthetic.generators.named import written_generator
-    from privacygauge.synthetic.generators.of_tables import over, takes_tables
-    from privacygauge.synthetic.related import Related
+    from privacygauge.synthetic.related import Related, over, takes_tables
 
     generator = written_generator(name, work.read)
     names = (asked.ids, asked.unit, asked.key)

@@ -29,6 +29,7 @@ from privacygauge.evaluate.group_ranks import ranked_groups
 from privacygauge.evaluate.headline import Fact, Headline
 from privacygauge.evaluate.more_models import Foretold
 from privacygauge.evaluate.over_targets import SeveralTargets
+from privacygauge.evaluate.played import Questions, answer_questions
 from privacygauge.evaluate.playing import (
     audit,
     headline,
@@ -37,7 +38,6 @@ from privacygauge.evaluate.playing import (
     risk_of,
     telling,
 )
-from privacygauge.evaluate.questions import Questions, answer_questions
 from privacygauge.evaluate.rates import difference, proportion
 from privacygauge.evaluate.risk import Risk
 from privacygauge.evaluate.slices import SliceTable, column_groups, deciles, find_slices

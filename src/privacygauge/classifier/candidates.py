@@ -26,10 +26,10 @@ from privacygauge.core.game import Attack, Round
 from privacygauge.core.release import coin_flips
 from privacygauge.core.units import number_units
 from privacygauge.errors import InputError
+from privacygauge.evaluate.by_target import Correlation, PerTarget, per_target
 from privacygauge.evaluate.direction import InvertedAttack, inverted_attacks
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import AttackReach, best_supported
-from privacygauge.evaluate.per_target import Correlation, PerTarget, per_target
 from privacygauge.evaluate.playing import audit, furthest_attack, played_of, telling
 from privacygauge.evaluate.rates import mean
 from privacygauge.evaluate.simultaneous import simultaneous_level

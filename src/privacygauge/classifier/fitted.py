@@ -44,9 +44,9 @@ from privacygauge.classifier.trial import TrainingSetup
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.core.coins import counts_of
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Round, play
+from privacygauge.core.release import counts_of
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import title

@@ -18,10 +18,9 @@ from privacygauge.classifier.predictions import LogitPool, Pool, Predictions
 from privacygauge.classifier.whose import PredictionsOfUnits
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Floats
-from privacygauge.core.coins import counts_of
 from privacygauge.core.estimate import Estimate
 from privacygauge.core.game import Round
-from privacygauge.core.release import Worlds
+from privacygauge.core.release import Worlds, counts_of
 from privacygauge.core.transcript import Transcript, tied
 from privacygauge.datasets.parsing import dates_of, days_of
 from privacygauge.datasets.reading import plain_array

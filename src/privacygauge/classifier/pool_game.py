@@ -17,9 +17,8 @@ from privacygauge.classifier.resolution import Resolution, resolution
 from privacygauge.classifier.signals import signals
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.core.coins import counts_of
 from privacygauge.core.game import Round, Shadow
-from privacygauge.core.release import Stored, Worlds
+from privacygauge.core.release import Stored, Worlds, counts_of
 from privacygauge.errors import InputError
 
 WORLD_SIGNAL = "scaled-logit"

@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.core.coins import Coins
-from privacygauge.core.release import Stored
+from privacygauge.core.release import Coins, Stored
 from privacygauge.core.units import number_units
 from privacygauge.errors import InputError
 

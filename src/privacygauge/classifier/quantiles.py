@@ -16,8 +16,7 @@ from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Observation, Scores
-from privacygauge.core.rules import Cut
-from privacygauge.core.thresholds import best_threshold
+from privacygauge.core.rules import Cut, best_threshold
 from privacygauge.runs.threads import limited_to
 
 if TYPE_CHECKING:

@@ -41,9 +41,8 @@ from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.classifier.trial import TrainingSetup
 from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.core.coins import Coins
 from privacygauge.core.game import Attack
-from privacygauge.core.release import SomeOf
+from privacygauge.core.release import Coins, SomeOf
 from privacygauge.errors import InputError
 from privacygauge.evaluate.over_targets import SeveralTargets
 from privacygauge.runs.folder import kept_or_scratch

@@ -26,8 +26,7 @@ from privacygauge.classifier.trainer import (
 )
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Ints
-from privacygauge.core.coins import Coins
-from privacygauge.core.release import coin_flips
+from privacygauge.core.release import Coins, coin_flips
 from privacygauge.core.units import number_units
 from privacygauge.core.versions import versions
 from privacygauge.errors import InputError

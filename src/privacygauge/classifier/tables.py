@@ -16,9 +16,8 @@ from privacygauge.classifier.held import Held, RecordNumbers, is_frame, take_rec
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import LARGEST, Bools, Floats, Ints
 from privacygauge.datasets.archives import Content
-from privacygauge.datasets.images import image_files, read_images
 from privacygauge.datasets.parsing import days_of
-from privacygauge.datasets.reading import plain_array, read_content
+from privacygauge.datasets.reading import image_files, plain_array, read_content, read_images
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:

@@ -158,3 +158,21 @@ class Decisions(_Rows):
     def false_positives(self) -> int:
         """Number of non-members that were guessed to be members."""
         return int(np.count_nonzero(self.guess & ~self.secret))
+
+
+def unit_rounds(transcript: Transcript) -> tuple[Ints, Bools, Ints]:
+    """Return the item of each row, and the bit and round of each item.
+
+    An item is a unit in a round, so that a person never counts several times; rows of a unit on
+    both sides of its round have item -1.
+    """
+    pair = np.unique(transcript.round, return_inverse=True)[1]
+    units, unit = np.unique(transcript.unit, return_inverse=True)
+    _, item = np.unique(pair * len(units) + unit, return_inverse=True)
+    size = np.bincount(item)
+    members = np.bincount(item, weights=transcript.secret)
+    pure = (members == 0) | (members == size)
+    # Items are renumbered without the mixed ones.
+    number = np.where(pure, np.cumsum(pure) - 1, -1)
+    first = np.unique(item, return_index=True)[1]
+    return number[item], (members > 0)[pure], pair[first][pure]

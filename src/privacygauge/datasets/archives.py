@@ -145,7 +145,11 @@ def read_head(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any], 
     if len(fields) < 3 or fields["fortran_order"] not in ("True", "False"):
         raise HeadError("its head is not one that numpy.save writes")
     dtype = _dtype(fields["descr"])
-    shape = _shape(fields["shape"])
+    lengths = _SHAPE.fullmatch(fields["shape"])
+    shape = tuple(int(d) for d in lengths[1].split(",") if d.strip()) if lengths else ()
+    # 32 is the most dimensions of numpy before version 2.
+    if lengths is None or len(shape) > 32:
+        raise HeadError("its head is not one that numpy.save writes")
     n_bytes = prod(shape) * dtype.itemsize
     if not n_bytes and prod(d for d in shape if d) > _MOST_EMPTY:
         raise HeadError(f"its head promises the shape {shape} without values")
@@ -181,15 +185,6 @@ def _dtype(text: str) -> np.dtype[Any]:
         raise HeadError("it must hold plain numbers or texts") from error
 
 
-def _shape(text: str) -> tuple[int, ...]:
-    found = _SHAPE.fullmatch(text)
-    lengths = tuple(int(d) for d in found[1].split(",") if d.strip()) if found else ()
-    # 32 is the most dimensions of numpy before version 2.
-    if found is None or len(lengths) > 32:
-        raise HeadError("its head is not one that numpy.save writes")
-    return lengths
-
-
 def read_stream_array(stream: IO[bytes], there: int, path: Path | str) -> NDArray[Any]:
     """Return the array in a stream of `there` bytes that holds nothing else.
 
@@ -218,30 +213,21 @@ def read_stream_array(stream: IO[bytes], there: int, path: Path | str) -> NDArra
             f"{bytes_text(left)} follow"
         )
     check_size(path, there, n_bytes)
-    values = _read_bytes(stream, n_bytes)
-    array: NDArray[Any] = values.view(dtype) if n_bytes else np.empty(prod(shape), dtype)
-    if dtype.kind == "U":
-        _check_texts(array)
-    return array.reshape(shape, order="F" if by_column else "C")
-
-
-def _check_texts(array: NDArray[Any]) -> None:
-    # UTF-32 beyond Unicode's last code, or half of a surrogate pair: such texts would fail later,
-    # when they are read or encoded.
-    codes = array.view(np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
-    if ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes <= 0xDFFF))).any():
-        raise HeadError("it holds texts that are not Unicode")
-
-
-def _read_bytes(stream: IO[bytes], n_bytes: int) -> NDArray[np.uint8]:
     # In parts, since an archive's stream keeps a copy of each read.
     values = np.empty(n_bytes, np.uint8)
-    for start in range(0, n_bytes, _PART):
-        part = stream.read(min(_PART, n_bytes - start))
-        if len(part) < min(_PART, n_bytes - start):
+    for begin in range(0, n_bytes, _PART):
+        part = stream.read(min(_PART, n_bytes - begin))
+        if len(part) < min(_PART, n_bytes - begin):
             raise HeadError("it is cut off")
-        values[start : start + len(part)] = np.frombuffer(part, np.uint8)
-    return values
+        values[begin : begin + len(part)] = np.frombuffer(part, np.uint8)
+    array: NDArray[Any] = values.view(dtype) if n_bytes else np.empty(prod(shape), dtype)
+    if dtype.kind == "U":
+        # UTF-32 beyond Unicode's last code, or half of a surrogate pair: such texts would fail
+        # later, when they are read or encoded.
+        codes = array.view(np.dtype(np.uint32).newbyteorder(dtype.byteorder))
+        if ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes <= 0xDFFF))).any():
+            raise HeadError("it holds texts that are not Unicode")
+    return array.reshape(shape, order="F" if by_column else "C")
 
 
 def read_npy(path: Path, what: str) -> NDArray[Any]:
@@ -390,7 +376,12 @@ def read_parquet(path: Path, names: Collection[str] | None = None) -> pa.Table:
     with pq.ParquetFile(path) as file:
         there = [x for x in file.schema_arrow.names if names is None or x in names]
         require_once(path, there)
-        _check_cells(file.metadata, path)
+        # The size by the index: a repeated value takes a few bytes, however often it occurs.
+        index = file.metadata
+        groups = [index.row_group(i) for i in range(index.num_row_groups)]
+        parts = [group.column(j) for group in groups for j in range(group.num_columns)]
+        cells = sum(max(_CELL * part.num_values, part.total_uncompressed_size) for part in parts)
+        check_size(path, path.stat().st_size, max(cells, index.num_rows * index.num_columns))
         _check_text_columns(path, file.schema_arrow, there)
         table = file.read(columns=there, use_pandas_metadata=names is None)
         table.validate(full=True)  # texts may not be UTF-8
@@ -462,15 +453,6 @@ def _convert_values(column: pa.ChunkedArray, written: Callable[[bytes], str]) ->
 
     values = (None if value is None else written(value) for value in column.to_pylist())
     return pa.chunked_array([pa.array(values, pa.large_string())])
-
-
-def _check_cells(index: Any, path: Path) -> None:
-    """Check the size by the index: a repeated value takes a few bytes, however often it occurs."""
-    groups = [index.row_group(i) for i in range(index.num_row_groups)]
-    parts = [group.column(j) for group in groups for j in range(group.num_columns)]
-    cells = sum(max(_CELL * part.num_values, part.total_uncompressed_size) for part in parts)
-    cells = max(cells, index.num_rows * index.num_columns)
-    check_size(path, path.stat().st_size, cells)
 
 
 def _check_text_columns(path: Path, schema: pa.Schema, names: Collection[str]) -> None:

@@ -15,6 +15,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.equal_rows import WAY_OUT, repeated_rows
 from privacygauge.core.repeats import repeated_scores
 from privacygauge.core.units import number_units, on_both_sides, sums
+from privacygauge.datasets.parsing import is_number
 from privacygauge.datasets.reading import LINES, FrameLike, read_content, read_json_lines
 from privacygauge.errors import InputError
 from privacygauge.evaluate.claim import coins_p_value
@@ -74,7 +75,12 @@ def as_canaries(
     if isinstance(given, CanaryScores):
         return given
     if isinstance(given, str | Path):
-        return _of_columns(_read_rows(Path(given), unit), str(given), unit)
+        path = Path(given)
+        if path.name.lower().endswith(LINES):
+            return _of_columns(_of_lines(path, unit), str(given), unit)
+        content = read_content(path, "canary", names=("id", unit))
+        columns = content if isinstance(content, Mapping) else _of_frame(content, unit)
+        return _of_columns(columns, str(given), unit)
     if isinstance(given, Mapping):
         return _of_columns({str(key): np.asarray(x) for key, x in given.items()}, name, unit)
     # polars frames have `to_pandas`.
@@ -146,13 +152,6 @@ def by_unit(rows: CanaryScores) -> CanaryScores:
     return CanaryScores(rows.ids[first], rows.member[first], sums(unit, rows.score) / count)
 
 
-def _read_rows(path: Path, unit: str) -> Mapping[str, NDArray[Any]]:
-    if path.name.lower().endswith(LINES):
-        return _of_lines(path, unit)
-    content = read_content(path, "canary", names=("id", unit))
-    return content if isinstance(content, Mapping) else _of_frame(content, unit)
-
-
 def _of_frame(frame: pd.DataFrame, unit: str) -> dict[str, NDArray[Any]]:
     known = [name for name in ("id", unit, *_NEEDED) if name in frame.columns]
     for name in known:
@@ -183,25 +182,6 @@ def _of_lines(path: Path, unit: str) -> dict[str, NDArray[Any]]:
     return {**{name: np.empty(0) for name in names}, **found}
 
 
-def _require_numbers(columns: Mapping[str, NDArray[Any]]) -> None:
-    """Refuse columns of text, with the first value that is not a number."""
-    rules = {"score": "must hold numbers", "member": "must be true or false (or 1 and 0)"}
-    for name, rule in rules.items():
-        if columns[name].dtype.kind in "biuf":
-            continue
-        values = np.ravel(columns[name]).tolist()
-        row = next((i for i, value in enumerate(values) if not _is_number(value)), 0)
-        raise InputError(f"{name} {rule}, got {str(values[row])[:40]!r} in row {row}")
-
-
-def _is_number(value: object) -> bool:
-    try:
-        float(str(value))
-    except ValueError:
-        return False
-    return True
-
-
 def _of_columns(columns: Mapping[str, NDArray[Any]], name: str, unit: str) -> CanaryScores:
     missing = [needed for needed in _NEEDED if needed not in columns]
     if missing:
@@ -218,7 +198,13 @@ def _of_columns(columns: Mapping[str, NDArray[Any]], name: str, unit: str) -> Ca
     if not len(columns["score"]):
         raise InputError(f"{name} has no rows; one for every canary is needed")
     try:
-        _require_numbers(columns)
+        rules = {"score": "must hold numbers", "member": "must be true or false (or 1 and 0)"}
+        for needed, rule in rules.items():
+            # A column of texts is refused with its first value that is not a number.
+            if columns[needed].dtype.kind not in "biuf":
+                values = np.ravel(columns[needed]).tolist()
+                row = next((i for i, x in enumerate(values) if not is_number(str(x))), 0)
+                raise InputError(f"{needed} {rule}, got {str(values[row])[:40]!r} in row {row}")
         score = checks.floats(columns["score"], "score")
         member = checks.bools(columns["member"], "member", length=len(score))
         ids = np.arange(len(score)) if "id" not in columns else columns["id"]

@@ -64,7 +64,7 @@ def amounts_of(column: pd.Series[Any]) -> Floats | None:
     codes, values = pd.factorize(column, use_na_sentinel=True)
     found = [_match_amount(text) for text in values]
     units = {one["before"] + one["after"] for one in found if one is not None}
-    if None in found or len(units - {""}) > 1 or all(_is_plain(text) for text in values):
+    if None in found or len(units - {""}) > 1 or all(is_number(text) for text in values):
         return None
     # English first: texts that fit both, such as 1,006, have thousands.
     numbers = [one["number"] for one in found if one is not None]
@@ -99,7 +99,8 @@ def _match_amount(text: str) -> re.Match[str] | None:
     return _AMOUNT.fullmatch(_SPACES.sub("", joined))
 
 
-def _is_plain(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Return whether Python reads a text as a number."""
     try:
         float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Public data sets: UCI Adult, and medical transcriptions."""
+"""Public data sets: UCI Adult, medical transcriptions, and the digits of scikit-learn."""
 
 from __future__ import annotations
 
@@ -179,3 +179,22 @@ def mtsamples(part: str) -> Sentences:
         checks.integers([row["note_id"] for row in rows], "note_id"),
         checks.integers([row["sentence"] for row in rows], "sentence"),
     )
+
+
+# Handwritten digits, which come with scikit-learn.
+
+DIGITS_LICENCE = "CC BY 4.0 (E. Alpaydin, C. Kaynak; UCI Machine Learning Repository)"
+
+
+def digits() -> tuple[Floats, Ints]:
+    """Return 1,797 images of 8 x 8 handwritten digits, and their digits.
+
+    Returns
+    -------
+    tuple of ndarray, shapes (1797, 64) and (1797,)
+        Grey values in [0, 1]; digits in 0..9.
+    """
+    from sklearn.datasets import load_digits
+
+    x, y = load_digits(return_X_y=True)
+    return np.asarray(x, np.float64) / 16.0, np.asarray(y, np.int64)

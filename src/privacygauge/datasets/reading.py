@@ -1,4 +1,4 @@
-"""Readers of users' files: archives of arrays and tables, checked and never unpickled."""
+"""Readers of users' files: arrays, tables, texts and images, checked and never unpickled."""
 
 from __future__ import annotations
 
@@ -109,7 +109,12 @@ def read_content(
         if path.stat().st_size == 0:
             raise InputError(f"{path} is empty")
         if name.endswith(LINES):
-            return _of_lines(path, what)
+            import pandas as pd
+
+            rows = read_json_lines(path, what)
+            if not rows:
+                raise InputError(f"{path} is empty")
+            return pd.DataFrame.from_records([row for _, row in rows])
         return (
             archives.read_npz(path)
             if name.endswith(".npz")
@@ -140,18 +145,15 @@ def separator_of(path: Path, given: str | None = None) -> str:
         if len(separator) != 1 or separator.isalnum() or separator in ' "\n\r.+-':
             raise InputError(f"separator must be one character such as ; or tab, got {given!r}")
         return separator
-    return separator_in(_head(path), path)
-
-
-def _head(path: Path) -> str:
-    """Return the first characters of a csv file, without unpacking more."""
+    # The first characters alone are unpacked.
     opened = gzip.open if _is_packed(path) else open
     how: dict[str, Any] = {"newline": "", "encoding": "utf-8-sig", "errors": "replace"}
     try:
         with opened(path, "rt", **how) as stream:
-            return str(stream.read(_HEAD))
+            head = str(stream.read(_HEAD))
     except (gzip.BadGzipFile, EOFError, zlib.error):
-        return ""  # refused later, when the whole file is read
+        head = ""  # refused later, when the whole file is read
+    return separator_in(head, path)
 
 
 def separator_in(text: str, path: Path) -> str:
@@ -159,7 +161,17 @@ def separator_in(text: str, path: Path) -> str:
     if path.name.lower().endswith((".tsv", ".tsv.gz")):
         return "\t"
     head = text[:_HEAD]
-    widths = {separator: _widths(head, separator) for separator in SEPARATORS}
+    # Number of fields of the header and of each complete line in the head, by separator.
+    widths = {}
+    for separator in SEPARATORS:
+        lines = csv.reader(io.StringIO(head, newline=""), delimiter=separator)
+        try:
+            found = [len(line) for line in lines if line]
+        except csv.Error:
+            found = [1]
+        # The last line of a full head may be cut off.
+        cut = len(head) == _HEAD and len(found) > 1
+        widths[separator] = found[:-1] if cut else found
     even = [separator for separator in SEPARATORS if len(set(widths[separator])) == 1]
     # A separator that never occurs splits all lines evenly, into one field: that is no evidence.
     return max(
@@ -210,17 +222,6 @@ def _unpack(path: Path) -> bytes | None:
 
 def _is_packed(path: Path) -> bool:
     return path.suffix.lower() == ".gz"
-
-
-def _widths(head: str, separator: str) -> list[int]:
-    """Return the number of fields of the header and of each complete line in the head."""
-    lines = csv.reader(io.StringIO(head, newline=""), delimiter=separator)
-    try:
-        found = [len(line) for line in lines if line]
-    except csv.Error:
-        return [1]
-    # The last line of a full head may be cut off.
-    return found[:-1] if len(head) == _HEAD and len(found) > 1 else found
 
 
 def read_array(path: Path, what: str) -> NDArray[Any]:
@@ -405,15 +406,6 @@ def csv_texts(path: Path, names: Sequence[str] | None = None) -> pd.DataFrame:
         )
 
 
-def _of_lines(path: Path, what: str) -> pd.DataFrame:
-    import pandas as pd
-
-    rows = read_json_lines(path, what)
-    if not rows:
-        raise InputError(f"{path} is empty")
-    return pd.DataFrame.from_records([row for _, row in rows])
-
-
 def _read_table(path: Path, separator: str | None, names: Collection[str]) -> pd.DataFrame:
     if is_csv(path):
         found = separator_of(path, separator)
@@ -495,7 +487,12 @@ def _read_csv(path: Path, **options: Any) -> pd.DataFrame:
     unpacked = _unpack(path)
     # pandas checks the encoding when it reads; here only the header counts.
     with _as_text(path, unpacked, "replace") as stream:
-        _require_different(stream, path, options["sep"])
+        try:
+            # The first line that is not blank, like pandas, which would rename a repeated name.
+            header = next((row for row in csv.reader(stream, delimiter=options["sep"]) if row), [])
+        except csv.Error:
+            header = []  # refused later, when the table is read
+        require_once(path, [name for name in header if name.strip()])
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -512,15 +509,78 @@ def _read_csv(path: Path, **options: Any) -> pd.DataFrame:
     return frame
 
 
-def _require_different(stream: IO[str], path: Path, separator: str) -> None:
-    """Refuse a header with a name that occurs twice: pandas would rename one of them."""
-    try:
-        # The first line that is not blank, like pandas.
-        header = next((row for row in csv.reader(stream, delimiter=separator) if row), [])
-    except csv.Error:
-        return  # refused later, when the table is read
-    require_once(path, [name for name in header if name.strip()])
-
-
 def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+# Images from one folder per class.
+
+
+def image_files(folder: Path) -> list[Path]:
+    """Return the image files in the subfolders of a folder, by subfolder and then by name.
+
+    Raises
+    ------
+    InputError
+        If there are no images in subfolders.
+    """
+    from PIL import Image
+
+    known = Image.registered_extensions()
+    classes = sorted(path for path in folder.iterdir() if path.is_dir())
+    found = [
+        path
+        for each in classes
+        for path in sorted(each.rglob("*"))
+        if path.is_file() and path.suffix.lower() in known
+    ]
+    if not found:
+        raise InputError(
+            f"{folder} holds no images in a folder for each class, such as {folder}/cat/1.png"
+        )
+    return found
+
+
+def read_images(files: Sequence[Path]) -> NDArray[np.uint8]:
+    """Return images of one size, (n, c, h, w), with c = 1 if all are grey, else 3.
+
+    Raises
+    ------
+    InputError
+        One line: the image, the fault, and the way out.
+    """
+    # Twice over the files: opening reads only the head, so that sizes and memory are checked before
+    # any pixels are unpacked.
+    from PIL import Image, UnidentifiedImageError
+
+    sizes = []
+    grey = True
+    for path in files:
+        try:
+            with Image.open(path) as image:
+                sizes.append(image.size)
+                grey = grey and image.mode in ("1", "L")
+        except UnidentifiedImageError as error:
+            raise InputError(f"{path} is damaged or no image") from error
+    other = next((i for i, size in enumerate(sizes) if size != sizes[0]), None)
+    if other is not None:
+        width, height = sizes[0]
+        w, h = sizes[other]
+        raise InputError(
+            f"images must be of one size: {files[0]} is {width} x {height}, {files[other]} is "
+            f"{w} x {h}; resize them, or read them in functions of your own (Training)"
+        )
+    width, height = sizes[0]
+    channels = 1 if grey else 3
+    there = sum(path.stat().st_size for path in files)
+    check_size(files[0].parent.parent, there, len(files) * channels * height * width)
+    result = np.empty((len(files), height, width, channels), np.uint8)
+    for place, path in zip(result, files, strict=True):
+        try:
+            with Image.open(path) as image:
+                pixels = np.asarray(image.convert("L" if grey else "RGB"))
+        except OSError as error:
+            raise InputError(f"{path} is damaged or no image") from error
+        place[:] = pixels.reshape(place.shape)
+    # From (n, h, w, c), as Pillow has it, to channels first, as networks take it.
+    return np.ascontiguousarray(result.transpose(0, 3, 1, 2))

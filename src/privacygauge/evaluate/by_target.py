@@ -1,4 +1,4 @@
-"""Evaluation of attacks per record, over many releases with and without the record."""
+"""Attacks per record: right guesses about it, and releases with and without it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from scipy.stats import mannwhitneyu
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.core.estimate import Estimate
-from privacygauge.core.thresholds import best_threshold
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.rules import best_threshold
 from privacygauge.core.transcript import Decisions, Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate import decision, epsilon, rates
 from privacygauge.evaluate.claim import bonferroni_level
+from privacygauge.evaluate.correlation import correlation, correlation_p_value
 from privacygauge.evaluate.direction import InvertedAttack, below_chance
 from privacygauge.evaluate.evaluation import title
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr, tprs_at_fprs
+from privacygauge.evaluate.rates import wilson
 from privacygauge.evaluate.roc import Roc, auc, influences, placements, roc
 from privacygauge.evaluate.slices import holm
 
@@ -344,3 +346,66 @@ def _mean_over_targets(
         n=n,
         method=method,
     )
+
+
+# Right guesses about each record of one game.
+
+
+@dataclass(frozen=True, eq=False)
+class PerTarget:
+    """Right guesses of one attack per record."""
+
+    target: Ints
+    """(t,) Indices of the records, ascending."""
+    right: Ints
+    """(t,) Right guesses about each record."""
+    n: Ints
+    """(t,) All guesses about each record."""
+
+    @property
+    def accuracy(self) -> Floats:
+        """(t,) Share of right guesses; 1/2 is chance if each record is in as often as out."""
+        return self.right / self.n
+
+    def estimates(self, level: float = 0.95) -> tuple[Estimate, ...]:
+        """Return the accuracy of every record with its Wilson interval, each at `level`."""
+        rows = zip(self.right.tolist(), self.n.tolist(), strict=True)
+        return tuple(
+            Estimate(right / n, *wilson(right, n, level), level, n, "Wilson") for right, n in rows
+        )
+
+    def correlation_with(self, values: Floats, level: float = 0.95) -> Correlation | Skipped:
+        """Return Pearson's correlation of the accuracies with a value per record.
+
+        Parameters
+        ----------
+        values : ndarray of float, shape (t,)
+            In the order of `target`.
+        level : float
+        """
+        if len(values) != len(self.target):
+            raise InputError(f"values must have {len(self.target)} rows, got {len(values)}")
+        found = correlation(self.accuracy, np.asarray(values, np.float64), level)
+        if isinstance(found, Skipped):
+            return Skipped("correlation", "too few records, or one side does not vary")
+        return Correlation(found, correlation_p_value(found))
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Pearson's correlation over records."""
+
+    estimate: Estimate
+    """Pearson's correlation with Fisher's interval, in [-1, 1]."""
+    p_value: float
+    """Two-sided p-value of no correlation."""
+
+
+def per_target(decisions: Decisions) -> PerTarget:
+    """Count the right guesses about each record.
+
+    Long et al. (2017), section 5.4: the share of correct guesses about a record over all attacks.
+    """
+    target, index = np.unique(decisions.target, return_inverse=True)
+    right = np.bincount(index, weights=decisions.guess == decisions.secret)
+    return PerTarget(target, right.astype(np.int64), np.bincount(index))

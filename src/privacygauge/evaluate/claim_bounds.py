@@ -34,9 +34,8 @@ from privacygauge.evaluate.claim import (
     stepwise_bound,
 )
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
-from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon
+from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon, one_run_mu
 from privacygauge.evaluate.sampled_steps import SampledSteps
-from privacygauge.evaluate.trade_off import one_run_mu
 from privacygauge.evaluate.two_rates import Counts, exact_epsilon, exact_mu
 
 _POINTS = 16

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.evaluate.best_attack import BestAttack, best_attack, left_of
 from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.evaluate.defences import JudgedDefence
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.headline import Headline
+from privacygauge.evaluate.headline import BestAttack, Headline, best_attack, left_of
 from privacygauge.evaluate.risk import Risk
 
 

@@ -135,7 +135,7 @@ def best_accuracy(
     half of the error for each side. On noise it contains 1/2. `independent` as in `tpr_at_fpr`.
     """
     n_in, n_out = independent or (curve.n_in, curve.n_out)
-    # The best threshold is a member's score, or above all (`core.thresholds`).
+    # The best threshold is a member's score, or above all (`core.rules.best_threshold`).
     tpr = np.arange(curve.n_in, 0, -1) / curve.n_in
     fpr = (curve.n_out - curve.nonmembers_below) / curve.n_out
     value = max(0.0, float(np.max(tpr - fpr))) / 2 + 0.5

@@ -312,24 +312,20 @@ def group_codes(values: NDArray[Any]) -> Ints | None:
         return _quantile_codes(numbers)
     # x != x: NaN is not equal to itself.
     texts = np.array(["" if x is None or x != x else str(x) for x in array.tolist()], np.object_)
-    as_numbers = _as_numbers(texts)
-    if as_numbers is not None:
-        return _quantile_codes(as_numbers)
-    different, code = np.unique(texts, return_inverse=True)
-    if len(different) < 2:
-        return None
-    return code if len(different) <= MOST_LEVELS else _quantile_codes(code.astype(np.float64))
-
-
-def _as_numbers(texts: NDArray[Any]) -> Floats | None:
-    """Parse texts as numbers, empty ones as NaN; return None if any is not a number."""
+    # Texts that all read as numbers are numbers, empty ones NaN.
     given = texts != ""
     numbers = np.full(len(texts), np.nan)
     try:
         numbers[given] = texts[given].astype(np.float64)
     except ValueError:
+        pass
+    else:
+        if given.any():
+            return _quantile_codes(numbers)
+    different, code = np.unique(texts, return_inverse=True)
+    if len(different) < 2:
         return None
-    return numbers if given.any() else None
+    return code if len(different) <= MOST_LEVELS else _quantile_codes(code.astype(np.float64))
 
 
 def _quantile_codes(numbers: Floats) -> Ints | None:

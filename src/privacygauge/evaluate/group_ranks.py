@@ -15,9 +15,8 @@ from scipy.stats import rankdata
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate
-from privacygauge.core.transcript import Transcript
+from privacygauge.core.transcript import Transcript, unit_rounds
 from privacygauge.evaluate.roc import auc
-from privacygauge.evaluate.unit_scores import unit_rounds
 
 SMALLEST = 10
 """Fewest member units, and fewest non-member units, of a group that is tested."""

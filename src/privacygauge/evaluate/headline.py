@@ -1,15 +1,19 @@
-"""The headline result of an audit, and numbers about the release itself."""
+"""The headline result of an audit or of one game, and numbers about the release itself."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from privacygauge.core.estimate import Estimate
-from privacygauge.evaluate.direction import InvertedAttack
+from privacygauge.core.transcript import Decisions, Transcript
+from privacygauge.evaluate.decision import balanced_accuracy
+from privacygauge.evaluate.direction import InvertedAttack, inverted_attacks
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr, exposed_rate
-from privacygauge.evaluate.roc import supported_accuracy
+from privacygauge.evaluate.roc import auc, supported_accuracy
 
 
 @dataclass(frozen=True)
@@ -98,3 +102,134 @@ def exposure(evaluations: Sequence[Evaluation]) -> Exposure | None:
     rates = [(attack, exposed_rate(attack.tpr_at_fpr)) for attack in evaluations]
     found = [Exposure(attack, rate) for attack, rate in rates if rate is not None]
     return max(found, key=lambda e: e.rate.estimate.low / e.rate.fpr, default=None)
+
+
+# The best attack of one game, corrected for multiple comparisons.
+
+
+@dataclass(frozen=True)
+class BestAttack:
+    """The best attack of one game, by accuracy and by AUC, corrected for multiple comparisons."""
+
+    attack: str
+    """Title of the attack whose balanced accuracy has the highest lower limit."""
+    accuracy: Estimate
+    """Balanced accuracy of `attack`, in [0, 1]; 1/2 is chance."""
+    auc_attack: str
+    """Title of the attack whose AUC has the highest lower limit."""
+    auc: Estimate
+    """AUC of `auc_attack`, in [0, 1]; 1/2 is chance."""
+    inverted: tuple[InvertedAttack, ...] = ()
+    """Attacks whose AUC is below 1/2, corrected for the same comparisons."""
+
+    @property
+    def reached(self) -> AttackReach:
+        """The better supported accuracy, from the guesses or from the ranking."""
+        return best_supported(self.accuracy, self.auc)
+
+    @property
+    def advantage(self) -> tuple[float, float, float]:
+        """The advantage with the limits of its interval, in percentage points."""
+        found = self.reached.accuracy
+        return 200 * found.value - 100, 200 * found.low - 100, 200 * found.high - 100
+
+    @property
+    def leading(self) -> str:
+        """Title of the strongest attack."""
+        return self.auc_attack if self.reached.by_ranking else self.attack
+
+    @property
+    def untold(self) -> bool:
+        """Whether no attack finds a leak and at least one is significantly inverted."""
+        return bool(self.inverted) and max(self.accuracy.low, self.auc.low) <= 0.5
+
+
+def best_attack(evaluations: Sequence[Evaluation], n_compared: int, level: float) -> BestAttack:
+    """Return the attacks with the highest lower limits of accuracy and of AUC.
+
+    Parameters
+    ----------
+    evaluations : sequence of Evaluation
+        At least one attack; one row per target.
+    n_compared : int
+        Number of comparisons of each kind that the intervals are corrected for.
+    level : float
+        In (0, 1).
+    """
+    attack, accuracy = _best_corrected(evaluations, _accuracy, n_compared, level)
+    auc_attack, area = _best_corrected(
+        evaluations, lambda e, p: auc(_transcript(e), p, curve=e.roc), n_compared, level
+    )
+    below = [(e.title, _transcript(e)) for e in evaluations if e.auc.high < 0.5]
+    turned = inverted_attacks(below, level, looks=n_compared)
+    return BestAttack(
+        attack=attack, accuracy=accuracy, auc_attack=auc_attack, auc=area, inverted=turned
+    )
+
+
+def _best_corrected(
+    evaluations: Sequence[Evaluation],
+    measured: Callable[[Evaluation, float], Estimate],
+    n_compared: int,
+    level: float,
+) -> tuple[str, Estimate]:
+    # Chosen by its lower limit at the corrected level: the maximum of the estimates would favour
+    # attacks with wide intervals.
+    each = 1 - (1 - level) / n_compared
+    together = [measured(e, each) for e in evaluations]
+    place = int(np.argmax([estimate.low for estimate in together]))
+    method = f"{together[place].method}, Bonferroni over {n_compared} results"
+    return evaluations[place].title, replace(together[place], level=level, method=method)
+
+
+def _accuracy(e: Evaluation, level: float) -> Estimate:
+    # Rebuilt from the four counts: an evaluation keeps no guesses of single rows.
+    hits = e.true_positives
+    alarms = e.false_positives
+    counts = (hits, e.n_in - hits, alarms, e.n_out - alarms)
+    guess, secret = (
+        np.repeat(np.array(pattern, np.bool_), counts) for pattern in ((1, 0, 1, 0), (1, 1, 0, 0))
+    )
+    return balanced_accuracy(Decisions(guess, secret, rule=e.rule), level)
+
+
+def _transcript(e: Evaluation) -> Transcript:
+    # The ROC curve keeps the sorted scores of each side, which is all that the AUC needs.
+    score = np.concatenate([e.roc.members, e.roc.nonmembers])
+    return Transcript(score, np.arange(len(score)) < e.roc.n_in)
+
+
+def left_of(adaptive: BestAttack, surprised: BestAttack, undone: BestAttack | None) -> BestAttack:
+    """Return the attack that counts behind a defence: the adaptive one, unless another beats it.
+
+    Parameters
+    ----------
+    adaptive, surprised : BestAttack
+        Best attacks by an adversary that knows the defence, and by one that does not.
+    undone : BestAttack or None
+        Best attack on the undefended model if the defence can be undone, else None.
+    """
+    accuracy = _further_reaching(adaptive, surprised, lambda b: b.accuracy)
+    ranked = _further_reaching(adaptive, surprised, lambda b: b.auc)
+    if undone is not None:
+        accuracy = max(accuracy, undone, key=lambda b: b.accuracy.low)
+        ranked = max(ranked, undone, key=lambda b: b.auc.low)
+    # An adversary that knows that an attack is inverted reverses its scores: keep them all.
+    games = (adaptive, surprised, *(() if undone is None else (undone,)))
+    turned = tuple(attack for game in games for attack in game.inverted)
+    return BestAttack(
+        attack=accuracy.attack,
+        accuracy=accuracy.accuracy,
+        auc_attack=ranked.auc_attack,
+        auc=ranked.auc,
+        inverted=turned,
+    )
+
+
+def _further_reaching(
+    adaptive: BestAttack, surprised: BestAttack, reached: Callable[[BestAttack], Estimate]
+) -> BestAttack:
+    # A higher lower limit alone may come from a narrower interval; the value must be higher too.
+    a = reached(adaptive)
+    b = reached(surprised)
+    return surprised if b.low > a.low and b.value > a.value else adaptive

@@ -1,19 +1,29 @@
-"""Results of played attacks: the game, its records and the evaluations."""
+"""Results of played attacks: the game, its records, the evaluations and answers to three questions.
+
+An audit of the average alone calls a release safe even if its model has memorised ten records. The
+tests of few records and of groups spend a quarter of the verdict's error each, the average two
+fifths (one side of its two-sided intervals). All are jointly valid at the level of the audit,
+whatever their dependence; the last tenth is for reasons that raise a grade although the average
+shows nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate.detectable import POWER, SHARE, smallest_average
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Headline
-from privacygauge.evaluate.questions import Questions
-from privacygauge.evaluate.slices import Slice
+from privacygauge.evaluate.slices import Slice, SliceTable
+from privacygauge.evaluate.tail import Tail, smallest_tail, tail
 from privacygauge.evaluate.vulnerability import Vulnerability
 
 
@@ -95,3 +105,81 @@ class Attacks:
     def best(self) -> Evaluation:
         """The strongest attack."""
         return self.headline.attack
+
+
+@dataclass(frozen=True)
+class Detectable:
+    """Smallest leaks that the same audit would detect with its power, one per question."""
+
+    average: float | None
+    """Balanced accuracy of the best threshold, in (1/2, 1]; None if none is detectable."""
+    records: int | None
+    """Fully exposed members, with scores above all others; None if not even all are detectable."""
+    group: int | None
+    """Records in a fully exposed group, half of them members; None if no group was tested or none
+    is detectable."""
+    n_in: int
+    """Number of independent members."""
+    n_out: int
+    """Number of independent non-members."""
+    power: float = POWER
+    """Share of audits that would detect such a leak, in (0, 1)."""
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Results for few records and for groups, and the smallest detectable leaks."""
+
+    tail: Tail | None
+    """Test of few records; None if there are too few records to show anything."""
+    groups: tuple[Slice, ...]
+    """Groups shown to be more exposed than the rest, by descending exposure."""
+    detectable: Detectable
+    """Smallest leaks that this audit would have detected."""
+
+    @property
+    def exposed(self) -> int:
+        """Lower bound on the number of members that stand out."""
+        return 0 if self.tail is None else self.tail.exposed
+
+
+def answer_questions(
+    played: Sequence[tuple[str, Transcript]],
+    slices: SliceTable | None,
+    rng: np.random.Generator,
+    each: float,
+    level: float = 0.95,
+    *,
+    handicaps: Mapping[str, float] | None = None,
+) -> Questions:
+    """Test few records and groups, and compute the smallest detectable leaks.
+
+    Parameters
+    ----------
+    played : sequence of (str, Transcript)
+        Titles and scores of all attacks, on the same rows.
+    slices : SliceTable or None
+        Groups of the records, at the same level; None if there are none.
+    rng : numpy.random.Generator
+        Permutes the secret for the test of few records.
+    each : float
+        Level of each single attack's interval (`Headline.each`).
+    level : float
+        Level of the whole verdict, in (0, 1).
+    handicaps : mapping of str to float, optional
+        Factors on p-values by attack title, as in `tail`.
+    """
+    checks.level(level)
+    rows = played[0][1]
+    # A quarter of the verdict's error.
+    found = tail(played, rng, 1 - SHARE * (1 - level), handicaps=handicaps)
+    shown = () if slices is None else slices.shown
+    n_in, n_out = rows.independent
+    detectable = Detectable(
+        average=smallest_average(n_in, n_out, each),
+        records=None if found is None else smallest_tail(found),
+        group=None if slices is None else slices.smallest,
+        n_in=n_in,
+        n_out=n_out,
+    )
+    return Questions(found, shown, detectable)

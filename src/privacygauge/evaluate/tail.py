@@ -14,13 +14,12 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import hypergeom, poisson
+from scipy.stats import hypergeom, ks_2samp, poisson
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.core.transcript import Transcript
+from privacygauge.core.transcript import Transcript, unit_rounds
 from privacygauge.evaluate.extremes import standing_apart
-from privacygauge.evaluate.unit_scores import equally_many, unit_rounds
 
 DEALS = 999
 """Permutations of the secret; p-values are multiples of 1/1000."""
@@ -49,6 +48,9 @@ _AS_PLACEBO = 0.05
 """Probability above which chance explains that more members lie far beyond than of a placebo."""
 _BLOCK = 1 << 22
 """Dealt bits in memory at a time."""
+_UNLIKE = 0.2
+"""P-value below which the sides count as different in rows per unit and are compared at equal
+numbers of rows: the highest of more scores is higher by chance."""
 
 
 @dataclass(frozen=True)
@@ -287,6 +289,23 @@ def _depths(n: int) -> Ints:
         last = min(n // 2, _FIRST)
         return np.array([last] if last else [], np.int64)
     return np.unique(np.geomspace(_FIRST, last, _STEPS).round().astype(np.int64))
+
+
+def equally_many(item: Ints, inside: Bools, rng: np.random.Generator) -> Ints:
+    """Return the item of each row; -1 for excess rows if one side has more rows per item."""
+    size = np.bincount(item[item >= 0], minlength=len(inside))
+    if inside.all() or not inside.any() or (size == size[0]).all():
+        return item
+    if ks_2samp(size[inside], size[~inside], method="asymp").pvalue >= _UNLIKE:
+        return item
+    # A random order of the rows within each item; the first `size.min()` of each are kept.
+    order = np.lexsort((rng.random(len(item)), item))
+    ordered = item[order]
+    place = np.arange(len(item)) - np.searchsorted(ordered, ordered)
+    kept = np.full(len(item), -1)
+    first = order[place < size.min()]
+    kept[first] = item[first]
+    return kept
 
 
 @dataclass(frozen=True, eq=False)

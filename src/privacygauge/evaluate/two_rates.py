@@ -133,7 +133,7 @@ def exact_epsilon(counts: Counts, line: Line, delta: float = 0.0, level: float =
     def corner(epsilon: float) -> float:
         return (1.0 - delta) / (1.0 + math.exp(epsilon))
 
-    return _largest(counts, line, _Curves(most, corner, LARGEST_EPSILON), level)
+    return _largest(counts, line, level, most=most, corner=corner, end=LARGEST_EPSILON)
 
 
 def exact_mu(counts: Counts, line: Line, level: float = 0.95) -> float:
@@ -150,23 +150,32 @@ def exact_mu(counts: Counts, line: Line, level: float = 0.95) -> float:
     def most(mu: float, fpr: Floats) -> Floats:
         return np.asarray(ndtr(ndtri(fpr) + mu), np.float64)
 
-    return _largest(counts, line, _Curves(most, None, LARGEST_MU), level)
+    return _largest(counts, line, level, most=most, corner=None, end=LARGEST_MU)
 
 
-@dataclass(frozen=True)
-class _Curves:
-    """An increasing family of trade-off curves."""
+def _largest(
+    counts: Counts,
+    line: Line,
+    level: float,
+    *,
+    most: Callable[[float, Floats], Floats],
+    corner: Callable[[float], float] | None,
+    end: float,
+) -> float:
+    """Return the largest parameter of trade-off curves that the counts rule out, at least 0.
 
-    most: Callable[[float, Floats], Floats]
-    """Maps the parameter and false-positive rates (f,) to the largest true-positive rates (f,)."""
-    corner: Callable[[float], float] | None
-    """Maps the parameter to the false-positive rate of the curve's corner; None if it has none."""
-    end: float
-    """Upper end of the search for the parameter."""
-
-
-def _largest(counts: Counts, line: Line, curves: _Curves, level: float) -> float:
-    """Return the largest parameter of a family of curves that the counts rule out, at least 0."""
+    Parameters
+    ----------
+    counts, line, level
+        As in `exact_epsilon`.
+    most : callable
+        Maps the parameter and false-positive rates (f,) to the largest true-positive rates (f,);
+        increasing in both.
+    corner : callable or None
+        Maps the parameter to the false-positive rate of the curve's corner; None if it has none.
+    end : float
+        Upper end of the search for the parameter.
+    """
     error = 1.0 - checks.level(level)
     distance = _distance(counts, line)
     if distance <= _TOO_LOW:
@@ -181,12 +190,12 @@ def _largest(counts: Counts, line: Line, curves: _Curves, level: float) -> float
     def excess(parameter: float) -> float:
         rates = fpr
         chances = weights
-        corner = 0.0 if curves.corner is None else curves.corner(parameter)
+        peak = 0.0 if corner is None else corner(parameter)
         # The tail has a peak at the corner, which the grid of rates would miss.
-        if fpr[0] < corner < fpr[-1]:
-            rates = np.append(fpr, corner)
+        if fpr[0] < peak < fpr[-1]:
+            rates = np.append(fpr, peak)
             chances = np.vstack([weights, _weights(counts.n_out, starts, rates[-1:])])
-        tail = _tail_probability(least, counts.n_in, curves.most(parameter, rates))
+        tail = _tail_probability(least, counts.n_in, most(parameter, rates))
         likely = float(np.einsum("ij,ij->i", chances, tail).max())
         # On the log scale for the root search; the floor keeps the logarithm finite.
         return math.log(max(likely, 1e-300)) - allowed
@@ -198,9 +207,9 @@ def _largest(counts: Counts, line: Line, curves: _Curves, level: float) -> float
     high = 0.5
     # Doubles until a parameter is compatible: the tail grows with the parameter.
     while excess(high) <= 0:
-        if high == curves.end:
+        if high == end:
             return high
-        low, high = high, min(2 * high, curves.end)
+        low, high = high, min(2 * high, end)
     # Rounded down by more than the tolerance of the search, so that the bound stays valid.
     return max(0.0, float(brentq(excess, low, high, xtol=_STEP / 2)) - _STEP)
 

@@ -24,8 +24,7 @@ from privacygauge.evaluate.direction import InvertedAttack
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.group_ranks import ranked_groups
 from privacygauge.evaluate.headline import Headline
-from privacygauge.evaluate.played import Records
-from privacygauge.evaluate.questions import Detectable, Questions
+from privacygauge.evaluate.played import Detectable, Questions, Records
 from privacygauge.evaluate.slices import SliceTable, column_groups, find_slices
 from privacygauge.evaluate.tail import Tail, smallest_tail, tail
 from privacygauge.language.attacks import energy_transcript, signal, signals_by_name

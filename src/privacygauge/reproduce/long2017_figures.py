@@ -30,8 +30,8 @@ from privacygauge.core import seeds
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.datasets.public import adult, adult_binary
+from privacygauge.evaluate.by_target import PerTarget
 from privacygauge.evaluate.correlation import correlation
-from privacygauge.evaluate.per_target import PerTarget
 from privacygauge.evaluate.rates import mean, proportion
 from privacygauge.report.axes import INK, SERIES
 from privacygauge.reproduce.long2017 import (

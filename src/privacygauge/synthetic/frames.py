@@ -111,8 +111,16 @@ def _infer_columns(
     if both:
         raise InputError(f"column {both[0]!r} is named both continuous and categorical: choose one")
     for name, column in frame.items():
-        is_number = name in continuous or (name not in categorical and _is_number(column))
-        yield _number_column(column) if is_number else _category_column(column)
+        if name in continuous or (name not in categorical and _is_number(column)):
+            yield _number_column(column)
+            continue
+        codes, texts = _categories(column)
+        ordered = tuple(sorted(texts, key=text_order))
+        gaps = bool((codes < 0).any())
+        yield (
+            Column(str(name), "categorical", categories=ordered, missing=gaps),
+            category_places(codes, texts, ordered),
+        )
 
 
 def read_schema(path: str | Path) -> Schema:
@@ -141,7 +149,13 @@ def read_frame(
     import pandas as pd
 
     if isinstance(data, str | Path):
-        frame = _file(Path(data), separator, names)
+        path = Path(data)
+        if path.is_file() and is_csv(path) and path.stat().st_size:
+            _check_csv(path, separator)
+        content = read_content(path, "table", separator=separator, names=names)
+        if isinstance(content, Mapping):
+            raise InputError(f"{path} holds arrays, not a table: save it as .csv or .parquet")
+        frame = content
     elif isinstance(data, pd.DataFrame):
         frame = data
     elif hasattr(data, "to_pandas"):
@@ -163,15 +177,6 @@ def column_named(frame: pd.DataFrame, name: str | None, flag: str) -> NDArray[An
         return None
     require_columns((name,), list(frame.columns), flag)
     return np.asarray(frame[name])
-
-
-def _file(path: Path, separator: str | None, names: Collection[str | None]) -> pd.DataFrame:
-    if path.is_file() and is_csv(path) and path.stat().st_size:
-        _check_csv(path, separator)
-    content = read_content(path, "table", separator=separator, names=names)
-    if isinstance(content, Mapping):
-        raise InputError(f"{path} holds arrays, not a table: save it as .csv or .parquet")
-    return content
 
 
 def _check_csv(path: Path, given: str | None) -> None:
@@ -238,14 +243,6 @@ def _number_column(column: pd.Series[Any]) -> tuple[Column, Floats]:
     gaps = bool(missing.any())
     date = days is not None
     return Column(str(column.name), kind, low, high, missing=gaps, date=date), numbers
-
-
-def _category_column(column: pd.Series[Any]) -> tuple[Column, Floats]:
-    codes, texts = _categories(column)
-    ordered = tuple(sorted(texts, key=text_order))
-    gaps = bool((codes < 0).any())
-    found = Column(str(column.name), "categorical", categories=ordered, missing=gaps)
-    return found, category_places(codes, texts, ordered)
 
 
 def text_order(text: str) -> tuple[int, float, str]:
@@ -352,14 +349,15 @@ def _categories(column: pd.Series[Any]) -> tuple[Ints, list[str]]:
         first, values = pd.factorize(column, use_na_sentinel=True)
     except TypeError:  # lists and the like have no hash
         first, values = pd.factorize(column.astype(str), use_na_sentinel=True)
-    texts = [_text(value) for value in values]
+    # Whole floats read as whole numbers: 1.0 is "1".
+    texts = [
+        str(int(value))
+        if isinstance(value, float | np.floating) and float(value).is_integer()
+        else str(value)
+        for value in values
+    ]
     # 1 and 1.0 are different values with one text: their codes are merged.
     distinct = list(dict.fromkeys(texts))
     place = {text: code for code, text in enumerate(distinct)}
     merged = np.array([*(place[text] for text in texts), -1], dtype=np.int64)
     return merged[first], distinct
-
-
-def _text(value: object) -> str:
-    whole = isinstance(value, float | np.floating) and float(value).is_integer()
-    return str(int(value)) if whole else str(value)  # type: ignore[call-overload]

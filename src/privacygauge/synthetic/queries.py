@@ -485,20 +485,15 @@ def bitmap_query_counts(bitmaps: ArrayLike, subsets: ArrayLike) -> Counts:
     sets = words[None] if words.ndim == 2 else words
     for one, counts in zip(sets, np.atleast_2d(result), strict=True):
         for part in row_blocks(len(counts), 2 * one.shape[1]):
-            counts[part] = _bitmap_counts(one, named[:, part])
+            first, *further = named[:, part]
+            left = one.take(first, axis=0)
+            for attributes in further:
+                left &= one.take(attributes, axis=0)
+            # A matrix product sums short rows several times faster than sum does. The numbers are
+            # whole and small enough to be exact.
+            exact = np.float32 if WORD * left.shape[1] < 1 << 24 else np.float64
+            counts[part] = np.bitwise_count(left).astype(exact) @ np.ones(left.shape[1], exact)
     return result
-
-
-def _bitmap_counts(bitmaps: Bitmaps, named: Ints) -> NDArray[Any]:
-    """Return the counts (q,) of queries given by columns (most, q)."""
-    left = bitmaps.take(named[0], axis=0)
-    for attributes in named[1:]:
-        left &= bitmaps.take(attributes, axis=0)
-    # A matrix product sums short rows several times faster than sum does. The numbers are whole and
-    # small enough to be exact.
-    exact = np.float32 if WORD * left.shape[1] < 1 << 24 else np.float64
-    totals: NDArray[Any] = np.bitwise_count(left).astype(exact) @ np.ones(left.shape[1], exact)
-    return totals
 
 
 def _checked_subsets(subsets: ArrayLike, n_features: int) -> Ints:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from privacygauge.core import checks
 from privacygauge.core.checks import LARGEST, Bools, Floats, Ints
-from privacygauge.datasets.parsing import dates_of
+from privacygauge.datasets.parsing import dates_of, is_number
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
@@ -145,7 +145,12 @@ class Schema:
 
     def to_json(self) -> str:
         """Return the schema as JSON, to edit and read back."""
-        rows = [json.dumps(_column_to_dict(column), ensure_ascii=False) for column in self.columns]
+        rows = []
+        for column in self.columns:
+            unused = {"categories"} if column.is_number else {"low", "high"}
+            unused |= set() if column.date else {"date"}
+            entry = {name: value for name, value in asdict(column).items() if name not in unused}
+            rows.append(json.dumps(entry, ensure_ascii=False))
         body = ",\n    ".join(rows)
         return f'{{\n  "schema": "{FORMAT}",\n  "columns": [\n    {body}\n  ]\n}}\n'
 
@@ -167,13 +172,17 @@ class Schema:
         columns = found.get("columns")
         if not isinstance(columns, list):
             raise InputError('a schema must have a list "columns": write it again')
-        return cls(tuple(_column_from_dict(entry) for entry in columns))
-
-
-def _column_to_dict(column: Column) -> dict[str, Any]:
-    unused = {"categories"} if column.is_number else {"low", "high"}
-    unused |= set() if column.date else {"date"}
-    return {name: value for name, value in asdict(column).items() if name not in unused}
+        read = []
+        for entry in columns:
+            if not isinstance(entry, Mapping) or not {"name", "kind"} <= set(entry):
+                raise InputError(
+                    f'every column of a schema must have "name" and "kind", got {entry}'
+                )
+            for key, value in entry.items():
+                _check_entry(str(entry["name"]), key, value)
+            categories = tuple(entry.get("categories", ()))
+            read.append(Column(**{**entry, "categories": categories}))
+        return cls(tuple(read))
 
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
@@ -185,14 +194,6 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "missing": (bool,),
     "date": (bool,),
 }
-
-
-def _column_from_dict(entry: object) -> Column:
-    if not isinstance(entry, Mapping) or not {"name", "kind"} <= set(entry):
-        raise InputError(f'every column of a schema must have "name" and "kind", got {entry}')
-    for key, value in entry.items():
-        _check_entry(str(entry["name"]), key, value)
-    return Column(**{**entry, "categories": tuple(entry.get("categories", ()))})
 
 
 def _check_entry(name: str, key: str, value: object) -> None:
@@ -279,10 +280,18 @@ class Table:
         """Return the records with texts and numbers, None or NaN where missing."""
         import pandas as pd
 
-        columns = zip(self.schema.columns, self.values.T, strict=True)
-        return pd.DataFrame(
-            {column.name: _decode_column(column, found) for column, found in columns}
-        )
+        shown: dict[str, NDArray[Any]] = {}
+        for column, found in zip(self.schema.columns, self.values.T, strict=True):
+            if not column.is_number:
+                # The code past the last category is a missing value.
+                texts = np.array([*column.categories, None], dtype=object)
+                shown[column.name] = texts[found.astype(np.int64)]
+            elif column.date:
+                shown[column.name] = dates_of(found)
+            else:
+                whole = column.kind == "integer" and not np.isnan(found).any()
+                shown[column.name] = found.astype(np.int64) if whole else found
+        return pd.DataFrame(shown)
 
 
 def _check_values(column: Column, found: Floats) -> None:
@@ -311,17 +320,6 @@ def _refuse(name: str, wrong: NDArray[np.bool_], found: NDArray[Any], rule: str)
         )
 
 
-def _decode_column(column: Column, found: Floats) -> NDArray[Any]:
-    if not column.is_number:
-        # The code past the last category is a missing value.
-        texts = np.array([*column.categories, None], dtype=object)
-        return texts[found.astype(np.int64)]
-    if column.date:
-        return dates_of(found)
-    whole = column.kind == "integer" and not np.isnan(found).any()
-    return found.astype(np.int64) if whole else found
-
-
 def column_advice(table: Table) -> tuple[str, ...]:
     """Return a note on each column that should be left out or checked.
 
@@ -334,39 +332,23 @@ def column_advice(table: Table) -> tuple[str, ...]:
             "the table has one column: if its file has others, name their separator (--separator)"
         )
     for column, values in zip(table.schema.columns, table.values.T, strict=True):
-        if _names_records(column, values):
+        numbers = sum(is_number(text) for text in column.categories)
+        least = 2 if column.kind == "categorical" else FEWEST_FOR_IDS
+        if (
+            column.kind != "continuous"
+            and len(values) > least
+            and len(np.unique(values)) == len(values)
+        ):
             found.append(
                 f"column {column.name!r} has another value in every record, like a name or a "
                 f"number of a file: if it is one, drop it (--drop {column.name})"
             )
-        elif _may_be_numbers(column):
+        elif numbers >= 10 and 0.9 * len(column.categories) <= numbers < len(column.categories):
             found.append(
                 f"column {column.name!r} holds numbers but for a few texts, and is taken as "
                 "categories: write missing numbers as empty fields"
             )
     return tuple(found)
-
-
-def _names_records(column: Column, values: Floats) -> bool:
-    least = 2 if column.kind == "categorical" else FEWEST_FOR_IDS
-    return (
-        column.kind != "continuous"
-        and len(values) > least
-        and len(np.unique(values)) == len(values)
-    )
-
-
-def _may_be_numbers(column: Column) -> bool:
-    numbers = sum(_is_number(text) for text in column.categories)
-    return numbers >= 10 and 0.9 * len(column.categories) <= numbers < len(column.categories)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def require_moderate(schema: Schema) -> None:

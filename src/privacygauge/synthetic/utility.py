@@ -269,7 +269,12 @@ def associations(table: Table) -> Floats:
     numbers = np.flatnonzero(is_number)
     categories = np.flatnonzero(~is_number)
     found = np.eye(values.shape[1])
-    ranks = np.array([_standard(rankdata(values[:, j])) for j in numbers]).reshape(-1, len(values))
+    # Ranks of mean 0 and variance 1; all 0 for a constant column.
+    ranks = np.zeros((len(numbers), len(values)))
+    for place, j in enumerate(numbers):
+        rank = rankdata(values[:, j])
+        if (spread := rank.std()) != 0:
+            ranks[place] = (rank - rank.mean()) / spread
     # Each column with the ones before it: half of the symmetric matrix.
     for place, i in enumerate(numbers):
         others = numbers[:place]
@@ -282,11 +287,6 @@ def associations(table: Table) -> Floats:
         found[i, others] = found[others, i] = _cramers_v(codes[:place], codes[place])
         found[i, numbers] = found[numbers, i] = _correlation_ratios(ranks, codes[place])
     return found
-
-
-def _standard(ranks: Floats) -> Floats:
-    spread = ranks.std()
-    return np.zeros(len(ranks)) if spread == 0 else np.asarray((ranks - ranks.mean()) / spread)
 
 
 def _correlation_ratios(standard: Floats, codes: Ints) -> Floats:

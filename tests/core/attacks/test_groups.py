@@ -18,7 +18,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.exact import OffsetGame
 from privacygauge.core.game import Attack, Observation, Scores
 from privacygauge.core.release import Worlds, coin_flips
-from privacygauge.core.thresholds import best_threshold
+from privacygauge.core.rules import best_threshold
 from privacygauge.errors import InputError
 from tests.laws import naive
 from tests.laws.catalogue import ON_WORLDS, label

@@ -7,7 +7,7 @@ from hypothesis import given
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Observation, Round, Scores, Shadow, play
-from privacygauge.core.thresholds import best_threshold
+from privacygauge.core.rules import best_threshold
 from tests.laws.draws import SEEDS, shadows
 
 ANY = np.random.default_rng(0)

@@ -6,9 +6,13 @@ import pytest
 
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.generator import Silence, SynthPop
-from privacygauge.synthetic.released import attackers
-from privacygauge.synthetic.released.attackers import Encoded, agrees, best_guesses
-from privacygauge.synthetic.released.inference import most_often_right
+from privacygauge.synthetic.released import inference
+from privacygauge.synthetic.released.inference import (
+    Encoded,
+    agrees,
+    best_guesses,
+    most_often_right,
+)
 from tests.synthetic.released.made_released import people, released
 from tests.thorough import THOROUGH
 
@@ -79,7 +83,7 @@ def test_leaves_are_cut_back_to_enough_records_as_by_a_loop(fewest):
 
     rng = np.random.default_rng(8)
     tree = ExtraTreeClassifier(random_state=0).fit(rng.random((200, 3)), rng.integers(4, size=200))
-    node = attackers._cut_back(tree.tree_, fewest)
+    node = inference._cut_back(tree.tree_, fewest)
     parent = {}
     for one in range(tree.tree_.node_count):
         parent[tree.tree_.children_left[one]] = parent[tree.tree_.children_right[one]] = one
@@ -125,7 +129,7 @@ def test_equals_are_looked_up_as_by_a_loop():
     frame = pd.DataFrame({name: rng.choice(list("abc"), 80) for name in "uvw"})
     made = read_table(frame)
     asked = made[np.arange(30)]
-    task = attackers._Task(Encoded(made, [asked], [2], rng), 2, 0.0)
+    task = inference._Task(Encoded(made, [asked], [2], rng), 2, 0.0)
     rows = np.arange(40, 80)
     there, values = task.looked_up(rows, task.asked_keys[0])
     for i in range(30):

@@ -12,11 +12,11 @@ from scipy.stats import binom, poisson
 
 from privacygauge.synthetic.released.coincidences import (
     most_by_chance,
+    shared_runs,
     shared_values,
     values_of_one,
 )
 from privacygauge.synthetic.released.named import TextColumn
-from privacygauge.synthetic.released.shared_runs import shared_runs
 from privacygauge.synthetic.released.tables import ReleasedTables, read_together
 from tests.synthetic.released.made_released import released
 from tests.thorough import times

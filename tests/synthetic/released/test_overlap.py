@@ -20,10 +20,9 @@ from privacygauge.synthetic.released.copies import copied_alone, find_copies
 from privacygauge.synthetic.released.overlap import (
     find_shared_records,
     lone_copies,
-    same_people,
-    with_people,
     without_overlap,
 )
+from privacygauge.synthetic.released.people import same_people, with_people
 from privacygauge.synthetic.released.suite import correct_together
 from privacygauge.synthetic.released.tables import (
     ReleasedTables,

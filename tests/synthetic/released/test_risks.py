@@ -10,9 +10,9 @@ from privacygauge.errors import InputError
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.generator import Silence, SynthPop
 from privacygauge.synthetic.released import linkability as linking
-from privacygauge.synthetic.released.attackers import agrees
 from privacygauge.synthetic.released.hits import Attempts, Hits
 from privacygauge.synthetic.released.inference import (
+    agrees,
     inference,
     most_often_right,
 )

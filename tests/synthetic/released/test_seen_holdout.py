@@ -10,8 +10,13 @@ from scipy.stats import binom
 from privacygauge.audits.released_table.play import audit_released
 from privacygauge.report.grades import UNTOLD
 from privacygauge.synthetic.generators.generator import SynthPop
-from privacygauge.synthetic.released.in_common import nearest_in_common, nearest_of_each
-from privacygauge.synthetic.released.seen_holdout import FOREMOST, SURE, seen_nearly
+from privacygauge.synthetic.released.in_common import (
+    FOREMOST,
+    SURE,
+    nearest_in_common,
+    nearest_of_each,
+    seen_nearly,
+)
 from privacygauge.synthetic.released.tables import stack_tables, tables_of
 from tests.synthetic.released.planted import WIDE, population
 

@@ -8,8 +8,7 @@ import pytest
 
 from privacygauge.audits.released_table.play import audit_released
 from privacygauge.synthetic.frames import read_table
-from privacygauge.synthetic.released.overlap import with_people
-from privacygauge.synthetic.released.several_rows import constant_columns, rows_of_people
+from privacygauge.synthetic.released.people import constant_columns, rows_of_people, with_people
 from privacygauge.synthetic.released.tables import read_together
 from tests.synthetic.released.made_released import people
 from tests.synthetic.released.test_unlikely import patients

@@ -109,7 +109,7 @@ def play_demo(asked: DemoRequest, work: Work) -> Audit:
     from privacygauge.classifier.files import save_predictions
     from privacygauge.classifier.named import forest
     from privacygauge.classifier.shadows import train_predictions
-    from privacygauge.datasets.images import digits
+    from privacygauge.datasets.public import digits
 
     with work.bar("Training models") as progress:
         target, shadow = train_predictions(forest, *digits(), seed=asked.seed, progress=progress)

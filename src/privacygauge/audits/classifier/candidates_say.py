@@ -10,7 +10,7 @@ from privacygauge.audits.classifier.result import CandidateResult
 from privacygauge.audits.classifier.verdict import REPEAT, mending, unsaid
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
-from privacygauge.evaluate.per_target import Correlation
+from privacygauge.evaluate.by_target import Correlation
 from privacygauge.report import direction, grades
 from privacygauge.report.attacks import data, plots, tables
 from privacygauge.report.attacks.measures import GUESSING

@@ -13,8 +13,8 @@ from privacygauge.audits.defences.sections import (
 )
 from privacygauge.audits.defences.verdict import DefenceResult, adversary, verdict
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.evaluate.best_attack import BestAttack
 from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence
+from privacygauge.evaluate.headline import BestAttack
 from privacygauge.report.attacks.data import grade_basis
 from privacygauge.report.attacks.measures import GUESSING
 from privacygauge.report.blocks import Rows, table

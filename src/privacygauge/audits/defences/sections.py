@@ -8,8 +8,8 @@ import numpy as np
 
 from privacygauge.audits.defences.verdict import DefenceResult
 from privacygauge.core.estimate import Estimate
-from privacygauge.evaluate.best_attack import BestAttack
 from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence
+from privacygauge.evaluate.headline import BestAttack
 from privacygauge.report.axes import DASHES, INK, OTHER, SERIES, axes, legend_above, plot_label
 from privacygauge.report.blocks import Rows, columns, note, pairs, table, text
 from privacygauge.report.defended import (

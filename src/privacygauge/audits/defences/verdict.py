@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from privacygauge.audits.classifier.verdict import doubtful
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.evaluate.best_attack import BestAttack
 from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence, ComparedDefences
+from privacygauge.evaluate.headline import BestAttack
 from privacygauge.report import direction
 from privacygauge.report.defended import promise_text
 from privacygauge.report.document import DataFrame, frame

@@ -27,7 +27,7 @@ from privacygauge.datasets.canary_scores import (
 )
 from privacygauge.errors import InputError
 from privacygauge.evaluate import claim_designs as designs
-from privacygauge.evaluate.claim import PrivacyClaim
+from privacygauge.evaluate.claim import Adjacency, ClaimUnit, LeftOut, PrivacyClaim, claim_unit
 from privacygauge.evaluate.claim_power import (
     Power,
     claim_of_group,
@@ -35,7 +35,6 @@ from privacygauge.evaluate.claim_power import (
     looks_gaussian,
     power_of,
 )
-from privacygauge.evaluate.claim_unit import Adjacency, ClaimUnit, LeftOut, claim_unit
 from privacygauge.evaluate.sampled_steps import SampledSteps
 from privacygauge.report import direction
 from privacygauge.report.values import Axes, Report

@@ -10,12 +10,11 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.datasets.canary_scores import (
     CanaryScores,
 )
-from privacygauge.evaluate.claim import GAUSSIAN, PrivacyClaim
+from privacygauge.evaluate.claim import GAUSSIAN, RECORD, ClaimUnit, PrivacyClaim
 from privacygauge.evaluate.claim_designs import BoundsOfDesign
 from privacygauge.evaluate.claim_power import (
     Power,
 )
-from privacygauge.evaluate.claim_unit import RECORD, ClaimUnit
 from privacygauge.evaluate.direction import InvertedAttack
 from privacygauge.report import direction
 from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend

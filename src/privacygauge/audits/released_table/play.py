@@ -29,10 +29,8 @@ from privacygauge.synthetic.released.copies import copied_beyond
 from privacygauge.synthetic.released.hits import HALF_WIDTH
 from privacygauge.synthetic.released.judged import judged_names
 from privacygauge.synthetic.released.membership import Membership
-from privacygauge.synthetic.released.overlap import (
-    FEW,
-    with_people,
-)
+from privacygauge.synthetic.released.overlap import FEW
+from privacygauge.synthetic.released.people import with_people
 from privacygauge.synthetic.released.release import (
     ReleaseMeasurement,
     checked_names,
@@ -151,7 +149,7 @@ def audit_released(
     Notes
     -----
     The three risks are those of the Article 29 Working Party, opinion 05/2014, section 2.2.2.
-    Beyond the control: (attack - control) / (1 - control), see `evaluate.excess`.
+    Beyond the control: (attack - control) / (1 - control), see `evaluate.rates.excess`.
 
     Examples
     --------

@@ -12,11 +12,8 @@ from privacygauge.report.numbers import percent, plain
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin
 from privacygauge.synthetic.released.hits import ReleaseRisk
-from privacygauge.synthetic.released.overlap import (
-    FEWEST_PEOPLE,
-    Overlap,
-    People,
-)
+from privacygauge.synthetic.released.overlap import Overlap
+from privacygauge.synthetic.released.people import FEWEST_PEOPLE, People
 from privacygauge.synthetic.released.release import (
     HoldoutCopies,
     Release,

@@ -53,7 +53,6 @@ from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
 from privacygauge.errors import InputError
-from privacygauge.evaluate.best_attack import best_attack
 from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.evaluate.compared_defences import (
     AfterEpoch,
@@ -63,6 +62,7 @@ from privacygauge.evaluate.compared_defences import (
     n_together,
 )
 from privacygauge.evaluate.defences import JudgedDefence
+from privacygauge.evaluate.headline import best_attack
 
 _SHARE = 5
 """One in this many records is a reference record, if a defence needs them."""

@@ -17,8 +17,7 @@ from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Observation, Scores
 from privacygauge.core.release import Worlds
-from privacygauge.core.rules import Cut
-from privacygauge.core.thresholds import best_threshold
+from privacygauge.core.rules import Cut, best_threshold
 from privacygauge.core.transcript import Decisions, Transcript
 from privacygauge.errors import InputError
 

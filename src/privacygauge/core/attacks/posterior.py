@@ -19,9 +19,8 @@ from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Observation, Scores
-from privacygauge.core.rules import Cut
+from privacygauge.core.rules import Cut, order_by_class
 from privacygauge.core.seeds import stream
-from privacygauge.core.thresholds import order_by_class
 from privacygauge.errors import InputError
 
 

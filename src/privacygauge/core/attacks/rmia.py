@@ -23,7 +23,7 @@ from privacygauge.core.attacks.groups import (
     score_by_ranking,
     signal_of,
 )
-from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Observation, Scores
 from privacygauge.core.release import Worlds
@@ -132,8 +132,16 @@ def chosen_slope(worlds: Worlds) -> float | None:
 
     None if no world can be played.
     """
+    k = len(worlds)
+    if k < 2:
+        return None
+    # Worlds in the middle of equal shares, in order of their mean signals: neither extreme is
+    # played.
+    means = [worlds.world(number).ravel().mean() for number in range(k)]
+    ascending = np.argsort(means, kind="stable")
+    n_played = min(k, MOST_PLAYED)
     areas = np.zeros(len(SLOPES))
-    for played in _worlds_to_play(worlds).tolist() if len(worlds) > 1 else ():
+    for played in ascending[(2 * np.arange(n_played) + 1) * k // (2 * n_played)].tolist():
         others = worlds.without(played)
         member = worlds.inside[played]
         if member.all() or not member.any() or needs("", others, members=False):
@@ -141,16 +149,6 @@ def chosen_slope(worlds: Worlds) -> float | None:
         signal, _, outside = _log_probabilities(others)
         areas += [_area(_ratio(signal, outside, a), member) for a in SLOPES]
     return SLOPES[int(areas.argmax())] if areas.any() else None
-
-
-def _worlds_to_play(worlds: Worlds) -> Ints:
-    """Return the indices of the worlds to play, at evenly spaced ranks of their mean signals."""
-    k = len(worlds)
-    means = [worlds.world(number).ravel().mean() for number in range(k)]
-    # Worlds in the middle of equal shares, in order of their means: neither extreme is played.
-    ascending = np.argsort(means, kind="stable")
-    n_played = min(k, MOST_PLAYED)
-    return ascending[(2 * np.arange(n_played) + 1) * k // (2 * n_played)]
 
 
 def _ratio(signal: Floats, outside: Floats, a: float) -> Floats:

@@ -9,8 +9,7 @@ import numpy as np
 from privacygauge.core import checks
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Observation, Scores
-from privacygauge.core.rules import Cut
-from privacygauge.core.thresholds import best_threshold, learn_thresholds
+from privacygauge.core.rules import Cut, best_threshold, learn_thresholds
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.evaluate.played import Attacks
-from privacygauge.evaluate.questions import Questions
+from privacygauge.evaluate.played import Attacks, Questions
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.report.attacks.groups import group_label
 from privacygauge.report.blocks import Rows, table, text

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from privacygauge.evaluate.headline import Exposure, exposure
-from privacygauge.evaluate.played import Attacks
-from privacygauge.evaluate.questions import Detectable, Questions
+from privacygauge.evaluate.played import Attacks, Detectable, Questions
 from privacygauge.evaluate.slices import Slice
 from privacygauge.evaluate.tail import Tail
 from privacygauge.report import direction
@@ -70,7 +69,7 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
     Notes
     -----
     The headline's interval is corrected for the choice among attacks, the other questions for
-    theirs (`evaluate.questions`). The reasons to raise the grade of the average consider all
+    theirs (`evaluate.played`). The reasons to raise the grade of the average consider all
     attacks without correction, but are rarely met by chance: ten times the FPR lies far beyond any
     interval around it, and the band behind the best accuracy and the limits behind epsilon are
     conservative.

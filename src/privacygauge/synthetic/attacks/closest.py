@@ -86,18 +86,17 @@ def distances_to(schema: Schema, target: Floats, tables: Tables, distance: Dista
     # Weighted by the shares of columns, as in equation 5.
     found = len(cat) / width * distance.of_categories(mismatches, len(cat))
     if cont:
-        coordinates = distance.coordinates(_scale_to_schema(schema, rows[:, cont]))
+        low, high, _, may_miss = (end[cont] for end in schema.limits)
+        numbers = rows[:, cont]
+        missing = np.isnan(numbers)
+        # Halves, since high - low overflows for the largest numbers.
+        half = high / 2 - low / 2
+        inside = (numbers / 2 - low / 2) / np.where(half > 0, half, 1.0)
+        # A missing number becomes 0, with a 1 in an indicator column.
+        inside = np.where(missing | (half <= 0), 0.0, np.clip(inside, 0.0, 1.0))
+        coordinates = distance.coordinates(
+            np.hstack([inside, missing[:, may_miss].astype(np.float64)])
+        )
         of_numbers = distance.of_numbers(coordinates[:-1], coordinates[-1])
         found = found + len(cont) / width * of_numbers
     return np.asarray(found).reshape(tables.shape[:-1])
-
-
-def _scale_to_schema(schema: Schema, numbers: Tables) -> Floats:
-    """Scale numbers to [0, 1]; a missing one becomes 0, with a 1 in an indicator column."""
-    low, high, _, may_miss = (end[list(schema.numbers)] for end in schema.limits)
-    missing = np.isnan(numbers)
-    # Halves, since high - low overflows for the largest numbers.
-    half = high / 2 - low / 2
-    inside = (numbers / 2 - low / 2) / np.where(half > 0, half, 1.0)
-    inside = np.where(missing | (half <= 0), 0.0, np.clip(inside, 0.0, 1.0))
-    return np.hstack([inside, missing[:, may_miss].astype(np.float64)])

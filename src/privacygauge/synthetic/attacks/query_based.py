@@ -146,21 +146,16 @@ def subsets_up_to(n_features: int, n_queries: int, most: int, rng: np.random.Gen
     left = n_queries
     # Sizes with few subsets first: what they leave of their share goes to the rest.
     for i, size in enumerate(sorted(sizes, key=lambda size: sizes[size])):
-        share = left // (most - i)
-        found.append(_of_size(n_features, size, n=min(share, sizes[size]), width=most, rng=rng))
-        left -= len(found[-1])
+        n = min(left // (most - i), sizes[size])
+        if n == sizes[size]:
+            named = np.array(list(combinations(range(n_features), size)), np.int64)
+        else:
+            # Duplicates are dropped, not redrawn: fewer than n may be left.
+            orders = rng.permuted(np.tile(np.arange(n_features), (n, 1)), axis=1)[:, :size]
+            named = np.unique(np.sort(orders, axis=1), axis=0)
+        found.append(np.pad(named, ((0, 0), (0, most - size)), mode="edge"))
+        left -= len(named)
     return np.concatenate(found)
-
-
-def _of_size(n_features: int, size: int, n: int, width: int, rng: np.random.Generator) -> Ints:
-    """Return at most n distinct subsets of a size, (n, width)."""
-    if n == comb(n_features, size):
-        named = np.array(list(combinations(range(n_features), size)), np.int64)
-    else:
-        # Duplicates are dropped, not redrawn: fewer than n may be left.
-        orders = rng.permuted(np.tile(np.arange(n_features), (n, 1)), axis=1)[:, :size]
-        named = np.unique(np.sort(orders, axis=1), axis=0)
-    return np.pad(named, ((0, 0), (0, width - size)), mode="edge")
 
 
 def answers_on(tables: Tables, conditions: Sequence[Bounds], subsets: Sequence[Ints]) -> Counts:

@@ -111,10 +111,16 @@ def table_summaries(schema: Schema, tables: Tables, summary: Summary) -> Feature
 
 
 def _naive(schema: Schema, tables: Tables) -> Features:
-    found = [
-        _moments(tables[..., j]) if column.is_number else _extremes(tables[..., j], column.n_codes)
-        for j, column in enumerate(schema.columns)
-    ]
+    found = []
+    for j, column in enumerate(schema.columns):
+        if column.is_number:
+            found.append(_moments(tables[..., j]))
+            continue
+        counts = _counts(tables[..., j].astype(np.int64), column.n_codes)
+        # Codes that do not occur must not be the rarest: they count as more than all.
+        rarest = np.where(counts > 0, counts, counts.sum(axis=1, keepdims=True) + 1).argmin(axis=1)
+        extremes = [(counts > 0).sum(axis=1), counts.argmax(axis=1), rarest]
+        found.append(np.column_stack(extremes) * 1.0)
     return np.hstack(found)
 
 
@@ -132,14 +138,6 @@ def _moments(numbers: Tables) -> Floats:
     middle = np.minimum(middle, numbers.shape[1] - 1)
     median = np.take_along_axis(ordered, middle, axis=1).mean(axis=1)
     return np.column_stack([mean, np.where(count > 0, median, 0.0), variance])
-
-
-def _extremes(codes: Tables, size: int) -> Floats:
-    """Return the number of codes that occur, the most and the least frequent one, (k, 3)."""
-    counts = _counts(codes.astype(np.int64), size)
-    # Codes that do not occur must not be the rarest: they count as more than all.
-    rarest = np.where(counts > 0, counts, counts.sum(axis=1, keepdims=True) + 1).argmin(axis=1)
-    return np.column_stack([(counts > 0).sum(axis=1), counts.argmax(axis=1), rarest]) * 1.0
 
 
 def _histogram(schema: Schema, tables: Tables) -> Features:
@@ -160,23 +158,8 @@ def _counts(codes: Ints, size: int) -> Ints:
 
 
 def _correlations(schema: Schema, tables: Tables) -> Features:
-    # Columns are centred and of norm 1: their products are the correlations.
-    shown = _unit_columns(schema, tables)
-    upper = np.triu_indices(shown.shape[2], 1)
-    found = np.empty((len(tables), len(upper[0])), np.float32)
-    for i, columns in enumerate(shown):
-        found[i] = np.round((columns.T @ columns)[upper], _DECIMALS)
-    return found
-
-
-def _n_pairs(schema: Schema) -> int:
-    """Return the number of pairs of columns in "correlations"."""
-    width = sum(1 if column.is_number else column.n_codes for column in schema.columns)
-    return width * (width - 1) // 2
-
-
-def _unit_columns(schema: Schema, tables: Tables) -> Features:
-    """Return numbers and 0/1 columns of categories (k, n, C), centred, with norm 1 or 0."""
+    # Numbers and 0/1 columns of categories (k, n, C), centred and of norm 1 or 0: their products
+    # are the correlations.
     parts = []
     for j, column in enumerate(schema.columns):
         values = tables[..., j, None].astype(np.float64)
@@ -190,7 +173,18 @@ def _unit_columns(schema: Schema, tables: Tables) -> Features:
         centred = np.where(constant, 0.0, values - values.mean(axis=1, keepdims=True))
         length = np.sqrt(np.square(centred).sum(axis=1, keepdims=True))
         parts.append(centred / np.where(length > 0, length, 1.0))
-    return np.concatenate(parts, axis=2)
+    shown = np.concatenate(parts, axis=2)
+    upper = np.triu_indices(shown.shape[2], 1)
+    found = np.empty((len(tables), len(upper[0])), np.float32)
+    for i, columns in enumerate(shown):
+        found[i] = np.round((columns.T @ columns)[upper], _DECIMALS)
+    return found
+
+
+def _n_pairs(schema: Schema) -> int:
+    """Return the number of pairs of columns in "correlations"."""
+    width = sum(1 if column.is_number else column.n_codes for column in schema.columns)
+    return width * (width - 1) // 2
 
 
 _SUMMARIES: Mapping[Summary, Callable[[Schema, Tables], Features]] = {

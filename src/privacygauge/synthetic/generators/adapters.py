@@ -176,9 +176,13 @@ class Call:
         if not callable(self.function):
             raise InputError(f"a generator must be callable, got {type(self.function).__name__}")
         if not takes(self.function, 2 + _seed_by_place(self.function)):
+            try:
+                signature = one_line(str(inspect.signature(self.function)), 80)
+            except (TypeError, ValueError):
+                signature = "a callable that does not say what it takes"
             raise InputError(
                 f"generator {self.name!r} must take a frame, a number of records and a seed (or "
-                f"the first two), got {_signature(self.function)}: bind what else it needs with "
+                f"the first two), got {signature}: bind what else it needs with "
                 "functools.partial"
             )
 
@@ -252,10 +256,15 @@ def asks_for_metadata(make: Any) -> bool:
 def _metadata(given: GeneratorInput) -> Any:
     """Return SDV's metadata of the columns and the key."""
     made = importlib.import_module("sdv.metadata").Metadata
-    known: dict[str, Any] = {
-        name: {"columns": {column.name: {"sdtype": _sdtype(column)} for column in schema.columns}}
-        for name, schema in given.schemas.items()
-    }
+    known: dict[str, Any] = {}
+    for name, schema in given.schemas.items():
+        kinds = {
+            column.name: ("datetime" if column.date else "numerical")
+            if column.is_number
+            else "categorical"
+            for column in schema.columns
+        }
+        known[name] = {"columns": {column: {"sdtype": kind} for column, kind in kinds.items()}}
     if not given.key:
         return made.load_from_dict({"tables": known})
     for table in known.values():
@@ -273,12 +282,6 @@ def _metadata(given: GeneratorInput) -> Any:
         for child in children
     ]
     return made.load_from_dict({"tables": known, "relationships": joins})
-
-
-def _sdtype(column: Column) -> str:
-    if not column.is_number:
-        return "categorical"
-    return "datetime" if column.date else "numerical"
 
 
 def _fit(made: Any, given: GeneratorInput, seed: int) -> Any:
@@ -311,13 +314,6 @@ def _sampler(made: object) -> Callable[..., Any] | None:
 def _seed_by_place(function: Callable[..., Any]) -> bool:
     """Return whether the third argument is a seed under another name: required arguments are."""
     return not seed_by_name(function, 0) and not takes(function, 2)
-
-
-def _signature(function: Callable[..., Any]) -> str:
-    try:
-        return one_line(str(inspect.signature(function)), 80)
-    except (TypeError, ValueError):
-        return "a callable that does not say what it takes"
 
 
 # Generators in any language: programs that read one CSV table and write another.
@@ -411,11 +407,15 @@ class Command:
                 why = self._stopped(process, (stdout, stderr), most)
             finally:
                 _stop(process)
-            why = why or _end(process.returncode) or ("" if _size(stdout) else "wrote no table")
+            why = why or ("" if _size(stdout) else "wrote no table")
             if why:
+                stderr.seek(max(_size(stderr) - _TAIL_BYTES, 0))
+                lines = stderr.read().decode(errors="replace").splitlines()
+                last = next((one_line(line) for line in reversed(lines) if line.strip()), "")
+                said = f" (its last line on standard error: {last})" if last else ""
                 raise InputError(
-                    f"generator {self.name!r} {why}{_last_line(stderr)}: run it by itself on "
-                    "such a table to see where"
+                    f"generator {self.name!r} {why}{said}: run it by itself on such a table to see "
+                    "where"
                 )
             stdout.seek(0)
             return stdout.read()
@@ -445,7 +445,7 @@ class Command:
     def _stopped(
         self, process: subprocess.Popen[bytes], written: Sequence[IO[bytes]], most: int
     ) -> str:
-        """Wait for the program to end; return why it must be stopped, or an empty text."""
+        """Wait for the program; return how it failed, why it must be stopped, or an empty text."""
         last = time.monotonic() + self.limit
         while True:
             left = last - time.monotonic()
@@ -457,7 +457,14 @@ class Command:
             if sum(map(_size, written)) > most:
                 return f"wrote {most / 1e6:.3g} MB and more, too much for a table"
             if ended:
-                return ""
+                code = process.returncode
+                # A negative exit code is minus the number of the signal.
+                if code >= 0:
+                    return f"ended with exit code {code}" if code else ""
+                try:
+                    return f"was killed by {signal.Signals(-code).name}"
+                except ValueError:  # a signal without a name
+                    return f"was killed by signal {-code}"
             if left <= 0:
                 return f"did not end within its limit of {self.limit:g} seconds a table"
 
@@ -474,22 +481,5 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _end(code: int) -> str:
-    # A negative exit code is minus the number of the signal.
-    if code >= 0:
-        return f"ended with exit code {code}" if code else ""
-    try:
-        return f"was killed by {signal.Signals(-code).name}"
-    except ValueError:  # a signal without a name
-        return f"was killed by signal {-code}"
-
-
 def _size(file: IO[bytes]) -> int:
     return os.fstat(file.fileno()).st_size
-
-
-def _last_line(stderr: IO[bytes]) -> str:
-    stderr.seek(max(_size(stderr) - _TAIL_BYTES, 0))
-    lines = stderr.read().decode(errors="replace").splitlines()
-    said = next((one_line(line) for line in reversed(lines) if line.strip()), "")
-    return f" (its last line on standard error: {said})" if said else ""

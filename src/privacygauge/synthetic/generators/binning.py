@@ -151,43 +151,34 @@ class QuantileBins:
         """
         if n_bins < 2:
             raise InputError(f"n_bins must be at least 2, got {n_bins}")
-        columns = list(zip(table.schema.columns, table.values.T, strict=True))
-        edges = tuple(_edges(v, n_bins) if column.is_number else None for column, v in columns)
-        places = tuple(
-            None
-            if column.is_number or most is None or column.n_codes <= most
-            else _most_frequent(v.astype(np.int64), column.n_codes, most)
-            for column, v in columns
-        )
-        sizes = tuple(
-            len(cut) + 1 + column.missing
-            if cut is not None
-            else (column.n_codes if place is None else int(place.max()) + 1)
-            for (column, _), cut, place in zip(columns, edges, places, strict=True)
-        )
-        return cls(edges, places, sizes)
+        inner = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
+        edges: list[Floats | None] = []
+        places: list[Ints | None] = []
+        sizes: list[int] = []
+        for column, values in zip(table.schema.columns, table.values.T, strict=True):
+            cut = place = None
+            size = column.n_codes
+            if column.is_number:
+                there = values[~np.isnan(values)]
+                # inverted_cdf: every edge is a value of the table.
+                quantiles = np.quantile(there, inner, method="inverted_cdf") if len(there) else []
+                cut = np.unique(np.asarray(quantiles, np.float64))
+                size = len(cut) + 1 + column.missing
+            elif most is not None and size > most:
+                # The most frequent codes keep one each, and the last is for all others.
+                counts = np.bincount(values.astype(np.int64), minlength=size)
+                place = np.full(size, most - 1)
+                place[np.argsort(-counts, kind="stable")[: most - 1]] = np.arange(most - 1)
+                size = int(place.max()) + 1
+            edges.append(cut)
+            places.append(place)
+            sizes.append(size)
+        return cls(tuple(edges), tuple(places), tuple(sizes))
 
     def codes(self, table: Table) -> Ints:
         """Return the codes (n, F) of a table's records."""
         columns = zip(self.edges, self.places, table.values.T, strict=True)
         return np.column_stack([_codes(*column) for column in columns])
-
-
-def _most_frequent(codes: Ints, size: int, most: int) -> Ints:
-    """Map `size` codes to `most` codes: one per frequent code, and the last for all others."""
-    counts = np.bincount(codes, minlength=size)
-    place = np.full(size, most - 1)
-    place[np.argsort(-counts, kind="stable")[: most - 1]] = np.arange(most - 1)
-    return place
-
-
-def _edges(values: Floats, n_bins: int) -> Floats:
-    there = values[~np.isnan(values)]
-    if not len(there):
-        return np.empty(0)
-    inner = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
-    # inverted_cdf: every edge is a value of the table.
-    return np.unique(np.quantile(there, inner, method="inverted_cdf"))
 
 
 def _codes(edges: Floats | None, place: Ints | None, values: Floats) -> Ints:

@@ -177,20 +177,16 @@ def _inside(given: pd.Series[Any], column: Column, name: str) -> tuple[Floats, i
         # Only finite numbers: inf - inf would warn.
         apart = np.zeros(len(values))
         np.subtract(values, whole, out=apart, where=there)
-        _refuse(
-            there & ~(np.abs(apart) <= np.clip(slack * np.abs(values), slack, most)),
-            values,
-            f"generator {name!r} must return whole numbers in column {column.name!r}",
-            "round them, or make the column continuous in the schema (--schema)",
-        )
+        wrong = there & ~(np.abs(apart) <= np.clip(slack * np.abs(values), slack, most))
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            raise InputError(
+                f"generator {name!r} must return whole numbers in column {column.name!r}, got "
+                f"{values[row]} in row {row}: round them, or make the column continuous in the "
+                "schema (--schema)"
+            )
         values = whole
     return np.where(there, np.clip(values, low, high), values), int(beyond.sum())
-
-
-def _refuse(wrong: NDArray[np.bool_], values: Floats, rule: str, way_out: str) -> None:
-    if wrong.any():
-        row = int(np.flatnonzero(wrong)[0])
-        raise InputError(f"{rule}, got {values[row]} in row {row}: {way_out}")
 
 
 _SPECIAL = frozenset(',"\n\r')
@@ -204,7 +200,16 @@ def csv_of(table: Table) -> str:
     require_no_empty_category(table.schema)
     columns = zip(table.schema.columns, table.values.T, strict=True)
     rows = zip(*(_texts(column, values) for column, values in columns), strict=True)
-    return "".join(_line(row) for row in (table.schema.names, *rows))
+    lines = []
+    for fields in (table.schema.names, *rows):
+        # The csv module of Python 3.11 does not quote a lone carriage return, which ends a line. A
+        # single empty field would be an empty line, which readers skip.
+        written = [
+            '"' + field.replace('"', '""') + '"' if _SPECIAL & set(field) else field
+            for field in fields
+        ]
+        lines.append((",".join(written) or '""') + "\n")
+    return "".join(lines)
 
 
 def frame_of_csv(content: bytes, schema: Schema, name: str) -> pd.DataFrame:
@@ -257,22 +262,10 @@ def _texts(column: Column, values: Floats) -> Iterable[str]:
     if column.date:
         return ["" if np.isnat(date) else str(date) for date in dates_of(values)]
     whole = column.kind == "integer"
-    return [_number(value, whole=whole) for value in values.tolist()]
-
-
-def _number(value: float, *, whole: bool) -> str:
-    if math.isnan(value):
-        return ""
-    return str(int(value)) if whole else repr(value)
-
-
-def _line(fields: tuple[str, ...]) -> str:
-    # The csv module of Python 3.11 does not quote a lone carriage return, which ends a line. A
-    # single empty field would be an empty line, which readers skip.
-    written = [
-        '"' + field.replace('"', '""') + '"' if _SPECIAL & set(field) else field for field in fields
+    return [
+        "" if math.isnan(value) else str(int(value)) if whole else repr(value)
+        for value in values.tolist()
     ]
-    return (",".join(written) or '""') + "\n"
 
 
 def _rows(content: bytes, name: str) -> tuple[list[str], list[list[str]]]:

@@ -13,7 +13,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.synthetic.generators.binning import Binning
 from privacygauge.synthetic.generators.network import learn_bayes_net, learn_privbayes
-from privacygauge.synthetic.table import Column, Table
+from privacygauge.synthetic.table import Table
 
 # SynthPop: columns drawn one by one, each from a tree on the columns before it.
 
@@ -230,8 +230,16 @@ class SynthPop:
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
         """Return n records whose values all occur in the table."""
-        # Missing becomes a number below the range: trees split it off where it matters.
-        stand_in = np.array([_below_range(column) for column in table.schema.columns])
+        # Missing becomes a number below the range: trees split it off where it matters. For
+        # categories -1, which is not a code.
+        stand_in = np.array(
+            [
+                -1.0
+                if column.low is None or column.high is None
+                else float(column.low - (column.high - column.low) - 1.0)
+                for column in table.schema.columns
+            ]
+        )
         values = np.where(np.isnan(table.values), stand_in, table.values)
         categorical = np.array([not column.is_number for column in table.schema.columns])
         made = learn_cart(values, categorical, rng, order=self._order(table), least=self.least)
@@ -246,13 +254,6 @@ class SynthPop:
         if unknown:
             raise InputError(f"order names {unknown[0]!r}, which is not a column of the table")
         return [names.index(name) for name in self.order]
-
-
-def _below_range(column: Column) -> float:
-    """Return a number below a column's range; for categories -1, which is not a code."""
-    if column.low is None or column.high is None:
-        return -1.0
-    return float(column.low - (column.high - column.low) - 1.0)
 
 
 @dataclass(frozen=True)
@@ -288,15 +289,14 @@ class Silence(_Chosen):
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
         """Return n records that depend only on the schema."""
-        columns = [_any_value(column, n, rng) for column in table.schema.columns]
-        return Table(table.schema, np.column_stack(columns))
-
-
-def _any_value(column: Column, n: int, rng: np.random.Generator) -> Floats:
-    if column.low is None or column.high is None:
-        return rng.integers(column.n_codes, size=n).astype(np.float64)
-    if column.kind == "integer":
-        low = int(np.ceil(column.low))
-        high = int(np.floor(column.high))
-        return rng.integers(low, high + 1, size=n).astype(np.float64)
-    return rng.uniform(column.low, column.high, size=n)
+        values = np.empty((n, len(table.schema.columns)))
+        for j, column in enumerate(table.schema.columns):
+            if column.low is None or column.high is None:
+                values[:, j] = rng.integers(column.n_codes, size=n)
+            elif column.kind == "integer":
+                low = int(np.ceil(column.low))
+                high = int(np.floor(column.high))
+                values[:, j] = rng.integers(low, high + 1, size=n)
+            else:
+                values[:, j] = rng.uniform(column.low, column.high, size=n)
+        return Table(table.schema, values)

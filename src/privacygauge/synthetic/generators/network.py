@@ -308,13 +308,12 @@ def information_sensitivity(n: int, candidates: Sequence[Node], sizes: tuple[int
     # The formulas divide by n - 1: one record gets a bound of log 2.
     if n < 2:
         return float(np.log(2))
-    if all(_is_binary(node, sizes) for node in candidates):
+    if all(
+        sizes[node.attribute] <= 2 or math.prod(sizes[p] for p in node.parents) <= 2
+        for node in candidates
+    ):
         return float(np.log(n) / n + (n - 1) / n * np.log(n / (n - 1)))
     return float(2 / n * np.log((n + 1) / 2) + (n - 1) / n * np.log((n + 1) / (n - 1)))
-
-
-def _is_binary(node: Node, sizes: tuple[int, ...]) -> bool:
-    return sizes[node.attribute] <= 2 or math.prod(sizes[p] for p in node.parents) <= 2
 
 
 def exponential_mechanism(

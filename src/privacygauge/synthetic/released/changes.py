@@ -41,8 +41,8 @@ def possible_changes(
     Parameters
     ----------
     tables : ReleasedTables
-    Number of columns to change: those with the highest entropy among the real records.
-        Number of columns to change, those of the highest entropy among the real records.
+    most : int
+        Number of columns to change: those with the highest entropy among the real records.
     kept : sequence of str
         Columns that stay as they are.
     """

@@ -7,6 +7,9 @@ if it is contained in another one, as a copy among other words is.
 
 Where people do share values, such as frequent codes, only values that one person alone has are
 examined: in these, real people and the holdout's are alike unless the table was made from either.
+
+A note copied into other words, or with some words replaced, equals no synthetic text. It still
+shares runs of words that nobody else would write, which are compared in the same way.
 """
 
 from __future__ import annotations
@@ -22,8 +25,14 @@ from scipy.stats import binom, hypergeom
 
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate
+from privacygauge.evaluate.extremes import standing_apart
 from privacygauge.synthetic.released.tables import ReleasedTables
-from privacygauge.synthetic.released.texts import stands_within
+from privacygauge.synthetic.released.texts import (
+    longest_run_in_common,
+    most_words_in_common,
+    stands_within,
+    whole_text_in_common,
+)
 from privacygauge.synthetic.released.unlikely import NEGLIGIBLE
 
 _DISTINCT = 0.95
@@ -266,11 +275,20 @@ class _Column:
 def _columns(released: ReleasedTables) -> Iterator[_Column]:
     """Yield the columns whose values are compared, of real, synthetic and holdout records."""
     for text in released.texts:
-        is_number = _are_numbers(text.real)
+        # Numbers of phones, accounts or people: many digits, and hardly a letter.
+        there = [one for one in text.real if one]
+        digits = [len(_NUMBER.findall(one)) for one in there]
+        letters = [sum(map(str.isalpha, one)) for one in there]
+        is_number = (
+            bool(there) and float(np.median(digits)) >= _DIGITS and float(np.median(letters)) <= 1
+        )
         is_free = text.is_free and not is_number
-        forms = _digits if is_number else _words_in_order if is_free else _words
+        form = _last_digits if is_number else _words_in_order if is_free else _sorted_words
         sides = (text.real, text.synthetic, text.holdout)
-        real, made, others = (None if side is None else forms(side) for side in sides)
+        real, made, others = (
+            None if side is None else np.array([form(x) if x else None for x in side], object)
+            for side in sides
+        )
         assert real is not None
         assert made is not None
         yield _Column(text.name, real, made, others, is_free=is_free)
@@ -278,41 +296,21 @@ def _columns(released: ReleasedTables) -> Iterator[_Column]:
         return
     for place, column in enumerate(released.schema.columns):
         real, made, others = (
-            _numbers(table.values[:, place])
-            for table in (released.real, released.synthetic, released.holdout)
+            np.where(np.isnan(values), None, values.astype(object))
+            for values in (
+                table.values[:, place]
+                for table in (released.real, released.synthetic, released.holdout)
+            )
         )
         yield _Column(column.name, real, made, others)
 
 
-def _numbers(values: NDArray[np.float64]) -> Values:
-    found = values.astype(object)
-    found[np.isnan(values)] = None
-    return found
+def _last_digits(text: str) -> str:
+    return "".join(_NUMBER.findall(text))[-_LAST:]
 
 
-def _are_numbers(texts: Values) -> bool:
-    """Return whether most texts are numbers of phones, accounts or people."""
-    there = [text for text in texts if text]
-    digits = [len(_NUMBER.findall(text)) for text in there]
-    letters = [sum(map(str.isalpha, text)) for text in there]
-    return bool(there) and float(np.median(digits)) >= _DIGITS and float(np.median(letters)) <= 1
-
-
-def _digits(texts: Values) -> Values:
-    """Return the last digits of each text."""
-    return np.array(
-        [None if not text else "".join(_NUMBER.findall(text))[-_LAST:] for text in texts], object
-    )
-
-
-def _words(texts: Values) -> Values:
-    """Return the words of each text in alphabetical order, without spaces and punctuation."""
-    return np.array([None if not text else _sorted_words(text) for text in texts], object)
-
-
-def _words_in_order(texts: Values) -> Values:
-    """Return the words of each text in order, without punctuation."""
-    return np.array([None if not text else " ".join(_WORD.findall(text)) for text in texts], object)
+def _words_in_order(text: str) -> str:
+    return " ".join(_WORD.findall(text))
 
 
 def _sorted_words(text: str) -> str:
@@ -340,3 +338,88 @@ def _equal_pairs(column: _Column, sides: list[tuple[Values, Ints]]) -> tuple[int
         equal += len(column.met(sides[0][0], sides[1][0]))
         pairs += len(sides[0][0]) * len(sides[1][0])
     return equal, pairs
+
+
+def shared_runs(
+    released: ReleasedTables, rng: np.random.Generator, level: float
+) -> Iterator[SharedValues]:
+    """Yield, per column of free text, the real records whose texts were copied in part.
+
+    Without a holdout only whole texts are searched for: texts of one source repeat each other's
+    parts in ways of their own.
+
+    Parameters
+    ----------
+    released : ReleasedTables
+        Release as given.
+    rng : numpy.random.Generator
+        Splits the real texts into halves that are compared with each other.
+    level : float
+        Level recorded in the estimate; the share itself is counted.
+
+    Notes
+    -----
+    The longest runs that real texts share with synthetic ones (`longest_run_in_common`), the rare
+    words (`most_words_in_common`), and whole texts (`whole_text_in_common`) are compared with those
+    that different people share, and with the even longer ones that the tail of these predicts
+    (`standing_apart`).
+    """
+    for column in released.texts:
+        if not column.is_free:
+            continue
+        in_first = rng.permutation(len(column.real)) < len(column.real) // 2
+        first = column.real[in_first]
+        second = column.real[~in_first]
+        # What different people have in common: pairs of texts, and of texts to search for the most
+        # in common.
+        others_among = [(first, second), (second, first)]
+        if column.holdout is not None:
+            others_among.append((column.real, column.holdout))
+        # More texts to search yield more in common: the others' tail is raised by the ratio of
+        # sizes.
+        n_made = len(column.synthetic)
+        more = max(1.0, n_made / min(n_made, *(len(among) for _, among in others_among)))
+        found = []
+        for measure, what in _MEASURES[: 1 if column.holdout is None else None]:
+            real = column.in_common(column.real, measure)
+            of_others = [measure(texts, among) for texts, among in others_among]
+            if column.holdout is not None:
+                of_others.append(column.in_common(column.holdout, measure))
+            others = np.concatenate(of_others)
+            # Weight of a run of words, or a word, that only one synthetic text has.
+            step = float(np.log(max(n_made, 2)))
+            found.append((*standing_apart(real, others, times=more, step=step), real, what))
+        # One finding per column: the measure that finds most records.
+        k, expected, real, what = max(found, key=lambda one: one[0])
+        if k:
+            share = k / len(real)
+            yield SharedValues(
+                column=column.name,
+                rows=np.argsort(-real, kind="stable")[:k],
+                what=what.format(name=column.name),
+                why=f"by chance {expected:.1g} of them would, as other people's texts say",
+                people=Estimate(
+                    value=share,
+                    low=share,
+                    high=share,
+                    level=level,
+                    n=len(real),
+                    method=("texts that are no chance, counted"),
+                ),
+            )
+
+
+_MEASURES = (
+    (whole_text_in_common, "have their whole {name} within one of a synthetic record"),
+    (
+        longest_run_in_common,
+        "share more words in a row of {name} with a synthetic record than any two different people "
+        "do",
+    ),
+    (
+        most_words_in_common,
+        "share more rare words of {name} with a synthetic record than any two different people do",
+    ),
+)
+"""Measures of the similarity of two texts, and their findings in words; without a holdout only the
+first. Where single words were replaced, no long run is left, but rare words are."""

@@ -10,8 +10,8 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.defences import quantile
-from privacygauge.evaluate.excess import excess
 from privacygauge.evaluate.headline import Fact
+from privacygauge.evaluate.rates import excess
 from privacygauge.synthetic.distance import space_of
 from privacygauge.synthetic.released.neighbours import nearest_points, usual_distance
 from privacygauge.synthetic.released.overlap import LoneCopies

@@ -13,7 +13,7 @@ from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
-from privacygauge.evaluate.excess import excess
+from privacygauge.evaluate.rates import excess
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,16 +7,18 @@ little where they are frequent, and much where they are rare.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import beta
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.transcript import Transcript
 from privacygauge.synthetic.released.hits import Hits
+from privacygauge.synthetic.released.linkability import FEWEST_COLUMNS
 from privacygauge.synthetic.released.tables import (
     NO_CONTROL,
     ReleasedTables,
@@ -134,12 +136,31 @@ def most_in_common(
         One per entry of `FORMS`. Attack: real records. Control: holdout records. Baseline: the real
         records in a random ranking.
     """
-    return tuple(
-        _hits_of_first(
-            found.equal, wanted, variant=variant, units=found.units, notes=notes, rng=rng
+    score = found.equal
+    n = len(found.units[0])
+    hits = []
+    for variant, wanted in zip(FORMS, wanted_first(len(score)), strict=True):
+        # All ties of the last one are among the first.
+        first = score >= np.sort(score)[-wanted]
+        hits.append(
+            Hits(
+                "linkability",
+                variant=variant,
+                attack=first[:n],
+                control=first[n:],
+                baseline=rng.permutation(first)[:n],
+                meaning=(
+                    "real and holdout records are ranked together by how rare the values are that "
+                    f"each has in common with one synthetic record; the first {wanted:,} of "
+                    f"{len(score):,} are found"
+                ),
+                attack_unit=found.units[0],
+                control_unit=found.units[1],
+                baseline_unit=found.units[0],
+                notes=notes,
+            )
         )
-        for variant, wanted in zip(FORMS, wanted_first(len(found.equal)), strict=True)
-    )
+    return tuple(hits)
 
 
 def wanted_first(n: int) -> tuple[int, int]:
@@ -162,10 +183,16 @@ def rarest_in_common(records: Table, made: Table) -> Ints:
     records, made : Table
         Tables of one schema; a missing value agrees with a missing one.
     """
-    weighed = [
-        _weigh_codes(asked, own, made.values.shape[1])
-        for asked, own in zip(records.values.T, made.values.T, strict=True)
-    ]
+    weighed = []
+    for asked, own in zip(records.values.T, made.values.T, strict=True):
+        values, codes = np.unique(np.concatenate([asked, own]), return_inverse=True)
+        of_records, of_made = np.split(codes, [len(asked)])
+        count = np.maximum(np.bincount(of_made, minlength=len(values)), 1)
+        rare = 1 - np.log(count) / np.log(len(own))
+        # 0 for a value that all have, the full weight for one; the weights of all columns together
+        # stay below 2^16.
+        weight = (rare * (_LARGEST // made.values.shape[1])).astype(np.uint16)
+        weighed.append((of_records, of_made, weight))
     found = np.zeros(len(records), np.uint16)
     for begin in range(0, len(made), _BLOCK):
         # In blocks: the scores of a record then take 128 KB.
@@ -284,45 +311,6 @@ class _Places:
         score += worth.take(wide, mode="clip")  # the fastest, and nothing is outside
 
 
-def _hits_of_first(
-    score: Ints,
-    wanted: int,
-    variant: str,
-    units: list[Ints],
-    notes: tuple[str, ...],
-    rng: np.random.Generator,
-) -> Hits:
-    """Return which records are among the first `wanted`, with all ties of the last one."""
-    found = score >= np.sort(score)[-wanted]
-    n = len(units[0])
-    return Hits(
-        "linkability",
-        variant=variant,
-        attack=found[:n],
-        control=found[n:],
-        baseline=rng.permutation(found)[:n],
-        meaning=(
-            "real and holdout records are ranked together by how rare the values are that each "
-            f"has in common with one synthetic record; the first {wanted:,} of {len(score):,} are "
-            "found"
-        ),
-        attack_unit=units[0],
-        control_unit=units[1],
-        baseline_unit=units[0],
-        notes=notes,
-    )
-
-
-def _weigh_codes(asked: Floats, own: Floats, n_columns: int) -> tuple[Ints, Ints, Weights]:
-    """Return codes of the records and of the synthetic ones in a column, and weights per code."""
-    values, codes = np.unique(np.concatenate([asked, own]), return_inverse=True)
-    of_records, of_made = np.split(codes, [len(asked)])
-    count = np.maximum(np.bincount(of_made, minlength=len(values)), 1)
-    rare = 1 - np.log(count) / np.log(len(own))
-    # 0 for a value that all have, the full weight for one; n_columns of these stay below 2^16.
-    return of_records, of_made, (rare * (_LARGEST // n_columns)).astype(np.uint16)
-
-
 @dataclass(frozen=True, eq=False)
 class _Column:
     """Lookup of the synthetic records that agree with a record in a column."""
@@ -371,3 +359,119 @@ def _largest(columns: list[_Column], n_records: int, n: int) -> Iterator[int]:
         for column in columns:
             column.add(score, record)
         yield score.max()
+
+
+# Detection of a generator that saw the holdout, by near copies of its records. Exact copies prove
+# it one by one, see `unlikely`; noisy copies do not. But people whom the generator never saw share
+# rare values with synthetic rows no more often than with other people.
+
+MOST = 1_000
+"""Most rows compared per table."""
+FIRST = (0.05, 0.2)
+"""Shares of the holdout that are examined: the people with most in common with anybody."""
+SURE = 0.9995
+"""Level for either share: a holdout is dropped only where it was almost certainly seen."""
+UNSEEN = 2 / 3
+"""Synthetic rows may be nearest to up to this share of records, where rows of people would be
+nearest to half of them: a generator that smooths comes a little nearer to everybody."""
+FOREMOST = ((11, 0), (15, 1), (19, 2))
+"""Pairs (people, exceptions): people with the largest differences between both tables, and how many
+of them may lie nearer to a person. By chance so few do once in 2,000 tables, as rarely as `SURE`
+allows."""
+
+
+def seen_nearly(released: ReleasedTables, rng: np.random.Generator) -> Ints:
+    """Return the holdout rows most similar to synthetic rows, if the generator saw them.
+
+    Parameters
+    ----------
+    released : ReleasedTables
+    rng : numpy.random.Generator
+        Draws equal numbers of synthetic rows and real records, and breaks ties.
+
+    Returns
+    -------
+    ndarray of int
+        Rows of the holdout, one per person, that have more in common with a synthetic row than with
+        any real record; empty if chance explains their number.
+
+    Notes
+    -----
+    Each row of a table counts for one person only, the one with most in common with it. Among the
+    holdout people who have most in common with anybody, the lower limit of the share whose match is
+    a synthetic row must be above `UNSEEN` (Clopper-Pearson). If the synthetic rows were drawn from
+    the population, this share is one half.
+
+    A few copies are found by the size of the difference: a noisy copy has far more in common with
+    its row than with any person, whereas chance differences are as large in both directions. So the
+    holdout was seen if all people with the largest differences lie nearer to a synthetic row, with
+    as few exceptions as `FOREMOST` allows, even after the median difference, the approach of a
+    smoothing generator to everybody, is subtracted.
+    """
+    none = np.zeros(0, np.int64)
+    if released.holdout is None or len(released.schema.columns) < FEWEST_COLUMNS:
+        return none
+    n = min(MOST, len(released.synthetic), len(released.real))
+    tables = [table[draw_rows(len(table), n, rng)] for table in (released.synthetic, released.real)]
+    # A generator that moves numbers has frequent values where people have rare ones, and vice
+    # versa. So both tables take the numbers of both, rank by rank, and only the dependence between
+    # columns can be nearer to somebody. Replacing one table alone would shuffle it among equal
+    # numbers.
+    together = stack_tables(*tables)
+    tables = [with_numbers_of(table, together, rng) for table in tables]
+    asked = draw_rows(len(released.holdout), MOST, rng)
+    score, places = nearest_of_each(released.holdout[asked], tables)
+    most = score.max(axis=0) + 1e-9 * rng.random(len(asked))
+    order = np.argsort(-most, kind="stable")
+    # A person counts once, with the row that has most in common.
+    _, first = np.unique(released.units[1][asked][order], return_index=True)
+    order = order[np.sort(first)]
+    nearer = score[0] > score[1]
+    # Of all people matched by one row, such as those who share a rare value with it, one counts:
+    # they lie on the same side by the same chance.
+    row = np.where(nearer, places[0], places[1])
+    _, first = np.unique(row[order], return_index=True)
+    order = order[np.sort(first)]
+    for share in FIRST:
+        some = order[: max(1, round(share * len(order)))]
+        found = some[nearer[some]]
+        # Lower Clopper-Pearson limit of the share of people matched by a synthetic row.
+        low = beta.ppf(1 - SURE, len(found), len(some) - len(found) + 1) if len(found) else 0.0
+        if low > UNSEEN:
+            return np.sort(asked[found])
+    far_first = np.argsort(-np.abs(score[0] - score[1]), kind="stable")
+    order = far_first[np.isin(far_first, order)]
+    nearer_by = (score[0] - score[1])[order]
+    if _reaches_far(nearer_by) and _reaches_far(nearer_by - np.median(nearer_by)):
+        far = np.argsort(-np.abs(nearer_by), kind="stable")[: FOREMOST[0][0]]
+        return np.sort(asked[order[far[nearer_by[far] > 0]]])
+    return none
+
+
+def with_numbers_of(table: Table, other: Table, rng: np.random.Generator) -> Table:
+    """Return a table with its numbers replaced by those of another table, rank by rank.
+
+    Equal numbers are ranked at random; missing numbers stay missing.
+
+    Parameters
+    ----------
+    table, other : Table
+        Tables of one schema.
+    rng : numpy.random.Generator
+    """
+    values = table.values.copy()
+    for j, column in enumerate(table.schema.columns):
+        there = np.flatnonzero(~np.isnan(values[:, j]))
+        theirs = np.sort(other.values[~np.isnan(other.values[:, j]), j])
+        if column.is_number and len(there) and len(theirs):
+            # Ranks are scaled from the length of one column to that of the other.
+            order = np.lexsort((rng.random(len(there)), values[there, j]))
+            places = np.arange(len(there)) * len(theirs) // len(there)
+            values[there[order], j] = theirs[places]
+    return replace(table, values=values)
+
+
+def _reaches_far(nearer_by: Floats) -> bool:
+    """Return whether the largest differences in size are all positive, with few exceptions."""
+    below = nearer_by[np.argsort(-np.abs(nearer_by), kind="stable")] <= 0
+    return any(len(below) >= size and below[:size].sum() <= few for size, few in FOREMOST)

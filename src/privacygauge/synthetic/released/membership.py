@@ -24,8 +24,8 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.detectable import SHARE, smallest_average
 from privacygauge.evaluate.evaluation import Evaluation, title
 from privacygauge.evaluate.headline import Headline
+from privacygauge.evaluate.played import Detectable, Questions
 from privacygauge.evaluate.playing import headline, played_of, telling
-from privacygauge.evaluate.questions import Detectable, Questions
 from privacygauge.evaluate.tail import smallest_tail, tail
 from privacygauge.synthetic.distance import Cosine, Distance, Space, space_of
 from privacygauge.synthetic.generators.binning import QuantileBins, log_densities, log_shares

@@ -180,10 +180,16 @@ def _kind(column: pd.Series[Any], sides: Sequence[pd.Series[Any]]) -> str:
             high = float(there.max())
             # Row numbers are consecutive; other numbers that all differ may still be amounts if
             # small.
-            if any(_is_dense(side) for side in sides):
-                return "number"
+            for known in (side.dropna() for side in sides):
+                if len(known) >= 2 and float(known.max() - known.min()) < _DENSE * len(known):
+                    return "number"
             return "name" if min(abs(low), abs(high)) >= _LONG else ""
-    elif pd.api.types.infer_dtype(there) != "string" or _is_number(column):
+    elif (
+        pd.api.types.infer_dtype(there) != "string"
+        # Dates and amounts are attributes even if all differ.
+        or days_of(column) is not None
+        or amounts_of(column) is not None
+    ):
         return ""
     else:
         words = float(np.mean([len(text.split()) for text in there]))
@@ -212,11 +218,6 @@ def _has_other_ids(name: str, column: pd.Series[Any], made: pd.Series[Any]) -> b
     return (whole or texts) and not set(map(str, there)) & set(map(str, made.dropna()))
 
 
-def _is_number(column: pd.Series[Any]) -> bool:
-    """Return whether texts are dates or amounts, which are attributes even if all differ."""
-    return days_of(column) is not None or amounts_of(column) is not None
-
-
 def _all_differ(sides: Sequence[pd.Series[Any]], levels: int) -> bool:
     """Return whether no value repeats within a side, and none across except for repeated records.
 
@@ -231,11 +232,6 @@ def _all_differ(sides: Sequence[pd.Series[Any]], levels: int) -> bool:
     m = sum(others)
     across = n * m / ((n + m) * (n + m - 1) / 2)
     return shared == 0 or (n + m >= FEWEST and across**shared < _CHANCE)
-
-
-def _is_dense(side: pd.Series[Any]) -> bool:
-    there = side.dropna()
-    return len(there) >= 2 and float(there.max() - there.min()) < _DENSE * len(there)
 
 
 def _texts(column: pd.Series[Any]) -> Texts:

@@ -63,7 +63,9 @@ def nearest_points(space: Space, asked: Ints, among: Ints) -> Nearest:
     The rest is compared with all candidates in single precision, block by block; candidates that
     may be the nearest, given the error bound, are measured again in double precision.
     """
-    distinct = _distinct(space, among)
+    # The first point of each group of equal points, in the order given.
+    both = np.hstack([space.codes[among], space.numbers[among]])
+    distinct = among[np.sort(np.unique(both, axis=0, return_index=True)[1])]
     distance, place, left = _by_level(space, asked, distinct)
     # Points that are left have no place yet; theirs is overwritten in the next line.
     row = distinct[np.minimum(place, len(distinct) - 1)]
@@ -177,28 +179,19 @@ def _among_all(space: Space, asked: Ints, distinct: Ints) -> tuple[Floats, Ints]
     # Rough distances cover queries and candidates alike: few queries at a time, so that few
     # distances among the queries are computed in vain.
     many = max(512, len(distinct) // 4)
-    for begin in range(0, len(asked), many):
-        part = slice(begin, begin + many)
-        distance[part], row[part] = _of_many(space, asked[part], distinct)
+    m = len(distinct)
+    for first in range(0, len(asked), many):
+        part = slice(first, first + many)
+        points = _compact(space[np.concatenate([distinct, asked[part]])], m)
+        rough = rough_of(points, 1)
+        step = max(16, min(512, _BLOCK // len(points)))
+        blocks = [
+            _of_block(points, rough, np.arange(begin, min(begin + step, len(points))), m)
+            for begin in range(m, len(points), step)
+        ]
+        distance[part] = np.concatenate([away for away, _ in blocks])
+        row[part] = distinct[np.concatenate([place for _, place in blocks])]
     return distance, row
-
-
-def _distinct(space: Space, among: Ints) -> Ints:
-    """Return the first point of each group of equal points, in the order given."""
-    both = np.hstack([space.codes[among], space.numbers[among]])
-    return among[np.sort(np.unique(both, axis=0, return_index=True)[1])]
-
-
-def _of_many(space: Space, asked: Ints, among: Ints) -> tuple[Floats, Ints]:
-    points = _compact(space[np.concatenate([among, asked])], len(among))
-    rough = rough_of(points, 1)
-    step = max(16, min(512, _BLOCK // len(points)))
-    parts = [
-        _of_block(points, rough, np.arange(begin, min(begin + step, len(points))), len(among))
-        for begin in range(len(among), len(points), step)
-    ]
-    distance, place = (np.concatenate(found) for found in zip(*parts, strict=True))
-    return distance, among[place]
 
 
 def _compact(space: Space, m: int) -> Space:
@@ -240,10 +233,6 @@ def _of_block(space: Space, rough: Rough, rows: Ints, m: int) -> tuple[Floats, I
         return space.between(rows, place), place
     # Both the least and a candidate's distance may be off by the error: twice the bound is safe.
     near = found <= (found.min(axis=1) + 2 * rough.error)[:, None]
-    return _nearest_among(space, rows, near)
-
-
-def _nearest_among(space: Space, rows: Ints, near: Bools) -> tuple[Floats, Ints]:
     # Several times faster than nonzero on two dimensions.
     row, place = np.divmod(np.flatnonzero(near), near.shape[1])
     distance = np.concatenate(

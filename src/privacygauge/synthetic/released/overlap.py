@@ -11,21 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from privacygauge.core import checks, units
 from privacygauge.core.checks import Bools, Ints
-from privacygauge.core.equal_rows import WAY_OUT, Equal, repeated_rows, said_of_units
-from privacygauge.errors import InputError
-from privacygauge.evaluate.excess import excess
-from privacygauge.synthetic.released.several_rows import constant_columns, rows_of_people
+from privacygauge.evaluate.rates import excess
 from privacygauge.synthetic.released.tables import (
     FEWEST,
     ReleasedTables,
     draw_rows,
     number_equal_records,
     occurs,
-    stack_tables,
 )
 from privacygauge.synthetic.table import Table
 
@@ -192,120 +186,3 @@ def without_overlap(
     if not usable:
         return release_of_rows(tables, everyone, None), everyone, overlap
     return release_of_rows(tables, real, holdout), real, overlap
-
-
-@dataclass(frozen=True)
-class People:
-    """Reason why the people behind the holdout's records are not a control."""
-
-    n_real: int
-    """Number of people behind the real records."""
-    n_holdout: int
-    """Number of people behind the holdout's records."""
-    shared: int
-    """Number of the latter who have records in the real table too."""
-
-    @property
-    def few(self) -> bool:
-        """True if a side has too few people; False if people are on both sides."""
-        return min(self.n_real, self.n_holdout) < FEWEST_PEOPLE
-
-
-FEWEST_PEOPLE = 20
-"""Fewest people per side. Fewer are not a control: attacks that recognise rows of one person would
-look strong, where these rows may belong to even fewer people, as visits do."""
-_MOSTLY = 0.5
-"""Largest share of the holdout's people with real records at which they are other people."""
-
-
-def same_people(tables: ReleasedTables) -> People | None:
-    """Return the reason why the holdout's people are not a control; None if they are.
-
-    If every person has one record per side, the numbers may be row numbers that start again in each
-    file: numbers that occur on both sides then mean nothing.
-    """
-    if tables.holdout is None:
-        return None
-    (real, of_real), (holdout, of_holdout) = (
-        np.unique(side, return_counts=True) for side in tables.units
-    )
-    found = People(len(real), len(holdout), len(np.intersect1d(real, holdout)))
-    several = max(of_real.max(), of_holdout.max()) > 1
-    if found.few or (several and found.shared > _MOSTLY * found.n_holdout):
-        return found
-    return None
-
-
-def with_people(
-    tables: ReleasedTables, unit: ArrayLike | None, holdout_unit: ArrayLike | None
-) -> tuple[ReleasedTables, list[str]]:
-    """Return tables with the person behind each record, and notes on it.
-
-    If no people are given, equal records are taken for one person's if all but one in a hundred of
-    them lie on one side.
-
-    Raises
-    ------
-    InputError
-        If only the holdout's people are given, or a length is wrong.
-    """
-    n = len(tables.real)
-    m = 0 if tables.holdout is None else len(tables.holdout)
-    member = np.arange(n + m) < n
-    if unit is None and tables.people_named:
-        return tables, said_of_units(np.concatenate(tables.units), member) if m else []
-    if unit is None:
-        if holdout_unit is not None:
-            raise InputError("holdout_unit names people: give unit for the real records too")
-        if tables.holdout is None:
-            return tables, []
-        both = stack_tables(tables.real, tables.holdout)
-        # NaN does not equal NaN: a missing value becomes a value that compares.
-        values = np.where(np.isnan(both.values), np.inf, both.values)
-        # Records that equal one on the other side are left to the overlap, which removes them from
-        # both sides.
-        alike = Equal(units.number_units(units.fingerprints(values)), np.zeros(n + m, np.int64))
-        # Equal records of different people lie on one side by chance quite often, and the more so,
-        # the more the sizes of the sides differ.
-        found = alike.unit(member) if alike.are_units(member, coarse=True) else None
-        said = []
-        if found is not None:
-            several = int(np.count_nonzero(repeated_rows(found)))
-            said = [
-                f"{several:,} of {n + m:,} records equal another one on their side, and hardly any "
-                "one on the other side: equal records count as one person, so that "
-                f"{checks.n_distinct(found):,} people are left; {WAY_OUT}"
-            ]
-        # Equal rows belong to one person whatever else they share: one of each is examined.
-        one = np.arange(n + m) if found is None else np.unique(found, return_index=True)[1]
-        constant = constant_columns(values[one], member[one])
-        if constant is not None:
-            names = checks.short_list((repr(tables.schema.names[j]) for j in constant), 3)
-            said = [
-                *(said if found is None else ()),
-                f"rows that agree in {names} are on one side, far more often than chance explains: "
-                "they are taken for rows of one person, and none for independent; name the column "
-                "of the people, if there is one (--unit), or row numbers where all are different "
-                "people",
-            ]
-            found = rows_of_people(values, constant, member)
-    else:
-        found = _number_people(unit, holdout_unit, n, m)
-        said = []
-        said += said_of_units(found, member) if m else []
-    if found is None:
-        return tables, said
-    of_holdout = found[n:] if m else None
-    return replace(tables, unit=found[:n], holdout_unit=of_holdout, people_named=False), said
-
-
-def _number_people(unit: ArrayLike, holdout_unit: ArrayLike | None, n: int, m: int) -> Ints:
-    """Return one number per person over both tables."""
-    real = checks.present(checks.vector(unit, "unit", length=n), "unit")
-    if holdout_unit is None:
-        own = units.number_units(real)
-        return np.concatenate([own, int(own.max()) + 1 + np.arange(m)])
-    others = checks.present(checks.vector(holdout_unit, "holdout_unit", length=m), "holdout_unit")
-    # Compared as texts, since 7 in one file may be "7" in the other.
-    names = [*(str(name) for name in real.tolist()), *(str(name) for name in others.tolist())]
-    return units.number_units(np.array(names))

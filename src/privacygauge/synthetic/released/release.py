@@ -15,9 +15,9 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Fact, Headline
-from privacygauge.evaluate.questions import Questions
+from privacygauge.evaluate.played import Questions
 from privacygauge.runs.execute import Progress
-from privacygauge.synthetic.released.coincidences import shared_values, values_of_one
+from privacygauge.synthetic.released.coincidences import shared_runs, shared_values, values_of_one
 from privacygauge.synthetic.released.copies import (
     Copies,
     closest_facts,
@@ -32,19 +32,17 @@ from privacygauge.synthetic.released.hits import (
     furthest_beyond,
     release_risk,
 )
+from privacygauge.synthetic.released.in_common import seen_nearly
 from privacygauge.synthetic.released.membership import Membership, membership_played, questions_of
 from privacygauge.synthetic.released.order import same_place
 from privacygauge.synthetic.released.overlap import (
     Overlap,
-    People,
     find_shared_records,
     lone_copies,
     release_of_rows,
-    same_people,
     without_overlap,
 )
-from privacygauge.synthetic.released.seen_holdout import seen_nearly
-from privacygauge.synthetic.released.shared_runs import shared_runs
+from privacygauge.synthetic.released.people import People, same_people
 from privacygauge.synthetic.released.suite import (
     COPY_LOOKS,
     STEPS,

@@ -144,7 +144,12 @@ def isolating(
     for _ in range(_TRIES):
         rows = rng.permutation(len(table))[: 4 * n]
         for batch in np.split(rows, range(_BATCH, len(rows), _BATCH)):
-            columns = _drawn_columns(table, batch, rng, most)
+            # Random columns (b, c) in which each row has a value; -1 where it has too few.
+            values = table.values[batch]
+            turn = np.where(np.isnan(values), np.inf, rng.random(values.shape))
+            columns = np.argsort(turn, axis=1)[:, :most]  # missing values sort last
+            absent = np.isinf(np.take_along_axis(turn, columns, axis=1))
+            columns = np.where(absent, -1, columns)
             low, high = (np.take_along_axis(end[batch], columns, axis=1) for end in bounds)
             # Most records cannot be isolated, and a sample of the others is often enough to see it.
             left = ~ordered.several(columns, low, high)
@@ -257,15 +262,6 @@ def _bounds(table: Table, form: Form) -> tuple[Floats, Floats]:
         low[values < middle, j] = -np.inf
         high[values >= middle, j] = np.inf
     return low, high
-
-
-def _drawn_columns(table: Table, rows: Ints, rng: np.random.Generator, most: int) -> Ints:
-    """Return (b, c) random columns in which each row has a value; -1 if it has too few."""
-    values = table.values[rows]
-    # Missing values sort last.
-    drawn = np.where(np.isnan(values), np.inf, rng.random(values.shape))
-    columns = np.argsort(drawn, axis=1)[:, :most]
-    return np.where(np.isinf(np.take_along_axis(drawn, columns, axis=1)), -1, columns)
 
 
 def _columns_needed(ordered: _Sorted, columns: list[int], first: list[int], last: list[int]) -> int:

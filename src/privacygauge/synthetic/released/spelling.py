@@ -46,8 +46,8 @@ _RANGE = re.compile(
 _MASKED = re.compile(r"(?P<kept>[^*#]*[^*#xX])(?P<marks>[*#]+|x+|X+)")
 _PERIODS = ("%Y", "%Y-%m", "%Y/%m", "%Y%m", "%m/%Y", "%m.%Y", "%b %Y", "%B %Y", "%b-%Y", "%G-W%V")
 """Formats of years, months and weeks in place of dates; the coarsest first."""
-_QUARTERS = ("{year}Q{quarter}", "{year}-Q{quarter}", "{year} Q{quarter}", "Q{quarter} {year}")
-"""Formats of quarters."""
+_QUARTERS = ("{0.year}Q{1}", "{0.year}-Q{1}", "{0.year} Q{1}", "Q{1} {0.year}")
+"""Formats of a date and its quarter."""
 _SHORT = 3
 """Real values of this many characters or fewer are never taken to be cut."""
 _PREFIXES = 0.9
@@ -206,21 +206,17 @@ def _period_of(texts: Collection[Any], real: pd.Series[Any]) -> Callable[[date],
     if days is None or not made:
         return None
     dates = np.unique(dates_of(np.floor(days[~np.isnan(days)]))).astype(object)
-    writers: list[Callable[[date], str]] = [partial(_strftime, form) for form in _PERIODS]
-    writers += [partial(_quarter, form) for form in _QUARTERS]
     # The real dates are written in each format in turn; the first that yields most texts is theirs.
-    for write in writers:
+    for form in (*_PERIODS, *_QUARTERS):
+        write = partial(_period, form)
         if len(made & set(map(write, dates))) >= _PREFIXES * len(made):
             return write
     return None
 
 
-def _strftime(form: str, day: date) -> str:
-    return day.strftime(form)
-
-
-def _quarter(form: str, day: date) -> str:
-    return form.format(year=day.year, quarter=(day.month + 2) // 3)
+def _period(form: str, day: date) -> str:
+    """Return a date's year, month, week or quarter in a format."""
+    return day.strftime(form) if "%" in form else form.format(day, (day.month + 2) // 3)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate
-from privacygauge.evaluate.excess import excess
+from privacygauge.evaluate.rates import excess
 from privacygauge.synthetic.released.tables import (
     ReleasedTables,
     number_equal_records,
@@ -187,7 +187,9 @@ def log_chance(records: Table, rows: Ints, others: Table, *, above: float = 0.0)
 
 def _log_chance(known: Table, asked: Table, above: float) -> Floats:
     own, mine = number_equal_records((known, asked))
-    codes = _codes(known, asked)
+    # (n + k, F) Codes of the values, missing ones included.
+    both = np.concatenate([known.values, asked.values])
+    codes = np.column_stack([np.unique(column, return_inverse=True)[1] for column in both.T])
     # (k, F) Share of each value by itself: independent columns give the first, cheap bound.
     alone = np.column_stack([_share(column, len(known), own, mine) for column in codes.T])
     by_values: Floats = np.log(alone).sum(axis=1)
@@ -212,12 +214,6 @@ def _log_chance(known: Table, asked: Table, above: float) -> Floats:
         # A context may only make a value more likely, never less: this errs towards "likely".
         total += np.log(np.maximum(alone[:, column], learnt.most_likely(place)))
     return np.minimum(total, 0.0)
-
-
-def _codes(known: Table, asked: Table) -> Ints:
-    """Return codes (n + k, F) of the values, missing ones included."""
-    both = np.concatenate([known.values, asked.values])
-    return np.column_stack([np.unique(column, return_inverse=True)[1] for column in both.T])
 
 
 def _share(column: Ints, n: int, own: Ints, mine: Ints) -> Floats:
