@@ -392,6 +392,13 @@ def _readable(table: pa.Table) -> pa.Table:
     """Return a table with bytes as texts, and decimals as numbers or, if too large, as texts."""
     import pyarrow as pa
 
+    kind = pa.types
+    of_bytes = (
+        kind.is_fixed_size_binary,
+        kind.is_binary,
+        kind.is_large_binary,
+        kind.is_binary_view,
+    )
     for place, field in enumerate(table.schema):
         column = table.column(place)
         # An extension type, such as a UUID, is read as the type that stores it.
@@ -401,18 +408,11 @@ def _readable(table: pa.Table) -> pa.Table:
             )
         if pa.types.is_decimal(column.type):
             column = _number(column)
-        elif pa.types.is_fixed_size_binary(column.type) or _is_binary(column.type):
+        elif any(is_one(column.type) for is_one in of_bytes):
             column = _text(column)
         if column.type != field.type:
             table = table.set_column(place, field.name, column)
     return table
-
-
-def _is_binary(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    known = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
-    return any(is_one(kind) for is_one in known)
 
 
 def _number(column: pa.ChunkedArray) -> pa.ChunkedArray:

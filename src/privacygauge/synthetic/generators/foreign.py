@@ -349,7 +349,8 @@ def theirs(name: str, seed: int) -> Iterator[None]:
 @contextlib.contextmanager
 def _seeded_globals(seed: int) -> Iterator[None]:
     # The user's code may draw from these states, though this package never does.
-    numpys, pythons = np.random.get_state(), random.getstate()  # noqa: NPY002
+    numpys = np.random.get_state()  # noqa: NPY002
+    pythons = random.getstate()
     torch = sys.modules.get("torch")
     torches = None if torch is None else torch.get_rng_state()
     on_gpu: list[Any] = []

@@ -283,10 +283,14 @@ def _columns(released: ReleasedTables) -> Iterator[_Column]:
             bool(there) and float(np.median(digits)) >= _DIGITS and float(np.median(letters)) <= 1
         )
         is_free = text.is_free and not is_number
-        form = _last_digits if is_number else _words_in_order if is_free else _sorted_words
         sides = (text.real, text.synthetic, text.holdout)
         real, made, others = (
-            None if side is None else np.array([form(x) if x else None for x in side], object)
+            None
+            if side is None
+            else np.array(
+                [_plain(x, is_number=is_number, is_free=is_free) if x else None for x in side],
+                object,
+            )
             for side in sides
         )
         assert real is not None
@@ -295,22 +299,19 @@ def _columns(released: ReleasedTables) -> Iterator[_Column]:
     if released.holdout is None:
         return
     for place, column in enumerate(released.schema.columns):
-        real, made, others = (
-            np.where(np.isnan(values), None, values.astype(object))
-            for values in (
-                table.values[:, place]
-                for table in (released.real, released.synthetic, released.holdout)
-            )
-        )
-        yield _Column(column.name, real, made, others)
+        coded = []
+        for table in (released.real, released.synthetic, released.holdout):
+            values = table.values[:, place].astype(object)
+            values[np.isnan(table.values[:, place])] = None
+            coded.append(values)
+        yield _Column(column.name, coded[0], coded[1], coded[2])
 
 
-def _last_digits(text: str) -> str:
-    return "".join(_NUMBER.findall(text))[-_LAST:]
-
-
-def _words_in_order(text: str) -> str:
-    return " ".join(_WORD.findall(text))
+def _plain(text: str, *, is_number: bool, is_free: bool) -> str:
+    """Return the last digits of a number or the words of a text, of a free text in their order."""
+    if is_number:
+        return "".join(_NUMBER.findall(text))[-_LAST:]
+    return " ".join(_WORD.findall(text)) if is_free else _sorted_words(text)
 
 
 def _sorted_words(text: str) -> str:

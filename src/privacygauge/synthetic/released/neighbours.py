@@ -112,7 +112,8 @@ class _Best:
         ours = self.distance[rows]
         first = self.place[rows]
         better = (distance < ours) | ((distance == ours) & (place < first))
-        self.distance[rows[better]], self.place[rows[better]] = distance[better], place[better]
+        self.distance[rows[better]] = distance[better]
+        self.place[rows[better]] = place[better]
 
 
 def _of_level(

@@ -57,7 +57,12 @@ class LoneCopies:
 
 def find_shared_records(released: ReleasedTables) -> SharedRecords:
     """Find the real and the holdout records that occur again among the real ones."""
-    real = _twins(released.real, released.units[0])
+    # Equal records of one person are one pair (key, unit): a record occurs a second time where its
+    # key has several people.
+    (key,) = number_equal_records((released.real,))
+    pairs = np.unique(np.column_stack([key, released.units[0]]), axis=0)
+    persons = np.bincount(pairs[:, 0], minlength=int(key.max(initial=-1)) + 1)
+    real = np.asarray(persons[key] > 1, np.bool_)
     if released.holdout is None:
         return SharedRecords(real, np.zeros(0, np.bool_))
     return SharedRecords(real, occurs(released.holdout, released.real))
@@ -127,15 +132,6 @@ def lone_copies(
         row_kind=number_equal_records((every,))[0],
         rows_by_chance=max(by_chance, key=np.mean),
     )
-
-
-def _twins(table: Table, unit: Ints) -> Bools:
-    """Return (n,) True where a record equals a record of another person."""
-    # Equal records of one person are one pair (key, unit).
-    (key,) = number_equal_records((table,))
-    pairs = np.unique(np.column_stack([key, unit]), axis=0)
-    persons = np.bincount(pairs[:, 0], minlength=int(key.max(initial=-1)) + 1)
-    return np.asarray(persons[key] > 1, np.bool_)
 
 
 FEW = 100
