@@ -18,7 +18,8 @@ from privacygauge.reproduce.catalogue import PROTOCOLS, deviations_of
 from privacygauge.reproduce.item import Entry
 from tests.test_docs import ROOT
 
-MODULES = sorted(Path(privacygauge.reproduce.__file__).parent.glob("*_protocol.py"))
+FOLDER = Path(privacygauge.reproduce.__file__).parent
+MODULES = sorted([*FOLDER.glob("*_items.py"), FOLDER / "meeus2023.py"])
 MADE = {known.name for known in REPRODUCTIONS}
 
 
