@@ -229,7 +229,7 @@ def test_a_killed_training_leaves_its_coins_and_goes_on_with_them(tmp_path):
 
 def test_the_tokens_that_were_trained_are_scored_and_no_others(tmp_path):
     from privacygauge.language.likelihoods import token_log_probabilities
-    from privacygauge.language.trained import tokens_of_training
+    from privacygauge.language.texts import tokens_of_training
 
     model = load_causal(saved(tmp_path, "gpt2", tokenizer=byte_pairs(framed=False)))
     ids = byte_pairs(framed=False)(TEXTS[0])["input_ids"]

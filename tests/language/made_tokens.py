@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privacygauge.language.conditional import RECALL, recall_signal
 from privacygauge.language.energies import Energies
+from privacygauge.language.likelihoods import RECALL, recall_signal
 from privacygauge.language.scores import TextScores, text_scores
 from privacygauge.language.token_signals import SideTokens, token_signals
 

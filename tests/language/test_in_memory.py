@@ -6,9 +6,8 @@ import pytest
 
 from privacygauge.audits.language.play import audit_causal, audit_masked
 from privacygauge.errors import InputError
-from privacygauge.language.in_memory import model_of
 from privacygauge.language.likelihoods import token_log_probabilities
-from privacygauge.language.model import load_causal, load_masked
+from privacygauge.language.model import load_causal, load_masked, model_of
 from privacygauge.language.windows import Windows
 from tests.language.tiny_models import byte_pairs, made_texts, module, word_pieces
 

@@ -15,14 +15,14 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.playing import audit
 from privacygauge.language import text_energies as module
 from privacygauge.language.attacks import PopulationThreshold, energy_attacks, energy_round
-from privacygauge.language.conditional import (
+from privacygauge.language.energies import MaskPlan
+from privacygauge.language.likelihoods import (
     RECALL,
     conditional_log_probabilities,
     prefix_apart,
     recall_signal,
+    token_log_probabilities,
 )
-from privacygauge.language.energies import MaskPlan
-from privacygauge.language.likelihoods import token_log_probabilities
 from privacygauge.language.text_energies import text_energies
 from privacygauge.language.text_files import sides_of
 from privacygauge.language.texts import plain_texts

@@ -24,8 +24,8 @@ from privacygauge.language.comparisons import (
     length_calibrated,
     windows_signal,
 )
-from privacygauge.language.conditional import recall_signal
 from privacygauge.language.controls import N_FOLDS
+from privacygauge.language.likelihoods import recall_signal
 from privacygauge.language.token_signals import (
     QUANTILES,
     dc_pdd_signal,
@@ -232,8 +232,11 @@ def test_a_prefix_is_put_before_the_text(gpt, folders):
     """By hand: the model's own logits of prefix and text, one text at a time."""
     import torch
 
-    from privacygauge.language.conditional import conditional_log_probabilities, prefix_of
-    from privacygauge.language.likelihoods import token_log_probabilities
+    from privacygauge.language.likelihoods import (
+        conditional_log_probabilities,
+        prefix_of,
+        token_log_probabilities,
+    )
     from tests.language.tiny_models import made_texts
 
     texts = made_texts(8, 5, 3)

@@ -314,7 +314,7 @@ def test_pseudo_log_likelihoods(tmp_path):
 def test_signals_of_causal_models(tmp_path):
     """minicons, mimir and PrivacyGauge ask the same model: to 1e-5 of each, float32."""
     pytest.importorskip("transformers")
-    from privacygauge.language.conditional import conditional_log_probabilities, recall_signal
+    from privacygauge.language.likelihoods import conditional_log_probabilities, recall_signal
 
     models, pair, found = causal_signals(tmp_path)
     texts = made_inputs.long_texts()

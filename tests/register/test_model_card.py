@@ -13,7 +13,13 @@ import privacygauge as pg
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.register.line import line_of
-from privacygauge.register.model_card import block, escape_markdown, metadata, render, section
+from privacygauge.register.play import (
+    card_metadata,
+    card_of,
+    card_section,
+    escape_markdown,
+    yaml_block,
+)
 from privacygauge.report.numbers import plain
 from privacygauge.report.render import as_json
 from tests.register.documents import CLASSIFIER, ENDLESS, EVERY, HOSTILE, changed, written
@@ -51,7 +57,7 @@ def meant(value):
 
 @given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=3))
 def test_a_parser_reads_what_was_written(value):
-    found = yaml.safe_load(block(value))
+    found = yaml.safe_load(yaml_block(value))
     assert found == meant(value)
     assert str(found) == str(meant(value))  # 1, 1.0 and true are equal in Python
 
@@ -64,7 +70,7 @@ def front_matter(card):
 
 @pytest.mark.parametrize("kind", EVERY)
 def test_every_kind_has_the_keys_that_hubs_read(kind):
-    data, body = front_matter(render(line(EVERY[kind], HOSTILE), HOSTILE))
+    data, body = front_matter(card_of(line(EVERY[kind], HOSTILE), HOSTILE))
     (model,) = data["model-index"]
     (result,) = model["results"]
     assert set(data) == {"model-index"}
@@ -82,7 +88,7 @@ def test_every_kind_has_the_keys_that_hubs_read(kind):
 
 
 def test_the_numbers_are_those_of_the_report():
-    data, body = front_matter(render(line(CLASSIFIER), "people"))
+    data, body = front_matter(card_of(line(CLASSIFIER), "people"))
     (result,) = data["model-index"][0]["results"]
     assert [(x["type"], x["value"]) for x in result["metrics"]][:3] == [
         ("membership-inference-accuracy", 0.7),
@@ -109,7 +115,7 @@ def test_the_numbers_are_those_of_the_report():
 def test_every_number_that_a_release_is_held_to_is_on_the_card():
     report = example(500, shift=1.0).report()
     found = line_of(as_json(report), "model")
-    data, body = front_matter(render(found, "people"))
+    data, body = front_matter(card_of(found, "people"))
     metrics = {x["type"]: x["value"] for x in data["model-index"][0]["results"][0]["metrics"]}
     held = {x.name: x for x in report.measures if x.gate and not isinstance(x.found, Skipped)}
     assert len(held) > 3
@@ -124,15 +130,15 @@ def test_every_number_that_a_release_is_held_to_is_on_the_card():
 
 
 def test_a_number_without_an_interval_stands_alone():
-    data, _ = front_matter(render(line(ENDLESS), "people"))
+    data, _ = front_matter(card_of(line(ENDLESS), "people"))
     (metric,) = data["model-index"][0]["results"][0]["metrics"]
     assert metric["value"] == "infinite"
 
 
 def test_a_hub_reads_the_metadata():
     hub = pytest.importorskip("huggingface_hub.repocard_data")
-    data = metadata(line(CLASSIFIER), "people")
-    name, results = hub.model_index_to_eval_results(yaml.safe_load(block(data))["model-index"])
+    data = card_metadata(line(CLASSIFIER), "people")
+    name, results = hub.model_index_to_eval_results(yaml.safe_load(yaml_block(data))["model-index"])
     assert name == "model"
     assert [x.metric_value for x in results][:3] == [0.7, 0.66, 0.74]
     assert results[0].metric_args["n"] == 100
@@ -159,7 +165,7 @@ def test_markdown_finds_nothing_in_the_users_texts(text):
         | {"warnings": [words], "about": CLASSIFIER["about"] | {"game": words, "knowledge": words}}
         for words in (f"A{text}z", "Az")
     )
-    assert kinds(rendered(section(line(hostile)))) == kinds(rendered(section(line(calm))))
+    assert kinds(rendered(card_section(line(hostile)))) == kinds(rendered(card_section(line(calm))))
 
 
 @given(st.text(max_size=20))

@@ -9,7 +9,8 @@ from tests.thorough import only_thorough
 
 
 def test_the_interval_is_students():
-    found = song2021._mean_over_pairs([0.6, 0.7, 0.8])
+    pairs = [{"correctness": value} for value in (0.6, 0.7, 0.8)]
+    found = song2021._row("correctness", None, {"alike": pairs}).cells["alike shadow"].ours
     half = 4.302652729749464 * 0.1 / np.sqrt(3)
     assert found.value == pytest.approx(0.7)
     assert found.high == pytest.approx(0.7 + half)

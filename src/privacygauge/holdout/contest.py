@@ -16,7 +16,6 @@ from privacygauge.core import checks, seeds
 from privacygauge.core.estimate import Estimate
 from privacygauge.core.seeds import stream
 from privacygauge.core.versions import own_version, versions
-from privacygauge.datasets.archives import Content
 from privacygauge.datasets.reading import read_array, read_content
 from privacygauge.errors import InputError
 from privacygauge.holdout.analysts import ATTACKS, Analyst, Play, Trials, attacks_named, play
@@ -351,23 +350,18 @@ def _array(path: Path, name: str) -> NDArray[Any]:
         return read_array(path, name)
     content = read_content(path, name)
     if isinstance(content, Mapping):
-        return _only(content, name, path)
+        if name not in content and len(content) != 1:
+            raise InputError(
+                f"{path} must hold one array, or one called {name}, got "
+                f"{checks.short_list(content)}"
+            )
+        return content[name] if name in content else next(iter(content.values()))
     if content.shape[1] != 1:
         raise InputError(f"{path} must have one column, the {name}, got {content.shape[1]}")
     title = str(content.columns[0])
     column = content.iloc[:, 0].to_numpy()
     # The file has no header: its first label was read as one.
     return np.concatenate([[int(title)], column]) if title.isdecimal() else column
-
-
-def _only(content: Content, name: str, path: Path) -> NDArray[Any]:
-    if name in content:
-        return content[name]
-    if len(content) != 1:
-        raise InputError(
-            f"{path} must hold one array, or one called {name}, got {checks.short_list(content)}"
-        )
-    return next(iter(content.values()))
 
 
 HONEST = 0.8

@@ -490,7 +490,8 @@ def decode_by_program(
         return fallen_back(data.naive_bayes(rng), note)
     found = _solve(data, seconds)
     if found.x is None:
-        return fallen_back(data.naive_bayes(rng), f"no solution: {_line(found.message)}")
+        reason = " ".join(str(found.message).split()).rstrip(".")
+        return fallen_back(data.naive_bayes(rng), f"no solution: {reason}")
     p, width = data.log_prior.shape
     shares = found.x[: p * width].reshape(p, width)
     if data.shifted:
@@ -547,7 +548,3 @@ def answer_shares(queries: RandomQueries) -> Floats:
     is_given = labels[:, :, None] == np.arange(queries.m + 1)
     shares: Floats = is_given.reshape(queries.k, -1).astype(np.float64)
     return shares
-
-
-def _line(message: str) -> str:
-    return " ".join(str(message).split()).rstrip(".")

@@ -308,13 +308,12 @@ def bias_curves(a: ReuseQuestion) -> tuple[BiasCurve, ...]:
         f"any attack, {a.guard.name}",
         lambda k: theory.guarantee(a.guard, a.n, a.m, k, delta=a.delta, accounts=a.accounts),
     )
-    return tuple(_curve(key, *of, queries) for key, of in found.items())
-
-
-def _curve(key: str, title: str, bias: Callable[[int], float], queries: checks.Ints) -> BiasCurve:
-    # The linear scan's formula takes long for many submissions, so its curve ends early.
-    here = queries[queries <= _SCAN] if key == "linear_scan" else queries
-    return BiasCurve(key, title, here, np.array([bias(int(k)) for k in here]))
+    curves = []
+    for key, (title, bias) in found.items():
+        # The linear scan's formula takes long for many submissions, so its curve ends early.
+        here = queries[queries <= _SCAN] if key == "linear_scan" else queries
+        curves.append(BiasCurve(key, title, here, np.array([bias(int(k)) for k in here])))
+    return tuple(curves)
 
 
 def total_of(queries: int, accounts: int) -> int:

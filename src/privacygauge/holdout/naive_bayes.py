@@ -478,7 +478,9 @@ class Majority:
         """Return labels, (n,), after spending the whole budget."""
         queries = random_queries(oracle, None, rng)
         answers = ask(oracle, queries, knowledge=None, block=self.block, threads=self.threads)
-        weights = np.maximum(_votes(answers, oracle.n, oracle.n_classes), self.least)
+        # In whole points, so that 1/m, which is rarely an exact float, is compared exactly.
+        votes = np.sign(np.round(answers * oracle.n * oracle.n_classes) - oracle.n)
+        weights = np.maximum(votes, self.least)
         return aggregate_labels(queries, weights, knowledge=None, rng=rng, threads=self.threads)
 
 
@@ -494,11 +496,6 @@ class BlumHardt(Majority):
 
     name: ClassVar[str] = "blum-hardt"
     least: ClassVar[float] = 0.0
-
-
-def _votes(answers: Floats, n: int, m: int) -> Floats:
-    # In whole points, so that 1/m, which is rarely an exact float, is compared exactly.
-    return np.asarray(np.sign(np.round(answers * n * m) - n))
 
 
 @dataclass(frozen=True)

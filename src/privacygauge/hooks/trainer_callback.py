@@ -32,8 +32,7 @@ from privacygauge.language.loading import kind_of, quiet_transformers, weights_s
 from privacygauge.language.model import load_causal, load_masked
 from privacygauge.language.splitting import FILE, Coins, digest, read_coins, write_sides
 from privacygauge.language.text_files import TextRecords
-from privacygauge.language.texts import Texts
-from privacygauge.language.trained import tokens_of_training
+from privacygauge.language.texts import Texts, tokens_of_training
 from privacygauge.runs.atomic import check_writable
 from privacygauge.runs.folder import scratch
 from privacygauge.runs.results import require_free

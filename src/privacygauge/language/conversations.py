@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from privacygauge.errors import InputError
+from privacygauge.language.texts import Stretches, TrainedText
 from privacygauge.language.tokens import Tokenizer
-from privacygauge.language.trained import Stretches, TrainedText
 
 Trained = Literal["answers", "all"]
 """Tokens on which a training took the loss: those of the answers, or all."""

@@ -30,8 +30,8 @@ from privacygauge.language.energies import ROUNDING, Energies, Unit
 from privacygauge.language.forward_pass import causal_scored
 from privacygauge.language.model import Model, Source
 from privacygauge.language.store import AnswerStore, compute_arrays
+from privacygauge.language.texts import ScoredText
 from privacygauge.language.tokens import EncodedText, checked_keys, tokens_of
-from privacygauge.language.trained import ScoredText
 from privacygauge.runs.plan import ArraySpec, Plan, Task
 
 API_KEY = "PRIVACYGAUGE_API_KEY"

@@ -34,8 +34,7 @@ from privacygauge.language.patients import even_sizes, whole_patients, with_deal
 from privacygauge.language.scores import TextScores
 from privacygauge.language.store import AnswerStore
 from privacygauge.language.text_files import Side, scores_of
-from privacygauge.language.texts import Texts
-from privacygauge.language.trained import ScoredText, plain
+from privacygauge.language.texts import ScoredText, Texts, strings_of
 from privacygauge.runs.execute import Progress
 
 SAMPLED = "sampled"
@@ -287,7 +286,7 @@ def judged_texts(
     }
     # Energies are not known yet: zeros stand in, so that only ids and copies are checked.
     found = scores_of(sides, np.zeros(len(scored)))
-    found = replace(found, text=tuple(plain([scored[name] for name in found.sample])))
+    found = replace(found, text=tuple(strings_of([scored[name] for name in found.sample])))
     places: dict[str, tuple[int, int]] = {}
     masked, causal = _by_kind(models)
     if masked:
@@ -392,14 +391,16 @@ def measure_extraction(
         ends = zip(encoded, suffixes[0].start, suffixes[0].stop, strict=True)
         spans = np.array([(one.spans[i][0], one.spans[j - 1][1]) for one, i, j in ends])
     return Extracted(
-        judged,
-        how,
-        asked,
-        unit,
-        suffixes[0].n_suffix,
-        spans,
-        *(answers[0], answers[1] if len(models) > 1 else None),
-        *(near[0], near[1] if len(models) > 1 else None),
+        judged=judged,
+        how=how,
+        asked=asked,
+        unit=unit,
+        n_suffix=suffixes[0].n_suffix,
+        spans=spans,
+        target=answers[0],
+        reference=answers[1] if len(models) > 1 else None,
+        target_edits=near[0],
+        reference_edits=near[1] if len(models) > 1 else None,
     )
 
 

@@ -29,8 +29,8 @@ from privacygauge.language.store import (
     texts_a_task,
     token_budget,
 )
+from privacygauge.language.texts import ScoredText
 from privacygauge.language.tokens import Tokens, tokens_of
-from privacygauge.language.trained import ScoredText
 from privacygauge.runs.plan import ArraySpec, Plan, Task
 
 LEAST = 8
@@ -347,8 +347,15 @@ def _cut(tokens: Tokens, how: Writing, prompted: Bools, unit: Unit) -> Suffixes:
         parts.append((ids[:stop], units[:stop]))
     ids, units = (np.concatenate(part) for part in zip(*parts, strict=True))
     starts = np.cumsum([0, *(len(ids) for ids, _ in parts)])
-    counts = (tokens.n_units, tokens.n_truncated, tokens.n_unknown)
-    cut = Tokens(tokens.keys, ids, units, starts, *counts)
+    cut = Tokens(
+        keys=tokens.keys,
+        ids=ids,
+        units=units,
+        starts=starts,
+        n_units=tokens.n_units,
+        n_truncated=tokens.n_truncated,
+        n_unknown=tokens.n_unknown,
+    )
     return Suffixes(tokens=cut, start=start, stop=cut.lengths, n_prefix=n_prefix, n_suffix=n_suffix)
 
 

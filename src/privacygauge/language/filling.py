@@ -108,21 +108,21 @@ def identifiers(text: str, own: re.Pattern[str] | None = None) -> tuple[Span, ..
     found = []
     for kind in KINDS:
         if kind == "own":
-            spans = [] if own is None else [found.span() for found in own.finditer(text)]
+            spans = [] if own is None else [match.span() for match in own.finditer(text)]
+        elif kind == "name":
+            spans = list(_names(text))
         else:
-            spans = list(_names(text) if kind == "name" else _of_form(kind, text))
+            spans = [
+                match.span()
+                for match in _PATTERNS[kind].finditer(text)
+                if kind != "phone"
+                or sum(letter.isdigit() for letter in match.group()) >= _FEWEST_DIGITS
+            ]
         for start, stop in spans:
             if start < stop and not any(taken[start:stop]):
                 taken[start:stop] = b"\1" * (stop - start)
                 found.append(Span(kind, start, stop))
     return tuple(sorted(found, key=lambda span: span.start))
-
-
-def _of_form(kind: str, text: str) -> Iterator[tuple[int, int]]:
-    for match in _PATTERNS[kind].finditer(text):
-        n_digits = sum(letter.isdigit() for letter in match.group())
-        if kind != "phone" or n_digits >= _FEWEST_DIGITS:
-            yield match.span()
 
 
 def own_pattern(entries: Sequence[str], pattern: str | None = None) -> re.Pattern[str] | None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,7 @@ from privacygauge.language.loading import (
     add_adapter,
     check_precision,
     has_language_model_inside,
+    kind_of,
     loading_options,
     model_settings,
     most_tokens,
@@ -28,10 +31,14 @@ from privacygauge.language.loading import (
     read_module,
     settle_precision,
     sha256_of,
+    stored_as,
     widen_weights,
 )
-from privacygauge.language.tokens import Tokenizer, read_tokenizer
+from privacygauge.language.tokens import Tokenizer, read_tokenizer, tokenizer_of
 from privacygauge.language.windows import WHOLE, Windows
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 Floats32 = NDArray[np.float32]
 
@@ -375,6 +382,80 @@ def fitting(tokenizer: Tokenizer, module: Any, folder: str | Path) -> Tokenizer:
             f"tokens for a vocabulary of {size:,}: save both together"
         )
     return found
+
+
+def model_of(
+    module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, *, windows: Windows = WHOLE
+) -> Model:
+    """Return a transformers model in memory as a model that can be audited.
+
+    Parameters
+    ----------
+    module : transformers.PreTrainedModel
+        Masked, causal or encoder-decoder model, in evaluation mode. It is neither changed, moved
+        nor copied; adapters in it take part.
+    tokenizer : transformers.PreTrainedTokenizerFast
+        Tokenizer of the model.
+    windows : Windows
+        How to read texts longer than the model's context.
+
+    Returns
+    -------
+    MaskedModel or CausalModel
+        Model for `audit_masked` or `audit_causal`, in this process.
+
+    Raises
+    ------
+    InputError
+        If the module is of another kind or in training mode, or the tokenizer is not its own.
+    """
+    name = type(module).__name__
+    encoder = bool(getattr(module.config, "is_encoder_decoder", False))
+    kind = "causal" if encoder else kind_of([name])
+    if kind is None:
+        raise InputError(f"the module must be a masked or a causal language model, got {name}")
+    if module.training:
+        raise InputError(f"the {name} must be in evaluation mode: call its eval() first")
+    own = replace(tokenizer_of(tokenizer, "the tokenizer"), literal=windows.literal)
+    own = fitting(own, module, name)
+    source = Source(
+        path=name,
+        device=str(module.device),
+        precision=cast(Precision, stored_as(module)),
+        weights=_sha256_in_memory(module),
+        windows=windows,
+        stored=stored_as(module),
+        in_memory=True,
+    )
+    limit = limit_of(module, own, windows)
+    if kind == "masked":
+        if own.mask_id is None:
+            raise InputError("the tokenizer of a masked language model must have a mask token")
+        return MaskedModel(
+            source=source, tokenizer=own, limit=limit, module=module, head=head_of(module)
+        )
+    return CausalModel(
+        source=source,
+        tokenizer=own,
+        limit=limit,
+        module=module,
+        head=causal_head(module),
+        empty_source=empty_source(own, module),
+    )
+
+
+def _sha256_in_memory(module: PreTrainedModel) -> str:
+    """Return the SHA-256 of the current weights and the settings, in hexadecimal."""
+    import torch
+
+    settings = json.dumps(module.config.to_dict(), sort_keys=True, default=str)
+    digest = hashlib.sha256(settings.encode())
+    for name, weights in sorted(module.state_dict().items()):
+        digest.update(f"\n{name} {weights.dtype} {tuple(weights.shape)}\n".encode())
+        # As bytes, since numpy has no bfloat16.
+        flat = weights.detach().cpu().contiguous().reshape(-1)
+        digest.update(flat.view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def _in_a_folder(source: Source) -> Source:

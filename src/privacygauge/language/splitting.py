@@ -13,7 +13,6 @@ from pathlib import Path
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.cluster.hierarchy import DisjointSet
 
 from privacygauge.core import seeds
@@ -249,19 +248,15 @@ def _candidates(shingles: Sequence[frozenset[int]]) -> Iterator[tuple[int, int]]
         smallest = [
             np.minimum.reduceat((flat * (a * 2 + 1) + b) >> np.uint64(32), starts) for a, b in band
         ]
-        yield from _pairs(np.stack(smallest, axis=1))
-
-
-def _pairs(keys: NDArray[np.uint64]) -> Iterator[tuple[int, int]]:
-    # Texts with equal hashes in all rows of the band are in one bucket.
-    _, bucket = np.unique(keys, axis=0, return_inverse=True)
-    order = np.argsort(bucket.reshape(-1), kind="stable")
-    ends = np.flatnonzero(np.diff(bucket.reshape(-1)[order])) + 1
-    for rows in np.split(order, ends):
-        if len(rows) <= _MOST:
-            yield from combinations(rows.tolist(), 2)
-        else:
-            yield from ((int(rows[0]), row) for row in rows[1:].tolist())
+        # Texts with equal hashes in all rows of the band are in one bucket.
+        _, found = np.unique(np.stack(smallest, axis=1), axis=0, return_inverse=True)
+        bucket = found.reshape(-1)
+        order = np.argsort(bucket, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(bucket[order])) + 1):
+            if len(rows) <= _MOST:
+                yield from combinations(rows.tolist(), 2)
+            else:
+                yield from ((int(rows[0]), row) for row in rows[1:].tolist())
 
 
 SIDES = tuple(NAMES)

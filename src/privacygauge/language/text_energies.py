@@ -16,18 +16,16 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.versions import versions
 from privacygauge.errors import InputError
 from privacygauge.language.audited import SHOWN
-from privacygauge.language.conditional import (
-    RECALL,
-    conditional_log_probabilities,
-    prefix_apart,
-    recall_signal,
-)
 from privacygauge.language.endpoints import AnyModel, EndpointModel
 from privacygauge.language.energies import Energies, MaskPlan
 from privacygauge.language.likelihoods import (
+    RECALL,
     WORDS,
+    conditional_log_probabilities,
     pair_log_probabilities,
+    prefix_apart,
     read_texts,
+    recall_signal,
     token_log_probabilities,
 )
 from privacygauge.language.loading import Asked as AskedPrecision

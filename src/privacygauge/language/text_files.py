@@ -25,8 +25,14 @@ from privacygauge.datasets.reading import (
 from privacygauge.errors import InputError
 from privacygauge.language.conversations import AS_TRAINED, FIELDS, TrainingForm
 from privacygauge.language.scores import TextScores, text_scores
-from privacygauge.language.texts import Texts, plain_texts, texts_of, texts_of_rows
-from privacygauge.language.trained import ScoredText, TrainedText
+from privacygauge.language.texts import (
+    ScoredText,
+    Texts,
+    TrainedText,
+    plain_texts,
+    texts_of,
+    texts_of_rows,
+)
 
 SAMPLES = ("sample", "id")
 """Columns that may hold the ids of the texts; the first one present is used."""

@@ -21,7 +21,7 @@ from privacygauge.core.checks import Bools, Ints, frozen, short_list
 from privacygauge.errors import InputError
 from privacygauge.language.energies import Unit
 from privacygauge.language.loading import first_line, quiet_transformers
-from privacygauge.language.trained import ScoredText, TrainedText, plain
+from privacygauge.language.texts import ScoredText, TrainedText, strings_of
 
 # A tokenizer as an immutable value: no call changes its state.
 
@@ -126,7 +126,7 @@ class Tokenizer:
         found: list[Any] = [None] * len(texts)
         for frame in (True, False):
             rows = [row for row, it in enumerate(framed) if it is frame]
-            some = plain([texts[row] for row in rows])
+            some = strings_of([texts[row] for row in rows])
             batch = self._backend.encode_batch(some, add_special_tokens=frame) if rows else ()
             for row, one in zip(rows, batch, strict=True):
                 found[row] = one
@@ -324,12 +324,16 @@ def tokens_of(
             f"every text must have at least one {unit} to score, got none in text {empty[0]}: "
             "leave it out"
         )
-    return [
-        _gather_tokens(
-            keys, rows, at=at, unknown_id=tokenizer.unknown_id, frame=_frame(found[at][0].framing)
+    gathered = []
+    for at, tokenizer in enumerate(tokenizers):
+        framing = found[at][0].framing
+        content = np.flatnonzero(~framing)
+        # Tokens of the frame before the text, and after it.
+        frame = (int(content[0]), int(len(framing) - 1 - content[-1]))
+        gathered.append(
+            _gather_tokens(keys, rows, at=at, unknown_id=tokenizer.unknown_id, frame=frame)
         )
-        for at, tokenizer in enumerate(tokenizers)
-    ], unit
+    return gathered, unit
 
 
 def n_units_of(
@@ -471,12 +475,6 @@ def _all_equal(found: Sequence[Sequence[EncodedText]]) -> bool:
         for other in found[1:]
         for a, b in zip(found[0], other, strict=True)
     )
-
-
-def _frame(framing: Bools) -> tuple[int, int]:
-    """Return the number of frame tokens before the text, and after it."""
-    content = np.flatnonzero(~framing)
-    return int(content[0]), int(len(framing) - 1 - content[-1])
 
 
 def _gather_tokens(

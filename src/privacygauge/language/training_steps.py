@@ -248,24 +248,18 @@ def _step(learner: Learner, shown: Ints, inside: Bools, labels: Ints, rate: floa
         group["lr"] = rate
     learner.optimiser.zero_grad(set_to_none=True)
     with torch.autocast(device.type, torch.bfloat16, enabled=half):
-        logits = _logits(learner, inputs, asked)
+        if learner.head is None:
+            logits = learner.module(**inputs).logits[asked]
+        else:
+            logits = learner.head(learner.module.base_model(**inputs).last_hidden_state[asked])
     loss: Any = torch.nn.functional.cross_entropy(logits.float(), wanted[asked])
     loss.backward()
     torch.nn.utils.clip_grad_norm_(learner.module.parameters(), _LARGEST_GRADIENT)
     learner.optimiser.step()
-    return _finite(float(loss.detach()))
-
-
-def _logits(learner: Learner, inputs: dict[str, Any], asked: Any) -> Any:
-    if learner.head is None:
-        return learner.module(**inputs).logits[asked]
-    return learner.head(learner.module.base_model(**inputs).last_hidden_state[asked])
-
-
-def _finite(loss: float) -> float:
-    if not np.isfinite(loss):
-        raise InputError(f"the loss must stay finite, got {loss}: take a smaller rate")
-    return loss
+    found = float(loss.detach())
+    if not np.isfinite(found):
+        raise InputError(f"the loss must stay finite, got {found}: take a smaller rate")
+    return found
 
 
 DONE = "training.json"

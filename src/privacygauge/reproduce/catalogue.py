@@ -135,16 +135,16 @@ _MADE = {
 """Paper to its reproductions: name, content in a few words, maker and, optionally, drawing."""
 
 
-def _title(paper: str, name: str, what: str) -> str:
-    # The name without the paper, such as `table4` of `song-table4`, gives the number.
-    number = item_title(name.partition("-")[2])
-    return f"{paper}, {what}" if number == "in its text" else f"{paper}, {number}: {what}"
-
-
 REPRODUCTIONS: tuple[Reproduction, ...] = tuple(
-    Reproduction(name, _title(paper, name, what), *how)
+    Reproduction(
+        name,
+        f"{paper}, {what}" if number == "in its text" else f"{paper}, {number}: {what}",
+        *how,
+    )
     for paper, rows in _MADE.items()
     for name, what, *how in rows
+    # The name without the paper, such as `table4` of `song-table4`, gives the number.
+    for number in (item_title(name.partition("-")[2]),)
 )
 
 _PAPERS = (

@@ -229,29 +229,22 @@ def feldman_fig3(effort: Effort) -> Table:
     rows = []
     for n, m, k in asked:
         bias = found[_label("nb", n, m, k)].bias(LEVEL)
-        rows.append(
-            Row(
-                f"n {n:,}, m {m:,}, k {k:,}",
-                _cells_beside_theory(n, m, k=k, bias=bias, effort=effort),
-            )
-        )
+        # A play of one point draws k answers, so points times k, the cost, is the same for every
+        # row; below 200 queries the number of points is capped.
+        draws = 1_000_000 if effort.quick else 20_000_000
+        points = min(draws // k, draws // 200)
+        rng = seeds.stream(effort.seed, "feldman2019", "one point", n, m, k)
+        alone = simulate_point(n, m, k=k, points=points, rng=rng, level=LEVEL)
+        cells = {
+            "simulation": Cell(None, bias),
+            "theory": Cell(None, point(*theory(n, m, k))),
+            "closed form": Cell(None, point(nb_bias(n, m, k), "closed form")),
+            "one point": Cell(None, alone),
+            "simulation less one point": Cell(None, less(bias, alone)),
+        }
+        rows.append(Row(f"n {n:,}, m {m:,}, k {k:,}", cells))
     rows.append(_agreement(rows))
     return Table("feldman-fig3", f"{PAPER}, Figure 3", tuple(rows), effort.noted(_NOTES_3, _QUICK))
-
-
-def _cells_beside_theory(n: int, m: int, k: int, bias: Estimate, effort: Effort) -> dict[str, Cell]:
-    # A play of one point draws k answers, so points times k, the cost, is the same for every row;
-    # below 200 queries the number of points is capped.
-    draws = 1_000_000 if effort.quick else 20_000_000
-    rng = seeds.stream(effort.seed, "feldman2019", "one point", n, m, k)
-    alone = simulate_point(n, m, k=k, points=min(draws // k, draws // 200), rng=rng, level=LEVEL)
-    return {
-        "simulation": Cell(None, bias),
-        "theory": Cell(None, point(*theory(n, m, k))),
-        "closed form": Cell(None, point(nb_bias(n, m, k), "closed form")),
-        "one point": Cell(None, alone),
-        "simulation less one point": Cell(None, less(bias, alone)),
-    }
 
 
 def _agreement(rows: list[Row]) -> Row:
@@ -298,28 +291,24 @@ def feldman_fig5(effort: Effort) -> Table:
     found = plays(series, effort)
     rows = []
     for n, k in asked:
-        biases = [found[_label(a.name, n, 2, k)].bias(LEVEL) for a in attacks]
-        rows.append(Row(f"n {n:,}, k {k:,}", _attacks(n, k, *biases)))
+        nb, majority, dropping = (
+            found[_label(attack.name, n, 2, k)].bias(LEVEL) for attack in attacks
+        )
+        formulas = nb_bias(n, 2, k), majority_bias(n, 2, k), blum_hardt_bias(n, 2, k)
+        expected = [point(value, "closed form") for value in formulas]
+        apart = point(formulas[0] - formulas[1], "closed form")
+        cells = {
+            "NB": Cell(None, nb),
+            "NB, closed form": Cell(None, expected[0]),
+            "majority": Cell(None, majority),
+            "majority, closed form": Cell(None, expected[1]),
+            "dropping": Cell(None, dropping),
+            "dropping, closed form": Cell(None, expected[2]),
+            "NB less majority": Cell(None, less(nb, majority)),
+            "NB less majority, closed form": Cell(None, apart),
+        }
+        rows.append(Row(f"n {n:,}, k {k:,}", cells))
     return Table("feldman-fig5", f"{PAPER}, Figure 5", tuple(rows), effort.noted(_NOTES_5, _QUICK))
-
-
-def _attacks(
-    n: int, k: int, nb: Estimate, majority: Estimate, dropping: Estimate
-) -> dict[str, Cell]:
-    formulas = nb_bias(n, 2, k), majority_bias(n, 2, k), blum_hardt_bias(n, 2, k)
-    expected = [point(value, "closed form") for value in formulas]
-    return {
-        "NB": Cell(None, nb),
-        "NB, closed form": Cell(None, expected[0]),
-        "majority": Cell(None, majority),
-        "majority, closed form": Cell(None, expected[1]),
-        "dropping": Cell(None, dropping),
-        "dropping, closed form": Cell(None, expected[2]),
-        "NB less majority": Cell(None, less(nb, majority)),
-        "NB less majority, closed form": Cell(
-            None, point(formulas[0] - formulas[1], "closed form")
-        ),
-    }
 
 
 def _experiments(effort: Effort, classes: tuple[int, ...]) -> list[tuple[int, int, int]]:
@@ -381,7 +370,13 @@ def feldman_fig4(effort: Effort) -> Table:
         Row(
             f"bias {b}, m {m}",
             {
-                "theory": Cell(None, point(needed[b, m], _formula(m))),
+                "theory": Cell(
+                    None,
+                    point(
+                        needed[b, m],
+                        "closed form" if m < FEWEST_CLASSES else "Poisson label counts",
+                    ),
+                ),
                 "simulation": Cell(None, played[b, m]),
                 "bias in the simulation": Cell(None, found[_label_4(b, m)].bias(LEVEL)),
             },
@@ -491,10 +486,6 @@ def _slopes(
 
 def _power_between(few: int, many: int, ratio: float) -> float:
     return math.log(many / few) / math.log(ratio)
-
-
-def _formula(m: int) -> str:
-    return "closed form" if m < FEWEST_CLASSES else "Poisson label counts"
 
 
 def _label_4(bias: float, m: int) -> str:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.datasets.local_copies import LOGITS, cifar_logits, own_file, own_logits
 from privacygauge.evaluate.rates import less
@@ -123,8 +122,17 @@ def attack_restrictions(effort: Effort) -> list[AttackedTestSet]:
 
     The reader's own logits, if there are any, take the place of both data sets.
     """
+    path = own_file(LOGITS)
+    # The quick form has CIFAR-100 alone.
+    some = list(DATA_SETS.items())[: 1 if effort.quick else 2]
+    test_sets = (
+        [(name, *cifar_logits(m)) for m, name in some]
+        if path is None
+        else [(OWN, *own_logits(path))]
+    )
     found = []
-    for data, logits, labels in _test_sets(effort):
+    # logits is (n, m), labels (n,).
+    for data, logits, labels in test_sets:
         n, m = logits.shape
         holdout = Holdout(labels, m)
         for points in (None, n // 5 if data == OWN else LEAST_CONFIDENT):
@@ -136,16 +144,6 @@ def attack_restrictions(effort: Effort) -> list[AttackedTestSet]:
                     knowledge = from_logits(logits, top=top, least_confident=points)
                     found.append(AttackedTestSet(known, holdout, knowledge))
     return found
-
-
-def _test_sets(effort: Effort) -> list[tuple[str, Floats, Ints]]:
-    """Return name, logits (n, m) and labels (n,) of each test set."""
-    path = own_file(LOGITS)
-    if path is not None:
-        return [(OWN, *own_logits(path))]
-    # The quick form has CIFAR-100 alone.
-    some = list(DATA_SETS.items())[: 1 if effort.quick else 2]
-    return [(name, *cifar_logits(m)) for m, name in some]
 
 
 def _queries(attacked: list[AttackedTestSet], some: tuple[int, ...]) -> tuple[int, ...]:
@@ -174,7 +172,11 @@ def feldman_fig1(effort: Effort) -> Table:
             _attack_label(one, analyst),
             {
                 _column(k): Cell(
-                    _published_gain(one, analyst, k), found[_attack_label(one, analyst), k]
+                    PUBLISHED.get(one.restriction.kind)
+                    if analyst.name == NaiveBayes.name
+                    and _comparable(one.restriction.data, one.holdout, k)
+                    else None,
+                    found[_attack_label(one, analyst), k],
                 )
                 for k in queries
             },
@@ -239,22 +241,19 @@ def feldman_fig2(effort: Effort) -> Table:
         for k in queries:
             gain = found[one.label, k]
             expected = scan_gain(one.holdout, one.knowledge, k)
-            rows.append(Row(f"{one.label}, {_column(k)}", _scans(one, k, gain, expected)))
+            random = point(expected, "expected over orders of points")
+            # With knowledge the scan draws nothing; the generator is for the oracle's key alone.
+            rng = np.random.default_rng(0)
+            directed = play(LinearScan(one.knowledge), one.holdout, k, rng).bias
+            cells = {
+                "NB": Cell(None, gain),
+                "scan, points in random order": Cell(None, random),
+                "NB less that scan": Cell(None, less(gain, random)),
+                "scan, least confident first": Cell(None, point(directed, "draws nothing")),
+            }
+            rows.append(Row(f"{one.label}, {_column(k)}", cells))
     notes = effort.noted(_notes_for(_NOTES_2, attacked), _QUICK)
     return Table("feldman-fig2", f"{PAPER}, Figure 2", tuple(rows), notes)
-
-
-def _scans(one: AttackedTestSet, k: int, gain: Estimate, expected: float) -> dict[str, Cell]:
-    # With knowledge the scan draws nothing; the generator is for the oracle's key alone.
-    rng = np.random.default_rng(0)
-    directed = play(LinearScan(one.knowledge), one.holdout, k, rng).bias
-    random = point(expected, "expected over orders of points")
-    return {
-        "NB": Cell(None, gain),
-        "scan, points in random order": Cell(None, random),
-        "NB less that scan": Cell(None, less(gain, random)),
-        "scan, least confident first": Cell(None, point(directed, "draws nothing")),
-    }
 
 
 def scan_gain(holdout: Holdout, knowledge: Knowledge, k: int) -> float:
@@ -322,13 +321,6 @@ def _attack_label(one: AttackedTestSet, analyst: Analyst) -> str:
 
 def _column(k: int) -> str:
     return f"k {k:,}"
-
-
-def _published_gain(one: AttackedTestSet, analyst: Analyst, k: int) -> float | None:
-    if analyst.name != NaiveBayes.name:
-        return None
-    comparable = _comparable(one.restriction.data, one.holdout, k)
-    return PUBLISHED.get(one.restriction.kind) if comparable else None
 
 
 def _comparable(data: str, holdout: Holdout, k: int) -> bool:

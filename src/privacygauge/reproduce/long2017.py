@@ -270,21 +270,17 @@ def long_table2(effort: Effort) -> Table:
 
 
 def _rates(evaluation: Evaluation, published: Sequence[float]) -> dict[str, Cell]:
-    ours = (evaluation.accuracy, _sample_precision(evaluation), evaluation.recall)
+    # `evaluation.precision` is for equal numbers of members and non-members; the paper counts among
+    # the records of the game.
+    precision = evaluation.precision
+    if isinstance(precision, Estimate):
+        scaled = with_odds(precision, evaluation.n_in / evaluation.n_out)
+        precision = replace(scaled, method=precision.method.removesuffix(EQUAL_SIDES))
+    ours = (evaluation.accuracy, precision, evaluation.recall)
     return {
         name: Cell(theirs, mine)
         for name, theirs, mine in zip(_COLUMNS, published, ours, strict=True)
     }
-
-
-def _sample_precision(evaluation: Evaluation) -> Estimate | Skipped:
-    """Return the precision among the records of the game, as the paper counts it."""
-    # `evaluation.precision` is for equal numbers of members and non-members.
-    found = evaluation.precision
-    if isinstance(found, Skipped):
-        return found
-    scaled = with_odds(found, evaluation.n_in / evaluation.n_out)
-    return replace(scaled, method=found.method.removesuffix(EQUAL_SIDES))
 
 
 def _correlation(found: CandidateAudit, title: str) -> Estimate | Skipped:
@@ -608,8 +604,12 @@ def _cells(classifier: Classifier, sets: list[SmallData]) -> dict[str, Cell]:
         unit.append(np.full(np.count_nonzero(shown.asked), data.number))
     which = np.concatenate(unit)
     excess = np.concatenate(above)
+    delta = Cell(None, Skipped("delta", "depends on the training set"))
+    if classifier.constant:
+        bound = classifier.bound(sets[0])
+        delta = Cell(bound.printed, exact(bound.delta, 1, f"proven; {bound.source}"))
     return {
-        "delta": _delta(classifier, sets[0]),
+        "delta": delta,
         "records above the printed bound": Cell(None, proportion(excess > ROUNDING, which)),
         "largest excess": Cell(
             None, exact(max(float(excess.max()), 0.0), len(excess), "in nats; records searched")
@@ -632,7 +632,13 @@ def leave_each_out(learner: Learner, data: SmallData) -> AnswerChanges:
     largest = _ratio(with_it[None], without).max(axis=(1, 2))
     own = fitted.log_p(data.x)[rows, data.y], fitted.log_p_without(rows)[rows, data.y]
     possible = np.isfinite(own[0]) & np.isfinite(own[1])
-    return AnswerChanges(_ratio(*own), largest, possible & ~_have_own_leaf(learner, data))
+    if isinstance(learner, RandomDecisionTrees):
+        # Without a record that is alone in a leaf of any tree the leaf is empty, and proposition
+        # 6.8 does not say what it answers. (trees, n), compared to (trees, n, n): pairs of records
+        # in the same leaf of a tree.
+        leaves = learner.leaves(data.x)
+        possible &= ~((leaves[:, None] == leaves[..., None]).sum(axis=2) == 1).any(axis=0)
+    return AnswerChanges(_ratio(*own), largest, possible)
 
 
 def _ratio(log_p: Floats, log_q: Floats) -> Floats:
@@ -641,25 +647,6 @@ def _ratio(log_p: Floats, log_q: Floats) -> Floats:
     with np.errstate(invalid="ignore"):
         found = np.abs(log_p - log_q)
     return np.asarray(np.where(np.isnan(found), 0.0, found), np.float64)
-
-
-def _have_own_leaf(learner: Learner, data: SmallData) -> Bools:
-    """Return whether each record is alone in a leaf of any tree, (n,).
-
-    Without such a record the leaf is empty, and proposition 6.8 does not say what it answers.
-    """
-    if not isinstance(learner, RandomDecisionTrees):
-        return np.zeros(len(data.y), np.bool_)
-    # (trees, n), compared to (trees, n, n): pairs of records in the same leaf of a tree.
-    leaves = learner.leaves(data.x)
-    return np.asarray(((leaves[:, None] == leaves[..., None]).sum(axis=2) == 1).any(axis=0))
-
-
-def _delta(classifier: Classifier, data: SmallData) -> Cell:
-    if not classifier.constant or classifier.bound is None:
-        return Cell(None, Skipped("delta", "depends on the training set"))
-    bound = classifier.bound(data)
-    return Cell(bound.printed, exact(bound.delta, 1, f"proven; {bound.source}"))
 
 
 def _without_any(classifier: Classifier, sets: list[SmallData]) -> dict[str, Cell]:

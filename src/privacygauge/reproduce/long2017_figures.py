@@ -323,11 +323,20 @@ def variation_cells(one: Variation, others: Floats) -> dict[str, Cell]:
     """
     spread = deviation(others)
     pair = "one pair of trainings with the same random draws"
+    # The wider the spread, the fewer deviations: its ends swap.
+    in_deviations = Estimate(
+        value=one.own / spread.value,
+        low=one.own / spread.high,
+        high=one.own / spread.low,
+        level=spread.level,
+        n=spread.n,
+        method=spread.method,
+    )
     return {
         "prediction": Cell(None, exact(one.with_it, 1, "one training")),
         "deviation": Cell(None, spread),
         "own effect": Cell(None, exact(one.own, 1, pair)),
-        "own effect in deviations": Cell(None, _in_deviations(one.own, spread)),
+        "own effect in deviations": Cell(None, in_deviations),
     }
 
 
@@ -387,11 +396,6 @@ def deviation(values: Floats, level: float = LEVEL) -> Estimate:
         n=n,
         method="chi-square of normal values, over models",
     )
-
-
-def _in_deviations(own: float, spread: Estimate) -> Estimate:
-    ends = own / spread.high, own / spread.low
-    return Estimate(own / spread.value, *ends, level=spread.level, n=spread.n, method=spread.method)
 
 
 MADE_UP = 1_600_000

@@ -68,11 +68,6 @@ def _records(x: NDArray[Any], y: Ints) -> str:
     return f"{len(x):,} records, {x.shape[1]:,} columns, {classes:,} classes"
 
 
-def _census_size(_: Path) -> str:
-    frame = census()[0]
-    return f"{len(frame):,} records, {frame.shape[1]} columns"
-
-
 PREDICTIONS = (
     "location_labels_membership.npz",
     "location_target_predictions.npz",
@@ -160,7 +155,7 @@ LAYOUTS = (
             "it: 569,741 people, 17 columns and a number for each"
         ),
         serves="meeus-table2 meeus-table3 meeus-fig4",
-        size=_census_size,
+        size=lambda _: "{:,} records, {} columns".format(*census()[0].shape),
     ),
 )
 """Every data set that can be read from a folder."""

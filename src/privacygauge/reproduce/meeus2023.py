@@ -38,7 +38,6 @@ from privacygauge.synthetic.attacks.meta import Forest
 from privacygauge.synthetic.attacks.query_based import QueryBased
 from privacygauge.synthetic.distance import Cosine, Distance, Minkowski
 from privacygauge.synthetic.frames import read_table
-from privacygauge.synthetic.games.audited import TargetGroup
 from privacygauge.synthetic.games.setting import Sizes
 from privacygauge.synthetic.generators.generator import BayNet, Generator, PrivBayes, SynthPop
 from privacygauge.synthetic.selection import LogLikelihood, Random, RareValue, Selector, Vulnerable
@@ -189,18 +188,22 @@ def _figure_3(
     """Return a figure with each method's lead over the default one, paired by record."""
     found = _play_audit("Adult", SynthPop(), ways=ways, attacks=(QueryBased(),), effort=effort)
     rows = _rows(found, "Adult, SynthPop", {})
-    aucs = {group.method: _by_record(found, group) for group in found.groups}
+    # Method to the AUC of each of its records, by the record's row in the data.
+    aucs = {
+        group.method: dict(
+            zip(
+                found.targets.rows[group.positions].tolist(),
+                found.best.aucs[group.positions].tolist(),
+                strict=True,
+            )
+        )
+        for group in found.groups
+    }
     rows = [
         Row(row.label, {**row.cells, f"less {default}": Cell(None, lead(of, aucs[default]))})
         for row, of in zip(rows, aucs.values(), strict=True)
     ]
     return _table(name, number, rows, effort)
-
-
-def _by_record(found: SyntheticAudit, group: TargetGroup) -> Mapping[int, float]:
-    """Return the AUC of each record of a group, by the record's row in the data."""
-    records = found.targets.rows[group.positions].tolist()
-    return dict(zip(records, found.best.aucs[group.positions].tolist(), strict=True))
 
 
 def lead(aucs: Mapping[int, float], others: Mapping[int, float]) -> Estimate:

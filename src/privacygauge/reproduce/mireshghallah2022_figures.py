@@ -266,8 +266,9 @@ def mireshghallah_fig3(effort: Effort) -> Table:
     for share in QUANTILES:
         cells = {}
         for name, signal in (("LR", LIKELIHOOD_RATIO), ("loss", LOSS)):
+            played = [energy_transcript(scores, signal) for scores in drawn]
             for side, member in (("members", True), ("non-members", False)):
-                values = [_quantile(energy_transcript(x, signal), member, share) for x in drawn]
+                values = [quantile(x.score[x.secret == member], share, LEVEL) for x in played]
                 # A single draw keeps its own interval; Student's needs two.
                 ours = values[0]
                 if len(values) > 1:
@@ -277,10 +278,6 @@ def mireshghallah_fig3(effort: Effort) -> Table:
     effort.told(1, 1)
     title = "Mireshghallah et al. (2022), Figure 3"
     return Table("mireshghallah-fig3", title, tuple(rows), (*notes_on(effort), _HISTOGRAM))
-
-
-def _quantile(transcript: Transcript, member: bool, share: float) -> Estimate:
-    return quantile(transcript.score[transcript.secret == member], share, LEVEL)
 
 
 def mireshghallah_fig4(effort: Effort) -> Table:
@@ -325,7 +322,14 @@ def study_features(
     )
     found: dict[tuple[str, ...], dict[str, Estimate | Skipped]] = {}
     for fit in fits:
-        found.setdefault(fit.features, {}).update(_numbers(fit))
+        numbers = found.setdefault(fit.features, {})
+        # The plain names are the paper's columns, which have no weights.
+        suffix = "" if fit.weights == "none" else ", balanced"
+        for name, part in (("train", fit.train), ("test", fit.test)):
+            guesses = fit.decisions(part)
+            numbers[f"precision, {name}{suffix}"] = decision.sample_precision(guesses, LEVEL)
+            numbers[f"recall, {name}{suffix}"] = decision.recall(guesses, LEVEL)
+        numbers[f"AUC, test{suffix}"] = auc(fit.test, LEVEL)
     return found
 
 
@@ -344,38 +348,24 @@ def _columns(setting: ModelSetting, draw: int, scores: TextScores) -> Floats:
     )
 
 
-def _numbers(fit: FeatureFit) -> dict[str, Estimate | Skipped]:
-    suffix = "" if fit.weights == "none" else ", balanced"
-    # The plain names are the paper's columns, which have no weights.
-    found: dict[str, Estimate | Skipped] = {}
-    for name, part in (("train", fit.train), ("test", fit.test)):
-        guesses = fit.decisions(part)
-        found[f"precision, {name}{suffix}"] = decision.sample_precision(guesses, LEVEL)
-        found[f"recall, {name}{suffix}"] = decision.recall(guesses, LEVEL)
-    return {**found, f"AUC, test{suffix}": auc(fit.test, LEVEL)}
-
-
 def _figure(name: str, number: str, fprs: Sequence[float], effort: Effort) -> Table:
     with model_setting(effort) as setting:
         drawn = setting.scores(BASE)
     rows = []
     for fpr in fprs:
         published = PUBLISHED.get(fpr, (None, None))
-        cells = {
-            label: Cell(paper, mean_over_draws(label, [_tpr(draw, signal, fpr) for draw in drawn]))
-            for label, signal, paper in zip(
-                ("TPR, loss", "TPR, LR"), (LOSS, LIKELIHOOD_RATIO), published, strict=True
-            )
-        }
+        cells = {}
+        for label, signal, paper in zip(
+            ("TPR, loss", "TPR, LR"), (LOSS, LIKELIHOOD_RATIO), published, strict=True
+        ):
+            played = [energy_transcript(scores, signal) for scores in drawn]
+            found = [
+                tpr_at_fpr(roc(x), fpr, LEVEL, independent=x.independent).estimate for x in played
+            ]
+            cells[label] = Cell(paper, mean_over_draws(label, found))
         rows.append(Row(f"FPR {fpr:g}", cells))
     effort.told(1, 1)
     return Table(name, f"Mireshghallah et al. (2022), {number}", tuple(rows), notes_on(effort))
-
-
-def _tpr(scores: TextScores, signal: str, fpr: float) -> Estimate:
-    transcript = energy_transcript(scores, signal)
-    independent = transcript.independent
-    return tpr_at_fpr(roc(transcript), fpr, LEVEL, independent=independent).estimate
 
 
 NAME = "mireshghallah-claims"

@@ -57,26 +57,18 @@ def numbers_tables(table: Table, judgement: Judgement) -> list[str]:
     groups: dict[tuple[str, ...], list[str]] = {}
     for row in table.rows:
         groups.setdefault(tuple(row.cells), []).append(row.label)
-    return [
-        text
-        for columns, labels in groups.items()
-        for text in _parts(table, judgement, columns, labels)
-    ]
-
-
-def _parts(
-    table: Table, judgement: Judgement, columns: Sequence[str], labels: Sequence[str]
-) -> list[str]:
-    """Return the Markdown tables of some rows and columns, transposed if that takes fewer lines."""
-    # Transposed if the lines of all parts are fewer that way.
-    turned = _lines_of(len(columns), len(labels)) < _lines_of(len(labels), len(columns))
-    across, down = (labels, columns) if turned else (columns, labels)
     found = []
-    for start in range(0, len(across), WIDEST):
-        part = across[start : start + WIDEST]
-        # One (row, column) per cell, in the lines of the Markdown table.
-        places = [[(name, other) if turned else (other, name) for name in part] for other in down]
-        found.append(_one_table(table, judgement, across=part, down=down, places=places))
+    for columns, labels in groups.items():
+        # Transposed if the lines of all parts are fewer that way.
+        turned = _lines_of(len(columns), len(labels)) < _lines_of(len(labels), len(columns))
+        across, down = (labels, columns) if turned else (columns, labels)
+        for start in range(0, len(across), WIDEST):
+            part = across[start : start + WIDEST]
+            # One (row, column) per cell, in the lines of the Markdown table.
+            places = [
+                [(name, other) if turned else (other, name) for name in part] for other in down
+            ]
+            found.append(_one_table(table, judgement, across=part, down=down, places=places))
     return found
 
 
@@ -266,6 +258,12 @@ def result_markdown(result: ReproductionResult, link: str) -> str:
     if numbers.count("\n") > MOST_LINES:
         # GitHub's Markdown folds `details` too.
         numbers = f"<details><summary>The numbers</summary>\n\n{numbers}\n</details>"
+    left_out = {
+        cell.ours.reason
+        for row in result.table.rows
+        for cell in row.cells.values()
+        if isinstance(cell.ours, Skipped)
+    }
     own_data = "".join(f", on {data} ({size})" for data, size in result.data.items())
     parts = [
         f"**`{name}`**, {_form(result)}{own_data}, seed {result.seed}, "
@@ -274,7 +272,7 @@ def result_markdown(result: ReproductionResult, link: str) -> str:
         f"[every number]({link}). Verdict: **{verdict}**.",
         claims_table(verdict.claims),
         numbers,
-        _left_out(result),
+        f"Not measured: {'; '.join(sorted(left_out))}." if left_out else "",
     ]
     return "\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"
 
@@ -297,22 +295,6 @@ def _verdict(result: ReproductionResult) -> str:
     return told if result.form == FULL else f"{told}, {result.form}"
 
 
-def _units(result: ReproductionResult) -> str:
-    """Return the fewest and the most independent units behind a result's numbers."""
-    found = [
-        cell.ours.n
-        for row in result.table.rows
-        for cell in row.cells.values()
-        # Exact numbers have no sample.
-        if isinstance(cell.ours, Estimate) and cell.ours.low < cell.ours.high
-    ]
-    if not found:
-        return ""
-    low = f"{min(found):,}"
-    high = f"{max(found):,}"
-    return low if low == high else f"{low} to {high}"
-
-
 def _form(result: ReproductionResult) -> str:
     if result.form == FULL:
         return "full form"
@@ -320,29 +302,21 @@ def _form(result: ReproductionResult) -> str:
 
 
 def _intervals(result: ReproductionResult) -> str:
-    """Return the level of the intervals and the units behind them."""
-    units = _units(result)
-    if not units:
-        return "exact numbers, "
-    levels = {
-        cell.ours.level
+    """Return the level of the intervals, and the fewest and the most independent units behind."""
+    measured = [
+        cell.ours
         for row in result.table.rows
         for cell in row.cells.values()
         if isinstance(cell.ours, Estimate)
-    }
-    said = ", ".join(f"{100 * level:g}%" for level in sorted(levels))
-    return f"{said} intervals, n = {units}, "
-
-
-def _left_out(result: ReproductionResult) -> str:
-    """Return the reasons for missing numbers, each once, as a sentence."""
-    reasons = {
-        cell.ours.reason
-        for row in result.table.rows
-        for cell in row.cells.values()
-        if isinstance(cell.ours, Skipped)
-    }
-    return f"Not measured: {'; '.join(sorted(reasons))}." if reasons else ""
+    ]
+    # Exact numbers have no sample.
+    units = [one.n for one in measured if one.low < one.high]
+    if not units:
+        return "exact numbers, "
+    low = f"{min(units):,}"
+    high = f"{max(units):,}"
+    said = ", ".join(f"{100 * level:g}%" for level in sorted({one.level for one in measured}))
+    return f"{said} intervals, n = {low if low == high else f'{low} to {high}'}, "
 
 
 # A table as a figure: dots with intervals, or lines over a number in the names of its rows.
@@ -370,7 +344,15 @@ def draw_dots(table: Table) -> Axes:
     """
     from matplotlib.figure import Figure
 
-    columns = _measured_columns(table)[:MOST]
+    measured = dict.fromkeys(
+        column
+        for row in table.rows
+        for column, cell in row.cells.items()
+        if isinstance(cell.ours, Estimate)
+    )
+    if not measured:
+        raise InputError(f"{table.name} has no number to draw: nothing of it was measured")
+    columns = list(measured)[:MOST]
     # At most `PANELS` panels per row of the figure; unused ones of the last row are hidden.
     wide = min(len(columns), PANELS)
     high = -(-len(columns) // PANELS)
@@ -449,17 +431,6 @@ class Lines:
                 name = ", ".join(part for part in (rest, other) if part)
                 found.setdefault(name, []).append((float(match[1].replace(",", "")), cell))
         return found
-
-
-def _measured_columns(table: Table) -> list[str]:
-    found: dict[str, None] = {}
-    for row in table.rows:
-        for column, cell in row.cells.items():
-            if isinstance(cell.ours, Estimate):
-                found.setdefault(column)
-    if not found:
-        raise InputError(f"{table.name} has no number to draw: nothing of it was measured")
-    return list(found)
 
 
 def _dots(ax: Axes, table: Table, column: str) -> None:

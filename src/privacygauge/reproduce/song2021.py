@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ from privacygauge.classifier.shadows import cohort_of, train_all
 from privacygauge.classifier.suite import METRICS
 from privacygauge.core import seeds
 from privacygauge.core.attacks.threshold import Threshold
-from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.checks import Bools, Ints
+from privacygauge.core.estimate import Skipped
 from privacygauge.datasets.local_copies import (
     data_folders,
     file_in,
@@ -269,31 +269,48 @@ def song_table4(effort: Effort) -> Table:
     several times. Thresholds come from a shadow model like the published one, and from one trained
     like the target.
     """
+    from privacygauge.classifier.networks import SONG_MITTAL_2021_RELU, Networks
+
     data = setting(available(TEXAS), effort.seed)
     own = data.name != LOCATION
     sides = data.sides if own else (TARGET, ALIKE)
     x = data.x
     y = data.y
     n = 2 if effort.quick else PAIRS
+    networks = Networks(
+        SONG_MITTAL_2021_RELU,
+        epochs=EPOCHS,
+        batch_size=BATCH,
+        optimiser="sgd",
+        learning_rate=RATE,
+    )
+    # One run for targets and like shadow models; one for shadow models like the published one, of
+    # which there is none for Texas100.
+    runs: list[tuple[str, Networks, tuple[Side, ...]]] = [("targets", networks, sides)]
+    if not own:
+        runs.append(("shadows", replace(networks, epochs=FEWER), (PUBLISHED,)))
+    logits = []
     with kept_or_scratch(effort.run) as folder:
-        parts = [_Part(Path(folder) / name, number, effort) for number, name in enumerate(_PARTS)]
-        values = parts[0].train(
-            x, y, np.repeat([side.inside(len(y)) for side in sides], n, axis=0), EPOCHS
-        )
-        # Of Texas100 no shadow model is published.
-        weak: Any = (
-            []
-            if own
-            else parts[1].train(x, y, np.repeat([PUBLISHED.inside(len(y))], n, axis=0), FEWER)
-        )
+        for number, (name, trainer, trained) in enumerate(runs):
+            inside = np.repeat([side.inside(len(y)) for side in trained], n, axis=0)
+            logits.append(
+                train_all(
+                    trainer,
+                    cohort_of(x, y, inside, effort.seed),
+                    seed=effort.seed,
+                    run=Path(folder) / name,
+                    n_jobs=effort.n_jobs,
+                    progress=part_of(effort, number, 2),
+                )
+            )
     found: dict[str, list[dict[str, float]]] = {} if own else {"published": []}
     found["alike"] = []
-    # values: logits of n targets, then of n shadow models, (2 n, a, k).
+    # logits[0]: of n targets, then of n shadow models, (2 n, a, k).
     for i in range(n):
-        target = sides[0].predictions(values[i], y)
-        shadows = {"alike": sides[1].predictions(values[n + i], y)}
+        target = sides[0].predictions(logits[0][i], y)
+        shadows = {"alike": sides[1].predictions(logits[0][n + i], y)}
         if not own:
-            shadows["published"] = PUBLISHED.predictions(weak[i], y)
+            shadows["published"] = PUBLISHED.predictions(logits[1][i], y)
         for name, shadow in shadows.items():
             found[name].append(_measure_accuracies(target, shadow, effort.seed))
     columns, printed = TABLE_4_UNDEFENDED
@@ -329,7 +346,6 @@ RATE = 0.01
 PAIRS = 10
 """Number of targets, each with one shadow model of either kind; the quick form has two."""
 
-_PARTS = ("targets", "shadows")
 _NOTES = (
     "Trained as the MemGuard authors did (Jia et al. 2019): plain gradient descent, batches of 64, "
     "learning rate 0.01, 200 epochs; the target's median confidence on members is then .98 (.96 "
@@ -343,39 +359,12 @@ _NOTES = (
 )
 
 
-@dataclass(frozen=True)
-class _Part:
-    """A run that trains networks of one kind: targets and like shadow models, or published ones."""
-
-    run: Path
-    number: int
-    effort: Effort
-
-    def train(self, x: Floats, y: Ints, inside: Bools, epochs: int) -> NDArray[Any]:
-        from privacygauge.classifier.networks import SONG_MITTAL_2021_RELU, Networks
-
-        return train_all(
-            Networks(
-                SONG_MITTAL_2021_RELU,
-                epochs=epochs,
-                batch_size=BATCH,
-                optimiser="sgd",
-                learning_rate=RATE,
-            ),
-            cohort_of(x, y, inside, self.effort.seed),
-            seed=self.effort.seed,
-            run=self.run,
-            n_jobs=self.effort.n_jobs,
-            progress=part_of(self.effort, self.number, len(_PARTS)),
-        )
-
-
 def _row(name: str, paper: float | None, found: Mapping[str, list[dict[str, float]]]) -> Row:
     """Return a row with a cell per kind of shadow model; the target's accuracies have one cell."""
     cells = {
         f"{column} shadow": Cell(
             paper if column == next(iter(found)) else None,
-            _mean_over_pairs([one[name] for one in measured]),
+            mean(np.array([one[name] for one in measured]), LEVEL, unit="pairs of models"),
         )
         for column, measured in found.items()
     }
@@ -397,7 +386,3 @@ def _measure_accuracies(target: Predictions, shadow: Predictions, seed: int) -> 
         assert not isinstance(result, Skipped)  # predictions have all four signals
         found[result[1].name] = result[1].accuracy.value
     return found
-
-
-def _mean_over_pairs(values: list[float]) -> Estimate:
-    return mean(np.array(values), LEVEL, unit="pairs of models")

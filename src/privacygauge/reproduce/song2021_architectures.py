@@ -175,7 +175,7 @@ def song_fig12(effort: Effort) -> Table:
         (
             network_title(f"{one.name}, {defence}", shape),
             (_regularised_pairs if defence == REGULARISED else _noisy)(
-                one, shape, effort, number, len(parts)
+                one, shape, effort, number=number, parts=len(parts)
             ),
         )
         for number, (one, defence, shape) in enumerate(parts)

@@ -23,7 +23,7 @@ from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.shadows import cohort_of
 from privacygauge.core import seeds
 from privacygauge.core.attacks.posterior import Histogram, Isotonic, RiskScore
-from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack, Play, play
 from privacygauge.evaluate.calibration import Reliability, reliability
@@ -128,19 +128,18 @@ def classifiers(setting: DataSetting, effort: Effort) -> Mapping[str, list[Pair]
 
 def score_pairs(pairs: Sequence[Pair], seed: int, names: Sequence[str]) -> list[MemberScores]:
     """Return the probabilities of membership that these of `ATTACKS` learn on the shadow models."""
-    return [_score_pair(pair, seed, number, names) for number, pair in enumerate(pairs)]
-
-
-def _score_pair(pair: Pair, seed: int, number: int, names: Sequence[str]) -> MemberScores:
-    rounds = PredictionGame(pair.target, pair.shadow).deal(1, seeds.stream(seed, "deal"))
-    found = {}
-    for name in names:
-        played = play(ATTACKS[name], rounds, [seeds.stream(seed, name, number)])
-        assert isinstance(played, Play)  # predictions with a shadow give all that these need
-        # A network's score is its log-odds.
-        score = played.transcript.score
-        found[name] = expit(score) if name.startswith("network") else score
-    return MemberScores(pair.target.member, found)
+    scored = []
+    for number, pair in enumerate(pairs):
+        rounds = PredictionGame(pair.target, pair.shadow).deal(1, seeds.stream(seed, "deal"))
+        found = {}
+        for name in names:
+            played = play(ATTACKS[name], rounds, [seeds.stream(seed, name, number)])
+            assert isinstance(played, Play)  # predictions with a shadow give all that these need
+            # A network's score is its log-odds.
+            score = played.transcript.score
+            found[name] = expit(score) if name.startswith("network") else score
+        scored.append(MemberScores(pair.target.member, found))
+    return scored
 
 
 def _logits(
@@ -295,7 +294,11 @@ def measured_by_place(given: Sequence[Cell | None]) -> dict[int, Estimate]:
 
 
 def _bin(found: Sequence[MemberScores], score: str, number: int) -> dict[str, Cell]:
-    held = [_places(one.by_name[score]) == number for one in found]
+    # The bins of `reliability`; a score of 1 is in the last one.
+    held = [
+        np.clip((one.by_name[score] * BINS).astype(np.int64), 0, BINS - 1) == number
+        for one in found
+    ]
     pairs = list(zip(found, held, strict=True))
     here = over_fits([proportion(rows[one.member], level=LEVEL) for one, rows in pairs])
     # A bin counts only if it has enough records of every target, so that all pairs are in the mean.
@@ -313,11 +316,6 @@ def _bin(found: Sequence[MemberScores], score: str, number: int) -> dict[str, Ce
         f"{score}: share of members": Cell(None, share),
         f"{score}: mean score": Cell(None, middle),
     }
-
-
-def _places(score: Floats) -> Ints:
-    # The bins of `reliability`; a score of 1 is in the last one.
-    return np.clip((score * BINS).astype(np.int64), 0, BINS - 1)
 
 
 RMSE: Mapping[str, Mapping[str, float]] = {
@@ -385,7 +383,14 @@ def draw_fig3(table: Table) -> Figure:
     for row, score in enumerate(DRAWN):
         own = axes[row * (len(CLASSIFIERS) + 1) : (row + 1) * (len(CLASSIFIERS) + 1)]
         for number, kind in enumerate(CLASSIFIERS):
-            _plot_members(own[number], table, kind=kind, score=score, number=number)
+            ax = own[number]
+            labels = [bin_label(kind, i) for i in range(BINS)]
+            share = measured_by_place(cells(table, labels, f"{score}: of the members"))
+            at = [(place + 0.5) / BINS for place in share]
+            color = SERIES[number]
+            ax.bar(at, [100 * one.value for one in share.values()], 0.9 / BINS, color=color)
+            ax.set(xlim=(0, 1))
+            title_panel(ax, kind, score[0].upper() + score[1:], "Members, %")
             plot_bins(own[-1], table, name=kind, score=score, number=number, label=kind)
         diagonal(own[-1])
         title_panel(own[-1], score, "Mean score", "Real share of members")
@@ -399,16 +404,14 @@ def accuracy_row(
     """Return the row of the targets' accuracies on their members and on others."""
     cells = {}
     for place, (column, inside) in enumerate((("on members", True), ("on others", False))):
-        right = [_right(pair, inside=inside) for pair in pairs]
+        right = []
+        for pair in pairs:
+            rows = pair.target.member == inside
+            guess = pair.target.values[rows].argmax(axis=1)
+            right.append(proportion(guess == pair.target.labels[rows], level=LEVEL))
         paper = None if published is None else published[place]
         cells[column] = Cell(paper, over_fits(right))
     return Row(f"{name}: accuracy", cells)
-
-
-def _right(pair: Pair, *, inside: bool) -> Estimate:
-    rows = pair.target.member == inside
-    guess = pair.target.values[rows].argmax(axis=1)
-    return proportion(guess == pair.target.labels[rows], level=LEVEL)
 
 
 def _errors(kind: str, found: Sequence[MemberScores], names: Sequence[str], seed: int) -> list[Row]:
@@ -430,15 +433,6 @@ def _errors(kind: str, found: Sequence[MemberScores], names: Sequence[str], seed
             worse = [one.rmse.value - less for one, less in zip(some, own, strict=True)]
             rows[3][name] = Cell(gap, over_models(worse, titles[3]))
     return [Row(f"{kind}: {title}", row) for title, row in zip(titles, rows, strict=True)]
-
-
-def _plot_members(ax: Axes, table: Table, kind: str, score: str, number: int) -> None:
-    labels = [bin_label(kind, i) for i in range(BINS)]
-    share = measured_by_place(cells(table, labels, f"{score}: of the members"))
-    at = [(place + 0.5) / BINS for place in share]
-    ax.bar(at, [100 * one.value for one in share.values()], 0.9 / BINS, color=SERIES[number])
-    ax.set(xlim=(0, 1))
-    title_panel(ax, kind, score[0].upper() + score[1:], "Members, %")
 
 
 CUTS = tuple(round(0.05 * step, 2) for step in range(1, 21))
@@ -481,10 +475,31 @@ def song_fig5(effort: Effort) -> Table:
             continue
         of_all = score_pairs(pairs, effort.seed, DRAWN[:1])
         found[kind] = [one.by_name[DRAWN[0]][one.member] for one in of_all]
-    rows = [Row(cut_label(cut), _shares(found, cut)) for cut in CUTS]
-    rows.append(
-        Row("mean score", {kind: _mean_cell(kind, scores) for kind, scores in found.items()})
-    )
+    rows = [
+        Row(
+            cut_label(cut),
+            {
+                kind: Cell(
+                    RECALL[kind].get(cut),
+                    scores
+                    if isinstance(scores, Skipped)
+                    else over_fits([proportion(some >= cut, level=LEVEL) for some in scores]),
+                )
+                for kind, scores in found.items()
+            },
+        )
+        for cut in CUTS
+    ]
+    means = {
+        kind: Cell(
+            MEAN if kind == UNDEFENDED else None,
+            scores
+            if isinstance(scores, Skipped)
+            else over_fits([mean(some, LEVEL, unit="members") for some in scores]),
+        )
+        for kind, scores in found.items()
+    }
+    rows.append(Row("mean score", means))
     rows += _claims(found)
     return Table(
         "song-fig5", f"Song & Mittal (2021), Figure 5, on {data.name}", tuple(rows), _NOTES_5
@@ -510,26 +525,6 @@ def cut_label(cut: float) -> str:
     return f"score of at least {cut:g}"
 
 
-def _shares(found: Mapping[str, list[Floats] | Skipped], cut: float) -> dict[str, Cell]:
-    row = {}
-    for kind, scores in found.items():
-        paper = RECALL[kind].get(cut)
-        if isinstance(scores, Skipped):
-            row[kind] = Cell(paper, scores)
-            continue
-        row[kind] = Cell(
-            paper, over_fits([proportion(some >= cut, level=LEVEL) for some in scores])
-        )
-    return row
-
-
-def _mean_cell(kind: str, scores: list[Floats] | Skipped) -> Cell:
-    paper = MEAN if kind == UNDEFENDED else None
-    if isinstance(scores, Skipped):
-        return Cell(paper, scores)
-    return Cell(paper, over_fits([mean(some, LEVEL, unit="members") for some in scores]))
-
-
 def _claims(found: Mapping[str, list[Floats] | Skipped]) -> list[Row]:
     """Return the paper's claims about the three distributions, as rows of differences."""
     rows = []
@@ -542,23 +537,20 @@ def _claims(found: Mapping[str, list[Floats] | Skipped]) -> list[Row]:
             assert isinstance(absent, Skipped)
             rows.append(Row(label, {"mean score": Cell(None, absent)}))
             continue
-        rows.append(
-            Row(label, _comparison_cells(first, second, RECALL[one][HIGH] - RECALL[other][HIGH]))
-        )
+        # Same members in the same order, (n,) each: differences are paired by member.
+        both = list(zip(first, second, strict=True))
+        means = [mean(a - b, LEVEL, unit="members") for a, b in both]
+        shares = [
+            mean((a >= HIGH).astype(np.float64) - (b >= HIGH), LEVEL, unit="members")
+            for a, b in both
+        ]
+        apart = [float(ks_2samp(a, b, method="asymp").statistic) for a, b in both]
+        cells = {
+            "mean score": Cell(None, over_pairs(means)),
+            f"share from {HIGH:g} on": Cell(
+                RECALL[one][HIGH] - RECALL[other][HIGH], over_pairs(shares)
+            ),
+            "largest distance": Cell(None, over_models(apart, "largest distance", least=0.0)),
+        }
+        rows.append(Row(label, cells))
     return rows
-
-
-def _comparison_cells(
-    first: Sequence[Floats], second: Sequence[Floats], paper: float
-) -> dict[str, Cell]:
-    # Same members in the same order, (n,) each: differences are paired by member.
-    both = list(zip(first, second, strict=True))
-    high = [(a >= HIGH).astype(np.float64) - (b >= HIGH) for a, b in both]
-    apart = [float(ks_2samp(a, b, method="asymp").statistic) for a, b in both]
-    return {
-        "mean score": Cell(None, over_pairs([mean(a - b, LEVEL, unit="members") for a, b in both])),
-        f"share from {HIGH:g} on": Cell(
-            paper, over_pairs([mean(some, LEVEL, unit="members") for some in high])
-        ),
-        "largest distance": Cell(None, over_models(apart, "largest distance", least=0.0)),
-    }

@@ -202,7 +202,11 @@ def song_fig9(effort: Effort) -> EmbeddedTable:
     ]
     rows = [
         _risk(found),
-        _row("others that are predicted right", found, _predicted_right),
+        _row(
+            "others that are predicted right",
+            found,
+            lambda one, group: {"": one.right[one.of(group, member=False)]},
+        ),
         _row("members among members keep their class", found, _class_kept_among(True, True)),
         _row("others among members keep their class", found, _class_kept_among(False, True)),
         _row("members among others keep their class", found, _class_kept_among(True, False)),
@@ -300,10 +304,6 @@ def _row(label: str, found: Sequence[ChosenRecords], hits: _Hits) -> Row:
         less = [difference(a, b, LEVEL) for a, b in zip(first, second, strict=True)]
         cells[f"{title}low less high"] = Cell(None, over_pairs(less))
     return Row(label, cells)
-
-
-def _predicted_right(one: ChosenRecords, group: str) -> Mapping[str, Bools]:
-    return {"": one.right[one.of(group, member=False)]}
 
 
 def _class_kept_among(asked: bool, among: bool) -> _Hits:

@@ -61,15 +61,6 @@ def _on_same_data(judgement: Judgement) -> Judgement:
     return replace(judgement, same_data=("*",))
 
 
-def _calibration_claims(view: str) -> tuple[Claim, ...]:
-    score = ("risk score, histogram", view)
-    network = ("network's output", view)
-    return (
-        below(f"{view}: the risk score's RMSE is below 0.1", score, 0.1),
-        larger(f"{view}: a network's output is further off", network, score),
-    )
-
-
 def _defence_claims(by: str) -> tuple[Claim, ...]:
     return (
         larger(
@@ -276,7 +267,22 @@ JUDGEMENTS: Mapping[str, Judgement] = {
     ),
     "song-fig11": Judgement(
         on={"Texas100": _on_same_data},
-        claims=tuple(one for view in _VIEWS for one in _calibration_claims(view)),
+        claims=tuple(
+            claim
+            for view in _VIEWS
+            for claim in (
+                below(
+                    f"{view}: the risk score's RMSE is below 0.1",
+                    ("risk score, histogram", view),
+                    0.1,
+                ),
+                larger(
+                    f"{view}: a network's output is further off",
+                    ("network's output", view),
+                    ("risk score, histogram", view),
+                ),
+            )
+        ),
     ),
 }
 """Name of a reproduction to its judgement."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -120,8 +119,22 @@ def song_fig6(effort: Effort) -> Table:
     rows = []
     for most in GRID:
         label = f"at most {most:g}"
-        rows.append(_row(label, views, partial(_share, most), _FIG6.get(label)))
-    rows.append(_row("mean", views, lambda fit: fit.risk["histogram"].mean))
+        rows.append(
+            _row(
+                label,
+                views,
+                [
+                    [
+                        proportion(fit.risk["histogram"].member_scores <= most, level=LEVEL)
+                        for fit in view.fits
+                    ]
+                    for view in views
+                ],
+                _FIG6.get(label),
+            )
+        )
+    means = [[fit.risk["histogram"].mean for fit in view.fits] for view in views]
+    rows.append(_row("mean", views, means))
     return _table("song-fig6", "Figure 6", rows, data)
 
 
@@ -132,12 +145,15 @@ def song_fig8(effort: Effort) -> Table:
     rows = []
     for name in ESTIMATORS:
         printed = {"authors": _FIG8} if name == "histogram" else None
-        rows.append(
-            _row(f"Pearson's correlation, {name}", views, partial(_correlation, name), printed)
-        )
+        correlations = [[fit.risk[name].correlation for fit in view.fits] for view in views]
+        rows.append(_row(f"Pearson's correlation, {name}", views, correlations, printed))
     for third, label in enumerate(("smallest", "middle", "largest")):
         title = f"mean score, third of the classes with the {label} error"
-        rows.append(_row(title, views, partial(_mean_of_third, third)))
+        means = [
+            [mean(fit.of_third(third), LEVEL, unit="members") for fit in view.fits]
+            for view in views
+        ]
+        rows.append(_row(title, views, means))
     return _table("song-fig8", "Figure 8", rows, data)
 
 
@@ -146,7 +162,12 @@ def song_fig10(effort: Effort) -> Table:
     data = available(PURCHASE)
     views = _views(effort, data)
     rows = [
-        _row(f"prior {prior:g}", views, partial(_excess, number), {"authors": _FIG10[number]})
+        _row(
+            f"prior {prior:g}",
+            views,
+            [[fit.risk["histogram"].excess[number][1] for fit in view.fits] for view in views],
+            {"authors": _FIG10[number]},
+        )
         for number, prior in enumerate(PRIORS)
     ]
     return _table("song-fig10", "Figure 10", rows, data)
@@ -159,8 +180,10 @@ def song_fig11(effort: Effort) -> Table:
     rows = []
     for name in ESTIMATORS:
         printed = _FIG11["score"] if name == "histogram" else None
-        rows.append(_row(f"risk score, {name}", views, partial(_rmse, name), printed))
-    rows.append(_row("network's output", views, lambda fit: fit.network, _FIG11["network"]))
+        errors = [[fit.risk[name].reliability.rmse for fit in view.fits] for view in views]
+        rows.append(_row(f"risk score, {name}", views, errors, printed))
+    errors = [[fit.network for fit in view.fits] for view in views]
+    rows.append(_row("network's output", views, errors, _FIG11["network"]))
     return _table("song-fig11", "Figure 11", rows, data)
 
 
@@ -235,36 +258,17 @@ def _play(attack: Attack, rounds: Sequence[Round], seed: int, role: str) -> Play
     return played
 
 
-def _share(most: float, fit: _Fit) -> Estimate:
-    return proportion(fit.risk["histogram"].member_scores <= most, level=LEVEL)
-
-
-def _correlation(estimator: str, fit: _Fit) -> Estimate | Skipped:
-    return fit.risk[estimator].correlation
-
-
-def _mean_of_third(third: int, fit: _Fit) -> Estimate:
-    return mean(fit.of_third(third), LEVEL, unit="members")
-
-
-def _excess(number: int, fit: _Fit) -> Estimate:
-    return fit.risk["histogram"].excess[number][1]
-
-
-def _rmse(estimator: str, fit: _Fit) -> Estimate:
-    return fit.risk[estimator].reliability.rmse
-
-
 def _row(
     label: str,
     views: Sequence[_View],
-    measured: Callable[[_Fit], Estimate | Skipped],
+    measured: Sequence[Sequence[Estimate | Skipped]],
     published: Mapping[str, float] | None = None,
 ) -> Row:
+    """Return a row with a cell per view; `measured` holds the numbers of each view's fits."""
     printed = published or {}
     cells = {
-        view.name: _cell([measured(fit) for fit in view.fits], printed.get(view.paper))
-        for view in views
+        view.name: _cell(found, printed.get(view.paper))
+        for view, found in zip(views, measured, strict=True)
     }
     return Row(label, cells)
 
@@ -319,7 +323,11 @@ def song_fig7(effort: Effort) -> Table:
     folds = _folds(4 if effort.quick else PARTS, data.sides[0], effort.seed)
     found = _measure_sensitivity(_train_logits(effort, data, folds), data, folds, effort.seed)
     rows = [_bin(found, low, high) for low, high in pairwise(EDGES)]
-    rows.append(Row("rank correlation with the score", _correlations(found)))
+    correlations = {
+        name: Cell(None, rank_correlation(found.score, values, LEVEL))
+        for name, values in found.columns.items()
+    }
+    rows.append(Row("rank correlation with the score", correlations))
     title = f"Song & Mittal (2021), Figure 7, on {data.name}"
     return Table("song-fig7", title, tuple(rows), (*own_note(data.name), *_NOTES_7))
 
@@ -423,10 +431,3 @@ def _bin(found: _Sensitivity, low: float, high: float) -> Row:
         ordered = quantile(found.removed[inside], share, LEVEL)
         cells[f"removed, quantile {share:g}"] = Cell(None, ordered)
     return Row(label, cells)
-
-
-def _correlations(found: _Sensitivity) -> dict[str, Cell]:
-    return {
-        name: Cell(None, rank_correlation(found.score, values, LEVEL))
-        for name, values in found.columns.items()
-    }

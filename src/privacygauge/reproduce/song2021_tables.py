@@ -551,16 +551,13 @@ def _threshold_rows(
             for name, fits in found.items()
         }
 
-    gains = {
-        name: Cell(None, over_pairs([_gain(signal, fit) for fit in fits]))
-        for name, fits in found.items()
-    }
+    gains = {}
+    for name, fits in found.items():
+        # Guesses on the same records: `accuracy_lost` compares them record by record.
+        pairs = [(fit[signal, True][0].decisions, fit[signal, False][0].decisions) for fit in fits]
+        gains[name] = Cell(None, over_pairs([accuracy_lost(*pair, LEVEL) for pair in pairs]))
     return [
         Row(one, accuracies(one, False)),
         Row(several, accuracies(several, True)),
         Row(f"{signal}, gain", gains),
     ]
-
-
-def _gain(signal: str, fit: _PlayedThresholds) -> Estimate:
-    return accuracy_lost(fit[signal, True][0].decisions, fit[signal, False][0].decisions, LEVEL)

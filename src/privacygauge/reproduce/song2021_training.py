@@ -178,7 +178,11 @@ def song_table2(effort: Effort) -> Table:
     weights = (SHOWN,) if effort.quick else WEIGHTS
     defences = [_adversarial(weight, data) for weight in weights]
     if not effort.quick:
-        defences += _other_defences()
+        # Two that the paper does not have.
+        dropout = EarlyStopping(replace(NETWORKS, make=Dropout(SONG_MITTAL_2021, 0.5)))
+        decay = EarlyStopping(replace(NETWORKS, weight_decay=3e-3))
+        defences.append(_Defended("dropout 0.5", dropout, dropout))
+        defences.append(_Defended("weight decay 0.003", decay, decay))
     found = _train_by_epoch(effort, data, defences)
     undefended = found[_NONE]
     columns, printed = TABLE_2
@@ -230,16 +234,6 @@ class _Defended:
     shadow: Trained
 
 
-def _other_defences() -> tuple[_Defended, ...]:
-    """Return the defences of the full form that the paper does not have."""
-    dropout = EarlyStopping(replace(NETWORKS, make=Dropout(SONG_MITTAL_2021, 0.5)))
-    decay = EarlyStopping(replace(NETWORKS, weight_decay=3e-3))
-    return (
-        _Defended("dropout 0.5", dropout, dropout),
-        _Defended("weight decay 0.003", decay, decay),
-    )
-
-
 def _adversarial(weight: float, data: DataSetting) -> _Defended:
     target, shadow = (
         AdversarialRegularisation(NETWORKS, weight, ReferenceRows(tuple(side.reference)), SMALL)
@@ -262,7 +256,15 @@ def _train_by_epoch(
         for number, defended in enumerate(asked):
             sides = []
             for role, trainer in enumerate((defended.target, defended.shadow)):
-                cohort = _cohort(data, role=role, n=n, seed=effort.seed)
+                cohort = cohort_of(
+                    data.x,
+                    data.y,
+                    np.repeat([data.sides[role].inside(len(data.y))], n, axis=0),
+                    effort.seed,
+                    asked=np.arange(data.n_asked),
+                    # By role alone: every defence starts from the weights of the undefended model.
+                    states=random_states(effort.seed, 2 * n)[role * n : (role + 1) * n],
+                )
                 work = EpochWork(trainer, cohort, RECORDED)
                 run = Path(folder) / f"{defended.name}-{role}".replace(" ", "-").replace(",", "")
                 told = part_of(effort, 2 * number + role, 2 * len(asked))
@@ -276,14 +278,6 @@ def _train_by_epoch(
                 for target, shadow in zip(sides[0], sides[1], strict=True)
             ]
     return found
-
-
-def _cohort(data: DataSetting, role: int, n: int, seed: int) -> Cohort:
-    inside = np.repeat([data.sides[role].inside(len(data.y))], n, axis=0)
-    # By role alone: every defence starts from the weights of the undefended model.
-    states = random_states(seed, 2 * n)[role * n : (role + 1) * n]
-    asked = np.arange(data.n_asked)
-    return cohort_of(data.x, data.y, inside, seed, asked=asked, states=states)
 
 
 def _pair(target: Trajectories, shadow: Trajectories, data: DataSetting, seed: int) -> _Pair:

@@ -430,7 +430,16 @@ class ReproductionResult:
 
     def claims(self, judgement: Judgement) -> list[dict[str, Any]]:
         """Return one mapping per claim: its effect and the verdict on it."""
-        return [_plain_claim(one) for one in judgement.of(self.table).claims]
+        plain = []
+        for one in judgement.of(self.table).claims:
+            effect = one.effect
+            measured = (
+                {"skipped": effect.reason}
+                if isinstance(effect, Skipped)
+                else {"effect": effect.value, "low": effect.low, "high": effect.high}
+            )
+            plain.append({"claim": one.claim, "verdict": one.word, **measured})
+        return plain
 
 
 def judged_lines(table: Table, judgement: Judgement) -> list[dict[str, Any]]:
@@ -487,14 +496,6 @@ def _cell(line: Mapping[str, Any]) -> Cell:
         return Cell(line["published"], Skipped(line["column"], line["skipped"]))
     numbers = (line[key] for key in ("ours", "low", "high", "level", "n", "method"))
     return Cell(line["published"], Estimate(*numbers))
-
-
-def _plain_claim(one: JudgedClaim) -> dict[str, Any]:
-    plain: dict[str, Any] = {"claim": one.claim, "verdict": one.word}
-    if isinstance(one.effect, Skipped):
-        return {**plain, "skipped": one.effect.reason}
-    effect = one.effect
-    return {**plain, "effect": effect.value, "low": effect.low, "high": effect.high}
 
 
 def claim_row(line: Mapping[str, Any]) -> dict[str, object]:

@@ -101,7 +101,13 @@ def gap(
     deviation = float(_deviation(scores, points, metric))
     if metric.like_share:
         first, second = (
-            Estimate(x, *wilson(x * size, size, level), level, max(1, int(size)), "Wilson")
+            Estimate(
+                x,
+                *wilson(x * size, size, level),
+                level=level,
+                n=max(1, int(size)),
+                method="Wilson",
+            )
             for x, size in zip(scores, points, strict=True)
         )
         found = less(first, second)

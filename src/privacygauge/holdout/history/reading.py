@@ -99,7 +99,10 @@ def from_export(rows: Sequence[Row]) -> list[Row]:
 
     Submissions after the deadline and those without a score are left out.
     """
-    names = {ours: _first_known(rows[0], theirs) for ours, theirs in NAMES.items()}
+    names = {
+        ours: next((name for name in theirs if name in rows[0]), None)
+        for ours, theirs in NAMES.items()
+    }
     found = [
         {ours: row.get(name) for ours, name in names.items() if name is not None} for row in rows
     ]
@@ -121,10 +124,6 @@ def from_export(rows: Sequence[Row]) -> list[Row]:
 def is_true(value: object) -> bool:
     """Return whether a cell means yes."""
     return str(value).strip().lower() in _TRUE
-
-
-def _first_known(row: Row, names: Sequence[str]) -> str | None:
-    return next((name for name in names if name in row), None)
 
 
 def _is_given(value: object) -> bool:
@@ -237,7 +236,11 @@ def read_history(
         )
     answers = _inline(rows, path) if predictions is None else _answers(predictions, rows)
     truth = None if labels is None else _labels(labels)
-    size = n if n is not None else _size(answers, truth)
+    size = n
+    if size is None and truth is not None:
+        size = len(truth)
+    elif size is None and answers is not None and answers.ndim == 2:
+        size = int(answers.shape[1])
     if size is None:
         raise InputError("--n is needed: the number of examples of the test set")
     guard = _require_constant(rows, path, GUARD)
@@ -245,8 +248,10 @@ def read_history(
     scores = _scores(rows, path, column="score", metric=scored, raw=exported)
     behind = all(row.get(EXACT) not in (None, "") for row in rows)
     numbers = _numbers(rows, path)
-    timed = any(_is_given(row.get(TIME)) for row in rows)
-    times = _times([row.get(TIME) for row in rows], path) if timed else None
+    times = None
+    if any(_is_given(row.get(TIME)) for row in rows):
+        days = _with_iso_days([row.get(TIME) for row in rows], path)
+        times = np.array([_time(value, path, i) for i, value in enumerate(days)])
     history = in_time(
         times,
         [_account(row, path, i) for i, row in enumerate(rows)],
@@ -379,11 +384,6 @@ def _number(cell: Any) -> float:
     return float(digits) / 100 if text.endswith("%") else float(digits)
 
 
-def _times(values: Sequence[Any], path: Path) -> NDArray[np.float64]:
-    values = _with_iso_days(values, path)
-    return np.array([_time(value, path, i) for i, value in enumerate(values)])
-
-
 _DAY = re.compile(r"\s*(\d{1,2})([/.])(\d{1,2})\2(\d{4})(?=\D|$)(.*)")
 """Matches days such as 3/14/2026 and 14.3.2026, perhaps followed by a time."""
 
@@ -493,9 +493,3 @@ def _stack_predictions(rows: Sequence[Any], names: Sequence[str]) -> NDArray[Any
                 f"in {name} and {arrays[0].shape} in {names[0]}"
             )
     return np.stack(arrays)
-
-
-def _size(answers: NDArray[Any] | None, truth: NDArray[Any] | None) -> int | None:
-    if truth is not None:
-        return len(truth)
-    return None if answers is None or answers.ndim != 2 else int(answers.shape[1])

@@ -78,7 +78,10 @@ class History:
         if self.answers is not None:
             object.__setattr__(self, "answers", _answers(self.answers, k, self.n, self.n_classes))
         if self.labels is not None:
-            object.__setattr__(self, "labels", _labels(self.labels, self.n, self.n_classes))
+            labels = checks.classes(self.labels, "labels", length=self.n)
+            if self.n_classes is not None and labels.max() >= self.n_classes:
+                raise InputError(f"labels must be in 0..{self.n_classes - 1}, got {labels.max()}")
+            object.__setattr__(self, "labels", labels)
 
     def __len__(self) -> int:
         return len(self.accounts)
@@ -276,13 +279,6 @@ def _answers(values: Answers, k: int, n: int, n_classes: int | None) -> Answers:
         raise InputError(f"answers must be in 0..{most}, got {rows.min()} to {rows.max()}")
     # The smallest type that holds the labels: histories hold k times n of them.
     return np.asarray(checks.frozen(rows.astype(np.min_scalar_type(int(rows.max())), copy=False)))
-
-
-def _labels(values: Ints, n: int, n_classes: int | None) -> Ints:
-    found = checks.classes(values, "labels", length=n)
-    if n_classes is not None and found.max() >= n_classes:
-        raise InputError(f"labels must be in 0..{n_classes - 1}, got {found.max()}")
-    return found
 
 
 def _n_classes(rows: Answers | None, truth: Ints | None) -> int | None:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import binom, chi2, hypergeom
 from scipy.stats import t as student
 
-from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.history.evidence import OTHERS_VOTE, SETTLED, VOTE, Evidence
 from privacygauge.holdout.history.record import Answers, History
@@ -65,7 +65,10 @@ def nearness(history: History, rng: np.random.Generator) -> Nearness:
         # Bits packed to bytes: a popcount is faster than a sum of booleans.
         same = np.bitwise_count(np.packbits(sample[: i + 1] == row, axis=1)).sum(axis=1)
         agreement[i, : i + 1] = agreement[: i + 1, i] = same
-    copy_of = _copies(answers)
+    first: dict[bytes, int] = {}
+    copy_of = np.array(
+        [first.setdefault(row.tobytes(), i) for i, row in enumerate(answers)], np.int64
+    )
     found = [_nearest(answers, agreement, copy_of, i) for i in range(len(answers))]
     near, distance = (np.array(column, np.int64) for column in zip(*found, strict=True))
     return Nearness(
@@ -115,11 +118,6 @@ def around(codes: Ints, size: int) -> Iterator[tuple[Ints, Answers]]:
         window = np.arange(first, min(k, first + size + 1))
         yield window[window != place], counts.reshape(labels, s)
         counts[row] += 1
-
-
-def _copies(answers: Answers) -> Ints:
-    first: dict[bytes, int] = {}
-    return np.array([first.setdefault(row.tobytes(), i) for i, row in enumerate(answers)], np.int64)
 
 
 def _nearest(answers: Answers, agreement: Ints, copy_of: Ints, i: int) -> tuple[int, int]:
@@ -267,7 +265,12 @@ def _slope_p(history: History, answer: int, asked: Ints, usable: _Queries) -> tu
     # score and agreement together, for honest answers too.
     groups, place = np.unique(history.codes[asked], return_inverse=True)
     nuisance = np.column_stack([place[:, None] == np.arange(len(groups)), usable.changed[asked]])
-    score, agreed = (_residuals(x, nuisance) for x in (history.n_correct[asked], agreed))
+    design = nuisance.astype(np.float64)
+    # Residuals of both after least squares on the nuisance columns.
+    score, agreed = (
+        x - design @ np.linalg.lstsq(design, x, rcond=None)[0]
+        for x in (history.n_correct[asked], agreed)
+    )
     # Less the group means, the column of changes, and the slope.
     freedom = len(asked) - len(groups) - 2
     power = float((score**2).sum())
@@ -286,12 +289,6 @@ def _slope_p(history: History, answer: int, asked: Ints, usable: _Queries) -> tu
     if left == 0:
         return (_LEAST if slope > honest else 1.0), slope
     return float(student.sf((slope - honest) / math.sqrt(left / power), freedom)), slope
-
-
-def _residuals(values: Ints, nuisance: Floats) -> Floats:
-    """Return the residuals of the values after least squares on the nuisance columns."""
-    design = nuisance.astype(np.float64)
-    return np.asarray(values - design @ np.linalg.lstsq(design, values, rcond=None)[0])
 
 
 def settled_points(history: History, near: Nearness) -> tuple[Evidence, ...] | Skipped:

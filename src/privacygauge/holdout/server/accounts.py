@@ -36,7 +36,10 @@ def add_account(engine: Engine, name: str) -> str:
     checked_name(name)
     try:
         with writing(engine) as connection:
-            _refuse_lookalike(connection, name)
+            alike = _skeleton(name)
+            for other in connection.execute(select(ACCOUNT.c.name)).scalars():
+                if other != name and _skeleton(other) == alike:
+                    raise InputError(f"the name {name!a} looks like that of the account {other!a}")
             connection.execute(insert(ACCOUNT).values(name=name, used=0))
             return _give_token(connection, name)
     except IntegrityError as error:
@@ -132,14 +135,6 @@ def _skeleton(name: str) -> str:
     letters = [c for c in plain if not unicodedata.combining(c) and c.isprintable()]
     # In many fonts i and l look alike, and so do rn and m.
     return " ".join("".join(letters).replace("i", "l").replace("rn", "m").split())
-
-
-def _refuse_lookalike(connection: Connection, name: str) -> None:
-    """Raise if another account's name looks like this one."""
-    alike = _skeleton(name)
-    for other in connection.execute(select(ACCOUNT.c.name)).scalars():
-        if other != name and _skeleton(other) == alike:
-            raise InputError(f"the name {name!a} looks like that of the account {other!a}")
 
 
 def _give_token(connection: Connection, name: str) -> str:

@@ -464,8 +464,9 @@ def _make_ready(engine: Engine) -> None:
             _make_tables(connection)
     except DBAPIError as error:
         engine.dispose()
+        reason = str(error.orig).strip().splitlines()[0]
         raise InputError(
-            f"the database {database_name(engine)} cannot be used: {_line(error)}"
+            f"the database {database_name(engine)} cannot be used: {reason}"
         ) from error
     except InputError:
         engine.dispose()
@@ -505,7 +506,3 @@ def _bring_up(connection: Connection, version: int) -> None:
     # A contest that has begun keeps the rule that its teams know.
     connection.execute(update(BOARD).values(judged_by="shown"))
     connection.execute(update(SCHEMA).values(version=VERSION))
-
-
-def _line(error: DBAPIError) -> str:
-    return str(error.orig).strip().splitlines()[0]

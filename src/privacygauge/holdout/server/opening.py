@@ -58,7 +58,8 @@ def open_or_begin(
                     "was interrupted: score it again into this database, or name another one"
                 )
             if row is None:
-                row = _begun(connection, first or first_row(labels, wanted))
+                connection.execute(insert(BOARD).values(first or first_row(labels, wanted)))
+                row = begun_board(connection)
             truth = metric_named(row["metric"]).truth(labels, None)[0]
             _check_same(row, truth, wanted, database_name(engine))
             ids = _same_names(connection, "points", wanted.ids, database_name(engine))
@@ -104,16 +105,12 @@ def _names_row(connection: Connection, of: str) -> bytes | None:
     return packed
 
 
-def _names(connection: Connection, of: str) -> tuple[str, ...] | None:
-    packed = _names_row(connection, of)
-    return None if packed is None else tuple(json.loads(zlib.decompress(bytes(packed))))
-
-
 def _same_names(
     connection: Connection, of: str, given: tuple[str, ...] | None, name: str
 ) -> tuple[str, ...] | None:
     """Return the names of points or classes, kept with the board once they are given."""
-    kept = _names(connection, of)
+    found = _names_row(connection, of)
+    kept = None if found is None else tuple(json.loads(zlib.decompress(bytes(found))))
     if kept is None and given is not None:
         packed = zlib.compress(json.dumps(given).encode(), 1)
         connection.execute(insert(NAMES).values(of=of, names=packed))
@@ -200,11 +197,6 @@ def first_row(labels: ArrayLike, wanted: BoardOptions) -> dict[str, object]:
         # Not derived from a seed: anyone who knows the key can remove the noise.
         "state_key": secrets.token_bytes(16),
     }
-
-
-def _begun(connection: Connection, values: dict[str, object]) -> RowMapping:
-    connection.execute(insert(BOARD).values(values))
-    return begun_board(connection)
 
 
 def _draw_public(truth: Values, metric: Metric, share: float) -> Bools:

@@ -23,8 +23,8 @@ from sqlalchemy import (
 
 from privacygauge.errors import InputError
 from privacygauge.holdout.guards import Calibrated, Exact, Ladder, RelativeLadder, Rounded
-from privacygauge.holdout.mechanism import GuardState, MarkedSubmission
-from privacygauge.holdout.metrics import Metric, metric_named
+from privacygauge.holdout.mechanism import MarkedSubmission
+from privacygauge.holdout.metrics import metric_named
 from privacygauge.holdout.server.accounts import (
     checked_name,
     checked_reason,
@@ -224,7 +224,11 @@ def _replay_account(
         if own and (best[0] is None or answer > best[0]):
             best = float(answer), int(each["number"])
     if apart:
-        _write(connection, held, state, about, new=row is None)
+        values = {"about": about, **state_columns(state)}
+        if row is None:
+            connection.execute(STATE.insert().values(holder=held, **values))
+        else:
+            connection.execute(update(STATE).where(STATE.c.holder == held).values(values))
     return best
 
 
@@ -259,14 +263,6 @@ def _submissions(
                 f"submission {row['number']} was not kept, and the guard {board.guard.name} "
                 "answers by its labels: hide one of the accounts instead"
             )
-
-
-def _write(connection: Connection, held: int, state: GuardState, about: int, *, new: bool) -> None:
-    values = {"about": about, **state_columns(state)}
-    if new:
-        connection.execute(STATE.insert().values(holder=held, **values))
-    else:
-        connection.execute(update(STATE).where(STATE.c.holder == held).values(values))
 
 
 _OF_LABELS = (
@@ -362,7 +358,14 @@ def rescore(
             )
         if len(labels) != row["n"]:  # type: ignore[arg-type]
             raise InputError(_not_empty(row["n"]))
-        measure = _same_form(metric_named(row["metric"]), metric, row["n_classes"])
+        before = metric_named(row["metric"])
+        measure = before if metric is None else metric_named(metric)
+        # It must score the submissions that the old metric scored.
+        same = measure.form == before.form and measure.numbers == before.numbers
+        if not same or measure.width(row["n_classes"]) != before.width(row["n_classes"]):
+            raise InputError(
+                f"the metric {measure.name} asks for other submissions than {before.name}"
+            )
         truth, _ = measure.truth(labels, row["n_classes"] or None)
         wanted = BoardOptions(
             row["n_classes"] or None,
@@ -393,15 +396,6 @@ def rescore(
                 return _copy_contest(old, new, board_of(begun_board(new), truth, engine))
         finally:
             engine.dispose()
-
-
-def _same_form(old: Metric, asked: str | None, n_classes: int) -> Metric:
-    """Return the new board's metric, which must score the submissions that the old one did."""
-    new = old if asked is None else metric_named(asked)
-    same = new.form == old.form and new.numbers == old.numbers
-    if not same or new.width(n_classes) != old.width(n_classes):
-        raise InputError(f"the metric {new.name} asks for other submissions than {old.name}")
-    return new
 
 
 def _not_empty(n: int) -> str:

@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass, field
 from http import HTTPStatus
 from json import dumps
 from threading import Lock
-from types import FrameType
 from typing import Any, ClassVar
 
 import h11
@@ -379,15 +378,11 @@ def run(app: FastAPI, listener: socket.socket, proxy: str | None = None) -> None
         timeout_graceful_shutdown=_SECONDS_TO_FINISH,
     )
     # The server sends itself the signal again once it has finished: SIGTERM is then no failure.
-    before = signal.signal(signal.SIGTERM, _nothing)
+    before = signal.signal(signal.SIGTERM, lambda _number, _frame: None)
     try:
         uvicorn.Server(config).run(sockets=[listener])
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _nothing(_number: int, _frame: FrameType | None) -> None:
-    """Let a signal pass."""
 
 
 class JsonLines(logging.Formatter):

@@ -55,18 +55,14 @@ def _template(name: str) -> Template:
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    environment.filters |= {"whole": "{:,}".format, "share": _share, "minute": _minute}
+    environment.filters |= {
+        "whole": "{:,}".format,
+        # An accuracy of n points has no more digits than these for n below a million.
+        "share": lambda score: f"{score:.6f}".rstrip("0").ljust(5, "0"),
+        "minute": lambda time: f"{time[:10]} {time[11:16]}",
+    }
     text = (_TEMPLATES / name).read_text(encoding="utf-8")
     return environment.from_string(text)
-
-
-def _share(score: float) -> str:
-    # An accuracy of n points has no more digits than these for n below a million.
-    return f"{score:.6f}".rstrip("0").ljust(5, "0")
-
-
-def _minute(time: str) -> str:
-    return f"{time[:10]} {time[11:16]}"
 
 
 _COOKIE = "privacygauge_token"
