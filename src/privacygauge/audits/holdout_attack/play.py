@@ -97,7 +97,8 @@ class HoldoutAudit(ContestFindings, Reported):
             ),
             intro=f"{_examples(self)}, scored by {plain(self.metric)}; {count(self.queries)} "
             f"submissions, {several(self.trials, 'trial')} of each attack behind each guard. "
-            f"The attacker knows: {self.knowledge}. Small figures are {rate(self.level)} intervals.",
+            f"The attacker knows: {self.knowledge}. Small figures are {rate(self.level)} "
+            "intervals.",
             origin=self.origin,
             verdict=verdict(self),
             measures=tuple(_measures(self)),
