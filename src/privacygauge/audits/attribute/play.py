@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privacygauge.audits.running import Running
+from privacygauge.audits.work import Running
 from privacygauge.classifier.attributes_judged import (
     GainOverImputation,
     JudgedGuesses,

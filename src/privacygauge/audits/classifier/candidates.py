@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.classifier.verdict import REPEAT, mending, unsaid
-from privacygauge.audits.running import Running
+from privacygauge.audits.work import Running
 from privacygauge.classifier.candidates import (
     CandidateGame,
     CandidateRound,

@@ -18,9 +18,8 @@ from privacygauge.audits.classifier.predictions import (
     audit_classifier,
     pool_description,
 )
-from privacygauge.audits.running import Running
 from privacygauge.audits.training import Materials, materials, on_records
-from privacygauge.audits.work import Work
+from privacygauge.audits.work import Running, Work
 from privacygauge.classifier.answers import said_of_times
 from privacygauge.classifier.estimators import AVERAGED, ByRows
 from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as_predictions

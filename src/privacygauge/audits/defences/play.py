@@ -20,7 +20,7 @@ from privacygauge.audits.defences.sections import (
     sections,
 )
 from privacygauge.audits.defences.verdict import DefenceResult, adversary, verdict
-from privacygauge.audits.running import Running
+from privacygauge.audits.work import Running
 from privacygauge.classifier.attacked import beside_shadow
 from privacygauge.classifier.defences import judging
 from privacygauge.classifier.defences.defence import Defence

@@ -27,9 +27,8 @@ from privacygauge.audits.dtp.verdict import (
     removal_frame,
     verdict,
 )
-from privacygauge.audits.running import Running
 from privacygauge.audits.training import load_labelled_records
-from privacygauge.audits.work import Work
+from privacygauge.audits.work import Running, Work
 from privacygauge.classifier import estimators
 from privacygauge.classifier.dtp.findings import (
     DtpOptions,

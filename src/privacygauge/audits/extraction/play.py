@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.running import Running
+from privacygauge.audits.work import Running
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools
 from privacygauge.core.units import foremost

@@ -11,15 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.generator import sections
-from privacygauge.audits.generator.result import SyntheticResult, detectable_auc_text
 from privacygauge.audits.generator.sections import plot_auc
 from privacygauge.audits.generator.verdict import (
+    SyntheticResult,
+    detectable_auc_text,
     setting_text,
     target_id_and_row,
     target_name,
     verdict,
 )
-from privacygauge.audits.running import Running
+from privacygauge.audits.work import Running
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.units import owners
 from privacygauge.evaluate.by_target import RULE, AttackEvaluation, TargetEvaluation

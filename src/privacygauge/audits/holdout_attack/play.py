@@ -22,7 +22,7 @@ from privacygauge.audits.holdout_words import (
     points,
     points_estimate,
 )
-from privacygauge.audits.running import Running
+from privacygauge.audits.work import Running
 from privacygauge.core.estimate import Estimate
 from privacygauge.holdout.contest import (
     AttackResult,

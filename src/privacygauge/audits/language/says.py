@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from privacygauge.audits.language.result import LanguageResult
-from privacygauge.audits.language.verdict import leading, measured_on, verdict
+from privacygauge.audits.language.verdict import LanguageResult, leading, measured_on, verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.language.controls import ControlFinding, MatchedAttack

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.running import Running
+from privacygauge.audits.work import Running
 from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.history.evidence import ALL, FINAL_GAP
 from privacygauge.holdout.history.record import History

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privacygauge.audits.generator.sections import use_rows
 from privacygauge.audits.released_table.result import ReleasedResult, risk_name
-from privacygauge.audits.usefulness import use_rows
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.headline import Fact

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.running import Running
+from privacygauge.audits.work import Running
 from privacygauge.core import checks
 from privacygauge.core.checks import Ints
 from privacygauge.core.units import owners
