@@ -79,6 +79,16 @@ class Audit(AttackFindings, Reported):
         facts = Pairs(tuple((fact.label, either(fact.estimate)) for fact in self.facts))
         compared = fairness.section(self.comparison)
         questions = measures.questions_section(self.questions)
+        several_targets: tuple[Section, ...] = ()
+        if self.targets is not None:
+            title = f"Over {count(self.targets.n_targets)} targets"
+            blocks = tuple(_targets(self.targets))
+            several_targets = (Section("targets", title, blocks, "Several targets"),)
+        more_models: tuple[Section, ...] = ()
+        if self.more_models:
+            title = "What more shadow models would buy"
+            blocks = tuple(_more(self.more_models))
+            more_models = (Section("more-models", title, blocks, "More shadow models"),)
         return Report(
             "classifier",
             "Audit of a classifier",
@@ -103,7 +113,8 @@ class Audit(AttackFindings, Reported):
                 Section("game", "What was played", (tables.game(self.game),), "The game"),
                 *(() if compared is None else (compared,)),
                 tables.section(a),
-                *_on_models(self.targets, self.more_models),
+                *several_targets,
+                *more_models,
                 *(() if questions is None else (questions,)),
                 plots.roc_section(a.evaluations, a.best),
                 risk.section(self.risk),
@@ -211,18 +222,6 @@ def either(estimate: Estimate) -> Shown:
     """Return a number about the release as text: shares as percentages, others as decimals."""
     is_share = estimate.low >= 0 and estimate.high <= 1
     return percent_estimate(estimate) if is_share else decimal_estimate(estimate, 2)
-
-
-def _on_models(
-    targets: SeveralTargets | None, more_models: Sequence[Foretold]
-) -> Iterator[Section]:
-    """Yield the sections about several targets, and about the value of more shadow models."""
-    if targets is not None:
-        title = f"Over {count(targets.n_targets)} targets"
-        yield Section("targets", title, tuple(_targets(targets)), "Several targets")
-    if more_models:
-        title = "What more shadow models would buy"
-        yield Section("more-models", title, tuple(_more(more_models)), "More shadow models")
 
 
 def _models_data(

@@ -519,25 +519,23 @@ def _overview(f: DefenceResult) -> Table:
         beside: DASH if f.curve else "0",
         "Model right": right(f.compared[0].before).value,
     }
-    rows: Rows = [
-        {
-            "Defence": Cell(mark_undone(c), claim(c)),
-            "Adaptive": right(c.adaptive.accuracy),
-            "Non-adaptive": right(c.non_adaptive.accuracy).value,
-            beside: _secondary_number(f, c),
-            "Model right": right(c.after).value,
-        }
-        for c in f.compared
-    ]
+    rows: Rows = [first]
+    for c in f.compared:
+        number: Content = decimal_estimate(c.judged.distance, 2).value
+        if f.curve:
+            epoch = (f"epoch {c.stopped.epoch}",) if isinstance(c.stopped, AfterEpoch) else ()
+            number = Cell(early_stopping_result(c).value, epoch)
+        rows.append(
+            {
+                "Defence": Cell(mark_undone(c), claim(c)),
+                "Adaptive": right(c.adaptive.accuracy),
+                "Non-adaptive": right(c.non_adaptive.accuracy).value,
+                beside: number,
+                "Model right": right(c.after).value,
+            }
+        )
     note = " ".join(note for note, holds in notes.items() if holds)
-    return table("overview", title, [first, *rows], note, spare=(beside, "Model right"))
-
-
-def _secondary_number(f: DefenceResult, c: ComparedDefence) -> Content:
-    if not f.curve:
-        return decimal_estimate(c.judged.distance, 2).value
-    epoch = (f"epoch {c.stopped.epoch}",) if isinstance(c.stopped, AfterEpoch) else ()
-    return Cell(early_stopping_result(c).value, epoch)
+    return table("overview", title, rows, note, spare=(beside, "Model right"))
 
 
 _TERMS = {

@@ -69,11 +69,18 @@ def all_sections(f: LanguageResult) -> tuple[Section, ...]:
         targets=("Judged", measured_on(f)),
     )
     questions = measures.questions_section(f.questions)
+    on_thresholds = text(
+        "A threshold is chosen for a rate of false positives. What it gives on the judged "
+        "non-members may differ, and precision and recall hold for what it gives. An oracle "
+        "threshold is taken from those very non-members: no attacker has it, but published tables "
+        "are often of that kind."
+    )
+    thresholds = (on_thresholds, _thresholds_of(f.samples, "thresholds", "Sample by sample"))
     return (
         Section("controls", "Is the test honest?", tuple(_controls(f))),
         Section("game", "What was played", (game,), "The game"),
         tables.section(f.attacks(f.samples)),
-        Section("thresholds", "Thresholds", tuple(_thresholds(f))),
+        Section("thresholds", "Thresholds", thresholds),
         Section("patients", "Patient by patient", tuple(_patients(f)), "Patients"),
         *(() if questions is None else (questions,)),
         *(() if f.slices is None else (groups.section(f.slices),)),
@@ -176,16 +183,6 @@ def _control(
         value = decimal_estimate(found.fall if isinstance(found, MatchedAttack) else found.auc)
         says = _FIRES if found.fires else "quiet"
     return {"Control": name, "Value": value, "Says": says, "What it is": text}
-
-
-def _thresholds(f: LanguageResult) -> Iterator[Block]:
-    yield text(
-        "A threshold is chosen for a rate of false positives. What it gives on the judged "
-        "non-members may differ, and precision and recall hold for what it gives. An oracle "
-        "threshold is taken from those very non-members: no attacker has it, but published tables "
-        "are often of that kind."
-    )
-    yield _thresholds_of(f.samples, "thresholds", "Sample by sample")
 
 
 def _thresholds_of(unit: UnitFindings, name: str, title: str) -> Table:

@@ -194,7 +194,15 @@ def verdict(f: LeaderboardAudit) -> Verdict:
     """Return the verdict: findings, accounts, and the share that selection alone explains."""
     found = grade(f)
     scale = (UNTOLD,) if found is UNTOLD else GRADES
-    unsaid = NO_PROOF if f.findings else _undetected_text(f)
+    unsaid = "An attack that looks like honest work, or is short, is not found by these tests."
+    if f.findings:
+        unsaid = NO_PROOF
+    elif f.evidence == "scores":
+        unsaid = (
+            "Scores alone do not show random changes of a good model, nor who shares what, nor "
+            "climbing on the public score without private scores: it does not follow that there "
+            "was no attack. They are taken to be better the higher they are."
+        )
     said = tuple(_sentences(f))
     return Verdict(
         grade=found,
@@ -328,16 +336,6 @@ def _lead(f: LeaderboardAudit) -> str:
         f"{told}, {percent(w.margin, 2)} ahead of the next account. {luck}: "
         f"{percent(w.explained, 0)} of that margin."
     )
-
-
-def _undetected_text(f: LeaderboardAudit) -> str:
-    if f.evidence == "scores":
-        return (
-            "Scores alone do not show random changes of a good model, nor who shares what, nor "
-            "climbing on the public score without private scores: it does not follow that there "
-            "was no attack. They are taken to be better the higher they are."
-        )
-    return "An attack that looks like honest work, or is short, is not found by these tests."
 
 
 _ROWS = 25
