@@ -21,7 +21,6 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.both_sides import BothSides
 from privacygauge.evaluate.tail import Tail
 from privacygauge.report import direction, grades
-from privacygauge.report.blocks import note, table, text
 from privacygauge.report.document import frame, names_of, values_of
 from privacygauge.report.numbers import (
     DASH,
@@ -50,6 +49,9 @@ from privacygauge.report.values import (
     Tone,
     Verdict,
     Worst,
+    note,
+    table,
+    text,
 )
 
 if TYPE_CHECKING:

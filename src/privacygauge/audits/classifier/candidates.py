@@ -34,8 +34,7 @@ from privacygauge.report import direction, grades
 from privacygauge.report.attacks import data, plots, tables
 from privacygauge.report.attacks.measures import GUESSING
 from privacygauge.report.attacks.records import RECORDS, roc_frame
-from privacygauge.report.attacks.terms import interval, terms
-from privacygauge.report.blocks import Rows, note, table, text
+from privacygauge.report.attacks.tables import interval, terms
 from privacygauge.report.document import frame, pick_values
 from privacygauge.report.numbers import (
     DASH,
@@ -56,10 +55,14 @@ from privacygauge.report.values import (
     Measure,
     Origin,
     Report,
+    Rows,
     Section,
     Table,
     Verdict,
     Worst,
+    note,
+    table,
+    text,
 )
 
 

@@ -18,8 +18,7 @@ from privacygauge.evaluate.vulnerability import FALSE_DISCOVERIES, Vulnerability
 from privacygauge.report import fairness
 from privacygauge.report.attacks import data, groups, measures, plots, records, tables
 from privacygauge.report.attacks.records import Riskiest
-from privacygauge.report.attacks.terms import MEANINGS, interval, terms
-from privacygauge.report.blocks import Rows, note, table, text
+from privacygauge.report.attacks.tables import MEANINGS, interval, terms
 from privacygauge.report.document import pick_values, values_of
 from privacygauge.report.numbers import (
     Shown,
@@ -32,7 +31,20 @@ from privacygauge.report.numbers import (
     rate,
 )
 from privacygauge.report.reported import Reported
-from privacygauge.report.values import About, Axes, Block, Json, Origin, Pairs, Report, Section
+from privacygauge.report.values import (
+    About,
+    Axes,
+    Block,
+    Json,
+    Origin,
+    Pairs,
+    Report,
+    Rows,
+    Section,
+    note,
+    table,
+    text,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

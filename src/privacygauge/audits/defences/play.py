@@ -52,7 +52,6 @@ from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence
 from privacygauge.report import direction
 from privacygauge.report.attacks.data import grade_basis
 from privacygauge.report.attacks.measures import GUESSING
-from privacygauge.report.blocks import Rows, table
 from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict, highest_measure
 from privacygauge.report.document import DataFrame, ends, estimate_dict, frame, pick_values
 from privacygauge.report.grades import right_of
@@ -74,8 +73,10 @@ from privacygauge.report.values import (
     Json,
     Measure,
     Report,
+    Rows,
     Table,
     Worst,
+    table,
 )
 
 

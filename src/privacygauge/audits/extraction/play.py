@@ -37,7 +37,6 @@ from privacygauge.language.text_energies import (
 )
 from privacygauge.language.text_files import Columns, TextRecordsLike, sides_of
 from privacygauge.report import direction
-from privacygauge.report.blocks import note, table, text
 from privacygauge.report.document import pick_values, values_of
 from privacygauge.report.grades import UNTOLD
 from privacygauge.report.numbers import (
@@ -66,6 +65,9 @@ from privacygauge.report.values import (
     Verdict,
     Worst,
     gauge_limits,
+    note,
+    table,
+    text,
 )
 from privacygauge.runs.execute import Progress
 

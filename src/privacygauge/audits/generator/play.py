@@ -27,8 +27,7 @@ from privacygauge.evaluate.by_target import RULE, AttackEvaluation, TargetEvalua
 from privacygauge.evaluate.played import GameDescription
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.report import direction
-from privacygauge.report.attacks.terms import MEANINGS, interval
-from privacygauge.report.blocks import pairs, text
+from privacygauge.report.attacks.tables import MEANINGS, interval
 from privacygauge.report.document import estimate_dict, finite, names_of, pick_values, values_of
 from privacygauge.report.numbers import (
     Shown,
@@ -41,7 +40,17 @@ from privacygauge.report.numbers import (
     rounded_down,
     several,
 )
-from privacygauge.report.values import About, Json, Measure, Pairs, Report, Section, Worst
+from privacygauge.report.values import (
+    About,
+    Json,
+    Measure,
+    Pairs,
+    Report,
+    Section,
+    Worst,
+    pairs,
+    text,
+)
 from privacygauge.runs.execute import Progress
 from privacygauge.synthetic.attacks.attack import TableAttack
 from privacygauge.synthetic.frames import read_table

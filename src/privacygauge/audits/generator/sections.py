@@ -14,7 +14,6 @@ from privacygauge.evaluate.by_target import AttackEvaluation, rank_by_auc
 from privacygauge.report.attacks.records import RECORDS
 from privacygauge.report.attacks.tables import methods_of, whisker
 from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend, plot_label
-from privacygauge.report.blocks import columns, note, pairs, table, text
 from privacygauge.report.numbers import (
     DASH,
     count,
@@ -38,6 +37,11 @@ from privacygauge.report.values import (
     Row,
     Table,
     Tone,
+    columns,
+    note,
+    pairs,
+    table,
+    text,
 )
 from privacygauge.synthetic.games.audited import TargetGroup
 from privacygauge.synthetic.utility import Utility

@@ -36,7 +36,6 @@ from privacygauge.holdout.contest import (
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.priors import Having, Prior
 from privacygauge.report.axes import FAINT, OTHER, SERIES, axes, legend, plot_label
-from privacygauge.report.blocks import caution, note, pairs, table, text
 from privacygauge.report.document import pick_values
 from privacygauge.report.grades import LARGE, MODERATE, SMALL, UNTOLD
 from privacygauge.report.numbers import (
@@ -68,6 +67,11 @@ from privacygauge.report.values import (
     Table,
     Verdict,
     Worst,
+    caution,
+    note,
+    pairs,
+    table,
+    text,
 )
 
 if TYPE_CHECKING:

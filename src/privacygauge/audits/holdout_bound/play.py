@@ -40,7 +40,6 @@ from privacygauge.holdout.gained import (
 from privacygauge.holdout.guards import guard_named
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.report.axes import DASHES, INK, OTHER, SERIES, axes, legend
-from privacygauge.report.blocks import caution, columns, note, table, text
 from privacygauge.report.document import pick_values
 from privacygauge.report.numbers import DASH, Shown, count, decimal, percent, plain, rate, several
 from privacygauge.report.reported import Reported
@@ -64,7 +63,12 @@ from privacygauge.report.values import (
     Tone,
     Verdict,
     Worst,
+    caution,
+    columns,
     gauge_limits,
+    note,
+    table,
+    text,
 )
 
 if TYPE_CHECKING:

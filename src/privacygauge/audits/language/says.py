@@ -14,8 +14,7 @@ from privacygauge.language.controls import ControlFinding, MatchedAttack
 from privacygauge.language.units import PatientRows, ThresholdFinding, UnitFindings
 from privacygauge.report.attacks import data, groups, measures, plots, records, tables
 from privacygauge.report.attacks.records import RECORDS, Riskiest, roc_frame
-from privacygauge.report.attacks.terms import MEANINGS, interval, terms
-from privacygauge.report.blocks import note, table, text
+from privacygauge.report.attacks.tables import MEANINGS, interval, terms
 from privacygauge.report.document import DataFrame, estimate_dict, frame, names_of, pick_values
 from privacygauge.report.numbers import (
     DASH,
@@ -43,6 +42,9 @@ from privacygauge.report.values import (
     Section,
     Table,
     Worst,
+    note,
+    table,
+    text,
 )
 
 # Sections of the page on a language model, and its tables for a terminal.

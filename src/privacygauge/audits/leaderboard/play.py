@@ -21,7 +21,6 @@ from privacygauge.holdout.history.standing_out import (
     history_warnings,
 )
 from privacygauge.report.axes import DASHES, OTHER, SERIES, axes, legend
-from privacygauge.report.blocks import note, table, text
 from privacygauge.report.document import pick_values
 from privacygauge.report.grades import UNTOLD
 from privacygauge.report.numbers import (
@@ -57,6 +56,9 @@ from privacygauge.report.values import (
     Verdict,
     Worst,
     gauge_limits,
+    note,
+    table,
+    text,
 )
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from privacygauge.audits.work import Running
 from privacygauge.core import checks
 from privacygauge.core.checks import Ints
 from privacygauge.core.units import owners
-from privacygauge.report.blocks import columns, note, table
 from privacygauge.report.document import frame
 from privacygauge.report.numbers import Shown, count, decimal
 from privacygauge.report.reported import Reported
@@ -30,6 +29,9 @@ from privacygauge.report.values import (
     Text,
     Verdict,
     Worst,
+    columns,
+    note,
+    table,
 )
 from privacygauge.report.values import Table as Shows
 from privacygauge.synthetic.distance import Distance, Minkowski

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from privacygauge.evaluate.slices import Slice, SliceTable
-from privacygauge.report.blocks import Rows, note, table, text
 from privacygauge.report.document import pick_values
 from privacygauge.report.numbers import (
     count,
@@ -16,7 +15,7 @@ from privacygauge.report.numbers import (
     rate,
     shorten,
 )
-from privacygauge.report.values import Block, Cell, Json, Pairs, Section
+from privacygauge.report.values import Block, Cell, Json, Pairs, Rows, Section, note, table, text
 
 _SLICES = 60
 """Largest number of slices shown; those that stand out come first."""

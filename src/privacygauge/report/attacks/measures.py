@@ -11,7 +11,6 @@ from privacygauge.evaluate.played import Attacks
 from privacygauge.evaluate.questions import Questions
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.report.attacks.groups import group_label
-from privacygauge.report.blocks import Rows, table, text
 from privacygauge.report.document import values_of
 from privacygauge.report.grades import advantage_of, right_of
 from privacygauge.report.numbers import (
@@ -28,7 +27,7 @@ from privacygauge.report.numbers import (
     rounded_down,
     tpr_estimate,
 )
-from privacygauge.report.values import Json, Measure, Section
+from privacygauge.report.values import Json, Measure, Rows, Section, table, text
 
 GATED_RATES = (0.1, 0.01, 0.001)
 """False-positive rates at which a limit on the TPR may be set."""
