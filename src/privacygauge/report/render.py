@@ -389,17 +389,17 @@ def terminal_table(
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for place, title in enumerate(titles):
         cells = (title, *(row[place] for row in rows))
-        width = max(cell_len(line) for cell in cells for line in _lines(cell))
+        width = max(cell_len(line) for cell in cells for line in _plain_lines(cell))
         # Words may wrap; numbers keep their width, so that columns stay aligned.
         if place in prose:
             table.add_column(title, overflow="fold", min_width=min(width, _LEGIBLE))
         else:
             table.add_column(title, justify="right", no_wrap=True, min_width=width)
     for place, row in enumerate(rows):
-        lines = ("\n".join(_lines(cell)) for cell in row)
+        lines = ("\n".join(_plain_lines(cell)) for cell in row)
         table.add_row(*map(Text, lines), style="bold" if place in best else "")
     return table
 
 
-def _lines(cell: str) -> list[str]:
+def _plain_lines(cell: str) -> list[str]:
     return [plain(line) for line in cell.split("\n")]

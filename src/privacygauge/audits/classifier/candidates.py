@@ -31,7 +31,7 @@ from privacygauge.core.units import owners
 from privacygauge.evaluate.per_target import Correlation
 from privacygauge.evaluate.played import GameDescription
 from privacygauge.report import direction, grades
-from privacygauge.report.attacks import data, plots, tables
+from privacygauge.report.attacks import measures, plots, tables
 from privacygauge.report.attacks.measures import GUESSING
 from privacygauge.report.attacks.records import RECORDS, roc_frame
 from privacygauge.report.attacks.tables import interval, terms
@@ -129,8 +129,8 @@ class CandidateAudit(JudgedCandidates, Reported):
             terms=_terms(self),
             worst=Worst("candidates, by row", tuple(str(self.targets[i]) for i in order[:_NAMED])),
             data={
-                "game": data.game(self.game),
-                "attacks": [data.attack(e) for e in self.evaluations],
+                "game": measures.game_data(self.game),
+                "attacks": [measures.attack_data(e) for e in self.evaluations],
                 "best": self.best.title,
                 **pick_values(
                     self, "accuracy", "train_accuracy", "test_accuracy", "targets", "correlations"

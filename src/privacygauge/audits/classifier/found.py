@@ -16,7 +16,7 @@ from privacygauge.evaluate.over_targets import SeveralTargets
 from privacygauge.evaluate.played import Attacks, GameDescription, Records
 from privacygauge.evaluate.vulnerability import FALSE_DISCOVERIES, Vulnerability
 from privacygauge.report import fairness
-from privacygauge.report.attacks import data, groups, measures, plots, records, tables
+from privacygauge.report.attacks import measures, plots, records, tables
 from privacygauge.report.attacks.records import Riskiest
 from privacygauge.report.attacks.tables import MEANINGS, interval, terms
 from privacygauge.report.document import pick_values, values_of
@@ -130,7 +130,7 @@ class Audit(AttackFindings, Reported):
                 *(() if questions is None else (questions,)),
                 plots.roc_section(a.evaluations, a.best),
                 risk.section(self.risk),
-                groups.section(self.slices),
+                measures.groups_section(self.slices),
                 Section(
                     "records", "The riskiest records", tuple(_riskiest(found)), "Riskiest records"
                 ),
@@ -144,10 +144,10 @@ class Audit(AttackFindings, Reported):
             },
             worst=found.worst,
             data={
-                **data.of_attacks(a),
+                **measures.attacks_data(a),
                 **_models_data(self.targets, self.more_models),
                 "risk": risk.as_data(self.risk),
-                "slices": groups.as_data(self.slices),
+                "slices": measures.groups_data(self.slices),
                 "facts": values_of(self.facts),
                 "comparison": fairness.as_data(self.comparison),
                 **measures.questions_data(self.questions),

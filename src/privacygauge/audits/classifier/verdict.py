@@ -26,7 +26,7 @@ from privacygauge.evaluate.played import Attacks
 from privacygauge.evaluate.rates import clopper_pearson, difference, mean
 from privacygauge.evaluate.roc import auc
 from privacygauge.report import direction, fairness
-from privacygauge.report.attacks.groups import group_label
+from privacygauge.report.attacks.measures import group_label
 from privacygauge.report.attacks.verdict import (
     FEW_APART,
     LOOK_AT_THEM,

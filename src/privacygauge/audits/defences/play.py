@@ -50,8 +50,7 @@ from privacygauge.core.units import owners
 from privacygauge.evaluate.best_attack import BestAttack
 from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence
 from privacygauge.report import direction
-from privacygauge.report.attacks.data import grade_basis
-from privacygauge.report.attacks.measures import GUESSING
+from privacygauge.report.attacks.measures import GUESSING, grade_basis
 from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict, highest_measure
 from privacygauge.report.document import DataFrame, ends, estimate_dict, frame, pick_values
 from privacygauge.report.grades import right_of

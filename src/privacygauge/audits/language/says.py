@@ -12,7 +12,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.language.controls import ControlFinding, MatchedAttack
 from privacygauge.language.units import PatientRows, ThresholdFinding, UnitFindings
-from privacygauge.report.attacks import data, groups, measures, plots, records, tables
+from privacygauge.report.attacks import measures, plots, records, tables
 from privacygauge.report.attacks.records import RECORDS, Riskiest, roc_frame
 from privacygauge.report.attacks.tables import MEANINGS, interval, terms
 from privacygauge.report.document import DataFrame, estimate_dict, frame, names_of, pick_values
@@ -85,7 +85,7 @@ def all_sections(f: LanguageResult) -> tuple[Section, ...]:
         Section("thresholds", "Thresholds", thresholds),
         Section("patients", "Patient by patient", tuple(_patients(f)), "Patients"),
         *(() if questions is None else (questions,)),
-        *(() if f.slices is None else (groups.section(f.slices),)),
+        *(() if f.slices is None else (measures.groups_section(f.slices),)),
         Section("lengths", "Short and long samples", tuple(_lengths(f)), "Short and long"),
         Section("curves", "Curves", tuple(_curves(f))),
         Section("records", "The riskiest samples", tuple(_riskiest(f)), "Riskiest samples"),
@@ -501,15 +501,15 @@ def _data(f: LanguageResult) -> dict[str, Json]:
             "matched": {**of_matched, **matched},
             "sizes": found["sizes"],
         },
-        **data.of_attacks(f.attacks(f.samples)),
+        **measures.attacks_data(f.attacks(f.samples)),
         **measures.questions_data(f.questions),
-        **({} if f.slices is None else {"slices": groups.as_data(f.slices)}),
+        **({} if f.slices is None else {"slices": measures.groups_data(f.slices)}),
         "thresholds": [_threshold(x) for x in f.samples.thresholds],
         "patients": _patients_data(f.patients, f.rows),
         "lengths": [
             {
                 **pick_values(x, "name", "fewest", "most", "n_in", "n_out"),
-                "attacks": [data.attack(e) for e in x.evaluations],
+                "attacks": [measures.attack_data(e) for e in x.evaluations],
             }
             for x in f.lengths
         ],
@@ -534,8 +534,8 @@ def _patients_data(unit: UnitFindings | Skipped, rows: PatientRows | None) -> Js
     assert rows is not None
     return {
         **pick_values(unit, "n_in", "n_out"),
-        "headline": data.headline(unit.headline),
-        "attacks": [data.attack(e) for e in unit.evaluations],
+        "headline": measures.headline_data(unit.headline),
+        "attacks": [measures.attack_data(e) for e in unit.evaluations],
         "thresholds": [_threshold(x) for x in unit.thresholds],
         "worst": [
             {
