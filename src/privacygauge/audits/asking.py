@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from privacygauge.errors import InputError
-from privacygauge.runs.code import PROGRAM, absolute
 from privacygauge.runs.folder import url_of
+from privacygauge.runs.source import PROGRAM, absolute
 
 if TYPE_CHECKING:
     from privacygauge.synthetic.table import Schema
