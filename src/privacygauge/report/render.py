@@ -25,7 +25,6 @@ from privacygauge.report.values import (
     Severity,
     Table,
     Tone,
-    Verdict,
     Whisker,
     columns,
 )
@@ -171,9 +170,15 @@ def terminal(report: Report) -> RenderableType:
 
     Nothing in it is read as markup, so that names from the user's data cannot style or forge lines.
     """
-    colour = COLOURS[report.verdict.grade.severity]
-    return stack_renderables(
-        *opening(report.verdict, colour, report.origin.warnings),
+    from rich.console import Group
+
+    found = report.verdict
+    warnings = [unmarked_text(f"! {plain(x)}", "yellow") for x in report.origin.warnings]
+    return Group(
+        unmarked_text(found.headline, f"bold {COLOURS[found.grade.severity]}"),
+        unmarked_text(found.sentences[0]),
+        unmarked_text(""),
+        *([*warnings, unmarked_text("")] if warnings else ()),
         *map(unmarked_text, filter(None, [_caution(report)])),
         figures(_lines(report)),
         *(part for table in report.overview for part in _overview(table)),
@@ -316,24 +321,6 @@ def write(report: Report, directory: str | Path, stem: str = "report") -> list[P
 
 _LEGIBLE = 12
 """Smallest width of a column of words, in characters; a table that cannot give it is too wide."""
-
-
-def opening(found: Verdict, colour: str, warnings: Sequence[str]) -> list[RenderableType]:
-    """Return the opening lines: the verdict, its first sentence, and the warnings."""
-    parts = [
-        unmarked_text(found.headline, f"bold {colour}"),
-        unmarked_text(found.sentences[0]),
-        unmarked_text(""),
-    ]
-    parts += [unmarked_text(f"! {plain(warning)}", "yellow") for warning in warnings]
-    return [*parts, unmarked_text("")] if warnings else parts
-
-
-def stack_renderables(*parts: RenderableType) -> RenderableType:
-    """Stack renderables vertically."""
-    from rich.console import Group
-
-    return Group(*parts)
 
 
 def unmarked_text(line: str, style: str = "") -> RenderableType:
