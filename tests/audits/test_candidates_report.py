@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from privacygauge.audits.classifier.candidates import audit_candidates
-from privacygauge.audits.classifier.found import CandidateAudit
+from privacygauge.audits.classifier.candidates import CandidateAudit, audit_candidates
 from privacygauge.classifier.candidates import SharedDesign
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.core.attacks.threshold import Threshold

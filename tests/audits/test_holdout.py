@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import privacygauge as pg
-from privacygauge.audits.holdout_bound.says import OPEN, SAFE, SOUND, UNKNOWN, WORN, grade
+from privacygauge.audits.holdout_bound.play import OPEN, SAFE, SOUND, UNKNOWN, WORN, grade
 from privacygauge.audits.holdout_words import OF_METRIC, SCORES
 from privacygauge.core import seeds
 from privacygauge.errors import InputError

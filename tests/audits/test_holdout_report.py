@@ -13,7 +13,7 @@ from rich.console import Console
 
 import privacygauge as pg
 from privacygauge.audits.holdout_attack.asks import METRICS as OF_ATTACK
-from privacygauge.audits.holdout_attack.says import (
+from privacygauge.audits.holdout_attack.play import (
     LARGE,
     MODERATE,
     NONE,
@@ -21,7 +21,7 @@ from privacygauge.audits.holdout_attack.says import (
     grade_of_attack,
 )
 from privacygauge.audits.holdout_bound.asks import METRICS as OF_BOUND
-from privacygauge.audits.holdout_bound.says import submissions_text
+from privacygauge.audits.holdout_bound.play import submissions_text
 from privacygauge.audits.holdout_words import SCORES, points, points_estimate
 from privacygauge.core.estimate import Estimate
 from privacygauge.report.grades import UNTOLD

@@ -13,8 +13,13 @@ import pytest
 from typer.testing import CliRunner
 
 from privacygauge.audits.leaderboard.asks import METRICS
-from privacygauge.audits.leaderboard.play import audit_leaderboard
-from privacygauge.audits.leaderboard.says import LOUD, QUIET, plot_history, verdict
+from privacygauge.audits.leaderboard.play import (
+    LOUD,
+    QUIET,
+    audit_leaderboard,
+    plot_history,
+    verdict,
+)
 from privacygauge.cli.main import app
 from privacygauge.errors import InputError
 from privacygauge.holdout.history.made import attacked_history, honest_history

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from privacygauge.errors import InputError
-from privacygauge.runs.backends import backend
+from privacygauge.runs.execute import backend
 from tests.classifier.test_shadows import content
 from tests.cli.test_main import COMMAND, privacygauge, run_inside
 from tests.thorough import quarter

@@ -7,7 +7,7 @@ import pytest
 
 import privacygauge as pg
 from privacygauge.audits.extraction.play import audit_of
-from privacygauge.audits.running import Running
+from privacygauge.audits.work import Running
 from privacygauge.language.controls import unlearnt
 from tests.audits.example_extraction import example
 from tests.language.made_scores import made_scores

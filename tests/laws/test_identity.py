@@ -16,8 +16,8 @@ from privacygauge.audits.generator.play import audit_synthetic
 from privacygauge.audits.holdout_attack.play import attack_holdout
 from privacygauge.audits.worst_case.play import compare_worst_cases
 from privacygauge.errors import InputError
-from privacygauge.runs.code import changed_pieces
 from privacygauge.runs.reach import code_of
+from privacygauge.runs.source import changed_pieces
 from privacygauge.runs.store import read_run
 from tests.synthetic.made_tables import frame_of
 

@@ -1,5 +1,4 @@
-from privacygauge.report.blocks import table
-from privacygauge.report.values import Tone
+from privacygauge.report.values import Tone, table
 
 
 def test_rows_say_the_heads_of_their_columns():

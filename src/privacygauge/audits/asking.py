@@ -13,11 +13,14 @@ from dataclasses import MISSING, Field, asdict, dataclass, field, fields, replac
 from enum import Enum, StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from privacygauge.errors import InputError
-from privacygauge.runs.code import PROGRAM, absolute
 from privacygauge.runs.folder import url_of
+from privacygauge.runs.source import PROGRAM, absolute
+
+if TYPE_CHECKING:
+    from privacygauge.synthetic.table import Schema
 
 
 class Role(Enum):
@@ -300,3 +303,52 @@ class HelpGroup(StrEnum):
 
 
 R = TypeVar("R", bound=Request)
+
+
+COLUMNS = "Columns"
+"""Heading of options about the kinds of columns."""
+
+_column_option = partial(asks, panel=COLUMNS)
+
+
+separator_option = partial(
+    asks,
+    "CHARACTER",
+    "What separates the fields of CSV files, such as ; or tab. Default: the one of , ; tab and | "
+    "that their lines show.",
+)
+"""Returns the option for the field separator of CSV files, by its panel."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableRequest(Request):
+    """Options about a table."""
+
+    data: str = argument("DATA", "The table: .csv or .parquet with a header.")
+    continuous: tuple[str, ...] = _column_option(
+        "A,B",
+        "Columns to take as numbers. Default: every column that holds numbers only.",
+    )
+    categorical: tuple[str, ...] = _column_option(
+        "A,B",
+        "Columns to take as categories, such as codes and classes. Default: every column that "
+        "does not hold numbers only.",
+    )
+    schema: str | None = _column_option(
+        "FILE",
+        "Schema of the columns: JSON as privacygauge vulnerable --write-schema writes it, edited "
+        "or not.",
+    )
+    drop: tuple[str, ...] = _column_option(
+        "COLUMN",
+        "Column to leave out, such as names. May be given several times.",
+        split=False,
+    )
+    separator: str | None = separator_option(panel=COLUMNS)
+
+    @property
+    def given_schema(self) -> Schema | None:
+        """Schema in the given file; None without one."""
+        from privacygauge.synthetic.frames import read_schema
+
+        return None if self.schema is None else read_schema(self.schema)

@@ -292,9 +292,8 @@ def _exposure(f: CanaryFindings) -> Measure:
 def _exposures(a: CanaryAudit) -> Section:
     import numpy as np
 
-    from privacygauge.report.blocks import table, text
     from privacygauge.report.numbers import count, decimal
-    from privacygauge.report.values import Section
+    from privacygauge.report.values import Section, table, text
 
     f = a.findings
     rows = np.flatnonzero(f.inside)

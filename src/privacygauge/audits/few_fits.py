@@ -20,7 +20,6 @@ from privacygauge.core import checks
 from privacygauge.core.units import owners
 from privacygauge.evaluate.detectable import POWER, smallest_accuracy
 from privacygauge.evaluate.few_fits import GuessedInFits
-from privacygauge.report.blocks import text
 from privacygauge.report.numbers import (
     count,
     decimal_estimate,
@@ -41,6 +40,7 @@ from privacygauge.report.values import (
     Severity,
     Verdict,
     Worst,
+    text,
 )
 from privacygauge.runs.execute import Progress
 from privacygauge.synthetic.frames import read_table

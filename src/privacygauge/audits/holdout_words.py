@@ -66,7 +66,8 @@ def points_estimate(bias: Estimate) -> Shown:
     '17.8 (17.4 to 18.2)'
     """
     # An infinite end must not decide the decimals.
-    decimals = places(max(abs(bias.value), abs(bias.high), key=_finite))
+    ends = (abs(bias.value), abs(bias.high))
+    decimals = places(max(ends, key=lambda end: end if math.isfinite(end) else -1.0))
     value, low, high = (decimal(100 * x, decimals) for x in (bias.value, bias.low, bias.high))
     return Shown(value, low, high) if math.isfinite(bias.low) else Shown(value)
 
@@ -112,7 +113,3 @@ def holdout_terms(level: float) -> dict[str, str]:
         "tell at most.",
         "Interval": f"The range that the true number lies in, in {rate(level)} of repetitions.",
     }
-
-
-def _finite(value: float) -> float:
-    return value if math.isfinite(value) else -1.0

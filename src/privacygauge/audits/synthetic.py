@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privacygauge.audits.asking import (
+    COLUMNS,
     HelpGroup,
     Metric,
     Role,
+    TableRequest,
     amounts,
     argument,
     asks,
@@ -21,7 +23,6 @@ from privacygauge.audits.asking import (
     shares,
     with_low,
 )
-from privacygauge.audits.columns import COLUMNS, TableRequest
 from privacygauge.audits.command import Command
 from privacygauge.errors import InputError
 
@@ -347,7 +348,7 @@ def _learnt_from(
 def _cost(making: Making, work: Work, level: float) -> str:
     """Announce and return the cost of a generator's fits, and the detectable leak."""
     from privacygauge.audits.generator.play import COST
-    from privacygauge.audits.generator.result import detectable_auc_text
+    from privacygauge.audits.generator.verdict import detectable_auc_text
     from privacygauge.classifier.trial import n_at_once, span
     from privacygauge.runs.store import plan_in, read_run
 

@@ -6,14 +6,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Request, Role, asks, option
-from privacygauge.audits.columns import separator_option
+from privacygauge.audits.asking import Request, Role, asks, option, separator_option
 from privacygauge.classifier.forms import standardise_columns
 from privacygauge.classifier.names import MODELS
 
 if TYPE_CHECKING:
-    from privacygauge.audits.running import Running
-    from privacygauge.audits.work import Work
+    from privacygauge.audits.work import Running, Work
     from privacygauge.classifier.defences.trainings import Before, Trainings
     from privacygauge.classifier.held import Held
     from privacygauge.classifier.tables import Records

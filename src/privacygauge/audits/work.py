@@ -1,26 +1,86 @@
-"""Settings of an audit that a command runs: folders, files and number of workers."""
+"""Settings of an audit: of its call, and of the command that runs it, with folders and workers."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
-from privacygauge.audits.asking import Request, Role, is_copied
-from privacygauge.audits.running import Running
-from privacygauge.core.versions import today
+from privacygauge.audits.asking import R, Request, Role, is_copied
+from privacygauge.core import checks, seeds
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.versions import own_version, today, versions
 from privacygauge.errors import InputError
-from privacygauge.report.values import Report
+from privacygauge.report.values import Origin, Report
 from privacygauge.runs.folder import copied_folder, copy_object, place_text, scratch
 from privacygauge.runs.named import FILES
 from privacygauge.runs.results import file_hashes
-from privacygauge.runs.store import plan_in, read_run
+from privacygauge.runs.store import plan_in, read_run, unchecked_code
 from privacygauge.runs.user_code import code_in, compared_code
 
-R = TypeVar("R", bound=Request)
+
+@dataclass(frozen=True)
+class Running:
+    """Settings of a run that the calls of all kinds of audit share."""
+
+    command: str
+    """Name of the command, as the report prints it."""
+    seed: int = 0
+    """Seed of all random draws."""
+    level: float = 0.95
+    """Level of every interval, in (0, 1)."""
+    provenance: Mapping[str, str] | None = None
+    """Further lines for the report, by heading."""
+    run: str | Path | None = None
+    """Folder that keeps the results; None to keep nothing."""
+    invocation: Mapping[str, Any] | None = None
+    """Settings from which the run can be started again, kept in its folder."""
+    n_jobs: int | None = None
+    """Number of processes; default: one, or the setting of ``joblib.parallel_config``."""
+    progress: Callable[[int, int], None] | None = None
+    """Called with the number of steps done and the total."""
+
+    def __post_init__(self) -> None:
+        checks.level(self.level)
+        seeds.non_negative(self.seed)
+
+    def origin(
+        self,
+        *packages: str | None,
+        skipped: Iterable[Skipped] = (),
+        warnings: Iterable[str] = (),
+        about: Mapping[str, str] | None = None,
+    ) -> Origin:
+        """Return the origin of a report.
+
+        Parameters
+        ----------
+        *packages : str or None
+            Packages whose versions are added to those of the numerical packages.
+        skipped : iterable of Skipped
+            Parts that were not done, with reasons.
+        warnings : iterable of str
+            Warnings; one is added if the run's code could not be compared.
+        about : mapping of str to str, optional
+            Lines that come before `provenance`.
+        """
+        known = {**versions(*packages), **(about or {}), **(self.provenance or {})}
+        told = (*warnings, *unchecked_code(self.run))
+        left_out = tuple(skipped)
+        return Origin(
+            command=self.command,
+            version=own_version(),
+            seed=self.seed,
+            level=self.level,
+            made=today(),
+            skipped=left_out,
+            warnings=told,
+            provenance=known,
+        )
+
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Callback for the number of steps done and the total."""

@@ -65,7 +65,12 @@ def changeable(x: Held) -> Changeable:
     if x.ndim == 1 and all(isinstance(text, str) for text in x.tolist()):
         return _of_texts(x)
     if x.ndim == 2:
-        return _of_objects(x)
+        import pandas as pd
+
+        of_frame = _of_frame(pd.DataFrame(x).infer_objects())
+        return Changeable(
+            of_frame.numbers, of_frame.coded, lambda points: of_frame.back(points).to_numpy(object)
+        )
     raise InputError("label-only attacks need records of numbers, texts, images or a data frame")
 
 
@@ -136,15 +141,6 @@ def _of_frame(x: Any) -> Changeable:
         return type(x)(columns, schema=x.schema)
 
     return Changeable(np.column_stack(columns), coded, back)
-
-
-def _of_objects(x: NDArray[Any]) -> Changeable:
-    import pandas as pd
-
-    of_frame = _of_frame(pd.DataFrame(x).infer_objects())
-    return Changeable(
-        of_frame.numbers, of_frame.coded, lambda points: of_frame.back(points).to_numpy(object)
-    )
 
 
 def _of_texts(x: NDArray[Any]) -> Changeable:

@@ -19,7 +19,7 @@ from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.errors import InputError
-from privacygauge.runs.code import Code, RecordedCode
+from privacygauge.runs.source import Code, RecordedCode
 from privacygauge.runs.store import read_run
 from privacygauge.runs.user_code import import_object, names_code
 

@@ -28,7 +28,7 @@ from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Ints
 from privacygauge.core.release import coin_flips
 from privacygauge.errors import InputError
-from privacygauge.runs.code import RecordedCode
+from privacygauge.runs.source import RecordedCode
 from privacygauge.runs.threads import one_thread
 
 EACH = 10

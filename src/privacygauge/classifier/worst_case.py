@@ -119,13 +119,6 @@ def ways_of(trainer: Trainer, defences: Sequence[TrainingDefence], n: int) -> li
     return ways
 
 
-def trainings_of_ways(trainer: Trainer, ways: Sequence[Way]) -> Trainings:
-    """Return all trainings, the undefended one first; predictions are kept of the last epoch."""
-    # Other models than networks have no epochs: their training counts as one.
-    last = trainer.epochs if isinstance(trainer, Networks) else 1
-    return Trainings(trainer, (last,), tuple(way.trainer for way in ways))
-
-
 FPRS = (0.1, 0.01, 0.001)
 """Default false-positive rates of the report."""
 
@@ -507,8 +500,11 @@ def trained_and_judged(
     # Targets are in half of the training sets on average, all other records in every one.
     ways = ways_of(trainer, defences, 2 * len(y) - len(chosen.asked))
     states = random_states(seed, len(inside))
+    # Predictions are kept of the last epoch. Other models than networks have no epochs: their
+    # training counts as one.
+    last = trainer.epochs if isinstance(trainer, Networks) else 1
     values = values_each_way(
-        trainings_of_ways(trainer, ways),
+        Trainings(trainer, (last,), tuple(way.trainer for way in ways)),
         Cohort(
             x=x,
             y=chosen.y,

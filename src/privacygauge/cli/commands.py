@@ -1,10 +1,18 @@
-"""All audit commands; a new one is a line of `COMMANDS`."""
+"""Typer commands built from requests, with the same options, limits and exit codes; all audits."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import inspect
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import MISSING, Field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
+import typer
+
+from privacygauge.audits.asking import OptionSpec, Request, Role, is_copied
 from privacygauge.audits.attribute.asks import COMMAND as ATTRIBUTE
 from privacygauge.audits.canaries import MEASURE
 from privacygauge.audits.classifier.asks import COMMAND as CLASSIFIER
@@ -21,6 +29,266 @@ from privacygauge.audits.privacy_claim.asks import COMMAND as DP_AUDIT
 from privacygauge.audits.synthetic import COMMAND as SYNTHETIC
 from privacygauge.audits.vulnerable.asks import COMMAND as VULNERABLE
 from privacygauge.audits.worst_case.asks import COMMAND as WORST_CASE
+from privacygauge.cli import options
+from privacygauge.errors import InputError
+from privacygauge.runs.folder import place_text, require_local, url_of
+from privacygauge.runs.sharing import sharing
+
+if TYPE_CHECKING:
+    from privacygauge.audits.work import Work
+    from privacygauge.report.limits import Limit
+
+
+R = TypeVar("R", bound=Request)
+
+
+def _keyword_parameter(name: str, kind: Any, default: Any, info: Any) -> inspect.Parameter:
+    """Return a keyword parameter for typer, with its type, default and option."""
+    by_name = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, by_name, default=default, annotation=Annotated[kind, info])
+
+
+_QUIET = _keyword_parameter("quiet", bool, False, options.QUIET)
+
+
+def add(app: typer.Typer, command: Command[Any]) -> None:
+    """Add a command to an app."""
+
+    def run(**given: Any) -> None:
+        raise typer.Exit(_run_command(command, given))
+
+    # "holdout attack" is the command "attack" of the app "holdout".
+    last = command.name.rpartition(" ")[2]
+    parameters = _parameters(command.request) + _common(command)
+    app.command(last, rich_help_panel=command.group)(_with_signature(run, command.help, parameters))
+
+
+def add_to_itself(app: typer.Typer, command: Command[Any]) -> None:
+    """Make a command the default of an app that has further commands."""
+
+    def run(ctx: typer.Context, **given: Any) -> None:
+        if ctx.invoked_subcommand is None:
+            raise typer.Exit(_run_command(command, given))
+        # A subcommand would silently ignore options that were given before it.
+        for name, value in given.items():
+            source = ctx.get_parameter_source(name)
+            if value and source is not None and source.name != "DEFAULT":
+                raise InputError(f"{ctx.invoked_subcommand} takes no options of an audit")
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    itself = inspect.Parameter("ctx", kind, annotation=typer.Context)
+    parameters = _parameters(command.request) + _common(command)
+    app.callback(invoke_without_command=True)(
+        _with_signature(run, command.help, parameters, itself)
+    )
+
+
+def add_other(
+    app: typer.Typer, name: str, request: type[R], play: Callable[[R, Work], str], text: str
+) -> None:
+    """Add a command without a report, which prints the result of `play`."""
+
+    def run(quiet: bool, **given: Any) -> None:
+        asked = request(**_values(request, given))
+        require_local_files(asked)
+        asked.check(1)
+        _require_files(asked)
+        # Imported late: bad input is refused before the imports take their time.
+        from privacygauge.audits.work import Work, with_copies
+        from privacygauge.cli.output import bar, print_line
+
+        with with_copies(asked) as here:
+            done = play(here, Work(quiet=quiet, bar=partial(bar, quiet=quiet), tell=print_line))
+        if not quiet:
+            print(done)
+
+    parameters = [*_parameters(request), _QUIET]
+    app.command(name)(_with_signature(run, text, parameters))
+
+
+def _with_signature(
+    run: Callable[..., None],
+    text: str,
+    parameters: list[inspect.Parameter],
+    *first: inspect.Parameter,
+) -> Callable[..., None]:
+    """Return a function with the signature from which typer makes options."""
+    run.__signature__ = inspect.Signature([*first, *parameters])  # type: ignore[attr-defined]
+    run.__doc__ = text
+    return run
+
+
+def _parameters(request: type[Request]) -> list[inspect.Parameter]:
+    """Return one typer parameter per field of a request."""
+    hints = get_type_hints(request)
+    return [_parameter(f, asked, hints[f.name]) for f, asked in request.asked()]
+
+
+def asked_limits(
+    command: Command[Any], request: Request, texts: list[str] | None, policy: Path | None
+) -> tuple[Limit, ...]:
+    """Return the limits of ``--fail-above``, then those of ``--policy``."""
+    if not texts and policy is None:
+        return ()  # the import takes time
+    from privacygauge.report.limits import parsed_limits, policy_limits
+
+    known = request.metrics or command.metrics
+    limits = parsed_limits(texts, known)
+    if policy is None:
+        return limits
+    return limits + policy_limits(policy, command.name.replace(" ", "-"), known)
+
+
+def require_local_files(request: Request) -> None:
+    """Refuse storage URLs as inputs unless they are copied; folders for results may be URLs."""
+    for f, asked in request.asked():
+        value = getattr(request, f.name)
+        # Titles and notes are any text; plain options that name a folder may be URLs.
+        is_free = f.name in Request.COMMON or (asked.role, asked.metavar) == (Role.PLAIN, "DIR")
+        for text in () if is_free else value if isinstance(value, tuple) else (value,):
+            if not isinstance(text, str):
+                continue
+            url_of(text)  # refuses one with a password
+            if text.startswith(("http:", "https:")):
+                continue
+            if asked.role is Role.CODE:
+                require_local(text, "code is run from files")
+            elif not is_copied(text, asked.role):
+                require_local(text, "files are read")
+
+
+def read_by(request: Request, policy: Path | None) -> tuple[Path, ...]:
+    """Return the files that a command reads; results must not replace them."""
+    # Code is named as FILE.py:NAME, or as a module, which is not a file.
+    code = (Path(name.rpartition(":")[0]) for name in request.code().values())
+    files = (*request.files().values(), *(path for path in code if path.suffix == ".py"))
+    return files if policy is None else (*files, policy)
+
+
+def _require_files(request: Request) -> None:
+    """Refuse missing files before any slow import."""
+    code = (Path(name.rpartition(":")[0]) for name in request.code().values())
+    for path in (*request.files().values(), *(path for path in code if path.suffix == ".py")):
+        if path.suffix and not path.exists():
+            # A bad seed or level comes before a missing file in the messages.
+            if (request.seed, request.level) != (Request.seed, Request.level):
+                from privacygauge.core import checks, seeds
+
+                checks.level(request.level)
+                seeds.non_negative(request.seed)
+            raise InputError(f"{path} does not exist")
+
+
+def _run_command(command: Command[Any], given: Mapping[str, Any]) -> int:
+    out, json, quiet, fail_above = (given[x] for x in ("out", "json", "quiet", "fail_above"))
+    request = command.request(**_values(command.request, given))
+    jobs = given.get("jobs", 1)
+    require_local_files(request)
+    request.check(jobs)
+    limits = asked_limits(command, request, fail_above, given["policy"])
+    _require_files(request)
+    from privacygauge.audits.work import Work, with_copies
+    from privacygauge.cli.output import bar, conclude, destination, print_line
+    from privacygauge.runs import execute
+    from privacygauge.runs.named import RUN
+    from privacygauge.runs.store import failing, is_void, plan_in
+
+    read = read_by(request, given["policy"])
+    folder = destination(out, json, default=command.folder, files=command.files, inputs=read)
+    run = folder / RUN if command.keeps and request.keeps and folder is not None else None
+    work = Work(run, folder, jobs, quiet, bar=partial(bar, quiet=quiet), tell=print_line)
+    # A failure is recorded only in a run that starts here, or starts again: any other existing run
+    # is refused and stays unchanged.
+    is_new = run is not None and (plan_in(run) is None or is_void(run))
+    with (
+        failing(run) if is_new and run is not None else nullcontext(),
+        execute.backend(given.get("backend", "loky")),
+        with_copies(request) as here,
+    ):
+        if given.get("plan_only"):
+            return _plan_only(command, here, work)
+        audit = command.play(here, work)
+    return conclude(
+        work.dated(audit.report(), request), limits, folder=folder, json=json, quiet=quiet
+    )
+
+
+def _plan_only(command: Command[Any], request: Request, work: Work) -> int:
+    """Plan a run without computing its tasks; return the exit code."""
+    from privacygauge.runs.store import plan_in
+
+    if work.run is not None:
+        with sharing(plan_only=True):
+            command.play(request, work)
+        if plan_in(work.run) is not None:
+            again = f"privacygauge worker {place_text(work.run.parent)}"
+            work.say(f"The run is planned. Compute it, in as many processes as you like: {again}")
+            return 0
+    raise InputError("--plan-only needs a run, and none is kept here: leave it out, or give --out")
+
+
+def _values(request: type[Request], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return name to value of a request's fields, from the values that typer parsed."""
+    found: dict[str, Any] = {}
+    for f, asked in request.asked():
+        value = given[f.name]
+        if _is_list(f):
+            # Options may be repeated; some also split at commas, where empty parts are dropped.
+            parts = (text.split(",") if asked.split else [text] for text in value or ())
+            value = tuple(x for part in parts for x in part if x or not asked.split) or f.default
+        elif isinstance(value, Path):
+            value = place_text(value)
+        found[f.name] = value
+    return found
+
+
+def _is_list(f: Field[Any]) -> bool:
+    return str(f.type).startswith("tuple")
+
+
+def _parameter(f: Field[Any], asked: OptionSpec, hint: Any) -> inspect.Parameter:
+    """Return the typer parameter for a field of a request."""
+    required = f.default is MISSING
+    default = inspect.Parameter.empty if required else f.default
+    annotation = hint
+    if _is_list(f):
+        annotation = list[str] | None
+        default = None
+    # A `Path` would turn the two slashes of a URL into one.
+    elif asked.role in (Role.FILE, Role.MODEL) and "URL" not in asked.metavar:
+        annotation = Path if required else Path | None
+    # Defaults that say something: neither empty nor the off state of a switch.
+    plain = not required and f.default not in (None, "", ()) and not _is_list(f)
+    shared: dict[str, Any] = {
+        "help": asked.help,
+        "show_default": plain and f.default is not False,
+        "rich_help_panel": asked.panel or None,
+    }
+    if asked.metavar:
+        shared["metavar"] = asked.metavar
+    if asked.offers:
+        shared["autocompletion"] = options.names(*asked.offers)
+    info = typer.Option(asked.flag, **shared) if asked.flag else typer.Argument(**shared)
+    return _keyword_parameter(f.name, annotation, default, info)
+
+
+def _common(command: Command[Any]) -> list[inspect.Parameter]:
+    """Return the parameters outside of a request: destinations, limits and workers."""
+    limits = options.fail_above_option(command.limits, command.metrics)
+    found = [
+        _keyword_parameter("out", Path | None, None, options.out(command.folder)),
+        _keyword_parameter("json", str | None, None, options.JSON),
+        _QUIET,
+        _keyword_parameter("fail_above", list[str] | None, None, limits),
+        _keyword_parameter("policy", Path | None, None, options.POLICY),
+    ]
+    if command.trains:
+        found.append(_keyword_parameter("jobs", int, command.jobs, options.JOBS))
+        found.append(_keyword_parameter("backend", str, "loky", options.BACKEND))
+    if command.keeps:
+        found.append(_keyword_parameter("plan_only", bool, False, options.PLAN_ONLY))
+    return found
+
 
 COMMANDS: tuple[Command[Any], ...] = (
     DEMO,

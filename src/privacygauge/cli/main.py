@@ -17,8 +17,7 @@ from privacygauge.audits.asking import HelpGroup
 from privacygauge.audits.language import preparation
 from privacygauge.audits.language.asks import COMMAND as LANGUAGE
 from privacygauge.cli import serve
-from privacygauge.cli.command import add, add_other, add_to_itself
-from privacygauge.cli.commands import COMMANDS
+from privacygauge.cli.commands import COMMANDS, add, add_other, add_to_itself
 from privacygauge.cli.config import add_config
 from privacygauge.cli.register import register
 from privacygauge.cli.reproduce import reproduce

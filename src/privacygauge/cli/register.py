@@ -72,7 +72,7 @@ def register(
     # Lines may have further metrics: those of audits from Python, or of another version.
     known = dict.fromkeys((*METRICS, *(name for line in found.lines for name in line.measures)))
     limits = parsed_limits(fail_above, known)
-    failures = exceeded_register_limits(found, limits)
+    failures = [text for limit in limits for text in _lines_above(found, limit)]
     raise typer.Exit(
         emit_report(found.report(), folder, json=json, quiet=quiet, failures=failures, stem=STEM)
     )
@@ -93,11 +93,6 @@ def named_paths(texts: list[str]) -> dict[str, str | Path]:
         if given.count(name) > 1:
             raise InputError(f"two reports are called {name!r}: give each a name of its own")
     return report_names(pairs)
-
-
-def exceeded_register_limits(found: RiskRegister, limits: tuple[Limit, ...]) -> list[str]:
-    """Return a message per limit that a line of the register exceeds, or that cannot be checked."""
-    return [text for limit in limits for text in _lines_above(found, limit)]
 
 
 def _lines_above(found: RiskRegister, limit: Limit) -> list[str]:

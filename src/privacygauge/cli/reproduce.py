@@ -61,7 +61,7 @@ def reproduce(
     from privacygauge.cli.output import check_json, emit_rows, emit_text
     from privacygauge.reproduce import ITEMS, Effort, reproduction
     from privacygauge.reproduce.page import page as written
-    from privacygauge.runs import backends
+    from privacygauge.runs import execute
 
     for place in (out, page, data):
         require_local(place or "", "reproductions are kept in folders")
@@ -87,7 +87,7 @@ def reproduce(
         check_writable(out)
     # All destinations are checked by now: a full form may take hours.
     check_json(json)
-    with backends.backend(backend):
+    with execute.backend(backend):
         if chosen is None:
             _all(effort, out, json, quiet)
         else:

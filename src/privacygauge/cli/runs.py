@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from privacygauge.cli import options
-from privacygauge.cli.command import asked_limits, read_by, require_local_files
-from privacygauge.cli.commands import RESUMABLE
+from privacygauge.cli.commands import RESUMABLE, asked_limits, read_by, require_local_files
 from privacygauge.errors import InputError
 from privacygauge.runs.folder import place_text, require_local
 from privacygauge.runs.sharing import sharing
@@ -257,7 +256,7 @@ def _write_results(
 ) -> int:
     """Write the results of an audit and return the exit code."""
     from privacygauge.cli.output import conclude, destination
-    from privacygauge.runs import backends
+    from privacygauge.runs import execute
     from privacygauge.runs.store import forget_failure
 
     limits = asked_limits(command, request, fail_above, policy)
@@ -266,7 +265,7 @@ def _write_results(
     folder = destination(
         usual, json, default="privacygauge-report", files=command.files, inputs=read
     )
-    with backends.backend(backend):
+    with execute.backend(backend):
         report = _report_of_run(command, request, work)
     # The run has succeeded now, whatever an earlier attempt recorded.
     if work.run is not None and not work.recorded:

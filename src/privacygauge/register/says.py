@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from privacygauge.register.line import Number, RegisterLine, RegisterResult
-from privacygauge.report.blocks import Rows, pairs, table, text
 from privacygauge.report.document import DataFrame, frame, pick_values
 from privacygauge.report.numbers import Shown, count, plain, rate
 from privacygauge.report.values import (
@@ -18,11 +17,15 @@ from privacygauge.report.values import (
     Json,
     Measure,
     Report,
+    Rows,
     Section,
     Severity,
     Table,
     Verdict,
     Worst,
+    pairs,
+    table,
+    text,
 )
 
 RULE = (

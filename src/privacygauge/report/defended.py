@@ -9,9 +9,8 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.report.attacks.measures import highest_of
 from privacygauge.report.axes import INK, MARKERS, OTHER, SERIES, axes, legend_above, plot_label
-from privacygauge.report.blocks import text
 from privacygauge.report.numbers import DASH, Shown, count, plain, rate, rounded_up
-from privacygauge.report.values import Axes, Json, Measure, Text
+from privacygauge.report.values import Axes, Json, Measure, Text, text
 
 MEMBER = (
     "A record that the model was trained on. A non-member is a record of the same kind that it was "

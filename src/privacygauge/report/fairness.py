@@ -8,7 +8,6 @@ import numpy as np
 
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.fairness import FEWEST_PEOPLE, TWINS, Comparison
-from privacygauge.report.blocks import pairs, text
 from privacygauge.report.document import values_of
 from privacygauge.report.grades import UNTOLD
 from privacygauge.report.numbers import (
@@ -19,7 +18,7 @@ from privacygauge.report.numbers import (
     several,
     shorten,
 )
-from privacygauge.report.values import Block, Json, Section, Verdict
+from privacygauge.report.values import Block, Json, Section, Verdict, pairs, text
 
 _NAMED = 3
 """Most columns that a text names, the most different first."""

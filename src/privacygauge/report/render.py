@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,17 +12,8 @@ from typing import TYPE_CHECKING
 from privacygauge.core.estimate import Estimate
 from privacygauge.report import numbers
 from privacygauge.report.axes import inline_plot
-from privacygauge.report.blocks import columns
 from privacygauge.report.document import DataFrame, as_text, finite, pick_values, values_of
 from privacygauge.report.numbers import Shown, plain
-from privacygauge.report.terminal import (
-    Fitting,
-    figures,
-    opening,
-    stack_renderables,
-    terminal_table,
-    unmarked_text,
-)
 from privacygauge.report.values import (
     Cell,
     Column,
@@ -34,14 +26,16 @@ from privacygauge.report.values import (
     Table,
     Tone,
     Whisker,
+    columns,
 )
 from privacygauge.runs.atomic import check_writable
 from privacygauge.runs.results import require_free, write_results
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.console import RenderableType as RenderableType
 
-    from privacygauge.report.terminal import RenderableType
 
 SCHEMA = "privacygauge/2"
 """Version of ``report.json``; the number changes if a key is removed or changed."""
@@ -176,9 +170,15 @@ def terminal(report: Report) -> RenderableType:
 
     Nothing in it is read as markup, so that names from the user's data cannot style or forge lines.
     """
-    colour = COLOURS[report.verdict.grade.severity]
-    return stack_renderables(
-        *opening(report.verdict, colour, report.origin.warnings),
+    from rich.console import Group
+
+    found = report.verdict
+    warnings = [unmarked_text(f"! {plain(x)}", "yellow") for x in report.origin.warnings]
+    return Group(
+        unmarked_text(found.headline, f"bold {COLOURS[found.grade.severity]}"),
+        unmarked_text(found.sentences[0]),
+        unmarked_text(""),
+        *([*warnings, unmarked_text("")] if warnings else ()),
         *map(unmarked_text, filter(None, [_caution(report)])),
         figures(_lines(report)),
         *(part for table in report.overview for part in _overview(table)),
@@ -317,3 +317,76 @@ def write(report: Report, directory: str | Path, stem: str = "report") -> list[P
     require_free(place, (f"{stem}.html", f"{stem}.json", *report.frames))
     check_writable(place)
     return write_results(place, files(report, stem))
+
+
+_LEGIBLE = 12
+"""Smallest width of a column of words, in characters; a table that cannot give it is too wide."""
+
+
+def unmarked_text(line: str, style: str = "") -> RenderableType:
+    """Return a text in which nothing is read as markup."""
+    from rich.text import Text
+
+    return Text(line, style=style)
+
+
+def figures(rows: Sequence[tuple[str, str]]) -> RenderableType:
+    """Return a grid of names and numbers."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(overflow="fold")
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(Text(name), Text(value))
+    return table
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """A renderable with a narrow form for terminals that are too narrow for its wide form."""
+
+    wide: RenderableType
+    """Form for wide terminals."""
+    narrow: RenderableType
+    """Form for narrow terminals."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.measure import Measurement
+
+        # Measured with unlimited width, or rich would shrink the table to the terminal first.
+        least = Measurement.get(console, options.update(width=10_000), self.wide).minimum
+        yield self.wide if least <= options.max_width else self.narrow
+
+
+def terminal_table(
+    titles: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    prose: Collection[int],
+    best: Collection[int] = (),
+) -> RenderableType:
+    """Return a table; `prose` are indices of columns that may wrap, `best` of rows in bold."""
+    from rich import box
+    from rich.cells import cell_len
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for place, title in enumerate(titles):
+        cells = (title, *(row[place] for row in rows))
+        width = max(cell_len(line) for cell in cells for line in _plain_lines(cell))
+        # Words may wrap; numbers keep their width, so that columns stay aligned.
+        if place in prose:
+            table.add_column(title, overflow="fold", min_width=min(width, _LEGIBLE))
+        else:
+            table.add_column(title, justify="right", no_wrap=True, min_width=width)
+    for place, row in enumerate(rows):
+        lines = ("\n".join(_plain_lines(cell)) for cell in row)
+        table.add_row(*map(Text, lines), style="bold" if place in best else "")
+    return table
+
+
+def _plain_lines(cell: str) -> list[str]:
+    return [plain(line) for line in cell.split("\n")]

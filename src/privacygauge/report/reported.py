@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from privacygauge.core.estimate import Skipped
-    from privacygauge.report.terminal import RenderableType
+    from privacygauge.report.render import RenderableType
     from privacygauge.report.values import Origin, Report
 
 

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.audits.classifier.candidates import audit_candidates
-from privacygauge.audits.classifier.found import CandidateAudit
+from privacygauge.audits.classifier.candidates import CandidateAudit, audit_candidates
 from privacygauge.classifier.candidates import PerTargetDesign
 from privacygauge.classifier.dtp.learner import Fitted, Learner
 from privacygauge.classifier.dtp.naive_bayes import BayesInference, NaiveBayes, naive_bayes_of

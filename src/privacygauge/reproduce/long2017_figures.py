@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import chdtri
 
-from privacygauge.audits.classifier.candidates import audit_candidates
-from privacygauge.audits.classifier.found import CandidateAudit
+from privacygauge.audits.classifier.candidates import CandidateAudit, audit_candidates
 from privacygauge.classifier.candidates import PerTargetDesign
 from privacygauge.classifier.dtp.counts import n_cells
 from privacygauge.classifier.dtp.measure import (

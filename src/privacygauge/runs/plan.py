@@ -16,7 +16,7 @@ import numpy as np
 
 from privacygauge.core.seeds import non_negative
 from privacygauge.errors import InputError
-from privacygauge.runs.code import Code, on_one_side
+from privacygauge.runs.source import Code, on_one_side
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 _ABSENT = object()
@@ -69,7 +69,17 @@ class ArraySpec:
                 "dims and shape must have one entry a dimension, chunks one less, "
                 f"got {self.dims}, {self.shape} and {self.chunks}"
             )
-        _check_dtype(self.dtype)
+        try:
+            known = np.dtype(self.dtype)
+        except TypeError as error:
+            raise InputError(
+                f"dtype must be a name such as 'float32', got {self.dtype!r}"
+            ) from error
+        if known.kind not in "biuf" or known.name != self.dtype or known.itemsize > 8:
+            raise InputError(
+                "dtype must name a boolean, integer or float of at most 8 bytes, got "
+                f"{self.dtype!r}"
+            )
 
     @property
     def n_chunks(self) -> int:
@@ -324,14 +334,3 @@ def _lengths(values: object, name: str) -> tuple[int, ...]:
 def _check_name(name: object, what: str) -> None:
     if not isinstance(name, str) or not name.isidentifier() or not name.isascii():
         raise InputError(f"{what} must be a word of letters, digits and underscores, got {name!r}")
-
-
-def _check_dtype(dtype: str) -> None:
-    try:
-        known = np.dtype(dtype)
-    except TypeError as error:
-        raise InputError(f"dtype must be a name such as 'float32', got {dtype!r}") from error
-    if known.kind not in "biuf" or known.name != dtype or known.itemsize > 8:
-        raise InputError(
-            f"dtype must name a boolean, integer or float of at most 8 bytes, got {dtype!r}"
-        )

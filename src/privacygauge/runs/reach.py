@@ -16,13 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from privacygauge.runs.code import (
-    Code,
-    RecordedCode,
-)
 from privacygauge.runs.source import (
     OWN,
     PYTHON,
+    Code,
+    RecordedCode,
     digest,
     files_of_module,
     is_their_function,

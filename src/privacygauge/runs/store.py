@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core.checks import short_list
 from privacygauge.errors import InputError, OutputError
-from privacygauge.runs.code import NOT_CHECKED, changed_pieces
 from privacygauge.runs.contents import (
     DIGEST,
     UNREADABLE,
@@ -48,6 +47,7 @@ from privacygauge.runs.folder import (
 )
 from privacygauge.runs.plan import Plan, Task, first_difference
 from privacygauge.runs.sharing import Way, way
+from privacygauge.runs.source import NOT_CHECKED, changed_pieces
 
 _GROUP = "observations.zarr"
 _RECORD = "run.json"

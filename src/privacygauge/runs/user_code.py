@@ -14,8 +14,17 @@ from types import ModuleType
 from typing import Any
 
 from privacygauge.errors import InputError
-from privacygauge.runs.code import NOT_CHECKED, PROGRAM, absolute, on_one_side
-from privacygauge.runs.source import digest, files_beside, files_of_module, pieces_of, version_of
+from privacygauge.runs.source import (
+    NOT_CHECKED,
+    PROGRAM,
+    absolute,
+    digest,
+    files_beside,
+    files_of_module,
+    on_one_side,
+    pieces_of,
+    version_of,
+)
 from privacygauge.runs.store import OTHER_CODE, is_void, read_run, require_same_code
 
 

@@ -18,9 +18,8 @@ from privacygauge.audits.classifier.predictions import (
     audit_classifier,
     pool_description,
 )
-from privacygauge.audits.running import Running
 from privacygauge.audits.training import Materials, materials, on_records
-from privacygauge.audits.work import Work
+from privacygauge.audits.work import Running, Work
 from privacygauge.classifier.answers import said_of_times
 from privacygauge.classifier.estimators import AVERAGED, ByRows
 from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as_predictions
@@ -49,7 +48,6 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
 from privacygauge.errors import InputError
-from privacygauge.evaluate.fairness import Comparison
 from privacygauge.evaluate.more_models import Foretold, what_more_buy
 from privacygauge.report.grades import NONE, UNTOLD
 from privacygauge.runs.sharing import end_of_sharing
@@ -313,7 +311,9 @@ def audit_pool(
     comparison, unused = comparison_of(
         [dealt], owned, seed, level, features=features, pool=pool, drawn=drawn
     )
-    if attacks is None and further is None and _pool_holds_the_answer(comparison):
+    # The numbers of models that hold each record give the target's bits away.
+    holds_the_answer = any(x.column == HELD_BY for x in comparison.differences)
+    if attacks is None and further is None and not comparison.told and holds_the_answer:
         alone = audit_classifier(
             target,
             features=None if features is None else numeric(features),
@@ -356,11 +356,6 @@ _EVENED = (
     "whether the target does: one shadow model's answer to each record was left out, after which "
     "the numbers are equal for all; independent coins for each model leave all answers in"
 )
-
-
-def _pool_holds_the_answer(comparison: Comparison) -> bool:
-    """Return whether the numbers of models that hold each record give the target's bits away."""
-    return not comparison.told and any(x.column == HELD_BY for x in comparison.differences)
 
 
 def _without_the_pool(alone: Audit, warnings: Sequence[str]) -> Audit:

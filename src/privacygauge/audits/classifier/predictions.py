@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.verdict import doubts, knows_nobody, of_one_side
-from privacygauge.audits.running import Running
+from privacygauge.audits.work import Running
 from privacygauge.classifier.attacked import (
     are_columns,
     attack_rounds,

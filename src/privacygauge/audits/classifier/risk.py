@@ -11,7 +11,6 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.risk import Risk, risk_cdf, spaced_classes
 from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend
-from privacygauge.report.blocks import Rows, note, table, text
 from privacygauge.report.document import estimate_dict, pick_values, values_of
 from privacygauge.report.numbers import (
     count,
@@ -29,8 +28,12 @@ from privacygauge.report.values import (
     Json,
     Measure,
     Plot,
+    Rows,
     Section,
     Table,
+    note,
+    table,
+    text,
 )
 
 TERMS = {

@@ -26,7 +26,7 @@ from privacygauge.evaluate.played import Attacks
 from privacygauge.evaluate.rates import clopper_pearson, difference, mean
 from privacygauge.evaluate.roc import auc
 from privacygauge.report import direction, fairness
-from privacygauge.report.attacks.groups import group_label
+from privacygauge.report.attacks.measures import group_label
 from privacygauge.report.attacks.verdict import (
     FEW_APART,
     LOOK_AT_THEM,
@@ -251,10 +251,11 @@ def doubts(
     shadow = rounds[0].observation.shadow
     if has_shadow and shadow is not None:
         found = _beside_shadows(rounds, shadow, level)
-        if found is not None and not found.knows_nobody:
+        words, nobody = found or ("", True)
+        if not nobody:
             yield (
-                f"{found.words} Most likely the membership is that of another model, or the target "
-                "was trained or asked in another way than they were"
+                f"{words} Most likely the membership is that of another model, or the target was "
+                "trained or asked in another way than they were"
             )
         yield from _of_a_refit(rounds, shadow, level)
 
@@ -481,22 +482,21 @@ def knows_nobody(rounds: Sequence[Round], level: float, *, has_shadow: bool) -> 
     if not has_shadow or shadow is None:
         return
     found = _beside_shadows(rounds, shadow, level)
-    if found is not None and found.knows_nobody:
+    words, nobody = found or ("", False)
+    if nobody:
         yield (
-            f"{found.words} It answers about members and non-members as shadow models do about "
+            f"{words} It answers about members and non-members as shadow models do about "
             "records that they never saw. If it was trained on these members, check that the "
             "answers are its own, and not those of other models, as cross_val_predict gives them"
         )
 
 
-@dataclass(frozen=True)
-class _Beside:
-    words: str  # that shadow models leak, and the target does not
-    knows_nobody: bool
+def _beside_shadows(
+    rounds: Sequence[Round], shadow: Shadow, level: float
+) -> tuple[str, bool] | None:
+    """Return a sentence if a target leaks significantly less than its shadow models, else None.
 
-
-def _beside_shadows(rounds: Sequence[Round], shadow: Shadow, level: float) -> _Beside | None:
-    """Compare a target with its shadow models; None unless it leaks significantly less than these.
+    With it comes whether the target knows nobody.
 
     A target with another membership knows some of the alleged non-members. A target that answers
     about all records as shadow models do about unseen ones knows nobody.
@@ -518,7 +518,7 @@ def _beside_shadows(rounds: Sequence[Round], shadow: Shadow, level: float) -> _B
         f"{decimal_estimate(ours)} for it."
     )
     # With a wrong membership, a target still knows as many of the records as there are members.
-    return _Beside(words, _share_known(rounds, shadow) < _MOSTLY * float(secret.mean()))
+    return words, _share_known(rounds, shadow) < _MOSTLY * float(secret.mean())
 
 
 def _share_known(rounds: Sequence[Round], shadow: Shadow) -> float:

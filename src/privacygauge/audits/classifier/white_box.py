@@ -15,7 +15,7 @@ from privacygauge.audits.classifier.predictions import (
     assemble,
     game_description,
 )
-from privacygauge.audits.running import Running
+from privacygauge.audits.work import Running
 from privacygauge.classifier.attacked import missing_classes, require_other_rows
 from privacygauge.classifier.known import comparison_of
 from privacygauge.classifier.predictions import predictions

@@ -1,8 +1,8 @@
-"""The audit of defences: attacks without a defence, and adaptive and non-adaptive ones with it."""
+"""The audit of defences by attacks that know of them and that do not, and its report."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -11,10 +11,16 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.classifier.verdict import of_classes
-from privacygauge.audits.defences.says import report
-from privacygauge.audits.defences.sections import plot_trade_off
-from privacygauge.audits.defences.verdict import DefenceResult
-from privacygauge.audits.running import Running
+from privacygauge.audits.defences.sections import (
+    claim,
+    early_stopping_result,
+    mark_undone,
+    plot_trade_off,
+    right,
+    sections,
+)
+from privacygauge.audits.defences.verdict import DefenceResult, adversary, verdict
+from privacygauge.audits.work import Running
 from privacygauge.classifier.attacked import beside_shadow
 from privacygauge.classifier.defences import judging
 from privacygauge.classifier.defences.defence import Defence
@@ -38,10 +44,39 @@ from privacygauge.classifier.trial import prepare_records
 from privacygauge.classifier.whose import settle_units, twice
 from privacygauge.core import checks
 from privacygauge.core.attacks.posterior import Estimator
+from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
+from privacygauge.evaluate.headline import BestAttack
+from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence
 from privacygauge.report import direction
-from privacygauge.report.values import Axes, Report
+from privacygauge.report.attacks.measures import GUESSING, grade_basis
+from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict, highest_measure
+from privacygauge.report.document import DataFrame, ends, estimate_dict, frame, pick_values
+from privacygauge.report.grades import right_of
+from privacygauge.report.numbers import (
+    DASH,
+    count,
+    decimal_estimate,
+    key,
+    percent,
+    plain,
+    rate,
+    shorten,
+)
+from privacygauge.report.values import (
+    About,
+    Axes,
+    Cell,
+    Content,
+    Json,
+    Measure,
+    Report,
+    Rows,
+    Table,
+    Worst,
+    table,
+)
 
 
 class DefenceAudit(DefenceResult):
@@ -52,7 +87,46 @@ class DefenceAudit(DefenceResult):
 
     def report(self) -> Report:
         """Return the report, as plain values."""
-        return report(self)
+        epochs = {"epochs.csv": lambda: epochs_frame(self)} if self.curve else {}
+        n = len(self.compared)
+        defence = (
+            "Another way to train the model, or a change of its answers before anybody sees them."
+            if self.n_shadows
+            else "A change of the model's answers before anybody sees them. The model stays as it "
+            "is."
+        )
+        return Report(
+            "defences",
+            "Defences of a classifier, compared",
+            about=About(
+                f"A model behind a defence: {plain(self.best.title)}",
+                "Somebody who holds a record and knows the defence guesses: was it in the model's "
+                "training data?",
+                "the defended answers, a model of its own behind the same defence, and the choice "
+                "to undo or to ignore it",
+                "membership-inference",
+            ),
+            intro=f"{count(self.n_in)} members and {count(self.n_out)} non-members; "
+            f"{count(self.n_attacks)} attacks on the undefended model and behind "
+            f"{'the defence' if n == 1 else f'{count(n)} defences'}. Small figures are "
+            f"{rate(self.level)} intervals, wide enough to hold together.",
+            origin=self.origin,
+            verdict=verdict(self),
+            measures=tuple(_measures(self)),
+            sections=sections(self),
+            terms={"Defence": defence, **_TERMS},
+            worst=Worst(ids=tuple(plain(shorten(record.id)) for record in self.best.judged.worst)),
+            data=data(self),
+            frames={
+                "defences.csv": lambda: defences_frame(self),
+                "attacks.csv": self.to_frame,
+                **epochs,
+            },
+            nothing_left_out="Nothing: every attack was played against every defence.",
+            overview=(_overview(self),),
+            sources="Song and Mittal, Systematic Evaluation of Privacy Risks of Machine Learning "
+            "Models (2021); Jia and others, MemGuard (2019).",
+        )
 
     def plot_trade_off(self, ax: Axes | None = None) -> Axes:
         """Plot the accuracy of attacks over the change of answers."""
@@ -308,3 +382,324 @@ def _audit(
         about=played.about,
     )
     return DefenceAudit(**vars(found), origin=origin, fitted=fitted, doubts=doubts)
+
+
+def _measures(f: DefenceResult) -> Iterator[Measure]:
+    best = f.best
+    name = plain(f.best.title)
+    found = best.left.reached
+    reached = [c.left.reached for c in f.compared]
+    label = "Right guesses without a defence"
+    note = f"by {plain(f.none.attack)}"
+    yield _card(
+        "accuracy-without", label, found=f.none.accuracy, note=note, text="Guessing gives 50%."
+    )
+    note = f"with {name}, by {plain(best.left.leading)}, {adversary(best)}"
+    label = f"{right_of(found)} that are left"
+    yield _card("accuracy-left", label, found.accuracy, note, gate=True)
+    label = "Right guesses if it is a surprise"
+    surprised = best.non_adaptive.accuracy
+    note = f"by an attacker who does not expect {name}"
+    text = "Non-adaptive: do not count on it."
+    yield _card("accuracy-non-adaptive", label, found=surprised, note=note, text=text)
+    note = f"on records that it was not trained on; {percent(best.before.value)} without {name}"
+    label = "The model's own accuracy with it"
+    after = best.after
+    yield Measure(
+        name="model-accuracy", label=label, found=after, shown=right(after), note=note, gate=False
+    )
+    yield _price(best)
+    tenth = next(q for q in best.judged.quantiles if q.share == 0.9)
+    # An undone defence leaves every record's risk as it was.
+    risk = tenth.undefended if best.undone else tenth.defended
+    note = f"privacy risk score; {percent(tenth.undefended.value)} without a defence"
+    label = "Risk of one member in ten, at least"
+    text = "Guessing gives 50%."
+    yield Measure(
+        name="risk-of-tenth",
+        label=label,
+        found=risk,
+        shown=right(risk),
+        note=note,
+        text=text,
+        gate=False,
+    )
+    area = best.left.auc
+    label = "AUC that is left with the best defence"
+    shown = decimal_estimate(area)
+    yield Measure("auc-left", label, area, shown, guessing="0.5", card=False)
+    turned = [c.title for c in f.compared if c.left.untold]
+    which = "with the least private defence"
+    gravest = max(reached, key=lambda x: x.accuracy.value)
+    highest = [x.accuracy for x in reached]
+    areas = [c.left.auc for c in f.compared]
+    yield highest_measure(
+        "accuracy",
+        f"{right_of(gravest)} {which}",
+        found=highest,
+        show=right,
+        guessing=GUESSING,
+        reversed_by=turned,
+    )
+    yield highest_measure(
+        "auc",
+        f"AUC {which}",
+        found=areas,
+        show=decimal_estimate,
+        guessing="0.5",
+        reversed_by=turned,
+    )
+
+
+def _card(
+    name: str, label: str, found: Estimate, note: str, text: str = "", *, gate: bool = False
+) -> Measure:
+    return Measure(
+        name=name,
+        label=label,
+        found=found,
+        shown=right(found),
+        note=note,
+        text=text,
+        guessing=GUESSING,
+        gate=gate,
+    )
+
+
+def _price(best: ComparedDefence) -> Measure:
+    """Return the leak left by early stopping at the same accuracy; without it, the mean change."""
+    early = best.stopped
+    if early is None:
+        what = "undefended" if best.at_training else "true"
+        moved = best.judged.distance
+        text = f"L1 distance between the {what} and the released probabilities: 0 to 2."
+        label = "Mean change of an answer"
+        shown = decimal_estimate(moved, 2)
+        return Measure(
+            name="mean-change",
+            label=label,
+            found=moved,
+            shown=shown,
+            note="",
+            text=text,
+            gate=False,
+        )
+    name = "accuracy-stopped-early"
+    label = "Right guesses after stopping early"
+    found: Estimate | Skipped = early if isinstance(early, Skipped) else early.best.reached.accuracy
+    told = "no epoch is as accurate"
+    if not isinstance(early, Skipped):
+        told = f"after epoch {early.epoch}, model right {percent(early.accuracy.value)}"
+    note = f"the undefended training, as accurate: {told}"
+    return Measure(
+        name=name,
+        label=label,
+        found=found,
+        shown=early_stopping_result(best),
+        note=note,
+        guessing=GUESSING,
+        gate=False,
+    )
+
+
+def _overview(f: DefenceResult) -> Table:
+    title = "Right guesses of the best attack; guessing gives 50%"
+    notes = {
+        f"{title}.": True,
+        "\N{DAGGER} can be undone by who knows it: counts as no defence.": any(
+            c.undone for c in f.compared
+        ),
+        "Stopped early: the undefended training, stopped at the same accuracy.": bool(f.curve),
+    }
+    beside = "Stopped early" if f.curve else "Moved"
+    first: dict[str, Content] = {
+        "Defence": "none",
+        "Adaptive": right(f.none.accuracy),
+        "Non-adaptive": DASH,
+        beside: DASH if f.curve else "0",
+        "Model right": right(f.compared[0].before).value,
+    }
+    rows: Rows = [first]
+    for c in f.compared:
+        number: Content = decimal_estimate(c.judged.distance, 2).value
+        if f.curve:
+            epoch = (f"epoch {c.stopped.epoch}",) if isinstance(c.stopped, AfterEpoch) else ()
+            number = Cell(early_stopping_result(c).value, epoch)
+        rows.append(
+            {
+                "Defence": Cell(mark_undone(c), claim(c)),
+                "Adaptive": right(c.adaptive.accuracy),
+                "Non-adaptive": right(c.non_adaptive.accuracy).value,
+                beside: number,
+                "Model right": right(c.after).value,
+            }
+        )
+    note = " ".join(note for note, holds in notes.items() if holds)
+    return table("overview", title, rows, note, spare=(beside, "Model right"))
+
+
+_TERMS = {
+    "Member": MEMBER,
+    "Attack": "A way to guess from an answer whether a record is a member.",
+    "Shadow model": "A model that the attacker trains on data of its own, to learn how members and "
+    "non-members look.",
+    "Adaptive": "The attacker knows the defence and uses it on the shadow model before learning. "
+    "What counts.",
+    "Non-adaptive": "The attacker learnt on undefended answers. Flatters the defence.",
+    "Right guesses": "Balanced accuracy: members and non-members count the same. Guessing gives "
+    "50%.",
+    "Advantage": "True-positive rate minus false-positive rate: 0 for guessing, 100 points for "
+    "always being right.",
+    "AUC": AUC,
+    "Mean change": "How far released answers are from the true ones: the sum of the absolute "
+    "differences of all probabilities, between 0 and 2.",
+    "Can be undone": "The true answers follow from the released ones for whoever knows the "
+    "parameter, such as a temperature.",
+    "Privacy risk score": "The probability that a record is a member, given what the attacker "
+    "sees, at even odds beforehand.",
+    "Bonferroni": "Who looks often finds something by luck. The error is shared among all looks, "
+    "so that all of them hold together.",
+}
+
+
+def defences_frame(f: DefenceResult) -> DataFrame:
+    """Return one row per defence: its cost, and the result of the best attack.
+
+    Columns: ``defence``, ``can_be_undone``, ``attack`` and ``attack_non_adaptive``; for
+    ``model_accuracy_before`` and ``_after`` (on non-members), ``distance``, ``accuracy`` and
+    ``auc`` (adaptive), ``accuracy_non_adaptive``, ``auc_non_adaptive``, and for each quantile of
+    the members' risk score ``risk_0.5_before`` and ``_after``: the value, ``_low`` and ``_high``.
+    If models were trained also ``at_training``, ``epsilon``, ``delta`` and the ``accountant``, and
+    for early stopping at the same accuracy ``stopped_epoch``, ``stopped_model_accuracy`` and
+    ``stopped_accuracy`` (of the best attack).
+    """
+    return frame([{**_row(c), **(_trained_row(c) if f.n_shadows else {})} for c in f.compared])
+
+
+def epochs_frame(f: DefenceResult) -> DataFrame:
+    """Return one row for every recorded epoch of the undefended training."""
+    rows = [
+        {
+            "epoch": point.epoch,
+            "attack": point.best.attack,
+            **ends("train_accuracy", point.train_accuracy),
+            **ends("model_accuracy", point.accuracy),
+            **ends("accuracy", point.best.accuracy),
+            **ends("auc", point.best.auc),
+        }
+        for point in f.curve
+    ]
+    return frame(rows)
+
+
+def _row(c: ComparedDefence) -> dict[str, object]:
+    row: dict[str, object] = {
+        "defence": c.title,
+        "can_be_undone": c.undone,
+        "attack": c.adaptive.attack,
+        "attack_non_adaptive": c.non_adaptive.attack,
+        **ends("model_accuracy_before", c.before),
+        **ends("model_accuracy_after", c.after),
+        **ends("distance", c.judged.distance),
+        **ends("accuracy", c.adaptive.accuracy),
+        **ends("auc", c.adaptive.auc),
+        **ends("accuracy_non_adaptive", c.non_adaptive.accuracy),
+        **ends("auc_non_adaptive", c.non_adaptive.auc),
+    }
+    for q in c.judged.quantiles:
+        row |= ends(f"risk_{q.share:g}_before", q.undefended)
+        row |= ends(f"risk_{q.share:g}_after", q.defended)
+    return row
+
+
+def _trained_row(c: ComparedDefence) -> dict[str, object]:
+    early = c.stopped if isinstance(c.stopped, AfterEpoch) else None
+    return {
+        "at_training": c.at_training,
+        **claim_columns(c.claim),
+        "against_early_stopping": c.worth or None,
+        "stopped_epoch": early.epoch if early else None,
+        **ends("stopped_model_accuracy", early.accuracy if early else None),
+        **ends("stopped_accuracy", early.best.accuracy if early else None),
+    }
+
+
+def data(f: DefenceResult) -> dict[str, Json]:
+    """Return the keys of ``report.json`` that only this kind of report has.
+
+    Intervals of ``undefended``, and of ``adaptive``, ``non_adaptive`` and ``left`` of all
+    ``defences``, hold together at ``level``; those of ``attacks`` hold individually. ``left``
+    counts: the strongest adversary, who may undo the defence if it ``can_be_undone``. If models
+    were trained: ``n_shadows``, the ``curve`` of the undefended training by epoch, and for each
+    defence whether it is ``at_training``, ``early_stopping`` at the same accuracy (null if there is
+    none) and the ``claim`` of an accountant. The records at the highest risk are given by id, with
+    membership and risk.
+    """
+    at_training = bool(f.n_shadows)
+    curve: list[Json] = [_epoch(point) for point in f.curve]
+    defences: list[Json] = []
+    for c in f.compared:
+        known: dict[str, Json] = {}
+        if at_training:
+            known["at_training"] = bool(c.at_training)
+            known["early_stopping"] = None
+            if isinstance(c.stopped, AfterEpoch):
+                known["early_stopping"] = _epoch(c.stopped)
+            if isinstance(c.stopped, Skipped):
+                known["no_early_stopping"] = c.stopped.reason
+            known["claim"] = claim_dict(c.claim)
+        defences.append({**known, **_defence(c)})
+    return {
+        **pick_values(f, "n_in", "n_out", "fitted"),
+        "best": f.best.title,
+        "undefended": {
+            **_best_attack_json(f.none),
+            "epsilon": estimate_dict(f.undefended.epsilon),
+            "mean_risk": estimate_dict(f.risk.mean),
+        },
+        **({"n_shadows": f.n_shadows, "curve": curve} if at_training else {}),
+        "defences": defences,
+    }
+
+
+def _epoch(point: AfterEpoch) -> dict[str, Json]:
+    return {
+        **pick_values(point, "epoch", "train_accuracy", model_accuracy="accuracy"),
+        **_best_attack_json(point.best),
+    }
+
+
+def _defence(c: ComparedDefence) -> dict[str, Json]:
+    judged = c.judged
+    return {
+        **pick_values(judged, "name", "variant", "distance", "costs", "worst"),
+        "can_be_undone": c.undone,
+        "adaptive": {
+            **_best_attack_json(c.adaptive),
+            "epsilon": estimate_dict(judged.headline.epsilon),
+        },
+        "non_adaptive": _best_attack_json(c.non_adaptive),
+        "left": _best_attack_json(c.left),
+        "mean_risk": estimate_dict(judged.risk.mean),
+        "risk_quantiles": {
+            key(q.share): pick_values(q, "undefended", "defended") for q in judged.quantiles
+        },
+        "attacks": [
+            {
+                **pick_values(a, "lost", name="title"),
+                **{
+                    adversary.replace("-", "_"): pick_values(e, "accuracy", "auc")
+                    for adversary, e in a.by_adversary.items()
+                },
+            }
+            for a in judged.attacks
+        ],
+    }
+
+
+def _best_attack_json(b: BestAttack) -> dict[str, Json]:
+    return {
+        **pick_values(b, "attack", "accuracy", "auc_attack", "auc"),
+        "reached": estimate_dict(b.reached.accuracy),
+        "decided": grade_basis(b.reached),
+    }

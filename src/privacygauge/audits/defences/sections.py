@@ -11,7 +11,6 @@ from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence
 from privacygauge.evaluate.headline import BestAttack
 from privacygauge.report.axes import DASHES, INK, OTHER, SERIES, axes, legend_above, plot_label
-from privacygauge.report.blocks import Rows, columns, note, pairs, table, text
 from privacygauge.report.defended import (
     Point,
     claim_shown,
@@ -41,9 +40,15 @@ from privacygauge.report.values import (
     FoldedBlocks,
     Plot,
     Row,
+    Rows,
     Section,
     Table,
     Tone,
+    columns,
+    note,
+    pairs,
+    table,
+    text,
 )
 
 _CURVE = (

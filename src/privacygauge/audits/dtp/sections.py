@@ -27,7 +27,6 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend
-from privacygauge.report.blocks import Rows, note, pairs, table, text
 from privacygauge.report.numbers import (
     Shown,
     count,
@@ -45,8 +44,13 @@ from privacygauge.report.values import (
     Heading,
     Items,
     Plot,
+    Rows,
     Section,
     Table,
+    note,
+    pairs,
+    table,
+    text,
 )
 
 LONG = 100

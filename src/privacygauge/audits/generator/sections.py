@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.generator.result import SyntheticResult
-from privacygauge.audits.generator.verdict import target_id_and_row
-from privacygauge.audits.usefulness import use_rows
+from privacygauge.audits.generator.verdict import SyntheticResult, target_id_and_row
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.by_target import AttackEvaluation, rank_by_auc
 from privacygauge.report.attacks.records import RECORDS
 from privacygauge.report.attacks.tables import methods_of, whisker
 from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend, plot_label
-from privacygauge.report.blocks import columns, note, pairs, table, text
 from privacygauge.report.numbers import (
     DASH,
     count,
@@ -40,8 +37,14 @@ from privacygauge.report.values import (
     Row,
     Table,
     Tone,
+    columns,
+    note,
+    pairs,
+    table,
+    text,
 )
 from privacygauge.synthetic.games.audited import TargetGroup
+from privacygauge.synthetic.utility import Utility
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -423,3 +426,38 @@ def utility_section(f: SyntheticResult) -> Iterator[Block]:
         told.append(f"No predictions: {found.learnt.reason}.")
     if told:
         yield note(*told)
+
+
+def use_rows(found: Utility, made: str, real: str) -> list[dict[str, Content]]:
+    """Return the measures of utility, each for the synthetic table and for real records.
+
+    `made` and `real` are the headings of the two columns of numbers.
+    """
+    rows: list[dict[str, Content]] = []
+
+    def add(name: str, below: str, ours: str, theirs: str) -> None:
+        rows.append({"Measure": Cell(name, (below,)), made: ours, real: theirs})
+
+    wide = found.holdout_marginals
+    for i, one in enumerate(found.marginals):
+        n = len(one.sets)
+        sets = several(n, "column") if one.k == 1 else f"{several(n, 'set')} of {one.k} columns"
+        name = "Shares of single values" if one.k == 1 else f"Shares of combinations of {one.k}"
+        theirs = decimal(wide[i].mean, 3) if wide else DASH
+        add(name, f"distance, mean over {sets}", decimal(one.mean, 3), theirs)
+    if len(found.names) >= 2:
+        name = "Associations of two columns"
+        mean = decimal(found.correlation_mean, 3)
+        reference = found.holdout_correlation_mean
+        theirs = DASH if reference is None else decimal(reference, 3)
+        add(name, "difference, mean over all pairs", mean, theirs)
+        largest = decimal(found.correlation_largest, 3)
+        add(name, "difference, largest of all pairs", largest, DASH)
+    for learnt in () if isinstance(found.learnt, Skipped) else found.learnt:
+        told = f"{shorten(learnt.label)}, {count(learnt.classes)} classes, guessing gives"
+        guessing = f"{told} {percent(1 / learnt.classes)}"
+        ours = percent(learnt.synthetic_accuracy)
+        add("Predictions: balanced accuracy", guessing, ours, percent(learnt.real_accuracy))
+        ours = decimal(learnt.synthetic_auc, 3)
+        add("Predictions: AUC", f"{told} 0.5", ours, decimal(learnt.real_auc, 3))
+    return rows

@@ -1,10 +1,13 @@
-"""The verdict on a generator, for the decision about releasing a synthetic table."""
+"""Result of an audit of a generator, as values, and its verdict."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from privacygauge.audits.generator.result import SyntheticResult
+from privacygauge.evaluate.detectable import POWER
+from privacygauge.evaluate.played import GameDescription
 from privacygauge.report import direction
 from privacygauge.report.grades import GRADES, LARGE, NONE, SMALL, gauge, grade_of
 from privacygauge.report.numbers import (
@@ -17,7 +20,35 @@ from privacygauge.report.numbers import (
     several,
     shorten,
 )
-from privacygauge.report.values import Gauge, Grade, Verdict
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Gauge, Grade, Origin, Verdict
+from privacygauge.synthetic.games.audited import PlayedGame
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SyntheticResult(Reported, PlayedGame):
+    """Values that a `SyntheticAudit` reports."""
+
+    origin: Origin
+    """Origin of the findings: command, seed, level and inputs."""
+    game: GameDescription
+    """Description of the game."""
+
+    def __repr__(self) -> str:
+        auc = self.headline.auc
+        return (
+            f"<SyntheticAudit of {self.generator}, {len(self.targets):,} records: mean AUC "
+            f"{auc.value:.3f} ({auc.low:.3f} to {auc.high:.3f}) by {self.best.title}>"
+        )
+
+
+def detectable_auc_text(smallest: float | None) -> str:
+    """Return a clause on the smallest AUC of a record that an audit would usually detect."""
+    if smallest is None:
+        return "no AUC, however high, would be seen with so few test tables (--tests)"
+    least = math.ceil(100 * smallest) / 100
+    return f"a record's AUC of {least:.2f} or more would be seen in {rate(POWER)} of such audits"
+
 
 CUTS = (0.6, 0.7)
 """Smallest AUC of a moderate and of a large leak. They are near .57 and .71, the AUC of Gaussian

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privacygauge.audits.language.result import LanguageResult
 from privacygauge.audits.language.says import report
-from privacygauge.audits.running import Running
+from privacygauge.audits.language.verdict import LanguageResult
+from privacygauge.audits.work import Running
 from privacygauge.core import checks, seeds
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.played import GameDescription

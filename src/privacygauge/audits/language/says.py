@@ -7,16 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from privacygauge.audits.language.result import LanguageResult
-from privacygauge.audits.language.verdict import leading, measured_on, verdict
+from privacygauge.audits.language.verdict import LanguageResult, leading, measured_on, verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.language.controls import ControlFinding, MatchedAttack
 from privacygauge.language.units import PatientRows, ThresholdFinding, UnitFindings
-from privacygauge.report.attacks import data, groups, measures, plots, records, tables
+from privacygauge.report.attacks import measures, plots, records, tables
 from privacygauge.report.attacks.records import RECORDS, Riskiest, roc_frame
-from privacygauge.report.attacks.terms import MEANINGS, interval, terms
-from privacygauge.report.blocks import note, table, text
+from privacygauge.report.attacks.tables import MEANINGS, interval, terms
 from privacygauge.report.document import DataFrame, estimate_dict, frame, names_of, pick_values
 from privacygauge.report.numbers import (
     DASH,
@@ -44,6 +42,9 @@ from privacygauge.report.values import (
     Section,
     Table,
     Worst,
+    note,
+    table,
+    text,
 )
 
 # Sections of the page on a language model, and its tables for a terminal.
@@ -70,14 +71,21 @@ def all_sections(f: LanguageResult) -> tuple[Section, ...]:
         targets=("Judged", measured_on(f)),
     )
     questions = measures.questions_section(f.questions)
+    on_thresholds = text(
+        "A threshold is chosen for a rate of false positives. What it gives on the judged "
+        "non-members may differ, and precision and recall hold for what it gives. An oracle "
+        "threshold is taken from those very non-members: no attacker has it, but published tables "
+        "are often of that kind."
+    )
+    thresholds = (on_thresholds, _thresholds_of(f.samples, "thresholds", "Sample by sample"))
     return (
         Section("controls", "Is the test honest?", tuple(_controls(f))),
         Section("game", "What was played", (game,), "The game"),
         tables.section(f.attacks(f.samples)),
-        Section("thresholds", "Thresholds", tuple(_thresholds(f))),
+        Section("thresholds", "Thresholds", thresholds),
         Section("patients", "Patient by patient", tuple(_patients(f)), "Patients"),
         *(() if questions is None else (questions,)),
-        *(() if f.slices is None else (groups.section(f.slices),)),
+        *(() if f.slices is None else (measures.groups_section(f.slices),)),
         Section("lengths", "Short and long samples", tuple(_lengths(f)), "Short and long"),
         Section("curves", "Curves", tuple(_curves(f))),
         Section("records", "The riskiest samples", tuple(_riskiest(f)), "Riskiest samples"),
@@ -177,16 +185,6 @@ def _control(
         value = decimal_estimate(found.fall if isinstance(found, MatchedAttack) else found.auc)
         says = _FIRES if found.fires else "quiet"
     return {"Control": name, "Value": value, "Says": says, "What it is": text}
-
-
-def _thresholds(f: LanguageResult) -> Iterator[Block]:
-    yield text(
-        "A threshold is chosen for a rate of false positives. What it gives on the judged "
-        "non-members may differ, and precision and recall hold for what it gives. An oracle "
-        "threshold is taken from those very non-members: no attacker has it, but published tables "
-        "are often of that kind."
-    )
-    yield _thresholds_of(f.samples, "thresholds", "Sample by sample")
 
 
 def _thresholds_of(unit: UnitFindings, name: str, title: str) -> Table:
@@ -503,15 +501,15 @@ def _data(f: LanguageResult) -> dict[str, Json]:
             "matched": {**of_matched, **matched},
             "sizes": found["sizes"],
         },
-        **data.of_attacks(f.attacks(f.samples)),
+        **measures.attacks_data(f.attacks(f.samples)),
         **measures.questions_data(f.questions),
-        **({} if f.slices is None else {"slices": groups.as_data(f.slices)}),
+        **({} if f.slices is None else {"slices": measures.groups_data(f.slices)}),
         "thresholds": [_threshold(x) for x in f.samples.thresholds],
         "patients": _patients_data(f.patients, f.rows),
         "lengths": [
             {
                 **pick_values(x, "name", "fewest", "most", "n_in", "n_out"),
-                "attacks": [data.attack(e) for e in x.evaluations],
+                "attacks": [measures.attack_data(e) for e in x.evaluations],
             }
             for x in f.lengths
         ],
@@ -536,8 +534,8 @@ def _patients_data(unit: UnitFindings | Skipped, rows: PatientRows | None) -> Js
     assert rows is not None
     return {
         **pick_values(unit, "n_in", "n_out"),
-        "headline": data.headline(unit.headline),
-        "attacks": [data.attack(e) for e in unit.evaluations],
+        "headline": measures.headline_data(unit.headline),
+        "attacks": [measures.attack_data(e) for e in unit.evaluations],
         "thresholds": [_threshold(x) for x in unit.thresholds],
         "worst": [
             {

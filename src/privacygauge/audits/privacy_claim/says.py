@@ -18,7 +18,6 @@ from privacygauge.evaluate.claim_power import (
 from privacygauge.evaluate.direction import InvertedAttack
 from privacygauge.report import direction
 from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend
-from privacygauge.report.blocks import Rows, note, table, text
 from privacygauge.report.defended import claim_dict
 from privacygauge.report.document import DataFrame, frame, names_of, pick_values
 from privacygauge.report.numbers import (
@@ -42,11 +41,15 @@ from privacygauge.report.values import (
     Origin,
     Plot,
     Report,
+    Rows,
     Section,
     Severity,
     Verdict,
     Worst,
     gauge_limits,
+    note,
+    table,
+    text,
 )
 
 NO_CONTROL = Skipped(

@@ -16,7 +16,7 @@ from privacygauge.audits.released_table.result import (
 )
 from privacygauge.audits.released_table.says import report
 from privacygauge.audits.released_table.sections import plot_risks, plot_roc
-from privacygauge.audits.running import Running
+from privacygauge.audits.work import Running
 from privacygauge.core import checks
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.played import GameDescription, Records

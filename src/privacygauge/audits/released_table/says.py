@@ -10,19 +10,21 @@ from privacygauge.audits.released_table import sections
 from privacygauge.audits.released_table.result import ReleasedResult, risk_name
 from privacygauge.audits.released_table.verdict import ABSENT, verdict
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.report.attacks.data import of_attacks
-from privacygauge.report.attacks.measures import of_questions, questions_data, questions_section
+from privacygauge.report.attacks.measures import (
+    attacks_data,
+    of_questions,
+    questions_data,
+    questions_section,
+)
 from privacygauge.report.attacks.plots import roc, roc_log
 from privacygauge.report.attacks.records import Riskiest, records_frame, riskiest_records, roc_frame
-from privacygauge.report.attacks.tables import overview
+from privacygauge.report.attacks.tables import interval, overview, terms
 from privacygauge.report.attacks.tables import section as attacks
-from privacygauge.report.attacks.terms import interval, terms
-from privacygauge.report.blocks import text
 from privacygauge.report.document import pick_values, values_of
 from privacygauge.report.grades import UNTOLD, advantage_of, right_of
 from privacygauge.report.numbers import Shown, count, lower_bound_text, percent_estimate, rate
 from privacygauge.report.numbers import decimal_estimate as decimal
-from privacygauge.report.values import About, Json, Measure, Report, Section, Worst
+from privacygauge.report.values import About, Json, Measure, Report, Section, Worst, text
 from privacygauge.synthetic.released.copies import NO_EVIDENCE
 from privacygauge.synthetic.released.hits import furthest_beyond
 
@@ -350,7 +352,7 @@ def _data(f: ReleasedResult) -> dict[str, Json]:
     none = {"game": values_of(f.game), "headline": None, "attacks": []}
     return {
         **pick_values(f, "n_real", "n_synthetic", "n_holdout", "overlap", "learnt", "people"),
-        **(none if f.membership is None else of_attacks(f.membership)),
+        **(none if f.membership is None else attacks_data(f.membership)),
         **questions_data(f.questions),
         "blind": None if f.blind is None else pick_values(f.blind, "name", "variant", "auc"),
         "risk": [

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privacygauge.audits.generator.sections import use_rows
 from privacygauge.audits.released_table.result import ReleasedResult, risk_name
-from privacygauge.audits.usefulness import use_rows
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.headline import Fact
@@ -16,7 +16,6 @@ from privacygauge.report.attacks import plots, tables
 from privacygauge.report.attacks.records import RECORDS, Riskiest
 from privacygauge.report.attacks.records import table as records_table
 from privacygauge.report.axes import FAINT, SERIES, axes, legend, plot_label
-from privacygauge.report.blocks import caution, note, table, text
 from privacygauge.report.document import ends
 from privacygauge.report.numbers import (
     DASH,
@@ -30,7 +29,18 @@ from privacygauge.report.numbers import (
     rate,
     shorten,
 )
-from privacygauge.report.values import Block, Content, FoldedBlocks, Pairs, Plot, Table
+from privacygauge.report.values import (
+    Block,
+    Content,
+    FoldedBlocks,
+    Pairs,
+    Plot,
+    Table,
+    caution,
+    note,
+    table,
+    text,
+)
 from privacygauge.synthetic.released.copies import NO_EVIDENCE
 from privacygauge.synthetic.released.hits import ReleaseRisk
 from privacygauge.synthetic.released.outlying import VARIANT

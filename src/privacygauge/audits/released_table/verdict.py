@@ -153,7 +153,13 @@ def _verdict_without_control(f: ReleasedResult) -> Verdict:
             by_order = order is not None and beyond_grade(order) == grade
             told = _IN_ORDER if by_order else _most_shared(f)
         headline = f"{grade.word.capitalize()} leak: {told}"
-        why = f"Whether the table gives away more cannot be told. {_no_control_reason(f)}"
+        reason = "There was no holdout to compare the attacks with."
+        left_out = no_control(f)
+        if left_out is not None:
+            reason = f"{left_out}."
+        elif f.n_holdout:
+            reason = next(_void_text(f))
+        why = f"Whether the table gives away more cannot be told. {reason}"
         todo = (*_remedies(f, grade), *_NEITHER[1:])
         said = (*_copied_alone(f), *_order(f), *_shared_values_text(f), MATTERS, why)
         return Verdict(
@@ -169,16 +175,6 @@ def _verdict_without_control(f: ReleasedResult) -> Verdict:
         headline = "Cannot be told: real records and holdout are not from the same source"
         return _verdict_untold(headline, tuple(_void_text(f)), _VOID)
     return _verdict_untold(_no_control_headline(f), tuple(_without(f)), _UNSAFE)
-
-
-def _no_control_reason(f: ReleasedResult) -> str:
-    """Return why there is nothing to compare the attacks with."""
-    left_out = no_control(f)
-    if left_out is not None:
-        return f"{left_out}."
-    return (
-        next(_void_text(f)) if f.n_holdout else "There was no holdout to compare the attacks with."
-    )
 
 
 def _verdict_untold(

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from privacygauge.audits.asking import HelpGroup, Role, amounts, asks, option
-from privacygauge.audits.columns import COLUMNS, TableRequest
+from privacygauge.audits.asking import COLUMNS, HelpGroup, Role, TableRequest, amounts, asks, option
 from privacygauge.audits.command import Command
 from privacygauge.errors import InputError
 

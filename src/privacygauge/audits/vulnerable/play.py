@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.running import Running
+from privacygauge.audits.work import Running
 from privacygauge.core import checks
 from privacygauge.core.checks import Ints
 from privacygauge.core.units import owners
-from privacygauge.report.blocks import columns, note, table
 from privacygauge.report.document import frame
 from privacygauge.report.numbers import Shown, count, decimal
 from privacygauge.report.reported import Reported
@@ -30,6 +29,9 @@ from privacygauge.report.values import (
     Text,
     Verdict,
     Worst,
+    columns,
+    note,
+    table,
 )
 from privacygauge.report.values import Table as Shows
 from privacygauge.synthetic.distance import Distance, Minkowski
@@ -86,7 +88,45 @@ class VulnerableRecords(Reported, Vulnerability):
 
         It lists `top` records, by default `listed` of them.
         """
-        return _report(self, self.listed if top is None else top)
+        listed = self.listed if top is None else top
+        rows = self.top(listed).tolist()
+        shown = Shows(
+            "records",
+            "Records by falling score",
+            columns("Row", "Rank", "Score"),
+            tuple(
+                (str(row), count(int(self.ranks[row])), decimal(self.scores[row], 4))
+                for row in rows
+            ),
+        )
+        return Report(
+            "vulnerable",
+            "Ranking of vulnerable records",
+            about=About(
+                "A table, before anything is made from it",
+                "No game was played: records without close neighbours are those that a synthetic "
+                "table gives away first.",
+                "nobody attacked",
+                "record-vulnerability",
+            ),
+            intro=f"{count(len(self))} records, {count(len(self.schema.columns))} columns. A score "
+            f"is a record's mean distance to its {_nearest(self)} ({self.distance.title})."
+            + f" Numbers are scaled over these and {count(self.n_reference)} further records."
+            * bool(self.n_reference),
+            origin=self.origin,
+            verdict=_verdict(self),
+            measures=tuple(_measures(self)),
+            sections=(
+                Section("records", "The most vulnerable records", _records(self, shown), "Records"),
+                Section("columns", "What the columns were taken for", (_columns(self),), "Columns"),
+            ),
+            terms=_TERMS,
+            worst=Worst("rows", tuple(str(row) for row in rows)),
+            data=_data(self, listed),
+            frames={"records.parquet": lambda: frame(_rows(self))},
+            overview=(shown,),
+            sources=_SOURCES,
+        )
 
     def summary(self, top: int | None = None) -> str:
         """Return the most vulnerable records as plain text."""
@@ -174,39 +214,6 @@ def _people(owner: Ints | None) -> list[str]:
     ]
 
 
-def _report(f: VulnerableRecords, top: int) -> Report:
-    """Return the report, as plain values; `top` records are listed."""
-    shown = _top(f, top)
-    return Report(
-        "vulnerable",
-        "Ranking of vulnerable records",
-        about=About(
-            "A table, before anything is made from it",
-            "No game was played: records without close neighbours are those that a synthetic table "
-            "gives away first.",
-            "nobody attacked",
-            "record-vulnerability",
-        ),
-        intro=f"{count(len(f))} records, {count(len(f.schema.columns))} columns. A score is a "
-        f"record's mean distance to its {_nearest(f)} ({f.distance.title})."
-        + f" Numbers are scaled over these and {count(f.n_reference)} further records."
-        * bool(f.n_reference),
-        origin=f.origin,
-        verdict=_verdict(f),
-        measures=tuple(_measures(f)),
-        sections=(
-            Section("records", "The most vulnerable records", _records(f, shown), "Records"),
-            Section("columns", "What the columns were taken for", (_columns(f),), "Columns"),
-        ),
-        terms=_TERMS,
-        worst=Worst("rows", tuple(str(row) for row in f.top(top).tolist())),
-        data=_data(f, top),
-        frames={"records.parquet": lambda: frame(_rows(f))},
-        overview=(shown,),
-        sources=_SOURCES,
-    )
-
-
 def _verdict(f: VulnerableRecords) -> Verdict:
     return Verdict(
         grade=RANKED,
@@ -288,16 +295,6 @@ def _records(f: VulnerableRecords, shown: Shows) -> tuple[Shows | Text, ...]:
         "records.parquet. A row is its position in the table, from 0."
     )
     return (shown, note(told))
-
-
-def _top(f: VulnerableRecords, top: int) -> Shows:
-    rows = f.top(top).tolist()
-    return Shows(
-        "records",
-        "Records by falling score",
-        columns("Row", "Rank", "Score"),
-        tuple((str(row), count(int(f.ranks[row])), decimal(f.scores[row], 4)) for row in rows),
-    )
 
 
 def _rows(f: VulnerableRecords) -> dict[str, object]:

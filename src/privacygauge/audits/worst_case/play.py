@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.running import Running
+from privacygauge.audits.work import Running
 from privacygauge.audits.worst_case.says import report
 from privacygauge.audits.worst_case.verdict import WorstCaseResult
 from privacygauge.classifier.defences.training import TrainingDefence

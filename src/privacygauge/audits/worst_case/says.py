@@ -17,7 +17,6 @@ from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.evaluate.worst_case import AttackedTraining, TargetRisk, is_resolved
 from privacygauge.report import defended
 from privacygauge.report.axes import MARKERS, OTHER, SERIES, axes, legend_above, plot_label
-from privacygauge.report.blocks import Rows, note, pairs, table, text
 from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict, highest_measure
 from privacygauge.report.document import DataFrame, ends, estimate_dict, frame, pick_values
 from privacygauge.report.grades import UNTOLD
@@ -48,10 +47,15 @@ from privacygauge.report.values import (
     Plot,
     Report,
     Row,
+    Rows,
     Section,
     Table,
     Tone,
     Worst,
+    note,
+    pairs,
+    table,
+    text,
 )
 
 _AT_FPRS = {"tpr@0.1": 0.1, "tpr@0.01": 0.01, "tpr@0.001": 0.001}

@@ -29,7 +29,7 @@ from privacygauge.classifier.trainer import Cohort
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.errors import InputError
-from privacygauge.runs.code import RecordedCode
+from privacygauge.runs.source import RecordedCode
 
 if TYPE_CHECKING:
     import torch

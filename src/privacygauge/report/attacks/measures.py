@@ -1,4 +1,4 @@
-"""Measures of attacks: cards of the strongest attack, and the metrics that limits apply to."""
+"""Measures of attacks: cards of the strongest attack, metrics that limits apply to, groups."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from dataclasses import replace
 from functools import partial
 
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.evaluate.played import Attacks, Questions
+from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.headline import AttackReach, Headline
+from privacygauge.evaluate.played import Attacks, GameDescription
+from privacygauge.evaluate.played import Questions
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
-from privacygauge.report.attacks.groups import group_label
-from privacygauge.report.blocks import Rows, table, text
-from privacygauge.report.document import values_of
+from privacygauge.evaluate.slices import Slice, SliceTable
+from privacygauge.report.document import estimate_dict, pick_values, values_of
 from privacygauge.report.grades import advantage_of, right_of
 from privacygauge.report.numbers import (
     DASH,
@@ -20,14 +22,27 @@ from privacygauge.report.numbers import (
     decimal,
     decimal_estimate,
     key,
+    p_value,
     percent,
     percent_estimate,
     plain,
     rate,
     rounded_down,
+    shorten,
     tpr_estimate,
 )
-from privacygauge.report.values import Json, Measure, Section
+from privacygauge.report.values import (
+    Block,
+    Cell,
+    Json,
+    Measure,
+    Pairs,
+    Rows,
+    Section,
+    note,
+    table,
+    text,
+)
 
 GATED_RATES = (0.1, 0.01, 0.001)
 """False-positive rates at which a limit on the TPR may be set."""
@@ -338,3 +353,107 @@ def _precise(prior: float, found: Estimate | Skipped) -> Measure:
         guessing=guessing,
         gate=False,
     )
+
+
+_SLICES = 60
+"""Largest number of slices shown; those that stand out come first."""
+
+
+def group_label(found: Slice) -> str:
+    """Return the name of a group in a sentence, such as ``icu = 1``."""
+    return f"{plain(found.column)} = {shorten(plain(found.group))}"
+
+
+def groups_section(found: SliceTable) -> Section:
+    """Return the section on groups."""
+    return Section("slices", "Groups of records", tuple(_groups_blocks(found)), "Groups")
+
+
+def groups_data(found: SliceTable) -> dict[str, Json]:
+    """Return the groups for ``report.json``."""
+    return {
+        **pick_values(found, "attack", "level", "slices"),
+        "skipped": [{"name": s.name, "reason": s.reason} for s in found.skipped],
+    }
+
+
+def _groups_blocks(found: SliceTable) -> Iterator[Block]:
+    n = len(found.slices)
+    yield text(
+        f"Right guesses of {found.attack} in each group. With {count(n)} groups some look bad by "
+        f"luck alone, so the intervals are wide enough to hold together at {rate(found.level)}, "
+        "and a group is marked only if it is more exposed than all other records after Holm's "
+        "correction for the number of groups."
+    )
+    # A stable sort: groups that stand out come first, otherwise the order stays.
+    shown = sorted(found.slices, key=lambda s: not s.announced)[:_SLICES]
+    tags = {True: ("stands out",), False: ()}
+    rows: Rows = [
+        {
+            "Group": Cell(f"{s.column} = {s.group}", tags=tags[s.announced]),
+            "Right guesses": percent_estimate(s.accuracy, 1),
+            "Against the others": f"{'+' if s.excess >= 0 else ''}{percent(s.excess)}",
+            "Corrected p": p_value(s.p_value),
+            "Members": count(s.n_in),
+            "Non-members": count(s.n_out),
+        }
+        for s in shown
+    ]
+    best = [s.announced for s in shown]
+    first = max(10, len(found.announced))
+    title = "Groups, those that stand out first"
+    if n:
+        yield table("slices", title, rows, best=best, at_once=first)
+    else:
+        yield text("No group was large enough to judge.")
+    if len(shown) < n:
+        yield note(f"{count(len(shown))} of {count(n)} groups are shown; all are in report.json.")
+    if found.skipped:
+        yield Pairs(tuple((s.name, s.reason) for s in found.skipped))
+
+
+def attacks_data(a: Attacks) -> dict[str, Json]:
+    """Return the keys ``game``, ``headline`` and ``attacks``."""
+    return {
+        "game": game_data(a.game),
+        "headline": headline_data(a.headline),
+        "attacks": [attack_data(e) for e in a.evaluations],
+    }
+
+
+def game_data(found: GameDescription) -> dict[str, Json]:
+    """Return the game as plain values."""
+    return {name: values_of(value) for name, value in vars(found).items()}
+
+
+def headline_data(found: Headline) -> dict[str, Json]:
+    """Return the numbers of the headline as plain values."""
+    return {
+        "attack": found.attack.title,
+        **pick_values(found, "accuracy", "auc", "epsilon", "epsilon_attack", "epsilon_limit"),
+        "reached": estimate_dict(found.reached.accuracy),
+        "decided": grade_basis(found.reached),
+    }
+
+
+def grade_basis(found: AttackReach) -> str:
+    """Return the basis of the grade: ``guesses`` or ``ranking``."""
+    return "ranking" if found.by_ranking else "guesses"
+
+
+def attack_data(e: Evaluation) -> dict[str, Json]:
+    """Return the numbers of an attack as plain values."""
+    return {
+        **pick_values(e, "name", "variant", "thresholds", "rule"),
+        **pick_values(e, "accuracy", "advantage", "auc"),
+        **pick_values(e, "best_accuracy", "precision", "recall", "false_positive_rate", "epsilon"),
+        **pick_values(e, "true_positives", "false_positives", "n_in", "n_out", "notes"),
+        "tpr_at_fpr": {
+            key(r.fpr): {
+                **estimate_dict(r.estimate),
+                **pick_values(r, "resolved", "at_threshold", "realised_fpr"),
+            }
+            for r in e.tpr_at_fpr
+        },
+        "ppv": {key(prior): estimate_dict(x) for prior, x in e.predictive_values},
+    }

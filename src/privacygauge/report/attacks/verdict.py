@@ -11,7 +11,7 @@ from privacygauge.evaluate.played import Attacks, Detectable, Questions
 from privacygauge.evaluate.slices import Slice
 from privacygauge.evaluate.tail import Tail
 from privacygauge.report import direction
-from privacygauge.report.attacks.groups import group_label
+from privacygauge.report.attacks.measures import group_label
 from privacygauge.report.grades import (
     MODERATE,
     NONE,
@@ -89,7 +89,13 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
     grade = gravest((average, few, worst))
     # Reasons not to report "no leak found", the most specific first.
     if grade == NONE and asked is not None and asked.tail is not None and asked.tail.apart:
-        return GradedAttacks(UNTOLD, FEW_APART, tuple(_far_apart_text(a, asked.tail.apart)))
+        apart = (
+            f"No leak was found on average, but {several(asked.tail.apart, 'member')} of "
+            f"{count(a.game.n_in)} score far higher than all other records, further than chance "
+            "explains. A model that knows them by heart would look like this. Records of a kind "
+            "of their own would, too: that so few are all members is no proof."
+        )
+        return GradedAttacks(UNTOLD, FEW_APART, (apart, _undetected_leak_text(a)))
     if grade == NONE and a.headline.inverted:
         return GradedAttacks(UNTOLD, direction.HEADLINE, direction.sentences(a.headline.inverted))
     if grade == NONE and asked is not None:
@@ -134,16 +140,6 @@ def grade_attacks(a: Attacks) -> GradedAttacks:
     if grade == NONE and asked is not None:
         sentences.append(f"What it could have found: {_least(asked.detectable)}.")
     return GradedAttacks(grade, headline, tuple(sentences), question)
-
-
-def _far_apart_text(a: Attacks, n_apart: int) -> Iterator[str]:
-    yield (
-        f"No leak was found on average, but {several(n_apart, 'member')} of "
-        f"{count(a.game.n_in)} score far higher than all other records, further than chance "
-        "explains. A model that knows them by heart would look like this. Records of a kind of "
-        "their own would, too: that so few are all members is no proof."
-    )
-    yield _undetected_leak_text(a)
 
 
 FEW_APART = "Cannot be told: a few members lie far beyond all other records"

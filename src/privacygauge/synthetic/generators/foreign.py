@@ -420,7 +420,7 @@ def _error_text(error: BaseException) -> str:
 
 
 def code_origin(thing: object) -> Mapping[str, str]:
-    """Return the name and the version of code; its content is compared by `runs.code`.
+    """Return the name and the version of code; its content is compared by `runs.source`.
 
     Parameters
     ----------

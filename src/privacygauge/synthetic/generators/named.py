@@ -13,7 +13,7 @@ import numpy as np
 
 from privacygauge.core import checks
 from privacygauge.errors import InputError
-from privacygauge.runs.code import PROGRAM, Code, RecordedCode
+from privacygauge.runs.source import PROGRAM, Code, RecordedCode
 from privacygauge.runs.store import read_run
 from privacygauge.runs.user_code import import_object, names_code
 from privacygauge.synthetic.generators.adapters import Call, Command, FitSample, asks_for_metadata
