@@ -9,8 +9,7 @@ from functools import partial
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import AttackReach, Headline
-from privacygauge.evaluate.played import Attacks, GameDescription
-from privacygauge.evaluate.played import Questions
+from privacygauge.evaluate.played import Attacks, GameDescription, Questions
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.evaluate.slices import Slice, SliceTable
 from privacygauge.report.document import estimate_dict, pick_values, values_of
