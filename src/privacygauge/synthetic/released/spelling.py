@@ -371,7 +371,7 @@ def _unknown_values(own: Ints, values: Ints, people: int) -> tuple[float, float]
     new = np.count_nonzero(persons == 1) / n_persons
     if share == 1:
         # A few levels may all be new, each distinct level counted once.
-        by_chance = new ** len(np.unique(values)) > _BY_CHANCE
+        by_chance = bool(new ** len(np.unique(values)) > _BY_CHANCE)
     else:
         # Both shares are measured; rows of a new level come together, as a person's do.
         level = 1 - 2 * _BY_CHANCE
