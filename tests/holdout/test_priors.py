@@ -10,7 +10,7 @@ from privacygauge.errors import InputError
 from privacygauge.holdout.analysts import trials
 from privacygauge.holdout.naive_bayes import NaiveBayes, centre_accuracies, query_probabilities
 from privacygauge.holdout.oracle import Budget, Holdout
-from privacygauge.holdout.priors import Knowledge, from_logits
+from privacygauge.holdout.priors import Knowledge, classes_worth_trying, from_logits
 
 RNG = np.random.default_rng
 
@@ -122,3 +122,40 @@ def test_gains_are_ordered_as_in_figure_1(data_folder, dataset, points, n):
 def test_what_is_no_knowledge(call, message):
     with pytest.raises(InputError, match=f"^{message}"):
         call()
+
+
+def gained(share, n, k, top, trials):
+    """Return the mean accuracy that the attack adds to the largest class, over several games."""
+    found = []
+    for seed in range(trials):
+        rng = np.random.default_rng(seed)
+        holdout = Holdout(rng.choice(len(share), n, p=share), len(share))
+        counts = np.bincount(holdout.labels, minlength=len(share)) + 0.5
+        every = np.broadcast_to(np.log(counts / counts.sum()), (n, len(share)))
+        oracle = holdout.open(rng, budget=Budget(total=k))
+        attack = NaiveBayes(from_logits(every, top=top))
+        found.append(holdout.score(attack.answer(oracle, rng)) - counts.max() / n)
+    return float(np.mean(found))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("share", "n", "k"),
+    [
+        (np.r_[0.45, 0.45, np.full(8, 0.1 / 8)], 1000, 100),
+        (np.r_[0.3, 0.25, 0.2, np.full(17, 0.25 / 17)], 2000, 300),
+        (np.full(10, 0.1), 1000, 100),
+    ],
+    ids=["two frequent", "three frequent", "even"],
+)
+def test_as_many_classes_are_tried_as_gain_most(share, n, k):
+    chosen = classes_worth_trying(share, n, k)
+    best = max(gained(share, n, k, top, trials=40) for top in (2, 3, 5, len(share)))
+    assert gained(share, n, k, chosen, trials=40) >= 0.9 * best
+
+
+def test_without_queries_or_with_very_many_the_choice_is_still_one():
+    share = np.array([0.5, 0.3, 0.2])
+    assert 2 <= classes_worth_trying(share, 100, 0) <= 3
+    # Nearly every label is known then, but for those of classes that are not tried.
+    assert classes_worth_trying(share, 100, 10**6) == 3

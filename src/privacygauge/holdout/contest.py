@@ -474,7 +474,7 @@ def contest_of(
     truth = read_labels(labels, measure)
     scores = None if having.logits is None else read_logits(having.logits)
     holdout = Holdout(truth, n_classes_of(truth, scores, classes, measure), measure)
-    knowledge = known_before(holdout, scores, having) if measure == ACCURACY else None
+    knowledge = known_before(holdout, scores, having, queries) if measure == ACCURACY else None
     for guard in protected:
         answer_deviation(guard, holdout)  # checks that it goes with the metric
     names = tuple(attack.name for attack in chosen)

@@ -196,10 +196,19 @@ class Having:
             raise InputError(f"{told} needs logits of a base model: give them")
 
 
-def known_before(holdout: Holdout, logits: NDArray[Any] | None, having: Having) -> Knowledge | None:
+_TRIED = 12
+"""Largest number of choices of how many classes to try."""
+_DRAWS = 5_000_000
+"""Normal numbers drawn to compare the choices, one for each class of a point."""
+
+
+def known_before(
+    holdout: Holdout, logits: NDArray[Any] | None, having: Having, queries: int
+) -> Knowledge | None:
     """Return the attacker's knowledge, from logits already read; None if there is none.
 
-    Only the class frequencies of the labels in `holdout` are used, and only if `having` says so.
+    Only the class frequencies of the labels in `holdout` are used, and only if `having` says so:
+    as many of the most frequent classes are tried as promise most after that many queries.
     """
     if logits is not None:
         return from_logits(
@@ -212,8 +221,54 @@ def known_before(holdout: Holdout, logits: NDArray[Any] | None, having: Having) 
         return None
     # Half a point more per class, so that a class without points is unlikely but not impossible.
     frequency = np.bincount(holdout.labels, minlength=holdout.n_classes) + 0.5
-    one = np.log(frequency / frequency.sum())
-    return from_logits(np.broadcast_to(one, (len(holdout), holdout.n_classes)))
+    share = frequency / frequency.sum()
+    every = np.broadcast_to(np.log(share), (len(holdout), holdout.n_classes))
+    return from_logits(every, top=classes_worth_trying(share, len(holdout), queries))
+
+
+def classes_worth_trying(share: Floats, n: int, queries: int) -> int:
+    """Return how many of the most frequent classes random queries should try.
+
+    Parameters
+    ----------
+    share : ndarray of float, shape (m,)
+        Share of each class, at least two classes; sums to 1.
+    n : int
+        Number of points.
+    queries : int
+        Number of queries.
+
+    Returns
+    -------
+    int
+        Number of classes, in 2..m, with which `NaiveBayes` is right most often.
+
+    Notes
+    -----
+    With k queries over R classes of joint share M, the sum that `NaiveBayes` gives a class at a
+    point is about ``log share + d (if it is the point's) + sqrt(d) Z``, with Z standard normal and
+    ``d = k R / ((R - 1) n M)``: the slope of the log odds at 1/R is ``R^2 / (R - 1)``, and a
+    query's count has the variance ``n M (R - 1) / R^2``. Fewer classes make each query say more
+    about each of them, and nothing about the others. The choices are compared on the same draws.
+    """
+    ordered = np.sort(share)[::-1]
+    m = len(ordered)
+    rng = np.random.default_rng(0)
+    points = max(200, min(20_000, _DRAWS // m))
+    truth = rng.choice(m, points, p=ordered)
+    noise = rng.normal(size=(points, m))
+    best = m
+    most_right = -1.0
+    for r in np.unique(np.geomspace(2, m, _TRIED).round().astype(int))[::-1].tolist():
+        strength = queries * r / ((r - 1) * n * float(ordered[:r].sum()))
+        sums = np.log(ordered[:r]) + np.sqrt(strength) * noise[:, :r]
+        inside = np.flatnonzero(truth < r)
+        sums[inside, truth[inside]] += strength
+        right = float(np.mean(sums.argmax(axis=1) == truth))
+        if right > most_right:
+            best = r
+            most_right = right
+    return best
 
 
 def knowledge_text(knowledge: Knowledge | None, having: Having) -> str:
