@@ -147,3 +147,29 @@ def imports() -> dict[str, set[str]]:
 
 def test_no_import_closes_a_circle() -> None:
     TopologicalSorter(imports()).prepare()  # raises CycleError, which names the circle
+
+
+def documented_parameters(doc: str) -> list[str]:
+    """Return the names in the section of parameters of a numpydoc docstring."""
+    _, found, rest = doc.partition("\nParameters\n----------\n")
+    if not found:
+        return []
+    section = re.split(r"\n\n?[A-Z][A-Za-z ]+\n-{3,}", rest)[0]
+    heads = [line.split(" : ")[0] for line in section.split("\n") if line and line[0] != " "]
+    return [name.strip().lstrip("*") for head in heads for name in head.split(",")]
+
+
+def test_docstrings_document_the_parameters_that_there_are() -> None:
+    wrong = {}
+    for place, node in nodes(*FUNCTIONS):
+        spec = node.args
+        known = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg]
+        names = {one.arg for one in known if one is not None}
+        unknown = set(documented_parameters(ast.get_docstring(node) or "")) - names
+        if unknown:
+            wrong[f"{place} {node.name}"] = unknown
+    assert not wrong
+    assert documented_parameters("A.\n\nParameters\n----------\na, b : int\n    Two.\n") == [
+        "a",
+        "b",
+    ]

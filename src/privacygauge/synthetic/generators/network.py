@@ -165,8 +165,8 @@ def learn_structure(
     ----------
     codes : ndarray of int, shape (n, F)
         Categories of the records.
-    Categories of the records.
-        Categories of each attribute; of the domain, not of the records.
+    sizes : tuple of int, length F
+        Numbers of categories of each attribute; of the domain, not of the records.
     degree : int
         Most parents per attribute, in 1..F-1.
     choose : callable

@@ -110,8 +110,8 @@ def stands_within(texts: Texts, others: Texts, owners: tuple[Ints, Ints] | None 
     ----------
     texts : ndarray of str, shape (n,)
     others : ndarray of str, shape (m,)
-    People behind both; if given, only texts of other people are searched.
-        People behind both; only texts of other people are looked at.
+    owners : tuple of ndarray of int, shapes (n,) and (m,), optional
+        People behind both; if given, only texts of other people are searched.
     """
     # Spaces around each text, so that a match begins and ends at a word.
     words = [_WORD.findall(text or "") for text in others]

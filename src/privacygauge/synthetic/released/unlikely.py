@@ -151,13 +151,13 @@ def log_chance(records: Table, rows: Ints, others: Table, *, above: float = 0.0)
 
     Parameters
     ----------
-    People of one source.
+    records : Table
         People of one source.
-    Rows to return the probability for; they and their equals are left out of the learning.
-        Whom to return it for; they and their equals are left out where it is learnt.
-    Further records with the same columns, such as those a generator makes up, which may make some
-    values more frequent than in the source.
-        make some values more often than the source has them.
+    rows : ndarray of int, shape (k,)
+        Rows to return the probability for; they and their equals are left out of the learning.
+    others : Table
+        Further records with the same columns, such as those a generator makes up, which may make
+        some values more frequent than in the source.
     above : float
         Log probability above which the values alone decide, and contexts are not evaluated.
 
