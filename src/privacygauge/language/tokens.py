@@ -36,21 +36,6 @@ _NEVER = -1e4
 """Log-probability of a piece that a tokenizer of unigrams then uses in no text."""
 
 
-def _without_pieces(state: str) -> str:
-    """Return the state of a tokenizer of unigrams that finds no special token in a text.
-
-    Special tokens are pieces of its vocabulary: read as letters, they would be found again.
-    """
-    known = json.loads(state)
-    model = known["model"]
-    if model.get("type") == "Unigram":
-        special = {token["content"] for token in known.get("added_tokens", ()) if token["special"]}
-        model["vocab"] = [
-            (piece, _NEVER if piece in special else score) for piece, score in model["vocab"]
-        ]
-    return json.dumps(known, ensure_ascii=False)
-
-
 @dataclass(frozen=True, eq=False)
 class EncodedText:
     """One text in tokens."""
@@ -87,8 +72,18 @@ class Tokenizer:
     @cached_property
     def _backend(self) -> Any:
         from tokenizers import Tokenizer as Backend
+        from tokenizers.models import Unigram
 
-        backend = Backend.from_str(_without_pieces(self.state) if self.literal else self.state)
+        backend = Backend.from_str(self.state)
+        if self.literal and isinstance(backend.model, Unigram):
+            # Special tokens are pieces of its vocabulary: as letters, they would be found again.
+            state = json.loads(self.state)
+            special = {one["content"] for one in state["added_tokens"] if one["special"]}
+            state["model"]["vocab"] = [
+                (piece, _NEVER if piece in special else score)
+                for piece, score in state["model"]["vocab"]
+            ]
+            backend = Backend.from_str(json.dumps(state, ensure_ascii=False))
         # As letters, "[MASK]" or "[SEP]" written in a text has no effect; but a model trained on
         # chats read "<|im_start|>" as one token.
         backend.encode_special_tokens = self.literal
