@@ -165,7 +165,8 @@ CHANCE_SCORES = Detector(
     "Scores as of random labels",
     needs="the number of classes",
     null=(
-        "At most half of an account's submissions score within 3.3 standard deviations of 1/m, or "
+        "At most half of an account's submissions score within 3.3 standard deviations of 1/m (of "
+        "areas under the curve, 1/2), or "
         "as many as the other accounts' do in the median, where the task is hard for all. Their "
         "mean must be at 1/m and their spread binomial, no wider and no narrower, and no score "
         "may follow from those before: the scores of one weak model lie closer together, or rise, "

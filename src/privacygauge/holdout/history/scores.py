@@ -218,10 +218,13 @@ def at_chance(history: History) -> Bools:
 
 def chance_scores(history: History) -> tuple[Evidence, ...] | Skipped:
     """Test every account, and the best group, for scores of random labels."""
-    if history.n_classes is None:
+    if not history.counted and history.metric != _AUC:
+        return Skipped(
+            CHANCE_SCORES.title,
+            f"the scores are {history.metric}, and what random submissions score is not known",
+        )
+    if history.n_classes is None and history.counted:
         return Skipped(CHANCE_SCORES.title, "the number of classes is not known")
-    if not history.counted:
-        return Skipped(CHANCE_SCORES.title, f"the scores are {history.metric}, not right answers")
     near = at_chance(history)
 
     def counted(group: Sequence[int]) -> Bools:
@@ -332,10 +335,27 @@ def _evidence(
     )
 
 
+_AUC = "auc"
+"""Metric other than accuracies of which chance has a known distribution."""
+_RAREST = 2.3
+"""Deviation of random areas where a class has a share of .05, over that of equal classes."""
+
+
 def _chance(history: History) -> tuple[float, float]:
-    """Return the mean and the standard deviation of the right answers of random labels."""
-    assert history.n_classes is not None
+    """Return the mean and the standard deviation of the right answers of random labels.
+
+    Of an area under the curve, in n-ths, the deviation is that of classes of equal size (Mann and
+    Whitney 1947), or a larger one that the scores around 1/2 show: random scores spread wider where
+    one class is rarer, up to `_RAREST` times as wide with one example in twenty.
+    """
     n = history.n
+    if not history.counted:
+        even = math.sqrt((n + 1) / 3)
+        off = np.abs(history.n_correct - n / 2) / even
+        around = off[off <= BAND * _RAREST]
+        wider = math.sqrt(float(np.mean(around**2))) if len(around) else 1.0
+        return n / 2, even * min(max(wider, 1.0), _RAREST)
+    assert history.n_classes is not None
     m = history.n_classes
     return n / m, math.sqrt(n * (1 / m) * (1 - 1 / m))
 
