@@ -118,7 +118,7 @@ def test_lemma_a3_of_feldman_et_al_holds_for_its_density_with_the_right_sign():
 
 
 def test_lemma_4_3_of_feldman_et_al_on_exact_poisson_counts():
-    """The gain over a guess, reckoned without chance, is of the order that the lemma states."""
+    """The gain over a guess is of the order that the lemma (again as A.4) states."""
     for m in (2, 3, 10):
         lam = 2 * m * math.log(4 * m)
         for share in (0.25, 1.0):

@@ -377,7 +377,8 @@ def _unknown_values(own: Ints, values: Ints, people: int) -> tuple[float, float]
         level = 1 - 2 * _BY_CHANCE
         n = len(values) * min(1.0, people / len(own))
         least = clopper_pearson(share * n, n, level)[0]
-        by_chance = share < _SOME or least <= clopper_pearson(new * n_persons, n_persons, level)[1]
+        most = clopper_pearson(new * n_persons, n_persons, level)[1]
+        by_chance = bool(share < _SOME or least <= most)
     return None if by_chance else (share, new)
 
 
