@@ -139,6 +139,11 @@ def test_categories_that_the_real_table_tells_apart_stay_apart():
             "no value of column 'town' can be one of the real table, 'Oslo', 'Paris', 'Rome'",
         ),
         (
+            # Pounds for kilograms: the least of the ones lie among the largest of the others.
+            {"rent": np.linspace(300, 900, 80) * 2.2},
+            r"only 1\d\.\d% of the values of column 'rent' can be one of .*, which are from",
+        ),
+        (
             # A missing value is no value in common.
             {"town": ["Roma", None] * 40},
             "no value of column 'town' can be one of the real table",
@@ -211,7 +216,13 @@ def test_values_of_the_same_distribution_are_never_refused(levels, tail, n, seed
     weight = 1.0 / np.arange(1, levels + 1) ** tail
     codes = np.array([f"{'DKX'[i % 3]}{i:0{1 + i % 4}}" for i in range(levels)])
     frames = [
-        pd.DataFrame({"code": rng.choice(codes, n, p=weight / weight.sum()), "x": rng.random(n)})
+        pd.DataFrame(
+            {
+                "code": rng.choice(codes, n, p=weight / weight.sum()),
+                "x": rng.random(n),
+                "heavy": rng.standard_cauchy(n),
+            }
+        )
         for _ in range(2)
     ]
     tables = read_together(*frames)

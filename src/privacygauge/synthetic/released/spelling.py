@@ -307,32 +307,36 @@ def require_common(real: Table, made: Table, n_people: int | None = None) -> tup
     for column, own, values in zip(real.schema.columns, real.values.T, made.values.T, strict=True):
         mend = f"write the values as there, or leave the column out (--drop {column.name})"
         if column.is_number:
-            low = np.nanmin(own, initial=np.inf)
-            high = np.nanmax(own, initial=-np.inf)
-            common = bool(((values >= low) & (values <= high)).any())
-            if not common and low <= high and not np.isnan(values).all():
-                raise InputError(
-                    f"synthetic: no value of column {column.name!r} can be one of the real table, "
-                    f"which are from {low:g} to {high:g}, so that no copy could be seen: {mend}"
-                )
-            continue
-        # Codes up to the last category: the one after it is a missing value.
-        own = own[own < len(column.categories)]
-        values = values[values < len(column.categories)]
-        # Two groups of a few people need not have a level in common: too little was seen.
-        if not len(own) or not len(values) or people < FEW_PEOPLE:
-            continue
-        own = own.astype(np.int64)
-        values = values.astype(np.int64)
-        found = _unknown_values(own, values, people)
-        if found is None:
-            forms = _forms(column.categories)
-            found = _unknown_values(forms[own], forms[values], people)
+            own = own[~np.isnan(own)]
+            values = values[~np.isnan(values)]
+            if not len(own) or not len(values):
+                continue
+            low = float(own.min())
+            high = float(own.max())
+            there = f"which are from {low:g} to {high:g}"
+            share = float(np.mean((values < low) | (values > high)))
+            # Of one person more, each end is as likely to be exceeded as to be reached by any.
+            by_chance = 2 / (people + 1)
+            n = max(1, round(len(values) * min(1.0, people / len(own))))
+            found = _beyond_chance(share * n, n, by_chance, people)
+            if share == 1:
+                found = share, by_chance
+        else:
+            # Codes up to the last category: the one after it is a missing value.
+            own = own[own < len(column.categories)].astype(np.int64)
+            values = values[values < len(column.categories)].astype(np.int64)
+            # Two groups of a few people need not have a level in common: too little was seen.
+            if not len(own) or not len(values) or people < FEW_PEOPLE:
+                continue
+            there = checks.short_list((repr(column.categories[code]) for code in np.unique(own)), 3)
+            found = _unknown_values(own, values, people)
+            if found is None:
+                forms = _forms(column.categories)
+                found = _unknown_values(forms[own], forms[values], people)
         if found is None:
             continue
         share, by_chance = found
         if share > _MOST_UNKNOWN:
-            there = checks.short_list((repr(column.categories[code]) for code in np.unique(own)), 3)
             which = "no value" if share == 1 else f"only {1 - share:.1%} of the values"
             raise InputError(
                 f"synthetic: {which} of column {column.name!r} can be one of the real table, "
@@ -364,22 +368,29 @@ def _unknown_values(own: Ints, values: Ints, people: int) -> tuple[float, float]
     one.
     """
     unknown = np.count_nonzero(~np.isin(values, own))
-    share = unknown / len(values)
     _, rows = np.unique(own, return_counts=True)
     persons = np.maximum(1, np.rint(rows * min(1.0, people / len(own))))
-    n_persons = float(persons.sum())
-    new = np.count_nonzero(persons == 1) / n_persons
-    if share == 1:
+    new = float(np.count_nonzero(persons == 1) / persons.sum())
+    if unknown == len(values):
         # A few levels may all be new, each distinct level counted once.
-        by_chance = bool(new ** len(np.unique(values)) > _BY_CHANCE)
-    else:
-        # Both shares are measured; rows of a new level come together, as a person's do.
-        level = 1 - 2 * _BY_CHANCE
-        n = len(values) * min(1.0, people / len(own))
-        least = clopper_pearson(share * n, n, level)[0]
-        most = clopper_pearson(new * n_persons, n_persons, level)[1]
-        by_chance = bool(share < _SOME or least <= most)
-    return None if by_chance else (share, new)
+        return None if new ** len(np.unique(values)) > _BY_CHANCE else (1.0, new)
+    # Rows of a new level come together, as a person's do.
+    n_values = max(1, round(len(values) * min(1.0, people / len(own))))
+    return _beyond_chance(unknown / len(values) * n_values, n_values, new, int(persons.sum()))
+
+
+def _beyond_chance(
+    unknown: float, n: int, by_chance: float, people: int
+) -> tuple[float, float] | None:
+    """Return the share of unknown values and that by chance; None if chance may explain it.
+
+    Both shares are measured: the one on n values, the other on so many people.
+    """
+    share = unknown / n
+    level = 1 - 2 * _BY_CHANCE
+    least = clopper_pearson(unknown, n, level)[0]
+    most = clopper_pearson(by_chance * people, people, level)[1]
+    return None if share < _SOME or least <= most else (share, by_chance)
 
 
 def _forms(categories: Sequence[str]) -> Ints:
