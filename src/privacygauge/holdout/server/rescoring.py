@@ -380,22 +380,25 @@ def rescore(
         engine = connect(database)
         try:
             with writing(engine) as new:
-                wait_for_makers(new)
-                if board_row(new) is not None:
-                    raise InputError(_not_empty(row["n"]))
+                _require_no_board(new, row["n"])
                 # Kept before the work begins: a database that it leaves empty is not to be opened
                 # as a board without limits.
                 mark_unfinished(new)
             with writing(engine) as new:
-                wait_for_makers(new)
-                if board_row(new) is not None:
-                    raise InputError(_not_empty(row["n"]))
+                # Somebody else may have made one meanwhile.
+                _require_no_board(new, row["n"])
                 new.execute(delete(NAMES).where(NAMES.c.of == UNFINISHED))
                 new.execute(insert(BOARD).values(begun))
                 _insert(new, NAMES, old.execute(select(NAMES)).mappings().all())
                 return _copy_contest(old, new, board_of(begun_board(new), truth, engine))
         finally:
             engine.dispose()
+
+
+def _require_no_board(connection: Connection, n: int) -> None:
+    wait_for_makers(connection)
+    if board_row(connection) is not None:
+        raise InputError(_not_empty(n))
 
 
 def _not_empty(n: int) -> str:

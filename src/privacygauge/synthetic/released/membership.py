@@ -22,7 +22,7 @@ from privacygauge.core.game import Play
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.detectable import SHARE, smallest_average
-from privacygauge.evaluate.evaluation import Evaluation, title
+from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Headline
 from privacygauge.evaluate.played import Detectable, Questions
 from privacygauge.evaluate.playing import headline, played_of, telling
@@ -237,11 +237,9 @@ def _placebo_scores(released: ReleasedTables, seed: int, attack_title: str) -> F
     """
     seen = split_holdout(released, seeds.stream(seed, "judged"))
     changed = replace(seen, synthetic=seen.reference, reference=seen.synthetic)
-    for attack in _attacks_on(released):
-        found = attack.signals(changed)
-        if title(found.name, found.variant, "global") == attack_title:
-            return np.concatenate([found.members, found.nonmembers])
-    raise KeyError(attack_title)
+    named = (one for one in _attacks_on(released) if attack_title.startswith(f"{one.name} ("))
+    found = next(named).signals(changed)
+    return np.concatenate([found.members, found.nonmembers])
 
 
 def _space(seen: JudgedRecords, distance: Distance) -> Space:

@@ -318,9 +318,11 @@ def require_common(real: Table, made: Table, n_people: int | None = None) -> tup
             # Of one person more, each end is as likely to be exceeded as to be reached by any.
             by_chance = 2 / (people + 1)
             n = max(1, round(len(values) * min(1.0, people / len(own))))
-            found = _beyond_chance(share * n, n, by_chance, people)
-            if share == 1:
-                found = share, by_chance
+            found = (
+                (share, by_chance)
+                if share == 1
+                else _beyond_chance(share * n, n, by_chance, people)
+            )
         else:
             # Codes up to the last category: the one after it is a missing value.
             own = own[own < len(column.categories)].astype(np.int64)
