@@ -498,16 +498,21 @@ def test_a_log_that_was_changed_does_not_fit_its_guard(opened, tmp_path, guard):
     assert warning.startswith("1 of ")
 
 
-def test_the_log_of_another_metric_leaves_accuracies_out(opened, tmp_path):
+@pytest.mark.parametrize("metric", ["auc", "logloss:15"])
+def test_the_log_of_another_metric_leaves_accuracies_out(opened, tmp_path, metric):
     truth = labels_of(9, N, 2)
-    board = opened(truth, metric="auc", guard="exact")
+    board = opened(truth, metric=metric, guard="exact")
     board.admit("ann")
     for i in range(30):
-        board.submit("ann", RNG(i).normal(size=N) + truth)
+        board.submit("ann", 1 / (1 + np.exp(-RNG(i).normal(size=N) - truth)))
     (tmp_path / "log.csv").write_text(as_csv(entries(board.engine)))
     history = read_history(tmp_path / "log.csv", n=N, n_classes=2)
-    assert (history.metric, history.exact, history.counted) == ("auc", False, False)
+    assert (history.metric, history.exact, history.counted) == (metric, False, False)
     audit = audit_leaderboard(history)
     assert audit.findings == ()
-    assert any("The scores are auc" in warning for warning in audit.origin.warnings)
-    assert any("auc, not right answers" in each.reason for each in audit.origin.skipped)
+    assert any(f"The scores are {metric}" in warning for warning in audit.origin.warnings)
+    reasons = [each.reason for each in audit.origin.skipped]
+    # What random submissions reach is known of areas under the curve alone.
+    told = any(f"{metric}, not right answers" in reason for reason in reasons)
+    assert told == (metric != "auc")
+    assert any("rounded or noisy" in reason for reason in reasons)

@@ -221,7 +221,8 @@ def chance_scores(history: History) -> tuple[Evidence, ...] | Skipped:
     if not history.counted and history.metric != _AUC:
         return Skipped(
             CHANCE_SCORES.title,
-            f"the scores are {history.metric}, and what random submissions score is not known",
+            f"the scores are {history.metric}, not right answers: what random submissions score "
+            "is not known",
         )
     if history.n_classes is None and history.counted:
         return Skipped(CHANCE_SCORES.title, "the number of classes is not known")
