@@ -8,7 +8,6 @@ from scipy.stats import binom
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.detectable import GAMES, POWER, smallest_accuracy, smallest_auc
-from privacygauge.evaluate.few_fits import accuracy_of_fits
 from privacygauge.evaluate.rates import lower_limit
 from privacygauge.evaluate.roc import auc
 from tests.thorough import times
@@ -46,26 +45,12 @@ def test_the_smallest_accuracy_is_that_of_exact_tails(n):
     assert binom.sf(least - 1, n, share) == pytest.approx(POWER, abs=4 * np.sqrt(0.16 / GAMES))
 
 
-@pytest.mark.slow
-def test_the_smallest_accuracy_of_several_fits_is_seen_as_often_as_said():
-    share = smallest_accuracy(40, 3)
-    rng = np.random.default_rng(2)
-    games = times(2000)
-    right = rng.binomial(40, share, (games, 3))
-    seen = np.mean([accuracy_of_fits(fits, 40).low > 0.5 for fits in right])
-    error = np.sqrt(POWER * (1 - POWER) * (1 / GAMES + 1 / games))
-    assert seen == pytest.approx(POWER, abs=4 * error)
-    # That fits may differ costs much of what three of them bring, and little of what ten do.
-    assert smallest_accuracy(120) < share
-    assert smallest_accuracy(40, 10) < smallest_accuracy(40)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: smallest_auc(0, 5), "n_in must be at least 1, got 0"),
         (lambda: smallest_auc(5, 5, power=1.0), r"power must be in \(0, 1\), got 1.0"),
-        (lambda: smallest_accuracy(5, 0), "fits must be at least 1, got 0"),
+        (lambda: smallest_accuracy(0), "n_coins must be at least 1, got 0"),
     ],
 )
 def test_bad_input_is_one_line(call, message):

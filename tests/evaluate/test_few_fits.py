@@ -2,16 +2,18 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom, norm
 
 from privacygauge.core.release import coin_flips
 from privacygauge.errors import InputError
-from privacygauge.evaluate.few_fits import accuracy_of_fits, guessed_in_fits
+from privacygauge.evaluate.few_fits import guessed_in_fits
 from privacygauge.evaluate.rates import share
 from tests.thorough import crossed, times
 
 
-@pytest.mark.parametrize("fits", [1, 2])
+@pytest.mark.parametrize("fits", [1, 2, 5])
 def test_scores_that_tell_nothing_are_guesses(fits):
     rng = np.random.default_rng(fits)
     games = times(400)
@@ -27,31 +29,64 @@ def test_scores_that_tell_nothing_are_guesses(fits):
     assert (above <= binom.ppf(0.999, games, 0.025)).all()
 
 
+def fits_with_signal(shift, n, rng):
+    """Return scores and coins of n canaries in fits that shift members by different amounts."""
+    secret = coin_flips(len(shift), n, rng)
+    # What canaries are alike in from fit to fit says nothing of their coins.
+    alike = rng.normal(size=n)
+    noise = np.sqrt(0.5) * (alike + rng.normal(size=secret.shape))
+    return noise + shift[:, None] * secret, secret
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("fits", "spread"), crossed([2, 4, 16], [0.0, 0.04, 0.08]))
-def test_the_interval_of_several_fits_covers_where_fits_differ(fits, spread):
-    """Each fit leaks by an amount of its own: the fit is the independent unit."""
+@pytest.mark.parametrize(("fits", "spread"), crossed([1, 2, 4, 16], [0.0, 0.4]))
+def test_intervals_cover_the_mean_of_these_fits(fits, spread):
+    """Each fit leaks by an amount of its own, and the interval is about their mean."""
     rng = np.random.default_rng(fits)
-    games = times(2000)
+    games = times(600)
     n = 160
-    covered = alone = 0
+    covered = {"auc": 0, "accuracy": 0}
+    for game in range(games):
+        shift = 0.7 + spread * rng.uniform(-1, 1, fits) * np.sqrt(3)
+        score, secret = fits_with_signal(shift, n, rng)
+        found = guessed_in_fits({"a": score}, secret, seed=game)
+        area = norm.cdf(shift / np.sqrt(2)).mean()
+        covered["auc"] += found.auc.low <= area <= found.auc.high
+        # Half are called "in", and about half are: right where the score is beyond the middle.
+        right = norm.cdf(shift / 2).mean()
+        covered["accuracy"] += found.accuracy.low <= right <= found.accuracy.high
+    for hits in covered.values():
+        assert hits / games >= 0.95 - 4 * np.sqrt(0.05 * 0.95 / games)
+
+
+def test_one_fit_more_never_makes_it_worse():
+    rng = np.random.default_rng(7)
+    games = times(40)
+    widths = np.zeros((2, 5))
     for _ in range(games):
-        right = rng.binomial(n, 0.7 + spread * rng.uniform(-1, 1, fits) * np.sqrt(3))
-        found = accuracy_of_fits(right, n)
-        covered += found.low <= 0.7 <= found.high
-        pooled = share(int(right.sum()), fits * n)
-        alone += pooled.low <= 0.7 <= pooled.high
-    if spread:  # fits that are taken for one fall short
-        assert alone / games < 0.9
-    assert covered / games >= 0.95 - 4 * np.sqrt(0.05 * 0.95 / games)
+        shift = 0.6 + 0.5 * rng.uniform(-1, 1, 5)
+        score, secret = fits_with_signal(shift, 80, rng)
+        for t in range(1, 6):
+            found = guessed_in_fits({"a": score[:t]}, secret[:t])
+            widths[:, t - 1] += [x.high - x.low for x in (found.accuracy, found.auc)]
+    assert (np.diff(widths, axis=1) < 0).all()
 
 
-def test_a_single_fit_has_the_interval_of_its_coins_and_equal_fits_that_of_all():
-    assert accuracy_of_fits(np.array([30]), 40) == share(30, 40)
-    both = accuracy_of_fits(np.array([30, 30]), 40)
-    assert (both.low, both.high, both.n) == (share(60, 80).low, share(60, 80).high, 80)
-    perfect = accuracy_of_fits(np.array([40, 40]), 40)
-    assert (perfect.value, perfect.low) == (1.0, share(80, 80).low)
+@given(
+    st.integers(1, 30).flatmap(
+        lambda n: st.tuples(st.just(n), st.lists(st.integers(0, n), min_size=1, max_size=6))
+    )
+)
+def test_the_accuracy_is_the_mean_of_that_of_each_fit(made):
+    """Exactly: the scores are the coins, turned round for as many canaries as are wrong."""
+    n, wrong = made
+    secret = np.tile(np.arange(2 * n) < n, (len(wrong), 1))
+    score = secret.astype(float)
+    for row, k in zip(score, wrong, strict=True):
+        row[:k], row[n : n + k] = 0.0, 1.0
+    found = guessed_in_fits({"a": score}, secret)
+    np.testing.assert_allclose(found.accuracy_of_each, 1 - np.array(wrong) / n)
+    assert found.accuracy == share(2 * (n * len(wrong) - sum(wrong)), 2 * n * len(wrong))
 
 
 def test_others_choose_the_attack_and_are_not_judged():

@@ -17,12 +17,14 @@ from privacygauge.audits.generator.play import clipped_numbers
 from privacygauge.audits.privacy_claim.play import ClaimAudit, audit_privacy_claim
 from privacygauge.audits.privacy_claim.says import open_without_claim
 from privacygauge.core import checks
+from privacygauge.core.checks import Floats
 from privacygauge.core.units import owners
 from privacygauge.evaluate.detectable import POWER, smallest_accuracy
 from privacygauge.evaluate.few_fits import GuessedInFits
 from privacygauge.report.numbers import (
     count,
     decimal_estimate,
+    percent,
     percent_estimate,
     plain,
     rate,
@@ -58,7 +60,7 @@ _PLAYED = (
     "privacy limits how many guesses by these scores can be right, however they depend on each "
     "other, and the bound on epsilon inverts that limit: it is about replacing one record, and "
     "counts the coins of all fits (Steinke, Nasr and Jagielski 2023). The interval of right "
-    "guesses is about this fit where there is one; of several, the fit is the independent unit."
+    "guesses is about these fits, not about fits to come."
 )
 
 
@@ -96,7 +98,7 @@ class FitsAudit(Reported):
                 label="Right guesses",
                 found=g.accuracy,
                 shown=percent_estimate(g.accuracy, 1),
-                note=f"{count(n_guesses)} canaries in {made}",
+                note=f"{count(n_guesses)} canaries in {made}{_each(g.accuracy_of_each)}",
                 text='Half of the canaries are called "in". Guessing gives 50%.',
                 guessing="50%",
             ),
@@ -177,7 +179,8 @@ def audit_few_fits(
     select : {"distance", "random", "rare", "likelihood"} or a sequence of them
         Selection of that number of records; default: by vulnerability score.
     fits : int
-        Number of fits, at least 1. Several narrow the intervals, and show how much fits differ.
+        Number of fits, at least 1. Every further one narrows the intervals, and several show how
+        much fits differ.
     epsilon : float
         Claimed epsilon of replacing one record, at least 0; 0 claims that nothing is given away.
     attacks : sequence of Untaught, optional
@@ -209,7 +212,7 @@ def audit_few_fits(
     Notes
     -----
     The bound on epsilon is that of one run (Steinke, Nasr & Jagielski 2023) with all coins of all
-    fits; the accuracy is `accuracy_of_fits`.
+    fits; the interval of right guesses is about these fits (`guessed_in_fits`).
     """
     checks.at_least(1, fits=fits)
     made_by = as_generator(generator)
@@ -265,9 +268,16 @@ def audit_few_fits(
     )
 
 
+def _each(shares: Floats) -> str:
+    """Return the range of right guesses over the fits, where there are several."""
+    if len(shares) == 1:
+        return ""
+    return f", {percent(shares.min(), 1)} to {percent(shares.max(), 1)} in single fits"
+
+
 def detectable_share_text(n_guesses: int, fits: int, level: float) -> str:
     """Return a sentence on the share of right guesses that such an audit would usually detect."""
-    smallest = smallest_accuracy(n_guesses, fits, level)
+    smallest = smallest_accuracy(fits * n_guesses, level)
     if smallest is None:
         return "So few canaries could show nothing: take more."
     return (

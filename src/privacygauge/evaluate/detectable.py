@@ -10,7 +10,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 from scipy.stats import binom
 
 from privacygauge.core import checks
-from privacygauge.evaluate.few_fits import accuracy_of_fits
+from privacygauge.evaluate import rates
 from privacygauge.evaluate.roc import Roc, area_of_rows
 
 POWER = 0.8
@@ -84,21 +84,17 @@ def smallest_auc(n_in: int, n_out: int, level: float = 0.95, power: float = POWE
 
 
 @lru_cache
-def smallest_accuracy(
-    n_canaries: int, fits: int = 1, level: float = 0.95, power: float = POWER
-) -> float | None:
+def smallest_accuracy(n_coins: int, level: float = 0.95, power: float = POWER) -> float | None:
     """Return the smallest accuracy on canaries that an audit detects with a given power.
 
     Parameters
     ----------
-    n_canaries : int
-        Guesses about each fit, at least 1; right or wrong independently.
-    fits : int
-        Number of fits, at least 1.
+    n_coins : int
+        Guesses about coins, of all fits together, at least 1; right or wrong independently.
     level : float
         Level of the interval, in (0, 1).
     power : float
-        Share of audits in which the interval of `accuracy_of_fits` lies above 1/2, in (0, 1).
+        Share of audits in which the interval of right guesses lies above 1/2, in (0, 1).
 
     Returns
     -------
@@ -111,13 +107,13 @@ def smallest_accuracy(
     (0.6, None)
     """
     checks.level(power, "power")
-    checks.at_least(1, n_canaries=n_canaries, fits=fits)
-    drawn = np.random.default_rng(0).random((GAMES, fits))
+    checks.at_least(1, n_coins=n_coins)
+    drawn = np.random.default_rng(0).random(GAMES)
 
     def seen(share: float) -> float:
         # Inverse transform of fixed uniforms, so that the counts rise with the share.
-        counts = binom.ppf(drawn, n_canaries, share).astype(np.int64)
-        lows = [accuracy_of_fits(right, n_canaries, level).low for right in counts]
+        counts = binom.ppf(drawn, n_coins, share).astype(np.int64)
+        lows = [rates.share(int(right), n_coins, level).low for right in counts]
         return float(np.mean(np.array(lows) > 0.5))
 
     return _smallest(seen, 0.5, 1.0, power)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import stdtrit
 from scipy.stats import rankdata
 
 from privacygauge.core import checks, seeds
@@ -15,8 +16,7 @@ from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.one_run import right_guesses
-from privacygauge.evaluate.over_targets import mean_auc_of_models
-from privacygauge.evaluate.roc import auc, placements, roc
+from privacygauge.evaluate.roc import auc, influences, placements, roc
 
 CHOOSING = 0.2
 """Share of the canaries that choose among several attacks and are not judged."""
@@ -36,6 +36,8 @@ class GuessedInFits:
     """(t, r) True where the canary was in the fit."""
     accuracy: Estimate
     """Share of right guesses, with "in" for the higher half of each fit's scores, in [0, 1]."""
+    accuracy_of_each: Floats
+    """(t,) The same share for each fit; their mean is `accuracy`."""
     auc: Estimate
     """Mean AUC over the fits, in [0, 1]."""
 
@@ -65,6 +67,12 @@ def guessed_in_fits(
     -----
     A fifth of the canaries chooses the attack with the largest rank advantage of their members. The
     coins of the others are independent of these, so no correction is needed.
+
+    Intervals are about these fits, whether one or many, and narrow with every further one. If fits
+    carry no information, each guess is right with probability 1/2, independently. If fits leak by
+    different amounts, the number of right guesses varies less than a binomial one of the same mean
+    (Hoeffding 1956), so Clopper & Pearson's interval covers the mean over the fits. How much fits
+    differ is told by `accuracy_of_each`.
     """
     for name, score in scores.items():
         if score.shape != secret.shape or secret.ndim != 2:
@@ -87,57 +95,33 @@ def guessed_in_fits(
     ties = seeds.stream(seed, "few fits", "ties")
     # Every judged canary is guessed, so the share of right guesses is an accuracy.
     all_of_them = np.array([len(canary)])
-    right = [int(right_guesses(x.score, x.secret, all_of_them, ties)[0]) for x in rows]
+    right = np.array([right_guesses(x.score, x.secret, all_of_them, ties)[0] for x in rows])
     return GuessedInFits(
         attack=attack,
         canary=canary,
         score=checks.frozen(score),
         secret=checks.frozen(member),
-        accuracy=accuracy_of_fits(np.array(right), len(canary), level),
-        auc=_by_fit(
-            auc(rows[0], level) if len(rows) == 1 else mean_auc_of_models(rows, level),
-            np.array([placements(roc(fit))[0].mean() for fit in rows]),
-        ),
+        accuracy=rates.share(int(right.sum()), member.size, level),
+        accuracy_of_each=checks.frozen(right / len(canary)),
+        auc=_mean_auc(rows, level),
     )
 
 
-def accuracy_of_fits(right: Ints, n: int, level: float = 0.95) -> Estimate:
-    """Return the share of right guesses about n canaries in each of a few fits.
-
-    Parameters
-    ----------
-    right : ndarray of int, shape (t,)
-        Right guesses in each fit, in 0..n.
-    n : int
-        Guesses per fit.
-    level : float
-        In (0, 1).
-
-    Returns
-    -------
-    Estimate
-        In [0, 1]; `n` is the number of guesses.
-
-    Notes
-    -----
-    If fits carry no information about the canaries, every guess is right with probability 1/2,
-    independently, and Clopper & Pearson's interval for all guesses is valid. If fits leak by
-    different amounts, the fit is the independent unit, and Student's interval for the shares per
-    fit is valid. The result has the wider of both limits. A single fit cannot show how much fits
-    differ: its interval is about that fit.
-    """
-    coins = rates.share(int(right.sum()), len(right) * n, level)
-    return _by_fit(coins, right / n)
-
-
-def _by_fit(found: Estimate, values: Floats) -> Estimate:
-    """Widen the interval of a mean over fits so that it is also valid if fits differ."""
-    if len(values) == 1:
-        return found
-    fits = rates.mean(values, found.level, unit="fits", least=0.0, most=1.0)
-    low = min(found.low, fits.low)
-    high = max(found.high, fits.high)
-    return replace(found, low=low, high=high, method=f"the wider of {found.method}; {fits.method}")
+def _mean_auc(fits: Sequence[Transcript], level: float) -> Estimate:
+    """Return the mean AUC over these fits; a canary's scores in all of them are one unit."""
+    if len(fits) == 1:
+        return auc(fits[0], level)
+    curves = [roc(fit) for fit in fits]
+    value = float(np.mean([placements(curve)[0].mean() for curve in curves]))
+    n = len(fits[0])
+    moves = [influences(*pair) for pair in zip(fits, curves, strict=True)]
+    error = rates.standard_error_of_units(np.mean(moves, axis=0), fits[0].unit)
+    if error == 0.0 or value in (0.0, 1.0):
+        pairs = min(min(curve.n_in, curve.n_out) for curve in curves)
+        return rates.on_pairs(value, pairs, level, n)
+    half = float(stdtrit(n - 1, 0.5 + checks.level(level) / 2)) * error
+    method = f"DeLong by canary, mean of {len(fits)} fits"
+    return rates.on_logit_scale(value, half, level=level, n=n, method=method)
 
 
 def _agreement(score: Floats, secret: Bools) -> float:
