@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from importlib.metadata import metadata, packages_distributions
@@ -150,19 +151,30 @@ def test_the_citation_names_the_five_papers():
     assert cited["version"] == PROJECT["version"]
 
 
-@pytest.mark.slow
-def test_the_wheel_holds_the_package_and_nothing_else(tmp_path):
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Return two folders, each with a wheel and an sdist built from the same files."""
     pytest.importorskip("hatchling")
-    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel"]
-    done = subprocess.run(
-        [*build, "--directory", str(tmp_path)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
+    made = [tmp_path_factory.mktemp("built") for _ in range(2)]
+    for folder in made:
+        build = [sys.executable, "-m", "hatchling", "build", "--directory", str(folder)]
+        done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert not done.returncode, done.stderr
+    return made
+
+
+@pytest.mark.slow
+def test_two_builds_give_the_same_bytes(built):
+    first, second = (
+        {path.name: path.read_bytes() for path in folder.iterdir()} for folder in built
     )
-    assert not done.returncode, done.stderr
-    (wheel,) = tmp_path.glob("*.whl")
+    assert len(first) == 2
+    assert first == second
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_the_package_and_nothing_else(built):
+    (wheel,) = built[0].glob("*.whl")
     with zipfile.ZipFile(wheel) as inside:
         names = {name for name in inside.namelist() if ".dist-info/" not in name}
     source = ROOT / "src"
@@ -172,6 +184,32 @@ def test_the_wheel_holds_the_package_and_nothing_else(tmp_path):
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert names == kept
+
+
+@pytest.mark.slow
+def test_the_tests_run_from_the_source_distribution(built, tmp_path):
+    """Every test is found there, and the files that tests of packaging read."""
+    (archive,) = built[0].glob("*.tar.gz")
+    with tarfile.open(archive) as inside:
+        inside.extractall(tmp_path, filter="data")
+    (root,) = tmp_path.iterdir()
+    shared = {**os.environ, "PYTHONPATH": str(root / "src")}
+    pytest_there = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+
+    def run(*arguments):
+        command = [*pytest_there, *arguments]
+        return subprocess.run(
+            command, cwd=root, env=shared, capture_output=True, text=True, check=False
+        )
+
+    listed = run("--collect-only")
+    assert not listed.returncode, listed.stdout
+    missing = {path.relative_to(ROOT) for path in (ROOT / "tests").rglob("test_*.py")} - {
+        path.relative_to(root) for path in (root / "tests").rglob("test_*.py")
+    }
+    assert not missing
+    done = run("-m", "not slow", "tests/test_packaging.py", "tests/core/test_units.py")
+    assert not done.returncode, done.stdout
 
 
 ALONE = """
