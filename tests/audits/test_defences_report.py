@@ -90,7 +90,9 @@ def test_headline_and_grade_follow_what_is_left():
     assert verdict(cured).grade == NONE
     assert verdict(cured).headline.startswith("No leak found with rounding (1 digit); ")
     nothing = with_left(*[reached(0.5)] * 3, none=0.51)
-    assert verdict(nothing).headline.startswith("No leak found, with a defence or without")
+    enough = replace(nothing, n_in=2000, n_out=2000)
+    assert verdict(enough).headline.startswith("No leak found, with a defence or without")
+    assert "too few records" in verdict(replace(nothing, n_in=40, n_out=40)).headline
 
 
 def test_an_order_that_tells_members_is_a_leak_though_guesses_are_not():

@@ -44,7 +44,7 @@ def test_copies_are_told_and_silence_is_not(people):
     told = pg.audit_few_fits("identity", people, canaries=100)
     assert told.claim.free.estimate.low > 1.5
     assert told.report().verdict.grade.word == "leak"
-    silent = pg.audit_few_fits("silence", people, canaries=100)
+    silent = pg.audit_few_fits("silence", people, canaries=130)
     assert silent.claim.free.estimate.low == 0.0
     assert silent.report().verdict.grade.word == "no leak found"
     assert not silent.guessed.accuracy.excludes(0.5)

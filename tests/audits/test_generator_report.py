@@ -46,7 +46,7 @@ def many() -> SyntheticAudit:
 
 @pytest.fixture(scope="module")
 def single() -> SyntheticAudit:
-    return example(1, shift=0.0, tests=200, attacks=ONE_ATTACK, extras=False)
+    return example(1, shift=0.0, tests=400, attacks=ONE_ATTACK, extras=False)
 
 
 @pytest.fixture(scope="module")

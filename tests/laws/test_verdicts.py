@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy.spatial import cKDTree
 from scipy.stats import binom
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 
 import privacygauge as pg
@@ -20,6 +21,7 @@ from privacygauge.classifier.predictions import Pool
 from privacygauge.errors import InputError
 from privacygauge.report.values import Severity
 from tests.classifier.made import softmax
+from tests.synthetic.made_tables import frame_of
 from tests.thorough import THOROUGH, quarter
 
 GAMES = 200 if THOROUGH else 8
@@ -271,6 +273,35 @@ def test_six_and_six_could_not_have_told():
     audit = pg.audit_classifier(made.given())
     assert audit.report().verdict.grade.severity is Severity.UNTOLD
     assert "too few" in audit.report().verdict.headline
+
+
+def of_generator() -> object:
+    people = frame_of(np.random.default_rng(0), 200, 2, 3)
+    return pg.audit_synthetic("silence", people, targets=2, shadows=4, tests=8, size=50)
+
+
+def of_few_fits() -> object:
+    people = frame_of(np.random.default_rng(0), 200, 2, 3)
+    return pg.audit_few_fits("silence", people, canaries=20)
+
+
+def of_defences() -> object:
+    target, shadow = (table(seed, 100, 2).given() for seed in (0, 1))
+    return pg.audit_defences(target, shadow, [pg.defences.LabelOnly()])
+
+
+def of_worst_case() -> object:
+    x = np.random.default_rng(0).normal(size=(200, 3))
+    blind = DummyClassifier(strategy="prior")
+    return pg.audit_worst_case(blind, x, np.arange(200) % 2, n_canaries=8, n_models=4)
+
+
+@pytest.mark.parametrize("play", [of_generator, of_few_fits, of_defences, of_worst_case])
+def test_audits_of_every_kind_that_are_too_small_could_not_have_told(play):
+    """A few tables, canaries, records or models that show nothing are no evidence of safety."""
+    verdict = play().report().verdict
+    assert verdict.grade.severity is Severity.UNTOLD
+    assert "too few" in verdict.headline
 
 
 def test_columns_that_follow_from_the_answers_hide_no_leak():

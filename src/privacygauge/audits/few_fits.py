@@ -21,6 +21,7 @@ from privacygauge.core.checks import Floats
 from privacygauge.core.units import owners
 from privacygauge.evaluate.detectable import POWER, smallest_accuracy
 from privacygauge.evaluate.few_fits import GuessedInFits
+from privacygauge.report.grades import UNSHOWN, UNTOLD, scale_of
 from privacygauge.report.numbers import (
     count,
     decimal_estimate,
@@ -52,6 +53,10 @@ from privacygauge.synthetic.games.setting import Sizes
 from privacygauge.synthetic.generators.named import as_generator
 from privacygauge.synthetic.selection import TargetsAsked
 from privacygauge.synthetic.table import Schema, column_advice, require_moderate
+
+LARGE_AT = 0.65
+"""Right guesses from which on a leak is large; an audit that finds nothing must be able to detect
+that."""
 
 _PLAYED = (
     "In each fit a fair coin of its own decides for every canary whether it is among the records "
@@ -312,6 +317,15 @@ def _verdict_without_claim(a: FitsAudit, found: Verdict) -> Verdict:
         grade = scale[1]
         headline = "The synthetic tables give canaries away"
         said = f"They are told apart more often than by guessing. {none} {more}"
+    elif (least := smallest_accuracy(g.secret.size, a.level)) is None or least > LARGE_AT:
+        return Verdict(
+            grade=UNTOLD,
+            scale=scale_of(UNTOLD),
+            headline="Cannot be told: too few canaries to see even a large leak",
+            sentences=(detectable_share_text(len(g.canary), len(g.secret), a.level),),
+            unsaid=UNSHOWN,
+            advice=(more,),
+        )
     else:
         grade = scale[0]
         headline = "No leak found: canaries are not told apart"

@@ -10,6 +10,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 from scipy.stats import binom
 
 from privacygauge.core import checks
+from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.roc import Roc, area_of_rows
 
@@ -117,6 +118,33 @@ def smallest_accuracy(n_coins: int, level: float = 0.95, power: float = POWER) -
         return float(np.mean(np.array(lows) > 0.5))
 
     return _smallest(seen, 0.5, 1.0, power)
+
+
+def detectable_with(found: Estimate, chance: float, power: float = POWER) -> float:
+    """Return the smallest value that an estimate as precise as this one shows with a given power.
+
+    Parameters
+    ----------
+    found : Estimate
+        Result of an audit that found nothing; the width of its interval tells the precision.
+    chance : float
+        Value of an attack that only guesses.
+    power : float
+        Share of audits in which an interval of that width lies above `chance`, in (0, 1).
+
+    Returns
+    -------
+    float
+        At least `chance`; beyond the range of the measure if no value would be shown.
+
+    Examples
+    --------
+    >>> round(detectable_with(Estimate(0.51, 0.46, 0.56, 0.95, 400, "example"), 0.5), 3)
+    0.571
+    """
+    checks.level(power, "power")
+    half = (found.high - found.low) / 2
+    return float(chance + half * (1 + ndtri(power) / ndtri(0.5 + found.level / 2)))
 
 
 def smallest_average(n_in: int, n_out: int, each: float, power: float = POWER) -> float | None:

@@ -20,6 +20,9 @@ GRADES = (NONE, SMALL, MODERATE, LARGE)
 UNTOLD = Grade("cannot be told", Severity.UNTOLD)
 """Grade if the measurements support no statement about the release."""
 
+UNSHOWN = "It says neither that something leaks nor that nothing does."
+"""What a verdict leaves open after an audit that was too small."""
+
 
 def scale_of(grade: Grade) -> tuple[Grade, ...]:
     """Return the scale of a grade; `UNTOLD` has a scale of its own."""

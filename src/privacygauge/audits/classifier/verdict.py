@@ -34,7 +34,16 @@ from privacygauge.report.attacks.verdict import (
     GradedAttacks,
     grade_attacks,
 )
-from privacygauge.report.grades import GRADES, LARGE, NONE, SMALL, UNTOLD, accuracy_gauge, scale_of
+from privacygauge.report.grades import (
+    GRADES,
+    LARGE,
+    NONE,
+    SMALL,
+    UNSHOWN,
+    UNTOLD,
+    accuracy_gauge,
+    scale_of,
+)
 from privacygauge.report.numbers import decimal, decimal_estimate
 from privacygauge.report.values import Gauge, Grade, Verdict
 
@@ -55,9 +64,6 @@ CHECKS = (
     "Audit again: this audit supports no decision about a release.",
 )
 """Next steps after doubts about the predictions, the most urgent first."""
-
-UNSHOWN = "It says neither that something leaks nor that nothing does."
-"""What the verdict leaves open after an audit of too few records."""
 
 MORE_RECORDS = (
     "Audit on more records: of members and of non-members, at least as many as the sentence above "

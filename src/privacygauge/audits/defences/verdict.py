@@ -5,14 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from privacygauge.audits.classifier.verdict import doubtful
+from privacygauge.audits.classifier.verdict import MORE_RECORDS, doubtful
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence, ComparedDefences
+from privacygauge.evaluate.detectable import smallest_average
 from privacygauge.evaluate.headline import BestAttack
 from privacygauge.report import direction
+from privacygauge.report.attacks.verdict import DETECTABLE, TOO_FEW
 from privacygauge.report.defended import promise_text
 from privacygauge.report.document import DataFrame, frame
-from privacygauge.report.grades import GRADES, NONE, UNTOLD, accuracy_gauge, grade_of, ranked_pairs
+from privacygauge.report.grades import (
+    GRADES,
+    NONE,
+    UNSHOWN,
+    UNTOLD,
+    accuracy_gauge,
+    grade_of,
+    ranked_pairs,
+    scale_of,
+)
 from privacygauge.report.numbers import decimal, decimal_estimate, percent, plain, rate
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Grade, Origin, Verdict
@@ -54,8 +65,8 @@ def verdict(f: DefenceResult) -> Verdict:
     counts if it shows more than the comparison, whose intervals allow for all defences. As in
     other audits, the grade is the graver of two: by the guesses, and by the ranking of the best
     attacks. A defence that can be undone counts as none. There is no grade if no leak is found with
-    that defence, or without one, but an attack takes members for non-members or the predictions are
-    in doubt.
+    that defence, or without one, but an attack takes members for non-members, the predictions are
+    in doubt, or there are too few records to show a moderate leak without a defence.
     """
     helps = f.helps(f.best)
     spoken_of = f.best.left if helps else f.none
@@ -67,6 +78,10 @@ def verdict(f: DefenceResult) -> Verdict:
         return direction.verdict(direction.sentences(hidden[0]))
     if grade == NONE and f.doubts:
         return doubtful(f.doubts)
+    if grade == NONE and not helps:
+        least = smallest_average(f.n_in, f.n_out, f.undefended.each)
+        if least is None or least > DETECTABLE:
+            return _verdict_too_few(f, least)
     sentences = [*_remaining_leak_text(f), *_alternatives_text(f), *_confidence_text(f)]
     if alone is not None:
         sentences.append(
@@ -87,6 +102,26 @@ def verdict(f: DefenceResult) -> Verdict:
         unsaid=_limits_text(f),
         advice=advice,
         gauge=gauge,
+    )
+
+
+def _verdict_too_few(f: DefenceResult, least: float | None) -> Verdict:
+    """Return the verdict if nothing was found, and a moderate leak would have been missed."""
+    shown = (
+        "not even records that are all told apart would be seen"
+        if least is None
+        else f"without a defence it mostly shows guesses that are {percent(least)} right"
+    )
+    return Verdict(
+        grade=UNTOLD,
+        scale=scale_of(UNTOLD),
+        headline=TOO_FEW,
+        sentences=(
+            "No leak was found, with a defence or without, but an audit of this size could hardly "
+            f"have found one: {shown}. A moderate leak begins at {percent(DETECTABLE)}.",
+        ),
+        unsaid=UNSHOWN,
+        advice=MORE_RECORDS,
     )
 
 

@@ -6,12 +6,23 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from privacygauge.evaluate.detectable import POWER
+from privacygauge.evaluate.detectable import POWER, detectable_with
 from privacygauge.evaluate.played import GameDescription
 from privacygauge.report import direction
-from privacygauge.report.grades import GRADES, LARGE, NONE, SMALL, gauge, grade_of
+from privacygauge.report.grades import (
+    GRADES,
+    LARGE,
+    NONE,
+    SMALL,
+    UNSHOWN,
+    UNTOLD,
+    gauge,
+    grade_of,
+    scale_of,
+)
 from privacygauge.report.numbers import (
     count,
+    decimal,
     decimal_estimate,
     percent,
     plain,
@@ -75,7 +86,7 @@ def verdict(f: SyntheticResult) -> Verdict:
     lower end of the AUC of the most exposed record. Without a leak, each of the two is above 1/2 in
     about ``(1 - level) / 2`` of audits. If neither is, but that record's bound on epsilon is above
     0, the grade is small. There is no grade if no leak is found, but an attack takes tables with a
-    record for those without.
+    record for those without, or an audit of this size would not have shown a moderate leak.
 
     Notes
     -----
@@ -86,6 +97,9 @@ def verdict(f: SyntheticResult) -> Verdict:
     grade = SMALL if _only_bounded(f) else _by_auc(f)
     if grade is NONE and f.inverted:
         return direction.verdict(direction.sentences(f.inverted))
+    least = detectable_with(f.headline.auc, 0.5)
+    if grade is NONE and least > CUTS[0]:
+        return _verdict_too_few(f, least)
     said = tuple(_sentences(f, grade))
     unsaid = _limits_text(f, grade)
     todo = tuple(_advice(f, grade))
@@ -97,6 +111,32 @@ def verdict(f: SyntheticResult) -> Verdict:
         unsaid=unsaid,
         advice=todo,
         gauge=_gauge(f),
+    )
+
+
+def _verdict_too_few(f: SyntheticResult, least: float) -> Verdict:
+    """Return the verdict if nothing was found, and a moderate leak would have been missed."""
+    shown = (
+        f"a mean AUC of {decimal(math.ceil(100 * least) / 100, 2)} or more would be seen in "
+        f"{rate(POWER)} of such audits"
+        if least < 1
+        else "not even a generator that copies the record would be seen for certain"
+    )
+    return Verdict(
+        grade=UNTOLD,
+        scale=scale_of(UNTOLD),
+        headline="Cannot be told: too few synthetic tables to see a moderate leak",
+        sentences=(
+            "No leak was found, but an audit of this size could hardly have found one: with "
+            f"{several(f.headline.auc.n, 'synthetic table')} {shown}, and a moderate leak begins "
+            f"at {CUTS[0]:g}.",
+            *_sentences(f, NONE),
+        ),
+        unsaid=UNSHOWN,
+        advice=(
+            "Audit with more synthetic tables (--tests), or more records (--targets).",
+            "Where a fit takes too long, audit many canaries in a few fits (--fits).",
+        ),
     )
 
 

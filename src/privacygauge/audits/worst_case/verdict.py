@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from privacygauge.classifier.worst_case import ComparedTrainings
+from privacygauge.evaluate.detectable import detectable_with
 from privacygauge.evaluate.rate_at_fpr import FEW, TIMES
 from privacygauge.evaluate.roc import supported_accuracy
 from privacygauge.evaluate.worst_case import NO_DEFENCE, AttackedTraining, TargetRisk
 from privacygauge.report import direction, grades
+from privacygauge.report.attacks.verdict import DETECTABLE
 from privacygauge.report.defended import and_list, promise_text
 from privacygauge.report.document import DataFrame, frame
 from privacygauge.report.grades import (
     GRADES,
     NONE,
+    UNSHOWN,
     UNTOLD,
     grade_of,
     gravest,
     next_graver,
     ranked_pairs,
+    scale_of,
 )
-from privacygauge.report.numbers import count, percent, plain, rate, tpr_estimate
+from privacygauge.report.numbers import count, percent, plain, rate, several, tpr_estimate
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Grade, Origin, Verdict
 
@@ -64,6 +68,11 @@ def verdict(f: WorstCaseResult) -> Verdict:
     if turned and grade in (NONE, UNTOLD):
         hidden = turned[0].canaries.inverted + turned[0].ordinary.inverted
         return direction.verdict(direction.sentences(hidden))
+    if grade == NONE and grade_of_training(f.none) == NONE:
+        ranked = f.canaries.highest_auc
+        least = supported_accuracy(replace(ranked, high=min(1.0, detectable_with(ranked, 0.5))))
+        if least.high > DETECTABLE:
+            return _verdict_too_few(f, least.high)
     sentences = tuple(_sentences(f))
     advice = tuple(_advice(f, grade))
     found = f.best.canaries(f.fpr).estimate
@@ -81,6 +90,24 @@ def verdict(f: WorstCaseResult) -> Verdict:
         unsaid=_UNSAID,
         advice=advice,
         gauge=gauge,
+    )
+
+
+def _verdict_too_few(f: WorstCaseResult, least: float) -> Verdict:
+    """Return the verdict if nothing was found, and a moderate leak would have been missed."""
+    canaries = f"{count(f.canaries.n_targets)} canaries"
+    return Verdict(
+        grade=UNTOLD,
+        scale=scale_of(UNTOLD),
+        headline="Cannot be told: too few canaries and models to see a moderate leak",
+        sentences=(
+            "No leak was found, but an audit of this size could hardly have found one: with "
+            f"{canaries} in {several(f.canaries.n_models, 'model')} it mostly shows guesses about "
+            f"canaries that are right {percent(least)} of the time. A moderate leak begins at "
+            f"{percent(DETECTABLE)}.",
+        ),
+        unsaid=UNSHOWN,
+        advice=("Compare more canaries (--canaries) in more models (--models).",),
     )
 
 
