@@ -60,11 +60,14 @@ def test_what_columns_say_of_each_other_is_no_leak(given):
     # tell. What columns say of each other, taken for a leak, is one in nearly all of them.
     games = quarter(200) if "rows" in given else 200 if THOROUGH else 10
     asked = {"leak": False, "train": deep_tree, "n": 300, **given}
-    grades = [severity(audited(seed, **asked)) for seed in range(games)]
-    loud = sum(grade not in (SAFE, UNTOLD) for grade in grades)
+    verdicts = [audited(seed, **asked).report().verdict for seed in range(games)]
+    loud = sum(verdict.grade.severity not in (SAFE, UNTOLD) for verdict in verdicts)
     assert loud <= stats.binom.isf(1e-4, games, 0.025)
-    # The controls fire in 5% of audits, attacks are the wrong way round in 2.5%.
-    assert grades.count(UNTOLD) <= stats.binom.isf(1e-4, games, 0.075)
+    # The controls fire in 5% of audits, attacks are the wrong way round in 2.5%. That so few
+    # records could not have told is no doubt about the comparison.
+    unsure = [verdict for verdict in verdicts if verdict.grade.severity is UNTOLD]
+    doubted = sum("too few records" not in verdict.headline for verdict in unsure)
+    assert doubted <= stats.binom.isf(1e-4, games, 0.075)
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from scipy.spatial import cKDTree
 from scipy.stats import binom
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.naive_bayes import BernoulliNB
 
 import privacygauge as pg
 from privacygauge.classifier.predictions import Pool
@@ -296,7 +297,18 @@ def of_worst_case() -> object:
     return pg.audit_worst_case(blind, x, np.arange(200) % 2, n_canaries=8, n_models=4)
 
 
-@pytest.mark.parametrize("play", [of_generator, of_few_fits, of_defences, of_worst_case])
+def of_attribute() -> object:
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 2, (60, 3))
+    y = rng.integers(0, 2, 60)
+    model = BernoulliNB().fit(x[:30], y[:30])
+    return pg.audit_attribute(model, x, y, sensitive=0, member=np.arange(60) < 30)
+
+
+KINDS = [of_generator, of_few_fits, of_defences, of_worst_case, of_attribute]
+
+
+@pytest.mark.parametrize("play", KINDS)
 def test_audits_of_every_kind_that_are_too_small_could_not_have_told(play):
     """A few tables, canaries, records or models that show nothing are no evidence of safety."""
     verdict = play().report().verdict

@@ -19,6 +19,7 @@ from privacygauge.classifier.attributes_judged import (
 from privacygauge.core import checks
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.both_sides import BothSides
+from privacygauge.evaluate.detectable import detectable_with
 from privacygauge.evaluate.tail import Tail
 from privacygauge.report import direction, grades
 from privacygauge.report.document import frame, names_of, values_of
@@ -56,6 +57,10 @@ from privacygauge.report.values import (
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_MODERATE = 0.1
+"""Share of the guesses about members from which on a leak is moderate: an advantage of 0.1 is a
+balanced accuracy of 55%."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -243,8 +248,9 @@ def grade(f: AttributeAudit) -> Grade:
 
     The average counts by the lower end of its interval, the surest guesses by the share of members
     that they surely give away. The audit is inconclusive if a control differs between the sides or
-    could not be computed. It excludes no leak if an attack succeeds more often on non-members, or
-    if another column follows from the sensitive one.
+    could not be computed. It excludes no leak if an attack succeeds more often on non-members, if
+    another column follows from the sensitive one, or if an audit of this size would have missed a
+    moderate leak.
     """
     # Without an imputation, or with sides that differ, no gain can be read as a leak.
     if f.fired or f.best is None or f.surest is None:
@@ -253,8 +259,13 @@ def grade(f: AttributeAudit) -> Grade:
     average = grades.grade_of((1 + f.best.advantage.low) / 2)
     surest = grades.grade_of((1 + f.surest.share) / 2)
     found = grades.gravest((average, surest))
-    unsure = bool(f.inverted or f.guesses.secret.follow)
+    unsure = bool(f.inverted or f.guesses.secret.follow) or _least(f) > _MODERATE
     return grades.UNTOLD if found is grades.NONE and unsure else found
+
+
+def _least(f: AttributeAudit) -> float:
+    """Return the least share of members' guesses that this audit would mostly have shown."""
+    return detectable_with(f.best.advantage, 0.0) if f.best is not None else 1.0
 
 
 def verdict(f: AttributeAudit) -> Verdict:
@@ -336,6 +347,15 @@ def _verdict_untold(f: AttributeAudit) -> Verdict:
             "model, and of an adversary who does not know them this audit tells nothing.",
         )
         advice = "Leave these columns out, or name them with the sensitive one, and audit again."
+    elif not f.inverted and not isinstance(f.imputation, Skipped):
+        headline = f"Cannot be told: too few records to see that {plain(f.column)} is given away"
+        shown = f"{percent(_least(f))} of the guesses" if _least(f) < 1 else "all guesses"
+        sentences = (
+            "No leak was found, but an audit of this size could hardly have found one: it mostly "
+            f"shows a model that gets {shown} about members right beyond what other columns and "
+            f"people allow. A moderate leak begins at {percent(_MODERATE)}.",
+        )
+        advice = "Audit with more members and more people outside of the training set."
     elif isinstance(f.imputation, Skipped):
         headline = "Cannot be told: the control of attribute inference could not be computed"
         sentences = (f"The imputation without the model {f.imputation.reason}.",)
