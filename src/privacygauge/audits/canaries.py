@@ -39,6 +39,9 @@ _MEASURE = """Measure what a trained language model knows of canaries.
 Example: privacygauge language canaries measure canaries --target model --reference start
 """
 _AT_ONCE = 10
+LARGE_AREA = 0.7
+"""Pairs told apart from which on a leak is large; an audit that finds nothing must be able to
+detect that."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +144,9 @@ class CanaryAudit(Reported):
 def _verdict_without_claim(a: CanaryAudit, found: Verdict) -> Verdict:
     """Return the verdict without a claim; an inconclusive verdict stays as it is."""
     from privacygauge.audits.privacy_claim.says import open_without_claim
-    from privacygauge.report.numbers import decimal, percent_estimate, rate, rounded_down
+    from privacygauge.evaluate.detectable import detectable_with
+    from privacygauge.report.grades import UNSHOWN, UNTOLD, scale_of
+    from privacygauge.report.numbers import decimal, percent, percent_estimate, rate, rounded_down
     from privacygauge.report.values import Grade, Severity, Verdict
 
     if open_without_claim(a.claim, found) or found.gauge is None:
@@ -160,6 +165,20 @@ def _verdict_without_claim(a: CanaryAudit, found: Verdict) -> Verdict:
     gauge = replace(found.gauge, zones=zones)
     unsaid = "Another attack, or canaries of another form, may show more."
     none = f"The guesses about the coins show no epsilon above 0 at {rate(a.level)}."
+    least = min(detectable_with(found, 0.5) for found in (a.area, a.findings.known))
+    if low <= 0 and not told_apart and least > LARGE_AREA:
+        would = f"pairs told apart in {percent(least)}" if least < 1 else "canaries known by heart"
+        return Verdict(
+            grade=UNTOLD,
+            scale=scale_of(UNTOLD),
+            headline="Cannot be told: too few canaries to see even a large leak",
+            sentences=(
+                f"Nothing was found, but so few canaries would mostly show no less than {would}: "
+                f"{median}. {none}",
+            ),
+            unsaid=UNSHOWN,
+            advice=("Make more canaries, train on them, and measure again.",),
+        )
     if low <= 0 and not told_apart:
         return Verdict(
             grade=scale[0],
