@@ -23,6 +23,7 @@ from privacygauge.core.seeds import stream
 from privacygauge.evaluate.rates import clopper_pearson
 from privacygauge.holdout.analysts import ATTACKS
 from privacygauge.holdout.guards import default_guard
+from privacygauge.holdout.history.findings import inspect
 from privacygauge.holdout.history.made import (
     HABITS,
     AccountSubmissions,
@@ -36,7 +37,6 @@ from privacygauge.holdout.history.made import (
 )
 from privacygauge.holdout.history.record import History
 from privacygauge.holdout.history.replay import Replay, replay
-from privacygauge.holdout.history.standing_out import inspect
 from privacygauge.holdout.mechanism import Guard
 
 N, QUERIES, TEAMS, EACH = 1_000, 200, 8, 20

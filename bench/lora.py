@@ -22,7 +22,7 @@ import torch
 from peft import LoraConfig, get_peft_model
 
 import privacygauge as pg
-from privacygauge.audits.language.play import LanguageAudit
+from privacygauge.audits.language.audit import LanguageAudit
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.seeds import stream
 from privacygauge.datasets.public import Sentences, mtsamples

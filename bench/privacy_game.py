@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 from _measure import show
 
-from privacygauge.audits.generator.play import SELECTORS, SyntheticAudit, audit_synthetic
+from privacygauge.audits.generator.audit import SELECTORS, SyntheticAudit, audit_synthetic
 from privacygauge.core import seeds
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.datasets.public import adult

@@ -167,7 +167,7 @@ def language(_made: Path) -> Any:
 
 def extraction(_made: Path) -> Any:
     """Return the audit of made-up probabilities that a model writes the end of a note."""
-    from privacygauge.audits.extraction.play import audit_of
+    from privacygauge.audits.extraction.audit import audit_of
     from privacygauge.audits.work import Running
     from privacygauge.language.canaries import made_up_names
     from privacygauge.language.extracted import Extracted, JudgedTexts, Tries

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from privacygauge.audits.defences.play import DefenceAudit, audit_defences
+from privacygauge.audits.defences.audit import DefenceAudit, audit_defences
 from privacygauge.classifier.defences.defence import LabelOnly, Rounding, Temperature
 from privacygauge.core.attacks.threshold import Threshold
 from tests.classifier.made import made_up

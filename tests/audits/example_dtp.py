@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from privacygauge.audits.dtp.play import DtpAudit
+from privacygauge.audits.dtp.audit import DtpAudit
 from privacygauge.classifier.dtp.learner import DtpRange
 from privacygauge.classifier.dtp.measure import RemovalPath
 from privacygauge.classifier.dtp.ratios import log_ratio

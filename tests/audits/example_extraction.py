@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from privacygauge.audits.extraction.play import ExtractionAudit, audit_of
+from privacygauge.audits.extraction.audit import ExtractionAudit, audit_of
 from privacygauge.audits.work import Running
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.language.extracted import Extracted, JudgedTexts, Tries

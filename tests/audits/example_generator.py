@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from privacygauge.audits.generator.play import SyntheticAudit
+from privacygauge.audits.generator.audit import SyntheticAudit
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.seeds import stream
 from privacygauge.core.versions import today

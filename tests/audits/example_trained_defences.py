@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from privacygauge.audits.defences.play import DefenceAudit, audit_training_defences
+from privacygauge.audits.defences.audit import DefenceAudit, audit_training_defences
 from privacygauge.classifier.defences.defence import LabelOnly
 from privacygauge.classifier.defences.dp_sgd import RDP
 from privacygauge.classifier.defences.training import OtherTraining

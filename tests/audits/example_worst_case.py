@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from privacygauge.audits.worst_case.play import WorstCaseComparison
+from privacygauge.audits.worst_case.audit import WorstCaseComparison
 from privacygauge.classifier.defences.dp_sgd import RDP
 from privacygauge.classifier.mislabelled import Targets
 from privacygauge.core.estimate import Estimate, Skipped

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 import privacygauge as pg
-from privacygauge.audits.defences.play import audit_defences
+from privacygauge.audits.defences.audit import audit_defences
 from privacygauge.audits.defences.verdict import verdict
 from privacygauge.classifier.defences.defence import LabelOnly, Rounding, Temperature
 from privacygauge.classifier.defences.judging import can_be_undone

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from privacygauge.audits.defences.play import audit_defences, audit_defended
+from privacygauge.audits.defences.audit import audit_defences, audit_defended
 from privacygauge.classifier.defences.defence import (
     Identity,
     LabelOnly,

@@ -12,8 +12,8 @@ import pytest
 from rich.console import Console
 
 from privacygauge.audits.defences import sections as plots
-from privacygauge.audits.defences.asks import METRICS
-from privacygauge.audits.defences.play import DefenceAudit
+from privacygauge.audits.defences.audit import DefenceAudit
+from privacygauge.audits.defences.command import METRICS
 from privacygauge.audits.defences.verdict import adversary, grade_of_left, verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.rules import Cut

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from privacygauge.audits.defences.play import audit_training_defences
+from privacygauge.audits.defences.audit import audit_training_defences
 from privacygauge.classifier.defences.defence import LabelOnly
 from privacygauge.classifier.defences.dp_sgd import RDP, pld_accountant
 from privacygauge.classifier.defences.training import (

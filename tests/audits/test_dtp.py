@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
-from privacygauge.audits.dtp.play import DtpAudit, audit_dtp
+from privacygauge.audits.dtp.audit import DtpAudit, audit_dtp
 from privacygauge.classifier.dtp.indirect import Planted, nearest_example
 from privacygauge.classifier.dtp.learner import logs
 from privacygauge.classifier.dtp.measure import CLOSED, TRAINED

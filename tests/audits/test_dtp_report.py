@@ -19,8 +19,8 @@ from rich.console import Console
 
 from privacygauge.audits.dtp import sections
 from privacygauge.audits.dtp import verdict as words
+from privacygauge.audits.dtp.audit import DtpAudit
 from privacygauge.audits.dtp.options import METRICS
-from privacygauge.audits.dtp.play import DtpAudit
 from privacygauge.audits.dtp.verdict import ABOVE, CERTAIN, SEEN, verdict
 from privacygauge.classifier.dtp.learner import DtpRange
 from privacygauge.classifier.dtp.measure import RemovalPath

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import privacygauge as pg
-from privacygauge.audits.extraction.play import EXTRACTED, FEW, NOTHING, verdict
+from privacygauge.audits.extraction.audit import EXTRACTED, FEW, NOTHING, verdict
 from privacygauge.errors import InputError
 from privacygauge.language.extracted import NEAR, SAMPLED, VERBATIM, Tries, judged_texts
 from privacygauge.language.extraction import Writing

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from privacygauge.audits.generator import sections
-from privacygauge.audits.generator.play import SyntheticAudit, records_frame, settings
+from privacygauge.audits.generator.audit import SyntheticAudit, records_frame, settings
 from privacygauge.audits.generator.verdict import CUTS, verdict
 from privacygauge.audits.synthetic import OF_GENERATOR
 from privacygauge.core.estimate import Estimate, Skipped

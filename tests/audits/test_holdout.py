@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import privacygauge as pg
-from privacygauge.audits.holdout_bound.play import OPEN, SAFE, SOUND, UNKNOWN, WORN, grade
+from privacygauge.audits.holdout_bound.audit import OPEN, SAFE, SOUND, UNKNOWN, WORN, grade
 from privacygauge.audits.holdout_words import OF_METRIC, SCORES
 from privacygauge.core import seeds
 from privacygauge.errors import InputError
@@ -411,7 +411,7 @@ def test_an_attack_on_a_metric_knows_the_frequencies_anyway():
 )
 def test_a_metric_that_does_not_fit_gets_one_line(change, message, monkeypatch):
     # Before any work.
-    monkeypatch.setattr("privacygauge.audits.holdout_attack.play.play_contest", None)
+    monkeypatch.setattr("privacygauge.audits.holdout_attack.audit.play_contest", None)
     with pytest.raises(InputError) as caught:
         pg.attack_holdout(**{"labels": LABELS, "queries": 10, **change})
     assert str(caught.value).startswith(message)

@@ -12,16 +12,16 @@ from matplotlib.axes import Axes
 from rich.console import Console
 
 import privacygauge as pg
-from privacygauge.audits.holdout_attack.asks import METRICS as OF_ATTACK
-from privacygauge.audits.holdout_attack.play import (
+from privacygauge.audits.holdout_attack.audit import (
     LARGE,
     MODERATE,
     NONE,
     SMALL,
     grade_of_attack,
 )
-from privacygauge.audits.holdout_bound.asks import METRICS as OF_BOUND
-from privacygauge.audits.holdout_bound.play import submissions_text
+from privacygauge.audits.holdout_attack.command import METRICS as OF_ATTACK
+from privacygauge.audits.holdout_bound.audit import submissions_text
+from privacygauge.audits.holdout_bound.command import METRICS as OF_BOUND
 from privacygauge.audits.holdout_words import SCORES, points, points_estimate
 from privacygauge.core.estimate import Estimate
 from privacygauge.report.grades import UNTOLD

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privacygauge as pg
-from privacygauge.audits.language.play import audit_language
+from privacygauge.audits.language.audit import audit_language
 from privacygauge.audits.language.verdict import verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError

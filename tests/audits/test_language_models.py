@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.audits.language.play import audit_causal, audit_language, audit_masked
+from privacygauge.audits.language.audit import audit_causal, audit_language, audit_masked
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.language.energies import MaskPlan

@@ -12,9 +12,9 @@ import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from privacygauge.audits.language.asks import METRICS
-from privacygauge.audits.language.play import audit_language
-from privacygauge.audits.language.says import riskiest
+from privacygauge.audits.language.audit import audit_language
+from privacygauge.audits.language.command import METRICS
+from privacygauge.audits.language.report import riskiest
 from privacygauge.audits.language.verdict import verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import OutputError

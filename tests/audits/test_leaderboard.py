@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from privacygauge.audits.leaderboard.play import GUARDS, audit_leaderboard
+from privacygauge.audits.leaderboard.audit import GUARDS, audit_leaderboard
 from privacygauge.errors import InputError
 from privacygauge.evaluate.slices import holm
 from privacygauge.holdout.history.made import attacked_history, honest_history

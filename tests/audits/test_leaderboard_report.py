@@ -12,14 +12,14 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from privacygauge.audits.leaderboard.asks import METRICS
-from privacygauge.audits.leaderboard.play import (
+from privacygauge.audits.leaderboard.audit import (
     LOUD,
     QUIET,
     audit_leaderboard,
     plot_history,
     verdict,
 )
+from privacygauge.audits.leaderboard.command import METRICS
 from privacygauge.cli.main import app
 from privacygauge.errors import InputError
 from privacygauge.holdout.history.made import attacked_history, honest_history

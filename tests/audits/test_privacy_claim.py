@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
-from privacygauge.audits.privacy_claim.play import audit_privacy_claim
-from privacygauge.audits.privacy_claim.says import IF_GAUSSIAN, REFUTED, STANDS, UNKNOWN, verdict
+from privacygauge.audits.privacy_claim.audit import audit_privacy_claim
+from privacygauge.audits.privacy_claim.report import IF_GAUSSIAN, REFUTED, STANDS, UNKNOWN, verdict
 from privacygauge.classifier.defences.dp_sgd import SubsampledGaussian
 from privacygauge.core.transcript import Transcript
 from privacygauge.datasets.canary_scores import as_canaries

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from privacygauge.audits.privacy_claim.asks import METRICS
-from privacygauge.audits.privacy_claim.play import ClaimAudit
-from privacygauge.audits.privacy_claim.says import (
+from privacygauge.audits.privacy_claim.audit import ClaimAudit
+from privacygauge.audits.privacy_claim.command import METRICS
+from privacygauge.audits.privacy_claim.report import (
     GRADES,
     IF_GAUSSIAN,
     REFUTED,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from privacygauge.audits.released_table.play import audit_released
+from privacygauge.audits.released_table.audit import audit_released
 from privacygauge.audits.released_table.verdict import grades, verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
@@ -30,9 +30,9 @@ from privacygauge.synthetic.released.hits import (
     release_risk,
     risk_beyond_control,
 )
-from privacygauge.synthetic.released.in_common import FORMS as IN_COMMON
 from privacygauge.synthetic.released.judged import cross_fitted
 from privacygauge.synthetic.released.membership import membership_played
+from privacygauge.synthetic.released.shared_rare_values import FORMS as IN_COMMON
 from privacygauge.synthetic.released.singling_out import Predicate, isolated_rows, singling_out
 from privacygauge.synthetic.released.suite import STEPS, tries
 from privacygauge.synthetic.table import Table

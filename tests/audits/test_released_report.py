@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from privacygauge.audits.released_table import sections
-from privacygauge.audits.released_table.play import audit_released
+from privacygauge.audits.released_table.audit import audit_released
 from privacygauge.audits.released_table.result import risk_name
 from privacygauge.audits.released_table.verdict import verdict
 from privacygauge.audits.synthetic import OF_TABLE

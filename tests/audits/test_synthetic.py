@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.audits.generator.play import SELECTORS, audit_synthetic, select_targets
+from privacygauge.audits.generator.audit import SELECTORS, audit_synthetic, select_targets
 from privacygauge.errors import InputError
 from privacygauge.synthetic.attacks.closest import ClosestDistance
 from privacygauge.synthetic.attacks.meta import Screened

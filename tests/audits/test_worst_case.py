@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit
 from scipy.stats import norm
 
-from privacygauge.audits.worst_case.play import audit_worst_case, compare_worst_cases
+from privacygauge.audits.worst_case.audit import audit_worst_case, compare_worst_cases
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.errors import InputError

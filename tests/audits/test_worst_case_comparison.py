@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 from scipy.stats import binom
 
-from privacygauge.audits.worst_case.play import audit_worst_case, compare_worst_cases
+from privacygauge.audits.worst_case.audit import audit_worst_case, compare_worst_cases
 from privacygauge.audits.worst_case.verdict import grade_of_training
 from privacygauge.classifier.defences.adversarial_regularisation import HeldBack
 from privacygauge.classifier.defences.training import OtherTraining, Private

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from privacygauge.audits.worst_case import says as plots
-from privacygauge.audits.worst_case.asks import METRICS
+from privacygauge.audits.worst_case.command import METRICS
 from privacygauge.audits.worst_case.verdict import grade_of_group, grade_of_training, verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.worst_case import AttackedTargets

@@ -4,8 +4,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from privacygauge.classifier.trainer import Cohort
-from privacygauge.classifier.trial import (
+from privacygauge.classifier.probe_training import (
     DESIGNS,
     Cost,
     measure_cost,
@@ -13,6 +12,7 @@ from privacygauge.classifier.trial import (
     seconds_of,
     span,
 )
+from privacygauge.classifier.trainer import Cohort
 from privacygauge.errors import InputError
 from tests.classifier.test_shadows import Together
 from tests.classifier.trainers import Counted, records
@@ -91,7 +91,7 @@ def test_a_stack_of_networks_is_trained_for_two_epochs_and_counted_for_all():
 
 
 def test_the_number_of_processes_is_never_below_one(monkeypatch):
-    monkeypatch.setattr("privacygauge.classifier.trial.cpu_count", lambda: 4)
+    monkeypatch.setattr("privacygauge.classifier.probe_training.cpu_count", lambda: 4)
     x, y = records()
     found = [measure_cost(Counted(), x, y, n_models=5, n_jobs=n).n_jobs for n in (-1, -2, -9, 3)]
     assert found == [4, 3, 1, 3]

@@ -12,7 +12,7 @@ from privacygauge.classifier.held import (
     numeric,
     take_records,
 )
-from privacygauge.classifier.whose import twice
+from privacygauge.classifier.units_of_rows import twice
 from privacygauge.errors import InputError
 
 FRAME = pd.DataFrame(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from privacygauge import audit_dp_sgd
-from privacygauge.audits.privacy_claim.says import REFUTED, UNKNOWN, verdict
+from privacygauge.audits.privacy_claim.report import REFUTED, UNKNOWN, verdict
 from privacygauge.classifier.canaries import CanaryGame
 from privacygauge.designs import make_canaries
 from privacygauge.errors import InputError

@@ -13,7 +13,7 @@ from privacygauge.classifier.estimators import as_trainer
 from privacygauge.classifier.fitted import Fitted
 from privacygauge.classifier.forms import FRAME, form_of
 from privacygauge.classifier.held import dense
-from privacygauge.classifier.trial import prepare_records
+from privacygauge.classifier.probe_training import prepare_records
 from privacygauge.errors import InputError
 
 

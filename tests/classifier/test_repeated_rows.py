@@ -7,7 +7,7 @@ import pytest
 
 import privacygauge as pg
 from privacygauge.classifier.predictions import predictions
-from privacygauge.classifier.whose import settle_units
+from privacygauge.classifier.units_of_rows import settle_units
 from privacygauge.report.values import Severity
 from tests.classifier.made import softmax
 from tests.thorough import times

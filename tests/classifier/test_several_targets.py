@@ -10,8 +10,8 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import privacygauge as pg
-from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.models import audit_model
+from privacygauge.audits.classifier.result import Audit
 from privacygauge.classifier.estimators import as_trainer
 from privacygauge.classifier.fitted import Fitted, split
 from privacygauge.classifier.predictions import Pool

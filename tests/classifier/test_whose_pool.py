@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from privacygauge.classifier.predictions import Pool, Predictions
-from privacygauge.classifier.whose import settle_units
+from privacygauge.classifier.units_of_rows import settle_units
 
 
 def answers(n: int, rng: np.random.Generator) -> np.ndarray:

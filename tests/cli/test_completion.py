@@ -126,7 +126,7 @@ def values(option: str) -> list[str]:
 
 
 def test_names_are_those_that_commands_take():
-    from privacygauge.audits.generator.play import SELECTORS
+    from privacygauge.audits.generator.audit import SELECTORS
     from privacygauge.classifier.defences.named import TRAINING_DEFENCES
     from privacygauge.classifier.named import ESTIMATORS, NETWORKS
     from privacygauge.core.attacks.posterior import ESTIMATORS as RISKS

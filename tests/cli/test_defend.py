@@ -7,7 +7,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from privacygauge.audits.defences import asks
+from privacygauge.audits.defences import command
 from privacygauge.classifier.defences import named
 from privacygauge.classifier.files import save_predictions
 from privacygauge.cli.main import app
@@ -119,4 +119,4 @@ def test_bad_options_are_refused_in_one_line(files, options, message):
 
 
 def test_the_defences_that_are_offered_are_all_there_are():
-    assert ", ".join(asks.DEFENCES) == f"{named.DEFENCES}, {named.TRAINING_DEFENCES}"
+    assert ", ".join(command.DEFENCES) == f"{named.DEFENCES}, {named.TRAINING_DEFENCES}"

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import privacygauge as pg
-from privacygauge.audits.language.asks import METRICS as METRICS_OF_LANGUAGE
-from privacygauge.audits.privacy_claim.asks import METRICS as METRICS_OF_CLAIM
+from privacygauge.audits.language.command import METRICS as METRICS_OF_LANGUAGE
+from privacygauge.audits.privacy_claim.command import METRICS as METRICS_OF_CLAIM
 from privacygauge.report.limits import Limit, exceeded_limits
 from tests.classifier.made import made_up
 from tests.cli.test_main import one_line, run_inside

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from privacygauge.audits.language import preparation
-from privacygauge.audits.language.asks import LanguageRequest, play
-from privacygauge.audits.language.play import audit_language
+from privacygauge.audits.language.audit import audit_language
+from privacygauge.audits.language.command import LanguageRequest, play
 from privacygauge.audits.work import Work
 from privacygauge.cli import main
 from privacygauge.cli.output import print_line as tell

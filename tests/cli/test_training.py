@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from privacygauge.audits.classifier.models import audit_model
-from privacygauge.classifier.trial import Cost
+from privacygauge.classifier.probe_training import Cost
 from privacygauge.errors import InputError
 from privacygauge.runs.results import LIST
 from privacygauge.runs.store import read_run
@@ -86,7 +86,7 @@ def inside(place, monkeypatch, capsys, tmp_path):
 
 
 BASE = ("--data", "t.csv", "--label", "sick", "--drop", "name", "--drop", "trained")
-MEASURE = "privacygauge.classifier.trial.measure_cost"
+MEASURE = "privacygauge.classifier.probe_training.measure_cost"
 TREE = ("classifier", "--model", "user_models.py:tree", *BASE, "--jobs", 1)
 
 

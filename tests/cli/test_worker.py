@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.audits.language.asks import NAME as LANGUAGE
+from privacygauge.audits.language.command import NAME as LANGUAGE
 from privacygauge.classifier.shadows import random_states
 from privacygauge.cli.commands import RESUMABLE
 from privacygauge.runs.store import Run, read_run

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from privacygauge.audits.classifier.predictions import audit_classifier
-from privacygauge.audits.generator.play import audit_synthetic
-from privacygauge.audits.released_table.play import audit_released
+from privacygauge.audits.generator.audit import audit_synthetic
+from privacygauge.audits.released_table.audit import audit_released
 from privacygauge.classifier.files import as_predictions, save_predictions
 from privacygauge.classifier.tables import load_categories, load_records
 from privacygauge.datasets.canary_scores import as_canaries
@@ -24,7 +24,7 @@ from privacygauge.datasets.parsing import dates_of, days_of
 from privacygauge.datasets.reading import SEPARATORS, csv_texts, read_content, separator_of
 from privacygauge.errors import InputError
 from privacygauge.holdout.history.reading import read_history
-from privacygauge.holdout.server.bodies import read_hidden
+from privacygauge.holdout.server.request_parsing import read_hidden
 from privacygauge.language.scores import load_text_scores
 from privacygauge.language.text_files import load_texts
 from privacygauge.synthetic.frames import read_beside, read_frame, read_table

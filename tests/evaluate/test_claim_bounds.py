@@ -11,7 +11,6 @@ from scipy.special import ndtr, ndtri
 
 from privacygauge.core.transcript import Decisions, Transcript
 from privacygauge.errors import InputError
-from privacygauge.evaluate.chosen_cut import bounds_at_all_times, epsilon_cut, guesses_in_order
 from privacygauge.evaluate.claim import (
     CHOOSE_FROM,
     CHOOSING,
@@ -36,6 +35,11 @@ from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
 from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon, one_run_mu
 from privacygauge.evaluate.rates import clopper_pearson
 from privacygauge.evaluate.roc import auc
+from privacygauge.evaluate.threshold_selection import (
+    bounds_at_all_times,
+    epsilon_cut,
+    guesses_in_order,
+)
 from privacygauge.evaluate.two_rates import Counts, exact_epsilon, exact_mu
 
 

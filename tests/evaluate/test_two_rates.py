@@ -11,9 +11,9 @@ from scipy.stats import binom
 
 from privacygauge.core.transcript import Decisions
 from privacygauge.errors import InputError
-from privacygauge.evaluate.chosen_cut import epsilon_cut, mu_line
 from privacygauge.evaluate.epsilon import epsilon_lower_bound
 from privacygauge.evaluate.rates import clopper_pearson
+from privacygauge.evaluate.threshold_selection import epsilon_cut, mu_line
 from privacygauge.evaluate.two_rates import Counts, Line, exact_epsilon, exact_mu
 from tests.thorough import times
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from privacygauge.audits.holdout_bound.play import holdout_bounds
+from privacygauge.audits.holdout_bound.audit import holdout_bounds
 from privacygauge.errors import InputError
 from privacygauge.holdout import bounds as b
 from privacygauge.holdout.bounds import (

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from privacygauge.audits import canaries
-from privacygauge.audits.extraction.play import audit_extraction
-from privacygauge.audits.language.play import audit_causal
+from privacygauge.audits.extraction.audit import audit_extraction
+from privacygauge.audits.language.audit import audit_causal
 from privacygauge.audits.work import Work
 from privacygauge.errors import InputError
 from privacygauge.language.canaries import made_canaries, write_canaries

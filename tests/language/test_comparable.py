@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from privacygauge.audits.language.play import audit_language
+from privacygauge.audits.language.audit import audit_language
 from privacygauge.audits.language.verdict import verdict
 from privacygauge.language.patients import compared_lengths
 from privacygauge.language.scores import text_scores

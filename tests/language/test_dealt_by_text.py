@@ -7,8 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from privacygauge.audits.language.play import audit_language
-from privacygauge.audits.language.says import records_frame
+from privacygauge.audits.language.audit import audit_language
+from privacygauge.audits.language.report import records_frame
 from privacygauge.audits.language.verdict import verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.language.patients import BY_TEXT, with_dealt_units

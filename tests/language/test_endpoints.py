@@ -10,8 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
-from privacygauge.audits.language.asks import LanguageRequest, play
-from privacygauge.audits.language.play import audit_causal
+from privacygauge.audits.language.audit import audit_causal
+from privacygauge.audits.language.command import LanguageRequest, play
 from privacygauge.audits.work import Work
 from privacygauge.errors import InputError
 from privacygauge.language import endpoints

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from privacygauge.audits.language.asks import LanguageRequest, play
+from privacygauge.audits.language.command import LanguageRequest, play
 from privacygauge.audits.work import Work
 from privacygauge.errors import InputError
 from privacygauge.evaluate.playing import audit

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privacygauge.audits.language.play import audit_causal
+from privacygauge.audits.language.audit import audit_causal
 from privacygauge.errors import InputError
 from privacygauge.language.endpoints import EndpointModel
 from privacygauge.language.likelihoods import token_log_probabilities

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import privacygauge as pg
-from privacygauge.audits.extraction.play import audit_of
+from privacygauge.audits.extraction.audit import audit_of
 from privacygauge.audits.work import Running
 from privacygauge.language.controls import unlearnt
 from tests.audits.example_extraction import example

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 import privacygauge as pg
-from privacygauge.audits.classifier.found import Audit
+from privacygauge.audits.classifier.result import Audit
 from privacygauge.classifier.candidates import SharedDesign
 from privacygauge.core.attacks.calibrated import CalibratedOnline
 from privacygauge.core.attacks.lira import LiraOnline

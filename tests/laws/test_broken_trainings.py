@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from privacygauge import audit_dp_sgd
-from privacygauge.audits.privacy_claim.play import ClaimAudit
-from privacygauge.audits.privacy_claim.says import IF_GAUSSIAN, REFUTED, STANDS, verdict
+from privacygauge.audits.privacy_claim.audit import ClaimAudit
+from privacygauge.audits.privacy_claim.report import IF_GAUSSIAN, REFUTED, STANDS, verdict
 from privacygauge.classifier.defences.dp_sgd import noise_for
 from privacygauge.designs import make_canaries
 from tests.laws.broken_trainings import DELTA, Training, alignment, broken

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from privacygauge.audits.defences.play import audit_defences
+from privacygauge.audits.defences.audit import audit_defences
 from privacygauge.audits.defences.verdict import verdict
 from privacygauge.classifier.suite import prediction_attacks
 from privacygauge.defences import LabelOnly, Rounding, Temperature

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import privacygauge as pg
-from privacygauge.audits.holdout_attack.play import attack_holdout
-from privacygauge.audits.worst_case.play import audit_worst_case
+from privacygauge.audits.holdout_attack.audit import attack_holdout
+from privacygauge.audits.worst_case.audit import audit_worst_case
 from privacygauge.classifier.defences.defence import LabelOnly
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.predictions import predictions

@@ -29,10 +29,10 @@ from privacygauge.datasets.canary_scores import as_canaries
 from privacygauge.errors import InputError
 from privacygauge.holdout.contest import read_labels, read_logits
 from privacygauge.holdout.history.reading import read_history
-from privacygauge.holdout.server.bodies import NPY, labels_in
+from privacygauge.holdout.server.request_parsing import NPY, labels_in
 from privacygauge.language.scores import load_text_scores
 from privacygauge.language.text_files import load_texts
-from privacygauge.register.play import read_line
+from privacygauge.register.audit import read_line
 from privacygauge.runs.plan import Plan
 from privacygauge.runs.store import Run, open_run, read_run
 from privacygauge.synthetic.frames import read_schema, read_table

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from privacygauge.audits.classifier.models import audit_model
-from privacygauge.audits.defences.play import audit_training_defences
-from privacygauge.audits.dtp.play import audit_dtp
-from privacygauge.audits.generator.play import audit_synthetic
-from privacygauge.audits.holdout_attack.play import attack_holdout
-from privacygauge.audits.worst_case.play import compare_worst_cases
+from privacygauge.audits.defences.audit import audit_training_defences
+from privacygauge.audits.dtp.audit import audit_dtp
+from privacygauge.audits.generator.audit import audit_synthetic
+from privacygauge.audits.holdout_attack.audit import attack_holdout
+from privacygauge.audits.worst_case.audit import compare_worst_cases
 from privacygauge.errors import InputError
-from privacygauge.runs.reach import code_of
+from privacygauge.runs.code_fingerprint import code_of
 from privacygauge.runs.source import changed_pieces
 from privacygauge.runs.store import read_run
 from tests.synthetic.made_tables import frame_of

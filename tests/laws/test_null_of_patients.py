@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from privacygauge.audits.language.play import LanguageAudit, audit_language
+from privacygauge.audits.language.audit import LanguageAudit, audit_language
 from privacygauge.audits.language.verdict import verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.report.grades import NONE, UNTOLD

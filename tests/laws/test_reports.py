@@ -23,7 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import privacygauge as pg
 from privacygauge.audits.canaries import canary_audit
-from privacygauge.audits.released_table.play import ReleasedAudit
+from privacygauge.audits.released_table.audit import ReleasedAudit
 from privacygauge.classifier.candidates import SharedDesign
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.core.estimate import Skipped

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 import privacygauge as pg
-from privacygauge.audits.defences.play import audit_defended
-from privacygauge.audits.extraction.play import ExtractionAudit
-from privacygauge.audits.generator.play import audit_synthetic
-from privacygauge.audits.privacy_claim.play import audit_privacy_claim
-from privacygauge.audits.released_table.play import audit_released
-from privacygauge.audits.worst_case.play import compare_worst_cases
+from privacygauge.audits.defences.audit import audit_defended
+from privacygauge.audits.extraction.audit import ExtractionAudit
+from privacygauge.audits.generator.audit import audit_synthetic
+from privacygauge.audits.privacy_claim.audit import audit_privacy_claim
+from privacygauge.audits.released_table.audit import audit_released
+from privacygauge.audits.worst_case.audit import compare_worst_cases
 from privacygauge.classifier.defences.training import OtherTraining
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.core.attacks.threshold import Threshold

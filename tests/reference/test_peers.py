@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from privacygauge.audits.privacy_claim.play import audit_privacy_claim
+from privacygauge.audits.privacy_claim.audit import audit_privacy_claim
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
 from privacygauge.classifier.dtp.ratios import log_ratio
 from privacygauge.classifier.predictions import predictions

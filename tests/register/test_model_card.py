@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 import privacygauge as pg
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
-from privacygauge.register.line import line_of
-from privacygauge.register.play import (
+from privacygauge.register.audit import (
     card_metadata,
     card_of,
     card_section,
     escape_markdown,
     yaml_block,
 )
+from privacygauge.register.line import line_of
 from privacygauge.report.numbers import plain
 from privacygauge.report.render import as_json
 from tests.register.documents import CLASSIFIER, ENDLESS, EVERY, HOSTILE, changed, written

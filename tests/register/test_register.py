@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from privacygauge.errors import InputError
-from privacygauge.evaluate.together import joint_statement
+from privacygauge.register.audit import RiskRegister, report_names, risk_register
+from privacygauge.register.joint_statements import joint_statement
 from privacygauge.register.line import SEVERITIES, line_of
-from privacygauge.register.play import RiskRegister, report_names, risk_register
-from privacygauge.register.says import RULE, SCALE
+from privacygauge.register.report import RULE, SCALE
 from tests.register.documents import (
     CLASSIFIER,
     EVERY,

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from privacygauge.audits.classifier import risk as risk_plots
-from privacygauge.audits.classifier.found import Audit
+from privacygauge.audits.classifier.result import Audit
 from privacygauge.errors import InputError
 from privacygauge.evaluate import curves
 from privacygauge.report.attacks import plots

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from privacygauge.runs import reach, source
-from privacygauge.runs.reach import code_of
+from privacygauge.runs import code_fingerprint, source
+from privacygauge.runs.code_fingerprint import code_of
 from privacygauge.runs.source import files_beside, is_installed, pieces_of, version_of
 from privacygauge.runs.user_code import compared_code
 
@@ -101,7 +101,7 @@ def test_no_more_than_a_bound_is_parsed_and_a_word_says_so(tmp_path, monkeypatch
     # What can be read whole says nothing.
     (tmp_path / "short.py").write_text("import part4")
     assert files_beside(tmp_path / "short.py").cut == ""
-    monkeypatch.setattr(reach, "MOST_PIECES", 2)
+    monkeypatch.setattr(code_fingerprint, "MOST_PIECES", 2)
     assert code_of(tell_all).unchecked == ("of the functions and classes all after the first 2",)
 
 

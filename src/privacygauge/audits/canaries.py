@@ -17,7 +17,7 @@ from privacygauge.errors import InputError
 from privacygauge.report.reported import Reported
 
 if TYPE_CHECKING:
-    from privacygauge.audits.privacy_claim.play import ClaimAudit
+    from privacygauge.audits.privacy_claim.audit import ClaimAudit
     from privacygauge.audits.work import Work
     from privacygauge.core.checks import Floats
     from privacygauge.core.estimate import Estimate
@@ -143,7 +143,7 @@ class CanaryAudit(Reported):
 
 def _verdict_without_claim(a: CanaryAudit, found: Verdict) -> Verdict:
     """Return the verdict without a claim; an inconclusive verdict stays as it is."""
-    from privacygauge.audits.privacy_claim.says import open_without_claim
+    from privacygauge.audits.privacy_claim.report import open_without_claim
     from privacygauge.evaluate.detectable import detectable_with
     from privacygauge.report.grades import UNSHOWN, UNTOLD, scale_of
     from privacygauge.report.numbers import decimal, percent, percent_estimate, rate, rounded_down
@@ -272,7 +272,7 @@ def canary_audit(
     """
     import numpy as np
 
-    from privacygauge.audits.privacy_claim.play import audit_privacy_claim
+    from privacygauge.audits.privacy_claim.audit import audit_privacy_claim
     from privacygauge.evaluate.exposure import canary_findings
 
     n = len(made.text)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.generator.play import clipped_numbers
-from privacygauge.audits.privacy_claim.play import ClaimAudit, audit_privacy_claim
-from privacygauge.audits.privacy_claim.says import open_without_claim
+from privacygauge.audits.generator.audit import clipped_numbers
+from privacygauge.audits.privacy_claim.audit import ClaimAudit, audit_privacy_claim
+from privacygauge.audits.privacy_claim.report import open_without_claim
 from privacygauge.core import checks
 from privacygauge.core.units import owners
 from privacygauge.evaluate.detectable import POWER, smallest_accuracy

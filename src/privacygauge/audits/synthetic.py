@@ -28,8 +28,8 @@ from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
     from privacygauge.audits.few_fits import FitsAudit
-    from privacygauge.audits.generator.play import SyntheticAudit
-    from privacygauge.audits.released_table.play import ReleasedAudit
+    from privacygauge.audits.generator.audit import SyntheticAudit
+    from privacygauge.audits.released_table.audit import ReleasedAudit
     from privacygauge.audits.work import Work
     from privacygauge.synthetic.games.releases import Making
     from privacygauge.synthetic.generators.generator import Generator
@@ -256,7 +256,7 @@ def play(asked: SyntheticRequest, work: Work) -> SyntheticAudit | FitsAudit | Re
 
 def _of_generator(asked: SyntheticRequest, name: str, work: Work) -> SyntheticAudit:
     """Return the audit of a generator, making the tables that the run does not hold yet."""
-    from privacygauge.audits.generator.play import audit_synthetic
+    from privacygauge.audits.generator.audit import audit_synthetic
     from privacygauge.synthetic.games.setting import HALF_WIDTH
 
     running = work.running("synthetic", asked)
@@ -347,9 +347,9 @@ def _learnt_from(
 
 def _cost(making: Making, work: Work, level: float) -> str:
     """Announce and return the cost of a generator's fits, and the detectable leak."""
-    from privacygauge.audits.generator.play import COST
+    from privacygauge.audits.generator.audit import COST
     from privacygauge.audits.generator.verdict import detectable_auc_text
-    from privacygauge.classifier.trial import n_at_once, span
+    from privacygauge.classifier.probe_training import n_at_once, span
     from privacygauge.runs.store import plan_in, read_run
 
     # A resumed run has announced its cost already.
@@ -372,7 +372,7 @@ def _cost(making: Making, work: Work, level: float) -> str:
 
 def _of_table(asked: SyntheticRequest, work: Work) -> ReleasedAudit:
     """Return the audit of a released table."""
-    from privacygauge.audits.released_table.play import audit_released
+    from privacygauge.audits.released_table.audit import audit_released
     from privacygauge.synthetic.frames import column_named, read_frame
     from privacygauge.synthetic.related import join_related_rows
     from privacygauge.synthetic.released.hits import HALF_WIDTH

@@ -104,7 +104,7 @@ def materials(asked: TrainingRequest, work: Work, *, member: str | None = None) 
     """
     from privacygauge.classifier.forms import IMAGES, NUMBERS, described_form
     from privacygauge.classifier.named import NETWORKS, trainer_named
-    from privacygauge.classifier.trial import try_trainer, with_class_names
+    from privacygauge.classifier.probe_training import try_trainer, with_class_names
 
     name = str(asked.model)
     trainer = trainer_named(name, work.read)
@@ -149,7 +149,7 @@ def on_records(running: Running, records: Records, **further: str) -> Running:
 
 def cost_teller(work: Work) -> Before | None:
     """Return a callback that measures and announces the cost of all models; None if quiet."""
-    from privacygauge.classifier.trial import bill_of_ways
+    from privacygauge.classifier.probe_training import bill_of_ways
 
     def tell(trainings: Trainings, cohort: Cohort) -> None:
         work.say(bill_of_ways(trainings.trainers, cohort, n_jobs=work.jobs))

@@ -19,10 +19,10 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import Transcript
 from privacygauge.core.units import foremost, owners
 from privacygauge.errors import InputError
-from privacygauge.evaluate.both_sides import BothSides, both_sides
 from privacygauge.evaluate.claim import bonferroni_level
 from privacygauge.evaluate.rates import less, mean, proportion
 from privacygauge.evaluate.tail import Tail, tail
+from privacygauge.evaluate.two_samples import BothSides, both_sides
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -37,10 +37,10 @@ from privacygauge.classifier.predictions import (
     predictions,
     probabilities,
 )
+from privacygauge.classifier.probe_training import TrainingSetup
 from privacygauge.classifier.shadows import TrainedShadows
 from privacygauge.classifier.suite import single_record_attacks
 from privacygauge.classifier.trainer import queries_of, questions
-from privacygauge.classifier.trial import TrainingSetup
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.checks import Bools, Floats, Ints

@@ -15,7 +15,7 @@ from scipy.stats import chi2, rankdata, spearmanr
 from privacygauge.classifier.exports import IN_WORDS, OUT_WORDS
 from privacygauge.classifier.held import Held, is_frame
 from privacygauge.classifier.predictions import LogitPool, Pool, Predictions
-from privacygauge.classifier.whose import PredictionsOfUnits
+from privacygauge.classifier.units_of_rows import PredictionsOfUnits
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Estimate

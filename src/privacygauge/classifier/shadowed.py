@@ -23,6 +23,7 @@ from privacygauge.classifier.held import Held, numeric
 from privacygauge.classifier.label_only import LabelOnlyQueries, LabelOnlyTrainer
 from privacygauge.classifier.pool_game import world_signal
 from privacygauge.classifier.predictions import LogitPool, Pool, Predictions
+from privacygauge.classifier.probe_training import TrainingSetup
 from privacygauge.classifier.resolution import resolution
 from privacygauge.classifier.shadows import (
     Progress,
@@ -38,7 +39,6 @@ from privacygauge.classifier.shadows import (
 )
 from privacygauge.classifier.suite import single_record_attacks
 from privacygauge.classifier.trainer import Cohort, Trainer
-from privacygauge.classifier.trial import TrainingSetup
 from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.game import Attack

@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 import typer
 
 from privacygauge.audits.asking import OptionSpec, Request, Role, is_copied
-from privacygauge.audits.attribute.asks import COMMAND as ATTRIBUTE
+from privacygauge.audits.attribute.command import COMMAND as ATTRIBUTE
 from privacygauge.audits.canaries import MEASURE
-from privacygauge.audits.classifier.asks import COMMAND as CLASSIFIER
-from privacygauge.audits.classifier.asks import DEMO
+from privacygauge.audits.classifier.command import COMMAND as CLASSIFIER
+from privacygauge.audits.classifier.command import DEMO
 from privacygauge.audits.command import Command
-from privacygauge.audits.defences.asks import COMMAND as DEFEND
-from privacygauge.audits.dtp.asks import COMMAND as DTP
-from privacygauge.audits.extraction.asks import COMMAND as EXTRACT
-from privacygauge.audits.holdout_attack.asks import COMMAND as HOLDOUT_ATTACK
-from privacygauge.audits.holdout_bound.asks import COMMAND as HOLDOUT_BOUND
-from privacygauge.audits.language.asks import COMMAND as LANGUAGE
-from privacygauge.audits.leaderboard.asks import COMMAND as HOLDOUT_LOG
-from privacygauge.audits.privacy_claim.asks import COMMAND as DP_AUDIT
+from privacygauge.audits.defences.command import COMMAND as DEFEND
+from privacygauge.audits.dtp.command import COMMAND as DTP
+from privacygauge.audits.extraction.command import COMMAND as EXTRACT
+from privacygauge.audits.holdout_attack.command import COMMAND as HOLDOUT_ATTACK
+from privacygauge.audits.holdout_bound.command import COMMAND as HOLDOUT_BOUND
+from privacygauge.audits.language.command import COMMAND as LANGUAGE
+from privacygauge.audits.leaderboard.command import COMMAND as HOLDOUT_LOG
+from privacygauge.audits.privacy_claim.command import COMMAND as DP_AUDIT
 from privacygauge.audits.synthetic import COMMAND as SYNTHETIC
-from privacygauge.audits.vulnerable.asks import COMMAND as VULNERABLE
-from privacygauge.audits.worst_case.asks import COMMAND as WORST_CASE
+from privacygauge.audits.vulnerable.command import COMMAND as VULNERABLE
+from privacygauge.audits.worst_case.command import COMMAND as WORST_CASE
 from privacygauge.cli import options
 from privacygauge.errors import InputError
 from privacygauge.runs.folder import place_text, require_local, url_of

@@ -15,7 +15,7 @@ from typer.exceptions import Abort, TyperException
 from privacygauge.audits import canaries as of_canaries
 from privacygauge.audits.asking import HelpGroup
 from privacygauge.audits.language import preparation
-from privacygauge.audits.language.asks import COMMAND as LANGUAGE
+from privacygauge.audits.language.command import COMMAND as LANGUAGE
 from privacygauge.cli import serve
 from privacygauge.cli.commands import COMMANDS, add, add_other, add_to_itself
 from privacygauge.cli.config import add_config

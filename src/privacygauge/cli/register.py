@@ -17,8 +17,8 @@ from privacygauge.runs.folder import url_of
 from privacygauge.runs.results import require_free
 
 if TYPE_CHECKING:
+    from privacygauge.register.audit import RiskRegister
     from privacygauge.register.line import RegisterLine
-    from privacygauge.register.play import RiskRegister
     from privacygauge.report.limits import Limit
 
 SEVERITY = "severity"
@@ -62,7 +62,7 @@ def register(
     Example: privacygauge register audits/model audits/table --out register --fail-above severity=1
     """
     from privacygauge.cli.output import destination, emit_report
-    from privacygauge.register.play import REPORT, STEM, risk_register
+    from privacygauge.register.audit import REPORT, STEM, risk_register
     from privacygauge.report.limits import parsed_limits
 
     asked = named_paths(reports)
@@ -80,7 +80,7 @@ def register(
 
 def named_paths(texts: list[str]) -> dict[str, str | Path]:
     """Return paths by name, from texts such as ``audits/model`` or ``model=audits/model``."""
-    from privacygauge.register.play import report_names
+    from privacygauge.register.audit import report_names
 
     pairs: list[tuple[str | None, str]] = []
     for text in texts:
@@ -96,7 +96,7 @@ def named_paths(texts: list[str]) -> dict[str, str | Path]:
 
 
 def _lines_above(found: RiskRegister, limit: Limit) -> list[str]:
-    from privacygauge.register.says import SCALE
+    from privacygauge.register.report import SCALE
     from privacygauge.report.values import Severity
 
     lines = []
@@ -140,7 +140,7 @@ def model_card(
     are the names of the model and the data on the card.
     """
     from privacygauge.cli.output import emit_text
-    from privacygauge.register.play import card_of
+    from privacygauge.register.audit import card_of
 
     if out is not None:
         require_free(out, [CARD])
@@ -160,8 +160,8 @@ def refuse_with(options: dict[str, object]) -> None:
 
 def _line(run: Path, own: Path, audited: Callable[[], str], name: str | None) -> RegisterLine:
     """Return the line of the report in a folder or its parent, or else of the run there."""
+    from privacygauge.register.audit import REPORT, read_line
     from privacygauge.register.line import line_of
-    from privacygauge.register.play import REPORT, read_line
 
     for folder in (run, own):
         if (folder / REPORT).is_file():

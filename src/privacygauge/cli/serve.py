@@ -137,7 +137,7 @@ def serve(
         raise InputError("--labels must name the file of the hidden labels: --labels labels.npy")
     require_extra()
     from privacygauge.holdout.server import running
-    from privacygauge.holdout.server.bodies import read_hidden
+    from privacygauge.holdout.server.request_parsing import read_hidden
     from privacygauge.holdout.server.standings import cost, introduction
     from privacygauge.holdout.server.web import Rates, application
 
@@ -388,7 +388,7 @@ def watch(
     Example: privacygauge holdout serve watch --labels labels.npy --throttle 1
     """
     engine = _connect(database)
-    from privacygauge.holdout.server.bodies import read_hidden
+    from privacygauge.holdout.server.request_parsing import read_hidden
     from privacygauge.holdout.server.watching import look
 
     if not 0 < every < float("inf"):
@@ -416,7 +416,7 @@ def merge(
     """
     _connect(database).dispose()
     from privacygauge.holdout.server import open_board
-    from privacygauge.holdout.server.bodies import read_hidden
+    from privacygauge.holdout.server.request_parsing import read_hidden
     from privacygauge.holdout.server.rescoring import check_merge, merge_accounts
 
     truth = read_hidden(labels).values
@@ -441,7 +441,7 @@ def void(
     _connect(database).dispose()
     from privacygauge.holdout.server import open_board
     from privacygauge.holdout.server.accounts import checked_reason
-    from privacygauge.holdout.server.bodies import read_hidden
+    from privacygauge.holdout.server.request_parsing import read_hidden
     from privacygauge.holdout.server.rescoring import void_submission
 
     truth = read_hidden(labels).values
@@ -495,7 +495,7 @@ def rescore(
     """
     source = _connect(database)
     from privacygauge.holdout.server import rescoring
-    from privacygauge.holdout.server.bodies import read_hidden
+    from privacygauge.holdout.server.request_parsing import read_hidden
 
     truth = read_hidden(labels).values
     found = rescoring.rescore(source, new, truth, metric=metric, guard=guard, public=public)

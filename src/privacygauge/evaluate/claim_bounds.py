@@ -14,13 +14,6 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.rules import halves
 from privacygauge.core.transcript import Decisions, Transcript
 from privacygauge.errors import InputError
-from privacygauge.evaluate.chosen_cut import (
-    ChosenCut,
-    bounds_at_all_times,
-    epsilon_cut,
-    guesses_in_order,
-    mu_line,
-)
 from privacygauge.evaluate.claim import (
     CHOOSE_FROM,
     CHOOSING,
@@ -36,6 +29,13 @@ from privacygauge.evaluate.claim import (
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
 from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon, one_run_mu
 from privacygauge.evaluate.sampled_steps import SampledSteps
+from privacygauge.evaluate.threshold_selection import (
+    ChosenCut,
+    bounds_at_all_times,
+    epsilon_cut,
+    guesses_in_order,
+    mu_line,
+)
 from privacygauge.evaluate.two_rates import Counts, exact_epsilon, exact_mu
 
 _POINTS = 16

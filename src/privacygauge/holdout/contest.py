@@ -34,10 +34,10 @@ from privacygauge.holdout.metrics import ACCURACY, Metric, Values, metric_bias, 
 from privacygauge.holdout.naive_bayes import LinearBayes
 from privacygauge.holdout.oracle import Holdout
 from privacygauge.holdout.priors import FREQUENCIES, Having, Knowledge, knowledge_text, known_before
+from privacygauge.runs.code_fingerprint import code_of
 from privacygauge.runs.execute import complete
 from privacygauge.runs.folder import kept_or_scratch, require_local
 from privacygauge.runs.plan import ArraySpec, Plan, Task
-from privacygauge.runs.reach import code_of
 from privacygauge.runs.sharing import end_of_sharing
 from privacygauge.runs.store import open_run
 

@@ -14,8 +14,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.predictions import audit_classifier
+from privacygauge.audits.classifier.result import Audit
 from privacygauge.classifier.answers import Answers, average_answers
 from privacygauge.classifier.estimators import as_trainer, class_names
 from privacygauge.classifier.held import check_records, keys

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from torch.utils.data import ConcatDataset, Subset
 from transformers import Trainer, TrainerCallback
 
-from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.predictions import audit_classifier
-from privacygauge.audits.language.play import LanguageAudit, audit_causal, audit_masked
+from privacygauge.audits.classifier.result import Audit
+from privacygauge.audits.language.audit import LanguageAudit, audit_causal, audit_masked
 from privacygauge.classifier.predictions import predictions
 from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints

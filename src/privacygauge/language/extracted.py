@@ -13,8 +13,8 @@ import numpy as np
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
-from privacygauge.evaluate.both_sides import BothSides, both_sides
 from privacygauge.evaluate.rates import proportion
+from privacygauge.evaluate.two_samples import BothSides, both_sides
 from privacygauge.language.controls import unlearnt
 from privacygauge.language.energies import Unit
 from privacygauge.language.extraction import (

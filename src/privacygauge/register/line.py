@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
-from privacygauge.evaluate.together import JointStatement, Statement
+from privacygauge.register.joint_statements import JointStatement, Statement
 from privacygauge.report.numbers import Shown, plain
 from privacygauge.report.render import SCHEMA
 from privacygauge.report.reported import Reported

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from privacygauge.audits.generator.play import SyntheticAudit, audit_synthetic
+from privacygauge.audits.generator.audit import SyntheticAudit, audit_synthetic
 from privacygauge.core import seeds
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate, Skipped

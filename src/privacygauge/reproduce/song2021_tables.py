@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.audits.defences.play import audit_defences, audit_defended
+from privacygauge.audits.defences.audit import audit_defences, audit_defended
 from privacygauge.classifier.defences.defence import (
     Binning,
     Defence,

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
-from privacygauge.audits.privacy_claim.play import audit_dp_sgd
-from privacygauge.audits.privacy_claim.says import REFUTED, UNKNOWN, verdict
+from privacygauge.audits.privacy_claim.audit import audit_dp_sgd
+from privacygauge.audits.privacy_claim.report import REFUTED, UNKNOWN, verdict
 from privacygauge.classifier.defences.dp_sgd import DpSgd, clipped_sum, noise_for
 from privacygauge.classifier.networks import MLP, Networks
 from privacygauge.classifier.trainer import Trainer

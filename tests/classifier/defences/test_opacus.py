@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from privacygauge.audits.privacy_claim.play import audit_dp_sgd
+from privacygauge.audits.privacy_claim.audit import audit_dp_sgd
 from privacygauge.classifier.defences.dp_sgd import (
     DpSgd,
     OpacusDpSgd,

@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from privacygauge.audits.dtp.play import audit_dtp
+from privacygauge.audits.dtp.audit import audit_dtp
 from privacygauge.classifier.dtp.measure import CLOSED, TRAINED, DtpMeasurement, TrainingSet
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
 from privacygauge.classifier.dtp.named import Shortcut

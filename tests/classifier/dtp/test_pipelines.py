@@ -52,7 +52,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from privacygauge.audits.dtp.play import audit_dtp
+from privacygauge.audits.dtp.audit import audit_dtp
 from privacygauge.classifier.dtp.indirect import queries_within
 from privacygauge.classifier.dtp.learner import logs
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from privacygauge.audits.dtp.play import audit_dtp
+from privacygauge.audits.dtp.audit import audit_dtp
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 

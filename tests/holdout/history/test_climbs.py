@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from privacygauge.audits.leaderboard.play import audit_leaderboard
+from privacygauge.audits.leaderboard.audit import audit_leaderboard
 from privacygauge.core.seeds import stream
 from privacygauge.holdout.history.overfitting import final_gaps
 from privacygauge.holdout.history.record import History, in_time

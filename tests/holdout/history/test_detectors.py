@@ -9,6 +9,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.holdout.history import answers, votes
 from privacygauge.holdout.history.evidence import ALL
+from privacygauge.holdout.history.findings import inspect
 from privacygauge.holdout.history.made import (
     ATTACKS,
     HABITS,
@@ -21,7 +22,6 @@ from privacygauge.holdout.history.made import (
 )
 from privacygauge.holdout.history.record import in_time
 from privacygauge.holdout.history.scores import chance_scores, score_scan
-from privacygauge.holdout.history.standing_out import inspect
 from privacygauge.holdout.history.votes import nearness
 from tests.thorough import crossed
 

@@ -9,9 +9,9 @@ import pytest
 from scipy.stats import beta
 
 from privacygauge.core.seeds import stream
+from privacygauge.holdout.history.findings import inspect
 from privacygauge.holdout.history.made import ATTACKS, attacked_history, varied_history
 from privacygauge.holdout.history.record import History, in_time
-from privacygauge.holdout.history.standing_out import inspect
 from tests.thorough import THOROUGH, crossed, quarter, times
 
 

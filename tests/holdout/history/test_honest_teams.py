@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from privacygauge.core.seeds import stream
+from privacygauge.holdout.history.findings import inspect
 from privacygauge.holdout.history.made import attacked_history
 from privacygauge.holdout.history.record import History, in_time
 from privacygauge.holdout.history.scores import chance_scores, score_scan
-from privacygauge.holdout.history.standing_out import inspect
 
 TEAMS = 10
 EACH = 12

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from privacygauge.audits.leaderboard.play import audit_leaderboard, verdict
+from privacygauge.audits.leaderboard.audit import audit_leaderboard, verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.slices import holm
 from privacygauge.holdout.history.made import varied_history

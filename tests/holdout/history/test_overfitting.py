@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import linregress, rankdata, spearmanr
 from sklearn.metrics import log_loss, root_mean_squared_error
 
-from privacygauge.audits.leaderboard.play import audit_leaderboard
+from privacygauge.audits.leaderboard.audit import audit_leaderboard
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.seeds import stream
 from privacygauge.errors import InputError

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from privacygauge.errors import InputError
+from privacygauge.holdout.history.findings import history_warnings
 from privacygauge.holdout.history.reading import read_history
 from privacygauge.holdout.history.record import disagreeing, in_time
-from privacygauge.holdout.history.standing_out import history_warnings
 
 ANSWERS = np.array([[0, 1, 1, 0], [1, 1, 1, 0], [0, 0, 1, 0]])
 LABELS = np.array([0, 1, 1, 1])

@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from scipy.stats import binom
 from sklearn.metrics import roc_auc_score
 
-from privacygauge.audits.leaderboard.play import audit_leaderboard
+from privacygauge.audits.leaderboard.audit import audit_leaderboard
 from privacygauge.errors import BudgetError, InputError
 from privacygauge.holdout.history.made import attacked_history
 from privacygauge.holdout.history.reading import read_history
@@ -19,7 +19,7 @@ from privacygauge.holdout.oracle import Budget
 from privacygauge.holdout.server import board as boards
 from privacygauge.holdout.server import contest, open_board
 from privacygauge.holdout.server.accounts import add_account, hide_account
-from privacygauge.holdout.server.bodies import read_hidden
+from privacygauge.holdout.server.request_parsing import read_hidden
 from privacygauge.holdout.server.rescoring import rescore
 from privacygauge.holdout.server.standings import as_csv, ending, entries, standings
 from privacygauge.holdout.server.web import application

@@ -9,7 +9,7 @@ import pytest
 
 from privacygauge.holdout.server import open_board
 from privacygauge.holdout.server.accounts import add_account
-from privacygauge.holdout.server.bodies import CSV, NPY
+from privacygauge.holdout.server.request_parsing import CSV, NPY
 from privacygauge.holdout.server.running import JsonLines
 from privacygauge.holdout.server.web import Rates, application
 from tests.holdout.server.serving import bearer

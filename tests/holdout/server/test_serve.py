@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.main import get_command
 
-from privacygauge.audits.leaderboard.play import audit_leaderboard
+from privacygauge.audits.leaderboard.audit import audit_leaderboard
 from privacygauge.cli.serve import app
 from privacygauge.errors import InputError, OutputError
 from privacygauge.holdout.bounds import frequency_bias, transcript_nats

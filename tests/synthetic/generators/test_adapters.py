@@ -18,7 +18,7 @@ import pytest
 from joblib import Parallel, delayed
 
 from privacygauge.errors import InputError
-from privacygauge.runs.reach import code_of
+from privacygauge.runs.code_fingerprint import code_of
 from privacygauge.synthetic.generators.adapters import Call, FitSample
 from privacygauge.synthetic.generators.foreign import code_origin, require_sendable, table_from
 from privacygauge.synthetic.generators.named import as_generator

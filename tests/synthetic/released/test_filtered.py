@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.spatial.distance import cdist
 
-from privacygauge.audits.released_table.play import audit_released
+from privacygauge.audits.released_table.audit import audit_released
 from privacygauge.report.grades import NONE, UNTOLD
 from privacygauge.synthetic.released.filtered import _exclusion_p_value, filtered_against
 from privacygauge.synthetic.released.tables import tables_of

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.audits.released_table.play import audit_released
+from privacygauge.audits.released_table.audit import audit_released
 from privacygauge.report.attacks.verdict import TOO_FEW
 from privacygauge.report.grades import UNTOLD
 from privacygauge.synthetic.released.hits import risk_beyond_control

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.audits.released_table.play import audit_released
+from privacygauge.audits.released_table.audit import audit_released
 from privacygauge.report.grades import NONE, UNTOLD
 from privacygauge.synthetic.released.order import same_place
 from privacygauge.synthetic.released.tables import read_together

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.audits.released_table.play import audit_released
+from privacygauge.audits.released_table.audit import audit_released
 from privacygauge.audits.released_table.result import said_of
 from privacygauge.audits.released_table.verdict import grades
 from privacygauge.report.grades import LARGE, MODERATE, NONE, SMALL, UNTOLD

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from privacygauge.audits.released_table.play import audit_released
+from privacygauge.audits.released_table.audit import audit_released
 from privacygauge.report.grades import UNTOLD
 from privacygauge.synthetic.generators.generator import SynthPop
-from privacygauge.synthetic.released.in_common import (
+from privacygauge.synthetic.released.shared_rare_values import (
     FOREMOST,
     SURE,
     nearest_in_common,

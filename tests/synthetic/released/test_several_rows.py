@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.audits.released_table.play import audit_released
+from privacygauge.audits.released_table.audit import audit_released
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.released.people import constant_columns, rows_of_people, with_people
 from privacygauge.synthetic.released.tables import read_together

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.audits.released_table.play import audit_released
+from privacygauge.audits.released_table.audit import audit_released
 from privacygauge.report.grades import LARGE, NONE, UNTOLD
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.generator import BayNet, Marginals

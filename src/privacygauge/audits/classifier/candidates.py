@@ -19,10 +19,10 @@ from privacygauge.classifier.candidates import (
     SharedDesign,
     judge_candidates,
 )
+from privacygauge.classifier.probe_training import prepare_records
 from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.suite import candidate_attacks
-from privacygauge.classifier.trial import prepare_records
-from privacygauge.classifier.whose import twice
+from privacygauge.classifier.units_of_rows import twice
 from privacygauge.core import checks
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped

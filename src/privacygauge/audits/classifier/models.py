@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.options import NAME, ClassifierRequest
 from privacygauge.audits.classifier.predictions import (
     PredictionAuditOptions,
@@ -18,6 +17,7 @@ from privacygauge.audits.classifier.predictions import (
     audit_classifier,
     pool_description,
 )
+from privacygauge.audits.classifier.result import Audit
 from privacygauge.audits.training import Materials, materials, on_records
 from privacygauge.audits.work import Running, Work
 from privacygauge.classifier.answers import said_of_times
@@ -37,18 +37,18 @@ from privacygauge.classifier.label_only import LabelOnlyQueries
 from privacygauge.classifier.named import fitted_model, recorded_target
 from privacygauge.classifier.pool_game import PoolGame, require_apart, with_equal_counts
 from privacygauge.classifier.predictions import LogitPool, Pool
+from privacygauge.classifier.probe_training import DEFAULT_SHADOWS, paid_for, prepare_records
 from privacygauge.classifier.shadowed import of_one_logit, require_logits, train_missing_shadows
 from privacygauge.classifier.shadows import Progress, failed_shadows_warning
 from privacygauge.classifier.suite import FORETOLD, pool_attacks
-from privacygauge.classifier.trial import DEFAULT_SHADOWS, paid_for, prepare_records
-from privacygauge.classifier.whose import settle_units, twice
+from privacygauge.classifier.units_of_rows import settle_units, twice
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import ESTIMATORS, Estimator
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
 from privacygauge.core.units import owners
 from privacygauge.errors import InputError
-from privacygauge.evaluate.more_models import Foretold, what_more_buy
+from privacygauge.evaluate.shadow_scaling import Foretold, what_more_buy
 from privacygauge.report.grades import NONE, UNTOLD
 from privacygauge.runs.sharing import end_of_sharing
 from privacygauge.runs.store import plan_in, unchecked_code

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.classifier.found import Audit
+from privacygauge.audits.classifier.result import Audit
 from privacygauge.audits.classifier.verdict import doubts, knows_nobody, of_one_side
 from privacygauge.audits.work import Running
 from privacygauge.classifier.attacked import (
@@ -27,7 +27,7 @@ from privacygauge.classifier.held import Held
 from privacygauge.classifier.known import comparison_of
 from privacygauge.classifier.predictions import LogitPool, Pool, Predictions
 from privacygauge.classifier.suite import prediction_attacks
-from privacygauge.classifier.whose import settle_units
+from privacygauge.classifier.units_of_rows import settle_units
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.estimate import Skipped

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.predictions import (
     PredictionAuditOptions,
     assemble,
     game_description,
 )
+from privacygauge.audits.classifier.result import Audit
 from privacygauge.audits.work import Running
 from privacygauge.classifier.attacked import missing_classes, require_other_rows
 from privacygauge.classifier.known import comparison_of
 from privacygauge.classifier.predictions import predictions
+from privacygauge.classifier.units_of_rows import settle_units
 from privacygauge.classifier.white_box import (
     ShadowModule,
     WhiteBoxGame,
     white_box_attacks,
     white_box_side,
 )
-from privacygauge.classifier.whose import settle_units
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.game import Attack

@@ -11,15 +11,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privacygauge.audits.privacy_claim.play import ClaimAudit, audit_privacy_claim
+from privacygauge.audits.privacy_claim.audit import ClaimAudit, audit_privacy_claim
 from privacygauge.classifier.answers import code_of_users
 from privacygauge.classifier.estimators import function_name, n_required
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.transcript import tied
 from privacygauge.errors import InputError
-from privacygauge.evaluate.chosen_cut import epsilon_cut
 from privacygauge.evaluate.claim_designs import ManyRuns
+from privacygauge.evaluate.threshold_selection import epsilon_cut
 
 Mechanism = Callable[..., Any]
 """Takes data and a generator, or data alone, and returns numbers, text, or a category."""

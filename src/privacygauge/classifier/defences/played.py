@@ -44,9 +44,9 @@ from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.networks import Networks
 from privacygauge.classifier.pool_game import PoolGame
 from privacygauge.classifier.predictions import Predictions
+from privacygauge.classifier.probe_training import TrainingSetup
 from privacygauge.classifier.shadows import Execution, failed_shadows_warning
 from privacygauge.classifier.trainer import Trainer
-from privacygauge.classifier.trial import TrainingSetup
 from privacygauge.core import seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.checks import Ints

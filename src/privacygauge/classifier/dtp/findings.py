@@ -14,10 +14,10 @@ from privacygauge.classifier.dtp.named import RefitAgreement
 from privacygauge.classifier.dtp.retrained import Variation
 from privacygauge.classifier.estimators import as_trainer, class_names
 from privacygauge.classifier.held import Held
+from privacygauge.classifier.probe_training import records_for
 from privacygauge.classifier.resolution import n_bins
 from privacygauge.classifier.tables import CategoricalTable, Records
-from privacygauge.classifier.trial import records_for
-from privacygauge.classifier.whose import copies_warning
+from privacygauge.classifier.units_of_rows import copies_warning
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped

@@ -37,9 +37,9 @@ from privacygauge.classifier.dtp.retrained import (
 )
 from privacygauge.classifier.estimators import as_given, as_trainer
 from privacygauge.classifier.held import Held, take_records
+from privacygauge.classifier.probe_training import with_class_names
 from privacygauge.classifier.shadows import Execution, Progress
 from privacygauge.classifier.trainer import Trainer
-from privacygauge.classifier.trial import with_class_names
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped

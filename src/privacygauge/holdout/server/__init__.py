@@ -18,7 +18,7 @@ from privacygauge.runs.folder import scratch
 
 if TYPE_CHECKING:
     from privacygauge.holdout.server.board import Board
-    from privacygauge.holdout.server.bodies import HiddenLabels
+    from privacygauge.holdout.server.request_parsing import HiddenLabels
 
 
 def open_board(
@@ -71,8 +71,8 @@ def open_board(
     """
     # Imported here, so that the error about a missing extra comes first.
     require_extra()
-    from privacygauge.holdout.server.bodies import HiddenLabels
     from privacygauge.holdout.server.opening import BoardOptions, open_or_begin
+    from privacygauge.holdout.server.request_parsing import HiddenLabels
 
     hidden = labels if isinstance(labels, HiddenLabels) else HiddenLabels(np.asarray(labels))
     wanted = BoardOptions(

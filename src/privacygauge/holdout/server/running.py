@@ -30,7 +30,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from privacygauge.errors import BudgetError, InputError, PrivacyGaugeError
 from privacygauge.holdout.server.board import KeyConflictError
-from privacygauge.holdout.server.bodies import BodyError
+from privacygauge.holdout.server.request_parsing import BodyError
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

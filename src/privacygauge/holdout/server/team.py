@@ -16,10 +16,10 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from privacygauge.errors import BudgetError, InputError, PrivacyGaugeError
-from privacygauge.holdout.server import bodies, contest
+from privacygauge.holdout.server import contest, request_parsing
 from privacygauge.holdout.server.accounts import account_of_token
 from privacygauge.holdout.server.board import Board, now
-from privacygauge.holdout.server.bodies import SECONDS_FOR_BODY, receive_submission
+from privacygauge.holdout.server.request_parsing import SECONDS_FOR_BODY, receive_submission
 from privacygauge.holdout.server.standings import (
     Standings,
     chosen_submissions,
@@ -69,7 +69,7 @@ _COOKIE = "privacygauge_token"
 _PATH = "/team"
 # Bytes for the fields of a form and the lines between its parts, besides a file.
 _FORM = 10_000
-_KINDS = {".csv": bodies.CSV, ".json": bodies.JSON, ".npy": bodies.NPY}
+_KINDS = {".csv": request_parsing.CSV, ".json": request_parsing.JSON, ".npy": request_parsing.NPY}
 _SHOWN = 200
 """Number of a team's latest submissions on its page."""
 
@@ -185,7 +185,7 @@ def _is_foreign(request: Request) -> bool:
 
 
 async def _fields(request: Request) -> Mapping[str, list[str]]:
-    body = await bodies.read_body(request.stream(), _FORM, SECONDS_FOR_BODY)
+    body = await request_parsing.read_body(request.stream(), _FORM, SECONDS_FOR_BODY)
     return parse_qs(body.decode("utf-8", "replace"))
 
 
@@ -209,8 +209,8 @@ async def _parts(request: Request, account: str) -> dict[str, _Part]:
     boundary = head.get_param("boundary")
     if head.get_content_type() != "multipart/form-data" or not isinstance(boundary, str):
         raise InputError("the form must be multipart/form-data")
-    most = bodies.most_bytes(board) + _FORM
-    body = await bodies.read_body(request.stream(), most, SECONDS_FOR_BODY)
+    most = request_parsing.most_bytes(board) + _FORM
+    body = await request_parsing.read_body(request.stream(), most, SECONDS_FOR_BODY)
     found = {}
     # A boundary begins with a new line, also the first one; the part before it is no field.
     for part in (b"\r\n" + body).split(b"\r\n--" + boundary.encode("latin-1", "replace"))[1:]:

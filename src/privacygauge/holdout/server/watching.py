@@ -13,8 +13,8 @@ from privacygauge.core import checks
 from privacygauge.core.seeds import stream
 from privacygauge.errors import InputError
 from privacygauge.evaluate.slices import holm
+from privacygauge.holdout.history.findings import inspect
 from privacygauge.holdout.history.record import History, in_time
-from privacygauge.holdout.history.standing_out import inspect
 from privacygauge.holdout.metrics import metric_named
 from privacygauge.holdout.server.accounts import write_action
 from privacygauge.holdout.server.board import unpack_submission

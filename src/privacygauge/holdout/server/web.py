@@ -14,15 +14,15 @@ from starlette.concurrency import run_in_threadpool
 
 from privacygauge.core.versions import own_version
 from privacygauge.errors import InputError
-from privacygauge.holdout.server import bodies, contest, team
+from privacygauge.holdout.server import contest, request_parsing, team
 from privacygauge.holdout.server.accounts import account_of_token
 from privacygauge.holdout.server.board import Board, Receipt, RemainingBudget, now
-from privacygauge.holdout.server.bodies import (
+from privacygauge.holdout.server.database import reading
+from privacygauge.holdout.server.request_parsing import (
     SECONDS_FOR_BODY,
     receive_submission,
     round_score,
 )
-from privacygauge.holdout.server.database import reading
 from privacygauge.holdout.server.running import ANSWERS, Outside, RateError, RateLimit, problems
 from privacygauge.holdout.server.standings import Standings, own_submissions, standings
 from privacygauge.holdout.server.team import add_team_page
@@ -148,9 +148,11 @@ def _request_body(board: Board) -> dict[str, Any]:
         "description": f"{what} for each of the {n} points, as a JSON list, as a file that "
         "numpy.save wrote, or as CSV with the head id,label.",
         "content": {
-            bodies.JSON: {"schema": {"type": "array", "items": each, "minItems": n, "maxItems": n}},
-            bodies.NPY: {"schema": {"type": "string", "format": "binary"}},
-            bodies.CSV: {"schema": {"type": "string"}},
+            request_parsing.JSON: {
+                "schema": {"type": "array", "items": each, "minItems": n, "maxItems": n}
+            },
+            request_parsing.NPY: {"schema": {"type": "string", "format": "binary"}},
+            request_parsing.CSV: {"schema": {"type": "string"}},
         },
     }
 
@@ -203,12 +205,14 @@ async def submit(
     wait = request.app.state.rate.wait(account)
     if wait:
         raise RateError(wait)
-    most = bodies.most_bytes(board)
+    most = request_parsing.most_bytes(board)
     headers = request.headers
-    kind = bodies.check_head(headers.get("content-type"), headers.get("content-length"), most)
+    kind = request_parsing.check_head(
+        headers.get("content-type"), headers.get("content-length"), most
+    )
     # What would not be scored is not read.
     await run_in_threadpool(board.check_allowed, account, idempotency_key)
-    body = await bodies.read_body(request.stream(), most, SECONDS_FOR_BODY)
+    body = await request_parsing.read_body(request.stream(), most, SECONDS_FOR_BODY)
     return await receive_submission(
         request, account, body, kind, key=idempotency_key, claimed=claimed
     )

@@ -18,9 +18,9 @@ from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.versions import own_version, versions
 from privacygauge.errors import InputError
+from privacygauge.runs.code_fingerprint import code_of
 from privacygauge.runs.execute import Progress, complete
 from privacygauge.runs.plan import ArraySpec, Plan, Task
-from privacygauge.runs.reach import code_of
 from privacygauge.runs.store import Run, open_run
 from privacygauge.synthetic.attacks.attack import Tables
 from privacygauge.synthetic.games.games import Game

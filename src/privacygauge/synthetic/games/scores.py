@@ -17,9 +17,9 @@ from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import title
+from privacygauge.runs.code_fingerprint import code_of
 from privacygauge.runs.execute import Progress, complete
 from privacygauge.runs.plan import ArraySpec, Plan, Task
-from privacygauge.runs.reach import code_of
 from privacygauge.runs.sharing import end_of_sharing
 from privacygauge.runs.store import Run, open_run, plan_in
 from privacygauge.synthetic.attacks.attack import Answer, TableAttack, Tables, View

@@ -32,7 +32,6 @@ from privacygauge.synthetic.released.hits import (
     furthest_beyond,
     release_risk,
 )
-from privacygauge.synthetic.released.in_common import seen_nearly
 from privacygauge.synthetic.released.membership import Membership, membership_played, questions_of
 from privacygauge.synthetic.released.order import same_place
 from privacygauge.synthetic.released.overlap import (
@@ -43,6 +42,7 @@ from privacygauge.synthetic.released.overlap import (
     without_overlap,
 )
 from privacygauge.synthetic.released.people import People, same_people
+from privacygauge.synthetic.released.shared_rare_values import seen_nearly
 from privacygauge.synthetic.released.suite import (
     COPY_LOOKS,
     STEPS,

@@ -27,8 +27,6 @@ from privacygauge.synthetic.released.hits import (
     risk_beyond_control,
     widest,
 )
-from privacygauge.synthetic.released.in_common import FORMS as IN_COMMON
-from privacygauge.synthetic.released.in_common import most_in_common, ranked_in_common
 from privacygauge.synthetic.released.inference import MOST_SECRETS, inference
 from privacygauge.synthetic.released.linkability import (
     FEWEST_COLUMNS,
@@ -39,6 +37,8 @@ from privacygauge.synthetic.released.linkability import (
 from privacygauge.synthetic.released.order import SamePlace
 from privacygauge.synthetic.released.outlying import Outlying, outlying, singled_out
 from privacygauge.synthetic.released.overlap import LoneCopies, release_of_rows
+from privacygauge.synthetic.released.shared_rare_values import FORMS as IN_COMMON
+from privacygauge.synthetic.released.shared_rare_values import most_in_common, ranked_in_common
 from privacygauge.synthetic.released.singling_out import Form, singling_out
 from privacygauge.synthetic.released.tables import ReleasedTables, draw_rows
 from privacygauge.synthetic.released.texts import texts_copied

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.transcript import Transcript
 from privacygauge.synthetic.released.hits import Hits
-from privacygauge.synthetic.released.in_common import wanted_first
 from privacygauge.synthetic.released.named import TextColumn, Texts
+from privacygauge.synthetic.released.shared_rare_values import wanted_first
 from privacygauge.synthetic.released.tables import ReleasedTables
 
 _WORD = re.compile(r"\w+")

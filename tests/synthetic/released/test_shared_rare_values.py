@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from privacygauge.audits.released_table.play import audit_released
+from privacygauge.audits.released_table.audit import audit_released
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.tail import tail
 from privacygauge.report.grades import MODERATE, NONE, UNTOLD
-from privacygauge.synthetic.released import in_common
+from privacygauge.synthetic.released import shared_rare_values
 from privacygauge.synthetic.released.hits import risk_beyond_control
-from privacygauge.synthetic.released.in_common import (
+from privacygauge.synthetic.released.shared_rare_values import (
     most_in_common,
     nearest_in_common,
     ranked_in_common,
@@ -120,9 +120,9 @@ def test_the_score_is_that_of_a_comparison_of_pairs(monkeypatch):
     width = asked.values.shape[1]
     unit = (2**16 - 1) // width / np.log(len(made))
     np.testing.assert_allclose(scores / unit, total.max(axis=1), atol=(width + 0.5) / unit)
-    monkeypatch.setattr(in_common, "_BLOCK", 7)
+    monkeypatch.setattr(shared_rare_values, "_BLOCK", 7)
     np.testing.assert_array_equal(scores, rarest_in_common(asked, made))
-    monkeypatch.setattr(in_common, "_FREQUENT", 1.0)
+    monkeypatch.setattr(shared_rare_values, "_FREQUENT", 1.0)
     np.testing.assert_array_equal(scores, rarest_in_common(asked, made))
 
 
@@ -145,7 +145,7 @@ def test_what_is_near_is_that_of_a_comparison_of_pairs(monkeypatch):
             total[i, j] += 1 - np.log(between) / np.log(n)
     scores = nearest_in_common(asked, made)
     np.testing.assert_allclose(scores, total.max(axis=1), rtol=1e-5)
-    monkeypatch.setattr(in_common, "_CELLS", 100)
+    monkeypatch.setattr(shared_rare_values, "_CELLS", 100)
     np.testing.assert_array_equal(scores, nearest_in_common(asked, made))
 
 
@@ -219,7 +219,7 @@ def test_how_many_are_wanted(n, wanted):
 
 def test_of_too_many_records_equal_shares_are_drawn(monkeypatch):
     tables = released(rng(3), 400, n_holdout=100)
-    monkeypatch.setattr(in_common, "_PAIRS", 400 * 250)
+    monkeypatch.setattr(shared_rare_values, "_PAIRS", 400 * 250)
     for hits in hits_of(tables):
         assert (len(hits.attack), len(hits.control)) == (200, 50)
 

@@ -10,7 +10,7 @@ from privacygauge.audits.command import Command
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
-    from privacygauge.audits.privacy_claim.play import ClaimAudit
+    from privacygauge.audits.privacy_claim.audit import ClaimAudit
     from privacygauge.audits.work import Work
     from privacygauge.evaluate.claim_designs import Design
 
@@ -143,7 +143,7 @@ class ClaimRequest(Request):
 
 def play(asked: ClaimRequest, work: Work) -> ClaimAudit:
     """Run the requested audit."""
-    from privacygauge.audits.privacy_claim.play import audit_privacy_claim
+    from privacygauge.audits.privacy_claim.audit import audit_privacy_claim
 
     return audit_privacy_claim(
         asked.canaries,

@@ -24,7 +24,7 @@ from privacygauge.audits.holdout_words import (
 )
 from privacygauge.audits.work import Running
 from privacygauge.core.estimate import Skipped
-from privacygauge.holdout.gained import (
+from privacygauge.holdout.bias_bounds import (
     ATTACK,
     GUARANTEE,
     HONEST,
@@ -191,7 +191,7 @@ def holdout_bounds(
 
     Examples
     --------
-    >>> from privacygauge.audits.holdout_bound.play import holdout_bounds
+    >>> from privacygauge.audits.holdout_bound.audit import holdout_bounds
     >>> found = holdout_bounds(10_000, 2, 2_000)
     >>> round(found.bias("nb").value, 3)
     0.173

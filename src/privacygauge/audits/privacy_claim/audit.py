@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.privacy_claim.says import NO_CONTROL, ClaimResult, plot_curve, report
+from privacygauge.audits.privacy_claim.report import NO_CONTROL, ClaimResult, plot_curve, report
 from privacygauge.audits.work import Running
 from privacygauge.classifier.canaries import CanaryGame, Scorer
 from privacygauge.classifier.defences.dp_sgd import PrivateTraining

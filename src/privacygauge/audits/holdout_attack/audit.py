@@ -206,7 +206,7 @@ def attack_holdout(
     Examples
     --------
     >>> import numpy as np
-    >>> from privacygauge.audits.holdout_attack.play import attack_holdout
+    >>> from privacygauge.audits.holdout_attack.audit import attack_holdout
     >>> labels = np.random.default_rng(0).integers(0, 2, 400)
     >>> found = attack_holdout(labels, 200, trials=3)
     >>> found.worst.bias.value > 0.15

@@ -12,14 +12,14 @@ import numpy as np
 from privacygauge.audits.work import Running
 from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.history.evidence import ALL, FINAL_GAP
-from privacygauge.holdout.history.record import History
-from privacygauge.holdout.history.replay import Replay
-from privacygauge.holdout.history.standing_out import (
+from privacygauge.holdout.history.findings import (
     CorrectedTest,
     HistoryFindings,
     examine_history,
     history_warnings,
 )
+from privacygauge.holdout.history.record import History
+from privacygauge.holdout.history.replay import Replay
 from privacygauge.report.axes import DASHES, OTHER, SERIES, axes, legend
 from privacygauge.report.document import pick_values
 from privacygauge.report.grades import UNTOLD

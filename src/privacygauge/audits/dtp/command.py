@@ -13,7 +13,7 @@ from privacygauge.audits.dtp.options import (
 )
 
 if TYPE_CHECKING:
-    from privacygauge.audits.dtp.play import DtpAudit
+    from privacygauge.audits.dtp.audit import DtpAudit
     from privacygauge.audits.work import Work
 
 
@@ -32,7 +32,7 @@ _LIMITS = (
 
 def play(asked: DtpRequest, work: Work) -> DtpAudit:
     """Run the requested audit, training the models that the run does not hold yet."""
-    from privacygauge.audits.dtp.play import audit_training_set
+    from privacygauge.audits.dtp.audit import audit_training_set
 
     return audit_training_set(asked, work)
 

@@ -12,7 +12,7 @@ from privacygauge.holdout import names
 from privacygauge.holdout.names import ATTACKS, GUARDS
 
 if TYPE_CHECKING:
-    from privacygauge.audits.holdout_attack.play import HoldoutAudit
+    from privacygauge.audits.holdout_attack.audit import HoldoutAudit
     from privacygauge.audits.work import Work
     from privacygauge.holdout.priors import Prior
 
@@ -96,7 +96,7 @@ class AttackRequest(Request):
 
 def play(asked: AttackRequest, work: Work) -> HoldoutAudit:
     """Run the requested audit, playing the trials that the run does not hold yet."""
-    from privacygauge.audits.holdout_attack.play import audit_of
+    from privacygauge.audits.holdout_attack.audit import audit_of
     from privacygauge.holdout.contest import contest_of
     from privacygauge.holdout.priors import Having
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
 from privacygauge.holdout.metrics import ACCURACY
-from privacygauge.holdout.server.bodies import (
+from privacygauge.holdout.server.request_parsing import (
     JSON,
     NPY,
     BodyError,

@@ -28,7 +28,7 @@ from privacygauge.audits.language_models import (
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
-    from privacygauge.audits.language.play import LanguageAudit
+    from privacygauge.audits.language.audit import LanguageAudit
     from privacygauge.audits.work import Work
     from privacygauge.language.endpoints import AnyModel, EndpointModel
     from privacygauge.language.energies import MaskPlan, Pattern
@@ -329,7 +329,7 @@ def _rate(text: str) -> float:
 
 def play(asked: LanguageRequest, work: Work) -> LanguageAudit:
     """Run the requested audit, of energies or of models."""
-    from privacygauge.audits.language.play import audit_language
+    from privacygauge.audits.language.audit import audit_language
 
     if asked.scores is None:
         return _of_models(asked, work)
@@ -345,7 +345,7 @@ def play(asked: LanguageRequest, work: Work) -> LanguageAudit:
 
 def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
     """Audit a model, computing the energies that the run does not hold yet."""
-    from privacygauge.audits.language.play import audit_causal, audit_masked
+    from privacygauge.audits.language.audit import audit_causal, audit_masked
     from privacygauge.language.windows import Windows
     from privacygauge.runs.atomic import check_writable
 

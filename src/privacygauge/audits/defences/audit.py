@@ -38,10 +38,10 @@ from privacygauge.classifier.defences.played import (
 from privacygauge.classifier.defences.training import TrainingDefence
 from privacygauge.classifier.defences.trainings import Before
 from privacygauge.classifier.files import PredictionsLike, as_predictions
+from privacygauge.classifier.probe_training import prepare_records
 from privacygauge.classifier.shadows import Execution, Progress
 from privacygauge.classifier.trainer import Trainer
-from privacygauge.classifier.trial import prepare_records
-from privacygauge.classifier.whose import settle_units, twice
+from privacygauge.classifier.units_of_rows import settle_units, twice
 from privacygauge.core import checks
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.estimate import Estimate, Skipped

@@ -10,7 +10,7 @@ from privacygauge.audits.command import Command
 from privacygauge.audits.training import LabelledRecords, data_option, load_labelled_records
 
 if TYPE_CHECKING:
-    from privacygauge.audits.attribute.play import AttributeAudit
+    from privacygauge.audits.attribute.audit import AttributeAudit
     from privacygauge.audits.work import Work
 
 METRICS = (
@@ -54,7 +54,7 @@ class AttributeRequest(LabelledRecords):
 
 def play(asked: AttributeRequest, work: Work) -> AttributeAudit:
     """Run the requested audit."""
-    from privacygauge.audits.attribute.play import audit_attribute
+    from privacygauge.audits.attribute.audit import audit_attribute
     from privacygauge.classifier.forms import NUMBERS, form_of_fitted
     from privacygauge.classifier.named import fitted_model
 

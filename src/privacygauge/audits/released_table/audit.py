@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privacygauge.audits.released_table.report import report
 from privacygauge.audits.released_table.result import (
     ReleasedResult,
     TriedChange,
     no_control,
 )
-from privacygauge.audits.released_table.says import report
 from privacygauge.audits.released_table.sections import plot_risks, plot_roc
 from privacygauge.audits.work import Running
 from privacygauge.core import checks

@@ -19,7 +19,7 @@ from privacygauge.audits.command import Command
 from privacygauge.holdout import names
 
 if TYPE_CHECKING:
-    from privacygauge.audits.leaderboard.play import LeaderboardAudit
+    from privacygauge.audits.leaderboard.audit import LeaderboardAudit
     from privacygauge.audits.work import Work
 
 METRICS = (*amounts("findings", "suspects"), *shares("explained"))
@@ -89,8 +89,8 @@ class LogRequest(Request):
 
 def play(asked: LogRequest, work: Work) -> LeaderboardAudit:
     """Run the requested audit."""
-    from privacygauge.audits.leaderboard.play import GUARDS as REPLAYED
-    from privacygauge.audits.leaderboard.play import audit_leaderboard
+    from privacygauge.audits.leaderboard.audit import GUARDS as REPLAYED
+    from privacygauge.audits.leaderboard.audit import audit_leaderboard
     from privacygauge.holdout.history.reading import read_history
 
     files = asked.files()

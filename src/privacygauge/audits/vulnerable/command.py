@@ -11,7 +11,7 @@ from privacygauge.audits.command import Command
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
-    from privacygauge.audits.vulnerable.play import VulnerableRecords
+    from privacygauge.audits.vulnerable.audit import VulnerableRecords
     from privacygauge.audits.work import Work
     from privacygauge.synthetic.distance import Distance
 
@@ -77,7 +77,7 @@ class VulnerableRequest(TableRequest):
 
 def play(asked: VulnerableRequest, work: Work) -> VulnerableRecords:
     """Compute the requested ranking."""
-    from privacygauge.audits.vulnerable.play import vulnerable_records
+    from privacygauge.audits.vulnerable.audit import vulnerable_records
     from privacygauge.runs.atomic import check_writable
     from privacygauge.runs.results import file_hashes, require_free, write_results
     from privacygauge.synthetic.frames import column_named, read_beside, read_frame, read_table

@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.work import Running
-from privacygauge.audits.worst_case.says import report
+from privacygauge.audits.worst_case.report import report
 from privacygauge.audits.worst_case.verdict import WorstCaseResult
 from privacygauge.classifier.defences.training import TrainingDefence
 from privacygauge.classifier.defences.trainings import Before
@@ -18,7 +18,7 @@ from privacygauge.classifier.estimators import as_trainer, require_records
 from privacygauge.classifier.mislabelled import WrongLabel
 from privacygauge.classifier.shadows import Execution, Progress
 from privacygauge.classifier.trainer import Trainer
-from privacygauge.classifier.whose import twice
+from privacygauge.classifier.units_of_rows import twice
 from privacygauge.classifier.worst_case import (
     ATTACKS,
     FPRS,

@@ -14,7 +14,7 @@ from privacygauge.audits.classifier.options import METRICS, NAME, ClassifierRequ
 from privacygauge.audits.command import Command
 
 if TYPE_CHECKING:
-    from privacygauge.audits.classifier.found import Audit
+    from privacygauge.audits.classifier.result import Audit
     from privacygauge.audits.work import Work
 
 

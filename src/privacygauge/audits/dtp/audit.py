@@ -49,11 +49,11 @@ from privacygauge.classifier.held import Held
 from privacygauge.classifier.named import NETWORKS, trainer_named
 from privacygauge.classifier.names import ON_CATEGORIES
 from privacygauge.classifier.networks import Networks
+from privacygauge.classifier.probe_training import bill_without_each
 from privacygauge.classifier.resolution import BIN
 from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.tables import CategoricalTable, Records, load_categories
 from privacygauge.classifier.trainer import Trainer
-from privacygauge.classifier.trial import bill_without_each
 from privacygauge.core.checks import Ints
 from privacygauge.core.units import owners
 from privacygauge.report.document import estimate_dict, finite, names_of, pick_values

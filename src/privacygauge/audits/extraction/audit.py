@@ -16,7 +16,7 @@ from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools
 from privacygauge.core.units import foremost
 from privacygauge.errors import InputError
-from privacygauge.evaluate.both_sides import BothSides
+from privacygauge.evaluate.two_samples import BothSides
 from privacygauge.language.extracted import (
     NEAR,
     SAMPLED,

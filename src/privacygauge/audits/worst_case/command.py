@@ -22,7 +22,7 @@ from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
     from privacygauge.audits.work import Work
-    from privacygauge.audits.worst_case.play import WorstCaseComparison
+    from privacygauge.audits.worst_case.audit import WorstCaseComparison
 
 NAME = "worst-case"
 """Name of the command."""
@@ -118,7 +118,7 @@ class WorstCaseRequest(DefendedTraining):
 
 def play(asked: WorstCaseRequest, work: Work) -> WorstCaseComparison:
     """Run the requested comparison, training the models that the run does not hold yet."""
-    from privacygauge.audits.worst_case.play import compare_trainings
+    from privacygauge.audits.worst_case.audit import compare_trainings
     from privacygauge.classifier.mislabelled import LeastLikelyLabel, UniformLabel
     from privacygauge.classifier.worst_case import ATTACKS, Design
 

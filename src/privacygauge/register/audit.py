@@ -16,10 +16,10 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.versions import own_version, today
 from privacygauge.datasets.reading import read_text
 from privacygauge.errors import InputError
-from privacygauge.evaluate.together import joint_statement
-from privacygauge.register import says
+from privacygauge.register import report
+from privacygauge.register.joint_statements import joint_statement
 from privacygauge.register.line import SEVERITIES, Number, RegisterLine, RegisterResult, line_of
-from privacygauge.register.says import sure
+from privacygauge.register.report import sure
 from privacygauge.report import render
 from privacygauge.report.document import DataFrame
 from privacygauge.report.numbers import count, plain, rate
@@ -38,11 +38,11 @@ class RiskRegister(RegisterResult):
 
     def report(self) -> Report:
         """Return the full report of the register as plain values."""
-        return says.report(self)
+        return report.report(self)
 
     def to_frame(self) -> DataFrame:
         """Return one row per audit, by descending severity."""
-        return says.lines_frame(self)
+        return report.lines_frame(self)
 
     def write(self, directory: str | Path) -> list[Path]:
         """Write register.html, register.json and register.csv; return the files' paths."""

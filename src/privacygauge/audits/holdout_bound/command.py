@@ -11,7 +11,7 @@ from privacygauge.errors import InputError
 from privacygauge.holdout.names import GUARDS
 
 if TYPE_CHECKING:
-    from privacygauge.audits.holdout_bound.play import HoldoutBounds
+    from privacygauge.audits.holdout_bound.audit import HoldoutBounds
     from privacygauge.audits.work import Work
 
 METRICS = (
@@ -91,7 +91,7 @@ class BoundRequest(Request):
 
 def play(asked: BoundRequest, work: Work) -> HoldoutBounds:
     """Compute the requested bounds."""
-    from privacygauge.audits.holdout_bound.play import holdout_bounds
+    from privacygauge.audits.holdout_bound.audit import holdout_bounds
 
     queries, accounts = asked.submissions
     return holdout_bounds(

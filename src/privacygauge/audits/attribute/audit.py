@@ -18,9 +18,9 @@ from privacygauge.classifier.attributes_judged import (
 )
 from privacygauge.core import checks
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.evaluate.both_sides import BothSides
 from privacygauge.evaluate.detectable import detectable_with
 from privacygauge.evaluate.tail import Tail
+from privacygauge.evaluate.two_samples import BothSides
 from privacygauge.report import direction, grades
 from privacygauge.report.document import frame, names_of, values_of
 from privacygauge.report.numbers import (

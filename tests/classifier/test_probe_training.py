@@ -15,8 +15,8 @@ from sklearn.tree import DecisionTreeClassifier
 from privacygauge.classifier.answers import answers_of
 from privacygauge.classifier.estimators import ByRows, Function, Training, as_trainer
 from privacygauge.classifier.held import RecordNumbers
+from privacygauge.classifier.probe_training import EACH, prepare_records
 from privacygauge.classifier.trainer import Cohort
-from privacygauge.classifier.trial import EACH, prepare_records
 from privacygauge.errors import InputError
 
 N = 90

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privacygauge.audits.language.says import report
+from privacygauge.audits.language.report import report
 from privacygauge.audits.language.verdict import LanguageResult
 from privacygauge.audits.work import Running
 from privacygauge.core import checks, seeds

@@ -18,7 +18,7 @@ from privacygauge.classifier.names import DEFENCES, TRAINING_DEFENCES_HELP
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
-    from privacygauge.audits.defences.play import DefenceAudit
+    from privacygauge.audits.defences.audit import DefenceAudit
     from privacygauge.audits.work import Work
     from privacygauge.classifier.defences.defence import Defence
 
@@ -115,7 +115,7 @@ def play(asked: DefendRequest, work: Work) -> DefenceAudit:
 
 
 def _of_files(asked: DefendRequest, work: Work) -> DefenceAudit:
-    from privacygauge.audits.defences.play import audit_defences
+    from privacygauge.audits.defences.audit import audit_defences
     from privacygauge.classifier.files import load_predictions
 
     defences = _on_answers(asked.defences)
@@ -153,7 +153,7 @@ def _on_answers(names: tuple[str, ...]) -> list[Defence]:
 
 
 def _audit_at_training(asked: DefendRequest, work: Work) -> DefenceAudit:
-    from privacygauge.audits.defences.play import audit_training_defences
+    from privacygauge.audits.defences.audit import audit_training_defences
 
     # Before any of the user's code is imported: the run may have been made with other code.
     running = work.running(NAME, asked)

@@ -24,7 +24,7 @@ from privacygauge.audits.language_models import (
 )
 
 if TYPE_CHECKING:
-    from privacygauge.audits.extraction.play import ExtractionAudit
+    from privacygauge.audits.extraction.audit import ExtractionAudit
     from privacygauge.audits.work import Work
     from privacygauge.runs.store import Run
 
@@ -86,7 +86,7 @@ class ExtractionRequest(ModelsRequest):
 
 def play(asked: ExtractionRequest, work: Work) -> ExtractionAudit:
     """Run the requested audit."""
-    from privacygauge.audits.extraction.play import audit_extraction
+    from privacygauge.audits.extraction.audit import audit_extraction
     from privacygauge.datasets.reading import read_text
     from privacygauge.language.extracted import Tries
     from privacygauge.language.extraction import Writing
