@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from privacygauge.audits.worst_case import says as plots
+from privacygauge.audits.worst_case import report as plots
 from privacygauge.audits.worst_case.command import METRICS
 from privacygauge.audits.worst_case.verdict import grade_of_group, grade_of_training, verdict
 from privacygauge.core.estimate import Skipped

@@ -18,7 +18,7 @@ from privacygauge.classifier.attributes_judged import (
 )
 from privacygauge.core import checks
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.evaluate.detectable import detectable_with
+from privacygauge.evaluate.detectable import POWER, detectable_with
 from privacygauge.evaluate.tail import Tail
 from privacygauge.evaluate.two_samples import BothSides
 from privacygauge.report import direction, grades
@@ -295,7 +295,12 @@ def verdict(f: AttributeAudit) -> Verdict:
             f"The model gives {column} away: guesses about members are right at least "
             f"{_points(added.low)} more often than other columns alone allow"
         )
-    sentences = (_average(f, best), _stand_out(surest))
+    could = (
+        f"What it could have found: with a probability of {rate(POWER)} it shows a model that gets "
+        f"{percent(_least(f))} of the guesses about members right beyond what other columns and "
+        "people allow."
+    )
+    sentences = (_average(f, best), _stand_out(surest), *(() if leak else (could,)))
     advice = (
         ("Regularise the model, or train it without the column.", "Audit the other columns too.")
         if leak

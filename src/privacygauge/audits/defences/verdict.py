@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from privacygauge.audits.classifier.verdict import MORE_RECORDS, doubtful
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.compared_defences import AfterEpoch, ComparedDefence, ComparedDefences
-from privacygauge.evaluate.detectable import smallest_average
+from privacygauge.evaluate.detectable import POWER, smallest_average
 from privacygauge.evaluate.headline import BestAttack
 from privacygauge.report import direction
 from privacygauge.report.attacks.verdict import DETECTABLE, TOO_FEW
@@ -78,11 +78,15 @@ def verdict(f: DefenceResult) -> Verdict:
         return direction.verdict(direction.sentences(hidden[0]))
     if grade == NONE and f.doubts:
         return doubtful(f.doubts)
-    if grade == NONE and not helps:
-        least = smallest_average(f.n_in, f.n_out, f.undefended.each)
-        if least is None or least > DETECTABLE:
-            return _verdict_too_few(f, least)
+    least = smallest_average(f.n_in, f.n_out, f.undefended.each)
+    if grade == NONE and not helps and (least is None or least > DETECTABLE):
+        return _verdict_too_few(f, least)
     sentences = [*_remaining_leak_text(f), *_alternatives_text(f), *_confidence_text(f)]
+    if grade == NONE and least is not None:
+        sentences.append(
+            f"What it could have found: with a probability of {rate(POWER)} it shows guesses that "
+            f"are right {percent(least)} of the time without a defence."
+        )
     if alone is not None:
         sentences.append(
             f"Audited by itself the model without a defence lies between {percent(alone.low)} and "

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from privacygauge.classifier.worst_case import ComparedTrainings
-from privacygauge.evaluate.detectable import detectable_with
+from privacygauge.evaluate.detectable import POWER, detectable_with
 from privacygauge.evaluate.rate_at_fpr import FEW, TIMES
 from privacygauge.evaluate.roc import supported_accuracy
 from privacygauge.evaluate.worst_case import NO_DEFENCE, AttackedTraining, TargetRisk
@@ -68,12 +68,17 @@ def verdict(f: WorstCaseResult) -> Verdict:
     if turned and grade in (NONE, UNTOLD):
         hidden = turned[0].canaries.inverted + turned[0].ordinary.inverted
         return direction.verdict(direction.sentences(hidden))
+    could: tuple[str, ...] = ()
     if grade == NONE and grade_of_training(f.none) == NONE:
         ranked = f.canaries.highest_auc
         least = supported_accuracy(replace(ranked, high=min(1.0, detectable_with(ranked, 0.5))))
         if least.high > DETECTABLE:
             return _verdict_too_few(f, least.high)
-    sentences = tuple(_sentences(f))
+        could = (
+            f"What it could have found: with a probability of {rate(POWER)} it shows guesses about "
+            f"canaries that are right {percent(least.high)} of the time.",
+        )
+    sentences = (*_sentences(f), *could)
     advice = tuple(_advice(f, grade))
     found = f.best.canaries(f.fpr).estimate
     gauge = grades.gauge(
