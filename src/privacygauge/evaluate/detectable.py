@@ -143,7 +143,8 @@ def detectable_with(found: Estimate, chance: float, power: float = POWER) -> flo
     0.571
     """
     checks.level(power, "power")
-    half = (found.high - found.low) / 2
+    # The longer side, as the other may be cut off at the end of the range.
+    half = max(found.high - found.value, found.value - found.low)
     return float(chance + half * (1 + ndtri(power) / ndtri(0.5 + found.level / 2)))
 
 

@@ -95,11 +95,12 @@ def verdict(f: SyntheticResult) -> Verdict:
     """
     # An epsilon above 0 rules out that nothing leaks, though the AUC shows none.
     grade = SMALL if _only_bounded(f) else _by_auc(f)
-    if grade is NONE and f.inverted:
-        return direction.verdict(direction.sentences(f.inverted))
+    # So few tables that they show nothing cannot show that an attack is inverted either.
     least = detectable_with(f.headline.auc, 0.5)
     if grade is NONE and least > CUTS[0]:
         return _verdict_too_few(f, least)
+    if grade is NONE and f.inverted:
+        return direction.verdict(direction.sentences(f.inverted))
     said = tuple(_sentences(f, grade))
     unsaid = _limits_text(f, grade)
     todo = tuple(_advice(f, grade))
