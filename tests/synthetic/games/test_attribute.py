@@ -18,7 +18,7 @@ from privacygauge.synthetic.games.attribute import (
     AuxiliaryData,
     ExactData,
     play_attribute,
-    secret_values,
+    possible_values,
 )
 from privacygauge.synthetic.games.setting import Setting, Sizes
 from privacygauge.synthetic.generators.generator import Identity, Silence
@@ -92,7 +92,7 @@ def test_copies_tell_every_value(column, data):
     attack = ClosestDistance(distance=Minkowski(2))
     options = {"knowledge": data, "sizes": Sizes(60, 30, 40), "attacks": (attack,)}
     found = play_attribute(Identity(), people(), [7], column, **options)
-    assert found.chance == 1 / len(secret_values(people(), column))
+    assert found.chance == 1 / len(possible_values(people(), column))
     assert found.right.shape == (1, 30)
     assert found.accuracy.value > 0.95
     assert found.accuracy.low > found.chance
@@ -137,8 +137,8 @@ def test_what_columns_tell_of_each_other_is_no_leak(generator):
 
 def test_the_values_of_a_column():
     table = people()
-    assert secret_values(table, "illness") == (0.0, 1.0, 2.0)
-    found = secret_values(table, "age")
+    assert possible_values(table, "illness") == (0.0, 1.0, 2.0)
+    found = possible_values(table, "age")
     assert len(found) == 5
     assert set(found) <= set(table.values[:, 0])
 
@@ -149,7 +149,7 @@ def test_the_values_of_a_column():
         ({"values": (1.0,)}, "a secret must have at least two values"),
         ({"values": (1.0, 1.0)}, "a secret must have at least two values"),
         ({"values": (0.0, 7.0)}, r"column 'illness' must hold codes in 0\.\.2, got 7"),
-        ({"column": "sex"}, "column names 'sex', which is not a column"),
+        ({"column": "sex"}, "attribute names 'sex', which is not a column"),
         ({"sizes": Sizes(8, 30, 40)}, "3 values need at least 12 tables .*, got 8"),
         ({"sizes": Sizes(18, 30, 290)}, "the game needs 290 records"),
         ({"level": 1.5}, "level must be in"),
