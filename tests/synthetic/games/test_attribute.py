@@ -19,6 +19,7 @@ from privacygauge.synthetic.games.attribute import (
     ExactData,
     play_attribute,
     possible_values,
+    value_names,
 )
 from privacygauge.synthetic.games.setting import Setting, Sizes
 from privacygauge.synthetic.generators.generator import Identity, Silence
@@ -72,6 +73,30 @@ def test_the_target_is_in_every_table_with_the_value_that_was_drawn(data):
         shared = company[number] & known
         own = data.name == "exact" or number < 18
         assert shared == (company[number] if own else set())
+
+
+@KNOWS
+def test_the_value_of_a_person_stands_in_all_records_that_had_it(data):
+    """The third record of the person has another value, which stays."""
+    table = people()
+    values = table.values.copy()
+    values[[7, 8, 9]] = values[7]
+    values[[8, 9], 0] += [0.25, 0.5]
+    values[9, 2] = (values[7, 2] + 1) % 3
+    table = Table(table.schema, values)
+    unit = np.arange(300)
+    unit[[7, 8, 9]] = 7
+    setting = Setting.of(table, np.array([7]), SIZES, 0, unit)
+    game = Attribute("illness", (0.0, 1.0, 2.0), data)
+    game.check(setting)
+    for number in range(game.n_tables(setting)):
+        learnt = game.training_set(setting, number, None).values
+        side, place = ("shadow", number) if number < 18 else ("test", number - 18)
+        drawn = game.secret(setting, 0, side)[place]
+        own = [learnt[learnt[:, 0] == age] for age in values[[7, 8, 9], 0]]
+        assert [len(rows) for rows in own] == [1, 1, 1]
+        assert [rows[0, 2] for rows in own] == [drawn, drawn, values[9, 2]]
+        assert len(learnt) == 40
 
 
 def test_every_value_is_as_likely_whatever_the_others_are():
@@ -141,6 +166,14 @@ def test_the_values_of_a_column():
     found = possible_values(table, "age")
     assert len(found) == 5
     assert set(found) <= set(table.values[:, 0])
+    assert possible_values(table, "illness", ["two", "none"]) == (2.0, 0.0)
+    rare = np.arange(300) % 100 == 0
+    flags = read_table(pd.DataFrame({"flag": rare.astype(int), "age": table.values[:, 0]}))
+    assert possible_values(flags, "flag") == (0.0, 1.0)
+    days = pd.DataFrame({"day": ["2024-01-31", "2024-02-01"] * 20, "x": range(40)})
+    table = read_table(days)
+    assert value_names(table, "day", possible_values(table, "day")) == ("2024-01-31", "2024-02-01")
+    assert possible_values(table, "day", ["2024-01-31", "2024-02-01"]) == (19753.0, 19754.0)
 
 
 @pytest.mark.parametrize(

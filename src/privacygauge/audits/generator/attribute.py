@@ -249,7 +249,7 @@ def verdict(f: AttributeOfGenerator) -> Verdict:
 def _headline(f: AttributeOfGenerator, found: Grade) -> str:
     column = plain(f.column)
     if found is grades.NONE:
-        return f"No leak of {column} found: guesses from the tables are no better than chance"
+        return f"No leak found: {column} is not guessed from the tables better than by chance"
     leak = f"{found.word.capitalize()} leak"
     n_told = int(np.count_nonzero(f.best.told))
     if n_told:
@@ -295,7 +295,7 @@ def _sentences(f: AttributeOfGenerator, found: Grade) -> Iterator[str]:
     else:
         yield (
             "It matters to the people behind the records: whoever knows most of somebody's record "
-            f"learns the rest. All intervals of this verdict hold together at {rate(f.level)}."
+            f"learns the rest. The lower ends in this verdict hold together at {rate(f.level)}."
         )
 
 
@@ -351,14 +351,14 @@ def _measures(f: AttributeOfGenerator) -> Iterator[Measure]:
         "Value recognised best",
         f.recognition,
         percent_estimate(f.recognition),
-        note=_value(f, f.worst_value),
+        note=f"for {_value(f, f.worst_value)}",
         text="How much more often it is guessed where it is the true one than where it is not.",
         guessing="0%",
         card=len(f.values) > 2,
     )
     yield Measure(
         "told",
-        "Records whose value is guessed better than by chance",
+        "Records told better than by guessing",
         float(np.count_nonzero(f.best.told)),
         Shown(f"{count(int(np.count_nonzero(f.best.told)))} of {count(n)}"),
         text="By an exact test, corrected by Holm for the number of records: with "
@@ -369,7 +369,7 @@ def _measures(f: AttributeOfGenerator) -> Iterator[Measure]:
     said = "No epsilon above 0 was shown: no contradiction to any privacy guarantee."
     if bound.low > 0:
         said = (
-            f"With {rate(bound.level)} confidence: a smaller epsilon of differential privacy "
+            f"With {rate(f.level)} confidence: a smaller epsilon of differential privacy "
             "cannot be claimed."
         )
     perfect = rates.share(f.sizes.tests, f.sizes.tests, bound.level)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -551,9 +552,17 @@ def headline_level(level: float, n_targets: int, n_values: int) -> float:
     The intervals are those of the mean, of the worst target if there are several, and of the worst
     value if there are more than two. Without a leak any of them is above chance in at most
     ``1 - level`` of audits: one side of each errs with its share.
+
+    Examples
+    --------
+    >>> headline_level(0.95, 1, 2), headline_level(0.95, 10, 5)
+    (0.95, 0.967)
     """
     looks = 1 + (n_targets > 1) + (n_values > 2)
-    return 1 - (1 - level) * 2 / max(2, looks)
+    error = (1 - checks.level(level)) * 2 / max(2, looks)
+    # Two digits, rounded down, so that reports can print the level.
+    digits = 1 - math.floor(math.log10(error))
+    return 1 - math.floor(error * 10**digits + 1e-9) / 10**digits
 
 
 def arrange_game(
