@@ -17,7 +17,6 @@ from privacygauge.audits.generator.play import clipped_numbers
 from privacygauge.audits.privacy_claim.play import ClaimAudit, audit_privacy_claim
 from privacygauge.audits.privacy_claim.says import open_without_claim
 from privacygauge.core import checks
-from privacygauge.core.checks import Floats
 from privacygauge.core.units import owners
 from privacygauge.evaluate.detectable import POWER, smallest_accuracy
 from privacygauge.evaluate.few_fits import GuessedInFits
@@ -92,13 +91,16 @@ class FitsAudit(Reported):
             f"{several(self.sizes.records, 'record')}. From {table} {g.attack} says which were in. "
             f"{detectable_share_text(n_guesses, self.sizes.tests, self.level)}"
         )
+        shares = g.accuracy_of_each
+        ends = f", {percent(shares.min(), 1)} to {percent(shares.max(), 1)} in single fits"
+        range_of_fits = ends if len(shares) > 1 else ""
         measures = (
             Measure(
                 name="accuracy",
                 label="Right guesses",
                 found=g.accuracy,
                 shown=percent_estimate(g.accuracy, 1),
-                note=f"{count(n_guesses)} canaries in {made}{_each(g.accuracy_of_each)}",
+                note=f"{count(n_guesses)} canaries in {made}{range_of_fits}",
                 text='Half of the canaries are called "in". Guessing gives 50%.',
                 guessing="50%",
             ),
@@ -266,13 +268,6 @@ def audit_few_fits(
         generator=made_by.name,
         sizes=making.setting.sizes,
     )
-
-
-def _each(shares: Floats) -> str:
-    """Return the range of right guesses over the fits, where there are several."""
-    if len(shares) == 1:
-        return ""
-    return f", {percent(shares.min(), 1)} to {percent(shares.max(), 1)} in single fits"
 
 
 def detectable_share_text(n_guesses: int, fits: int, level: float) -> str:

@@ -562,7 +562,7 @@ def headline_level(level: float, n_targets: int, n_values: int) -> float:
     error = (1 - checks.level(level)) * 2 / max(2, looks)
     # Two digits, rounded down, so that reports can print the level.
     digits = 1 - math.floor(math.log10(error))
-    return 1 - math.floor(error * 10**digits + 1e-9) / 10**digits
+    return float(1 - math.floor(error * 10**digits + 1e-9) / 10**digits)
 
 
 def arrange_game(
