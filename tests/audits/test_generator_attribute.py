@@ -137,6 +137,9 @@ def test_copies_are_found(column, game):
     assert found.report().verdict.grade is LARGE
     assert found.accuracy.value > 0.9
     assert found.middles == (column == "income")
+    if found.middles:
+        assert not set(found.values) & {f"{x:.10g}" for x in people()["income"]}
+        assert "Records with it" not in found.to_html()
     assert len(found.values) == (5 if column == "income" else 3)
     assert found.epsilon.low > 1
 

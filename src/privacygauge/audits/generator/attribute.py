@@ -557,12 +557,15 @@ def _values(f: AttributeOfGenerator) -> Iterator[Block]:
     if f.middles:
         yield text(
             f"The values stand for the fifths of {plain(f.column)}: each is the number in the "
-            "middle of one, so that guessing it right is to know the number to about a fifth of "
-            "the records. Numbers that are frequent may be the middle of several."
+            "middle of one, here rounded, so that guessing it right is to know the number to about "
+            "a fifth of the records. Numbers that are frequent may be the middle of several."
         )
     each = bonferroni_level(f.level, len(f.values))
+    # Middles of fifths stay in their order: how many records have just this number says nothing.
+    order = np.arange(len(f.values)) if f.middles else np.argsort(f.frequencies, kind="stable")
+    few = f"fewer than {FEW}"
     rows: list[dict[str, Content]] = []
-    for a in np.argsort(f.frequencies, kind="stable").tolist():
+    for a in order.tolist():
         recognised, mistaken = f.best.of_value(a, each)
         n = int(f.frequencies[a])
         rows.append(
@@ -570,14 +573,15 @@ def _values(f: AttributeOfGenerator) -> Iterator[Block]:
                 "Value": Cell(
                     shorten(plain(f.values[a])), (), ("verdict",) if a == f.worst_value else ()
                 ),
-                "Records with it": count(n) if n >= FEW else f"fewer than {FEW}",
+                **({} if f.middles else {"Records with it": few if n < FEW else count(n)}),
                 "Guessed where it is true": percent_estimate(recognised),
                 "Guessed where it is not": percent_estimate(mistaken),
             }
         )
     many = f"Intervals hold for all values together, at {rate(f.level)}."
-    best = [a == f.worst_value for a in np.argsort(f.frequencies, kind="stable").tolist()]
-    yield table("values", "Guesses by value, the rarest first", rows, many, best=best, at_once=10)
+    best = [a == f.worst_value for a in order.tolist()]
+    title = "Guesses by value" if f.middles else "Guesses by value, the rarest first"
+    yield table("values", title, rows, many, best=best, at_once=10)
 
 
 _TERMS = {
@@ -609,7 +613,7 @@ def _data(f: AttributeOfGenerator) -> dict[str, Json]:
         values.append(
             {
                 "value": name,
-                "records": n if n >= FEW else None,
+                "records": n if n >= FEW and not f.middles else None,
                 "recognised": estimate_dict(recognised),
                 "mistaken": estimate_dict(mistaken),
             }

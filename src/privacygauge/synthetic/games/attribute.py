@@ -370,13 +370,15 @@ def _codes_of(texts: Sequence[str], table: Table, column: str) -> tuple[float, .
     return values
 
 
-def value_names(table: Table, column: str, values: Sequence[float]) -> tuple[str, ...]:
-    """Return the values of a column as texts, as the user's table has them."""
+def value_names(
+    table: Table, column: str, values: Sequence[float], *, digits: int = 10
+) -> tuple[str, ...]:
+    """Return the values of a column as texts; numbers, but no dates, to so many digits."""
     schema = table.schema.columns[table.schema.names.index(column)]
     if schema.date:
         return tuple(str(date) for date in dates_of(np.array(values)))
     if schema.is_number:
-        return tuple(f"{value:.10g}" for value in values)
+        return tuple(f"{float(f'{value:.{digits}g}'):.10g}" for value in values)
     return tuple([*schema.categories, "missing"][int(value)] for value in values)
 
 

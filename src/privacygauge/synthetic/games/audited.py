@@ -478,12 +478,14 @@ class ArrangedGame:
         table = self.making.setting.table
         attacks, skipped = guessed_values(scores, self.level)
         own = table.values[:, table.schema.names.index(game.column)]
+        middles = game.values == middles_of_fifths(table, game.column)
         played = PlayedGuesses(
             **self._tables(use),
             column=game.column,
-            values=value_names(table, game.column, game.values),
+            # A middle is the number of some record: rounded, so that reports do not show it.
+            values=value_names(table, game.column, game.values, digits=3 if middles else 10),
             frequencies=np.array([np.count_nonzero(own == value) for value in game.values]),
-            middles=game.values == middles_of_fifths(table, game.column),
+            middles=middles,
             knowledge=game.knowledge,
             attacks=attacks,
             selections=self.selections,
