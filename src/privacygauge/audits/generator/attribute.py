@@ -185,13 +185,14 @@ def _looks(f: PlayedGuesses) -> Mapping[str, Estimate]:
     found = {"on average": advantage(f.accuracy, f.best.chance)}
     if len(f.targets) > 1:
         found["for the worst record"] = advantage(f.accuracy_of_worst, f.best.chance)
+        found["for the record guessed best"] = advantage(f.guessed_best, f.best.chance)
     if len(f.values) > 2:
         found["for the value recognised best"] = f.recognition
     return found
 
 
 def grade(f: PlayedGuesses) -> Grade:
-    """Return the gravest of the grades of the mean, of the worst record and of the worst value.
+    """Return the gravest of the grades of the mean, of single records and of the worst value.
 
     Each is graded by the lower end of its advantage, the share of the way from chance to certainty;
     for two values its limits, 10% and 30%, are accuracies of 55% and 65%. The audit is inconclusive
@@ -239,8 +240,9 @@ def verdict(f: AttributeOfGenerator) -> Verdict:
             (-0.2, 0.0, 0.1, 0.3, 1.0),
             ("0%", "10%", "30%"),
             rule="The grade follows from the lower end of the interval, of whichever is graver: "
-            "the average, the worst record, or the value recognised best. Of two values, 10% and "
-            "30% of the way are 55% and 65% of right guesses. These limits are a convention of "
+            "the average, the worst record by the adversary's own tables, the record guessed best, "
+            "corrected for their number, or the value recognised best. Of two values, 10% and 30% "
+            "of the way are 55% and 65% of right guesses. These limits are a convention of "
             "PrivacyGauge: set your own with --fail-above or --policy.",
         ),
     )
@@ -251,7 +253,7 @@ def _headline(f: AttributeOfGenerator, found: Grade) -> str:
     if found is grades.NONE:
         return f"No leak found: {column} is not guessed from the tables better than by chance"
     leak = f"{found.word.capitalize()} leak"
-    n_told = int(np.count_nonzero(f.best.told))
+    n_told = int(np.count_nonzero(f.told))
     if n_told:
         whom = f"{count(n_told)} of {count(len(f.targets))} attacked records"
         whom = "the attacked record" if len(f.targets) == 1 else whom
@@ -359,8 +361,8 @@ def _measures(f: AttributeOfGenerator) -> Iterator[Measure]:
     yield Measure(
         "told",
         "Records told better than by guessing",
-        float(np.count_nonzero(f.best.told)),
-        Shown(f"{count(int(np.count_nonzero(f.best.told)))} of {count(n)}"),
+        float(np.count_nonzero(f.told)),
+        Shown(f"{count(int(np.count_nonzero(f.told)))} of {count(n)}"),
         text="By an exact test, corrected by Holm for the number of records: with "
         f"{rate(f.level)} confidence none is counted by luck.",
         gate=False,
@@ -465,7 +467,7 @@ def _attacks_table(f: AttributeOfGenerator) -> Table:
             "Attack": Cell(e.name, (e.variant,) if e.variant else ()),
             "Right guesses": percent_estimate(e.accuracy),
             _LINE: _whisker(e.accuracy, e.chance),
-            "Records told": f"{count(int(np.count_nonzero(e.told)))} of {count(len(e.targets))}",
+            "Records told": f"{e.told(f.each).sum():,} of {count(len(e.targets))}",
         }
         for e in f.attacks
     ]
@@ -521,7 +523,7 @@ def _records_table(f: AttributeOfGenerator, most: int, *, contents: bool = True)
             Cell(name, (f"row {row}",) if row else (), ("verdict",) if i == f.worst else ()),
             percent_estimate(f.best.targets[i]),
             _whisker(f.best.targets[i], f.best.chance),
-            "yes" if f.best.told[i] else "no",
+            "yes" if f.told[i] else "no",
             Cell(
                 decimal(float(f.targets.scores[i]), 3),
                 (f"rank {count(int(f.targets.ranks[i]))} of {count(f.n_records)}",),
@@ -632,7 +634,7 @@ def _data(f: AttributeOfGenerator) -> dict[str, Json]:
         "headline": {
             "attack": f.best.attack,
             "accuracy": estimate_dict(f.accuracy),
-            "told": int(np.count_nonzero(f.best.told)),
+            "told": int(np.count_nonzero(f.told)),
             "n_targets": len(f.targets),
             "target": {
                 "row": int(f.targets.rows[i]),
@@ -648,7 +650,7 @@ def _data(f: AttributeOfGenerator) -> dict[str, Json]:
         "attacks": [
             {
                 **pick_values(e, "name", "variant", "accuracy", "notes"),
-                "told": int(np.count_nonzero(e.told)),
+                "told": int(np.count_nonzero(e.told(f.each))),
                 "own_accuracy": float(e.own_accuracy.mean()),
             }
             for e in f.attacks
@@ -663,7 +665,7 @@ def _data(f: AttributeOfGenerator) -> dict[str, Json]:
                 "attacks": {
                     e.attack: {
                         "accuracy": estimate_dict(e.targets[i]),
-                        "told": bool(e.told[i]),
+                        "told": bool(e.told(f.each)[i]),
                     }
                     for e in f.attacks
                 },
@@ -692,7 +694,7 @@ def _records_frame(f: AttributeOfGenerator) -> pd.DataFrame:
             f"accuracy:{e.attack}": [x.value for x in e.targets],
             f"accuracy_low:{e.attack}": [x.low for x in e.targets],
             f"accuracy_high:{e.attack}": [x.high for x in e.targets],
-            f"told:{e.attack}": e.told,
+            f"told:{e.attack}": e.told(f.each),
             f"own_accuracy:{e.attack}": e.own_accuracy,
         }
     return frame(columns)

@@ -440,17 +440,16 @@ class ValuesGuessed:
         """(r,) Accuracy per target, each interval by itself."""
         return tuple(rates.proportion(row, level=self.level) for row in self.right)
 
-    @property
-    def told(self) -> Bools:
-        """(r,) True for targets whose value is guessed significantly more often than by chance.
+    def told(self, level: float) -> Bools:
+        """Return a mask (r,) of targets whose value is guessed significantly better than by chance.
 
-        Exact binomial tests, corrected by Holm for the number of targets: with the level's
-        confidence none is a false positive.
+        Exact binomial tests, corrected by Holm for the number of targets: with confidence
+        `level`, which counts both sides of an interval, none is a false positive.
         """
         n = self.right.shape[1]
         p_values = binom.sf(self.right.sum(axis=1) - 1, n, self.chance)
         # One side of the error only: the rate at which a two-sided interval lies above chance.
-        return holm(p_values) <= (1 - self.level) / 2
+        return holm(p_values) <= (1 - level) / 2
 
     def of_value(self, value: int, level: float) -> tuple[Estimate, Estimate]:
         """Return how often a value is guessed where it is the true one, and where another is.

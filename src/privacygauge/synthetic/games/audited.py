@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core import checks
-from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import TIED, tied
 from privacygauge.errors import InputError
@@ -25,6 +25,7 @@ from privacygauge.evaluate.by_target import (
     TargetScores,
     evaluate_targets,
 )
+from privacygauge.evaluate.claim import bonferroni_level
 from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.evaluate.detectable import smallest_accuracy
 from privacygauge.evaluate.direction import InvertedAttack
@@ -406,6 +407,21 @@ class PlayedGuesses(PlayedTables):
         return rates.proportion(self.best.right[self.worst], level=self.each)
 
     @property
+    def guessed_best(self) -> Estimate:
+        """Accuracy about the target with the highest lower limit, at a level corrected for all.
+
+        It is above chance if and only if some target is told.
+        """
+        level = bonferroni_level(self.each, len(self.targets))
+        found = (rates.proportion(right, level=level) for right in self.best.right)
+        return max(found, key=lambda accuracy: accuracy.low)
+
+    @property
+    def told(self) -> Bools:
+        """(r,) True for targets whose value the best attack tells; see `ValuesGuessed.told`."""
+        return self.best.told(self.each)
+
+    @property
     def recognition(self) -> Estimate:
         """Rate at which the worst value is guessed where it is true, less that where it is not."""
         return rates.less(*self.best.of_value(self.worst_value, self.each))
@@ -551,16 +567,16 @@ class ArrangedGame:
 def headline_level(level: float, n_targets: int, n_values: int) -> float:
     """Return the level of each interval in the headline of guesses about an attribute.
 
-    The intervals are those of the mean, of the worst target if there are several, and of the worst
-    value if there are more than two. Without a leak any of them is above chance in at most
-    ``1 - level`` of audits: one side of each errs with its share.
+    The intervals are those of the mean, of the worst target and of the one guessed best if there
+    are several, and of the worst value if there are more than two. Without a leak any of them is
+    above chance in at most ``1 - level`` of audits: one side of each errs with its share.
 
     Examples
     --------
     >>> headline_level(0.95, 1, 2), headline_level(0.95, 10, 5)
-    (0.95, 0.967)
+    (0.95, 0.975)
     """
-    looks = 1 + (n_targets > 1) + (n_values > 2)
+    looks = 1 + 2 * (n_targets > 1) + (n_values > 2)
     error = (1 - checks.level(level)) * 2 / max(2, looks)
     # Two digits, rounded down, so that reports can print the level.
     digits = 1 - math.floor(math.log10(error))
