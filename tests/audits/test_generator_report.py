@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from privacygauge.audits.generator import sections
-from privacygauge.audits.generator.audit import SyntheticAudit, records_frame, settings
-from privacygauge.audits.generator.verdict import CUTS, verdict
+from privacygauge.audits.generator.audit import SyntheticAudit, records_frame
+from privacygauge.audits.generator.verdict import CUTS, settings_text, verdict
 from privacygauge.audits.synthetic import OF_GENERATOR
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.by_target import rank_by_auc
@@ -248,7 +248,7 @@ def test_settings_of_any_kind_are_json(findings: SyntheticAudit) -> None:
     odd = {"a": np.float32(0.5), "b": (1, np.inf), "c": {"d": np.arange(2)}, "e": object, 3: True}
     found = strict(replace(findings, settings=odd).to_json())["generator"]["settings"]
     assert found == {"a": 0.5, "b": [1, None], "c": {"d": [0, 1]}, "e": str(object), "3": True}
-    assert "b = (1, inf)" in settings(replace(findings, settings=odd))
+    assert "b = (1, inf)" in settings_text(odd)
 
 
 # -- tables
@@ -486,7 +486,9 @@ def test_tables_are_counted_as_the_game_makes_them(findings: SyntheticAudit) -> 
 
 def test_use_without_a_holdout_has_no_reference(findings: SyntheticAudit) -> None:
     def use(f: SyntheticAudit) -> list[list[str]]:
-        (found,) = [block for block in sections.utility_section(f) if isinstance(block, Table)]
+        (found,) = [
+            block for block in sections.utility_section(f.utility, {}) if isinstance(block, Table)
+        ]
         return [[flat(cell) for cell in row.cells] for row in found.full]
 
     bare = replace(findings.utility, holdout_marginals=(), holdout_associations=None)

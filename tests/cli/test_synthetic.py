@@ -121,6 +121,25 @@ def test_generators_of_the_users_own(table, capsys, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_value_in_place_of_membership(table, capsys, tmp_path):
+    out = tmp_path / "report"
+    given = asked(table, "--generator", "identity", "--attribute", "cat0", "--targets", "20,10")
+    values = ("--values", "lone,wolf", "--fail-above", "recognition.low=0.3", "--out", out)
+    done = run_inside((*given, *values), capsys)
+    assert done.returncode == 3
+    assert re.search(r"right guesses about a record of \d+% or more .* 80% of such", done.stderr)
+    found = json.loads((out / "report.json").read_text(encoding="utf-8"))
+    assert found["kind"] == "generator-attribute"
+    assert [value["value"] for value in found["attribute"]["values"]] == ["lone", "wolf"]
+    assert found["measures"]["accuracy"] > 0.9
+    (out / "run/observations.zarr/digest/c/1/0").unlink()
+    (out / "run/scores/observations.zarr/digest/c/0/0").unlink()
+    assert run_inside(("resume", out, "--jobs", "1", "--quiet"), capsys).returncode == 0
+    again = json.loads((out / "report.json").read_text(encoding="utf-8"))
+    assert again == {**found, "limits": []}
+
+
+@pytest.mark.slow
 def test_a_generator_whose_fits_take_long(table, capsys, tmp_path):
     out = tmp_path / "report"
     given = ("synthetic", table, "--id", "name", "--generator", "identity", "--targets", "60")
@@ -248,6 +267,14 @@ def test_a_generator_of_people_and_their_visits(capsys, tmp_path, monkeypatch):
         (("--generator", "baynet", "--schema", "nope.json"), "nope.json"),
         (("--generator", "baynet", "--fits", "1"), "--fits goes without --tests"),
         (("--synthetic", "nope.csv", "--fits", "1"), "--fits goes without --tests"),
+        (("--synthetic", "nope.csv", "--attribute", "cat0"), "--attribute goes with --generator"),
+        (("--generator", "baynet", "--attribute", "none"), "attribute names 'none', which is not"),
+        (("--generator", "baynet", "--attribute", "name"), "--attribute and --drop name the same"),
+        (("--generator", "baynet", "--values", "a,b"), "--values are those of an attribute"),
+        (
+            ("--generator", "baynet", "--attribute", "cat0", "--fail-above", "auc=1"),
+            "no metric 'auc'; there are accuracy, worst, advantage, recognition, epsilon",
+        ),
         (("--synthetic", "nope.csv"), "nope.csv does not exist"),
         (("--synthetic", "a.csv", "--related", "b.csv,c.csv"), "--related and --key go together"),
         (("--synthetic", "a.csv", "--related", "b", "--key", "id"), "in this order, got 1"),

@@ -39,6 +39,7 @@ from tests.audits import example_attribute as column
 from tests.audits import example_defences as defended
 from tests.audits import example_extraction as extraction
 from tests.audits import example_generator as generator
+from tests.audits import example_generator_attribute as attribute_of
 from tests.audits import example_trained_defences as trained
 from tests.audits import example_worst_case as worst
 from tests.audits import test_released_report as released_report
@@ -191,6 +192,12 @@ REPORTS: dict[str, Callable[[], Report]] = {
     "a generator, one record": lambda: generator.example(
         1, tests=60, shadows=60, attacks=generator.ATTACKS[:1], extras=False
     ).report(),
+    "a value from a generator": lambda: attribute_of.example().report(),
+    "a value from a generator, no leak": lambda: attribute_of.example(1, leak=0.0).report(),
+    "a value from a generator, reversed": lambda: attribute_of.example(leak=-0.6).report(),
+    "a value from a generator, too few tables": lambda: attribute_of.example(
+        2, leak=0.0, tests=4, values=("a", "b")
+    ).report(),
     "a released table": lambda: released(True).report(),
     "a released table, no leak": lambda: released_report.harmless(released(True)).report(),
     "a released table, no holdout": lambda: released(False).report(),
@@ -227,6 +234,7 @@ DRAWN_AGAIN = frozenset(
         "a released table",
         "a test set that is attacked",
         "a test set, simulated",
+        "a value from a generator",
         "an attribute that leaks",
         "canaries in a fit",
         "canaries that a model knows",

@@ -28,6 +28,7 @@ from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
     from privacygauge.audits.few_fits import FitsAudit
+    from privacygauge.audits.generator.attribute import AttributeOfGenerator
     from privacygauge.audits.generator.audit import SyntheticAudit
     from privacygauge.audits.released_table.audit import ReleasedAudit
     from privacygauge.audits.work import Work
@@ -37,6 +38,11 @@ if TYPE_CHECKING:
 
 OF_GENERATOR = with_low(*shares("auc", "worst"), *amounts("epsilon"))
 """Metrics that a generator can be held to."""
+
+OF_ATTRIBUTE = with_low(
+    *shares("accuracy", "worst", "advantage", "recognition"), *amounts("epsilon")
+)
+"""Metrics that a generator can be held to if a value of a record is guessed."""
 
 OF_FITS = with_low(*shares("accuracy", "auc"), *amounts("epsilon"))
 """Metrics that a generator can be held to if it is audited by a few fits."""
@@ -63,6 +69,8 @@ _released_option = partial(asks, panel=_RELEASED)
 _HELP = """Audit a generator of synthetic tables, or a table that was released already.
 
 Example: privacygauge synthetic people.csv --generator baynet --targets 10
+
+Example: privacygauge synthetic people.csv --generator baynet --attribute income --targets 10
 
 Example: privacygauge synthetic people.csv --synthetic released.csv --holdout others.csv
 """
@@ -168,6 +176,16 @@ class SyntheticRequest(TableRequest):
     made: int | None = _game_option(
         "N", "Number of records of a synthetic table. Default: as many as it was learnt from."
     )
+    attribute: str | None = _game_option(
+        "COLUMN",
+        "Column whose value is guessed, for records that are known to be in the data, in place of "
+        "whether they are. Games: average, or specific with exact knowledge.",
+    )
+    values: tuple[str, ...] = _game_option(
+        "A,B",
+        "Values of --attribute that are possible, at most 20, all equally likely. Default: its "
+        "categories, its numbers if there are at most 12, else the middles of their fifths.",
+    )
     label: str | None = asks(
         "COLUMN",
         "Column to predict where the usefulness of a table is measured. Default: several in turn.",
@@ -216,6 +234,29 @@ class SyntheticRequest(TableRequest):
         given = [flag for flag, value in games.items() if value is not None]
         if self.fits is not None and (given or self.generator is None):
             raise InputError(f"--fits goes without {given[0] if given else '--synthetic'}")
+        if self.values and self.attribute is None:
+            raise InputError("--values are those of an attribute: name its column (--attribute)")
+        if self.attribute is not None:
+            self._check_attribute(self.attribute)
+
+    def _check_attribute(self, column: str) -> None:
+        """Raise unless the value of a column can be guessed with the other options."""
+        if self.generator is None:
+            raise InputError(
+                "--attribute goes with --generator: of a table that was made, inference of columns "
+                "is a part of every audit"
+            )
+        others = {"--fits": self.fits is not None, "--related": bool(self.related)}
+        given = [flag for flag, used in others.items() if used]
+        if given:
+            raise InputError(f"--attribute goes without {given[0]}")
+        names = {"--id": self.ids, "--unit": self.unit}
+        same = [flag for flag, name in names.items() if name == column]
+        if same or column in self.drop:
+            raise InputError(
+                f"--attribute and {same[0] if same else '--drop'} name the same column {column!r}: "
+                "choose a column that stays in the table"
+            )
 
     def files(self) -> dict[str, Path]:
         """Return the files that were named, those of `related` too."""
@@ -235,6 +276,8 @@ class SyntheticRequest(TableRequest):
         """Metrics that the generator or the table can be held to."""
         if self.fits is not None:
             return OF_FITS
+        if self.attribute is not None:
+            return OF_ATTRIBUTE
         return OF_TABLE if self.generator is None else OF_GENERATOR
 
     @property
@@ -245,7 +288,9 @@ class SyntheticRequest(TableRequest):
         return written_targets(self.targets)
 
 
-def play(asked: SyntheticRequest, work: Work) -> SyntheticAudit | FitsAudit | ReleasedAudit:
+def play(
+    asked: SyntheticRequest, work: Work
+) -> SyntheticAudit | AttributeOfGenerator | FitsAudit | ReleasedAudit:
     """Run the requested audit, of a generator or of a table."""
     if asked.generator is None:
         return _of_table(asked, work)
@@ -254,7 +299,9 @@ def play(asked: SyntheticRequest, work: Work) -> SyntheticAudit | FitsAudit | Re
     return _of_generator(asked, asked.generator, work)
 
 
-def _of_generator(asked: SyntheticRequest, name: str, work: Work) -> SyntheticAudit:
+def _of_generator(
+    asked: SyntheticRequest, name: str, work: Work
+) -> SyntheticAudit | AttributeOfGenerator:
     """Return the audit of a generator, making the tables that the run does not hold yet."""
     from privacygauge.audits.generator.audit import audit_synthetic
     from privacygauge.synthetic.games.setting import HALF_WIDTH
@@ -278,6 +325,8 @@ def _of_generator(asked: SyntheticRequest, name: str, work: Work) -> SyntheticAu
             half_width=HALF_WIDTH if asked.half_width is None else asked.half_width,
             size=asked.size,
             made=asked.made,
+            attribute=asked.attribute,
+            values=asked.values,
             label=asked.label,
             show=asked.show,
             **known,
@@ -347,20 +396,28 @@ def _learnt_from(
 
 def _cost(making: Making, work: Work, level: float) -> str:
     """Announce and return the cost of a generator's fits, and the detectable leak."""
+    from privacygauge.audits.generator.attribute import foreseen_text
     from privacygauge.audits.generator.audit import COST
     from privacygauge.audits.generator.verdict import detectable_auc_text
     from privacygauge.classifier.probe_training import n_at_once, span
     from privacygauge.runs.store import plan_in, read_run
+    from privacygauge.synthetic.games.attribute import Attribute
 
     # A resumed run has announced its cost already.
     if work.run is not None and plan_in(work.run) is not None:
         return str((read_run(work.run).invocation or {}).get(COST, ""))
     if work.quiet:
         return ""
-    n = making.game.n_tables(making.setting)
+    game = making.game
+    setting = making.setting
+    n = game.n_tables(setting)
     seconds = making.seconds_a_table()
     at_a_time = n_at_once(work.jobs)
-    shown = detectable_auc_text(making.setting.sizes.smallest_auc(level))
+    if isinstance(game, Attribute):
+        n_targets = len(setting.targets)
+        shown = foreseen_text(setting.sizes.tests, n_targets, len(game.values), level)
+    else:
+        shown = detectable_auc_text(setting.sizes.smallest_auc(level))
     told = (
         f"{n:,} fits, {seconds:.2g} s each, {at_a_time} at a time: about "
         # Rounds of parallel fits, rounded up.
@@ -421,10 +478,13 @@ COMMAND = Command(
     request=SyntheticRequest,
     play=play,
     help=_HELP,
-    metrics=tuple(dict.fromkeys((*OF_GENERATOR, *OF_TABLE))),
+    metrics=tuple(dict.fromkeys((*OF_GENERATOR, *OF_ATTRIBUTE, *OF_TABLE))),
     limits=(
         "Exit with code 3 if METRIC is above VALUE: auc (mean over the records), worst (AUC of "
-        "the record at most risk) or epsilon; add .low for the lower end of the interval. Of a "
+        "the record at most risk) or epsilon; add .low for the lower end of the interval. With "
+        "--attribute: accuracy (right guesses, mean over the records), worst (for the record at "
+        "most risk), advantage (the way from guessing to certainty), recognition (of the value "
+        "recognised best, beyond false alarms) or epsilon. Of a "
         "released table: beyond (whatever goes furthest beyond the holdout), accuracy, auc, "
         "epsilon, copies, singling-out, linkability, inference, worst-records (people that stand "
         "out, at least) or detectable (the least accuracy that would have been found)."

@@ -85,29 +85,37 @@ def smallest_auc(n_in: int, n_out: int, level: float = 0.95, power: float = POWE
 
 
 @lru_cache
-def smallest_accuracy(n_coins: int, level: float = 0.95, power: float = POWER) -> float | None:
-    """Return the smallest accuracy on canaries that an audit detects with a given power.
+def smallest_accuracy(
+    n_coins: int, level: float = 0.95, power: float = POWER, *, chance: float = 0.5
+) -> float | None:
+    """Return the smallest accuracy of guesses that an audit detects with a given power.
 
     Parameters
     ----------
     n_coins : int
-        Guesses about coins, of all fits together, at least 1; right or wrong independently.
+        Guesses about coins or dice, of all fits together, at least 1; right or wrong
+        independently.
     level : float
         Level of the interval, in (0, 1).
     power : float
-        Share of audits in which the interval of right guesses lies above 1/2, in (0, 1).
+        Share of audits in which the interval of right guesses lies above `chance`, in (0, 1).
+    chance : float
+        Accuracy of guessing, in (0, 1).
 
     Returns
     -------
     float or None
-        In (1/2, 1]; None if the interval holds 1/2 even with all guesses right.
+        In (chance, 1]; None if the interval holds `chance` even with all guesses right.
 
     Examples
     --------
     >>> round(smallest_accuracy(200), 2), smallest_accuracy(3)
     (0.6, None)
+    >>> round(smallest_accuracy(200, chance=0.2), 2)
+    0.28
     """
     checks.level(power, "power")
+    checks.level(chance, "chance")
     checks.at_least(1, n_coins=n_coins)
     drawn = np.random.default_rng(0).random(GAMES)
 
@@ -115,9 +123,9 @@ def smallest_accuracy(n_coins: int, level: float = 0.95, power: float = POWER) -
         # Inverse transform of fixed uniforms, so that the counts rise with the share.
         counts = binom.ppf(drawn, n_coins, share).astype(np.int64)
         lows = [rates.share(int(right), n_coins, level).low for right in counts]
-        return float(np.mean(np.array(lows) > 0.5))
+        return float(np.mean(np.array(lows) > chance))
 
-    return _smallest(seen, 0.5, 1.0, power)
+    return _smallest(seen, chance, 1.0, power)
 
 
 def detectable_with(found: Estimate, chance: float, power: float = POWER) -> float:

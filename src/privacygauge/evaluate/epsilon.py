@@ -70,6 +70,46 @@ def largest_certifiable_epsilon(n_in: int, n_out: int, level: float = 0.95) -> f
     return max(0.0, float(np.log(hit / false)), float(np.log((1 - false) / (1 - hit))))
 
 
+def epsilon_of_values(accuracy: Estimate, n_values: int) -> Estimate:
+    """Return the largest epsilon that right guesses among equally likely values rule out.
+
+    Parameters
+    ----------
+    accuracy : Estimate
+        Share of right guesses, in [0, 1].
+    n_values : int
+        Number of values v, at least 2.
+
+    Returns
+    -------
+    Estimate
+        `low` and `value` are the bound, at least 0; `high` is infinity.
+
+    Notes
+    -----
+    Two values differ by the replacement of one record. Under epsilon-differential privacy the
+    guess a is at least exp(-epsilon) times as likely with another value as with a, and the
+    probabilities of all guesses sum to 1: so the accuracy is at most
+    exp(epsilon) / (exp(epsilon) + v - 1). For two values it is that of Kairouz et al. (2015) at
+    equal error rates.
+
+    Examples
+    --------
+    >>> epsilon_of_values(rates.share(200, 200), 5).low.__round__(2)
+    5.37
+    """
+    checks.at_least(2, n_values=n_values)
+    bound = max(0.0, _log_ratio(accuracy.low * (n_values - 1), 1 - accuracy.low))
+    return Estimate(
+        value=bound,
+        low=bound,
+        high=np.inf,
+        level=accuracy.level,
+        n=accuracy.n,
+        method=accuracy.method,
+    )
+
+
 def audit_epsilon(
     transcripts: Sequence[Transcript], delta: float = 0.0, level: float = 0.95, seed: int = 0
 ) -> tuple[Estimate, int]:

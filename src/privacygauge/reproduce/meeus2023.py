@@ -247,7 +247,7 @@ def _play_audit(
     if run is not None:
         settings = "-".join(str(value) for value in generator.describe().values())
         run = run / f"{data}-{generator.name}-{settings}".replace(" ", "-").replace("/", "-")
-    return audit_synthetic(
+    found = audit_synthetic(
         generator,
         records,
         targets=chosen,
@@ -262,6 +262,8 @@ def _play_audit(
         seed=effort.seed,
         level=LEVEL,
     )
+    assert isinstance(found, SyntheticAudit)  # membership is guessed, not an attribute
+    return found
 
 
 def _rows(

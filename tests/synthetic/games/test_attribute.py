@@ -18,7 +18,8 @@ from privacygauge.synthetic.games.attribute import (
     AuxiliaryData,
     ExactData,
     play_attribute,
-    secret_values,
+    possible_values,
+    value_names,
 )
 from privacygauge.synthetic.games.setting import Setting, Sizes
 from privacygauge.synthetic.generators.generator import Identity, Silence
@@ -74,6 +75,30 @@ def test_the_target_is_in_every_table_with_the_value_that_was_drawn(data):
         assert shared == (company[number] if own else set())
 
 
+@KNOWS
+def test_the_value_of_a_person_stands_in_all_records_that_had_it(data):
+    """The third record of the person has another value, which stays."""
+    table = people()
+    values = table.values.copy()
+    values[[7, 8, 9]] = values[7]
+    values[[8, 9], 0] += [0.25, 0.5]
+    values[9, 2] = (values[7, 2] + 1) % 3
+    table = Table(table.schema, values)
+    unit = np.arange(300)
+    unit[[7, 8, 9]] = 7
+    setting = Setting.of(table, np.array([7]), SIZES, 0, unit)
+    game = Attribute("illness", (0.0, 1.0, 2.0), data)
+    game.check(setting)
+    for number in range(game.n_tables(setting)):
+        learnt = game.training_set(setting, number, None).values
+        side, place = ("shadow", number) if number < 18 else ("test", number - 18)
+        drawn = game.secret(setting, 0, side)[place]
+        own = [learnt[learnt[:, 0] == age] for age in values[[7, 8, 9], 0]]
+        assert [len(rows) for rows in own] == [1, 1, 1]
+        assert [rows[0, 2] for rows in own] == [drawn, drawn, values[9, 2]]
+        assert len(learnt) == 40
+
+
 def test_every_value_is_as_likely_whatever_the_others_are():
     table = people()
     setting = Setting.of(table, np.arange(40), Sizes(18, 90, 40), 0)
@@ -92,7 +117,7 @@ def test_copies_tell_every_value(column, data):
     attack = ClosestDistance(distance=Minkowski(2))
     options = {"knowledge": data, "sizes": Sizes(60, 30, 40), "attacks": (attack,)}
     found = play_attribute(Identity(), people(), [7], column, **options)
-    assert found.chance == 1 / len(secret_values(people(), column))
+    assert found.chance == 1 / len(possible_values(people(), column))
     assert found.right.shape == (1, 30)
     assert found.accuracy.value > 0.95
     assert found.accuracy.low > found.chance
@@ -137,10 +162,18 @@ def test_what_columns_tell_of_each_other_is_no_leak(generator):
 
 def test_the_values_of_a_column():
     table = people()
-    assert secret_values(table, "illness") == (0.0, 1.0, 2.0)
-    found = secret_values(table, "age")
+    assert possible_values(table, "illness") == (0.0, 1.0, 2.0)
+    found = possible_values(table, "age")
     assert len(found) == 5
     assert set(found) <= set(table.values[:, 0])
+    assert possible_values(table, "illness", ["two", "none"]) == (2.0, 0.0)
+    rare = np.arange(300) % 100 == 0
+    flags = read_table(pd.DataFrame({"flag": rare.astype(int), "age": table.values[:, 0]}))
+    assert possible_values(flags, "flag") == (0.0, 1.0)
+    days = pd.DataFrame({"day": ["2024-01-31", "2024-02-01"] * 20, "x": range(40)})
+    table = read_table(days)
+    assert value_names(table, "day", possible_values(table, "day")) == ("2024-01-31", "2024-02-01")
+    assert possible_values(table, "day", ["2024-01-31", "2024-02-01"]) == (19753.0, 19754.0)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +182,7 @@ def test_the_values_of_a_column():
         ({"values": (1.0,)}, "a secret must have at least two values"),
         ({"values": (1.0, 1.0)}, "a secret must have at least two values"),
         ({"values": (0.0, 7.0)}, r"column 'illness' must hold codes in 0\.\.2, got 7"),
-        ({"column": "sex"}, "column names 'sex', which is not a column"),
+        ({"column": "sex"}, "attribute names 'sex', which is not a column"),
         ({"sizes": Sizes(8, 30, 40)}, "3 values need at least 12 tables .*, got 8"),
         ({"sizes": Sizes(18, 30, 290)}, "the game needs 290 records"),
         ({"level": 1.5}, "level must be in"),

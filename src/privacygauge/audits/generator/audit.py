@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privacygauge.audits.generator import attribute as about_value
 from privacygauge.audits.generator import sections
 from privacygauge.audits.generator.sections import plot_auc
 from privacygauge.audits.generator.verdict import (
     SyntheticResult,
     detectable_auc_text,
     setting_text,
+    settings_text,
     target_id_and_row,
     target_name,
     verdict,
@@ -54,6 +56,7 @@ from privacygauge.report.values import (
 from privacygauge.runs.execute import Progress
 from privacygauge.synthetic.attacks.attack import TableAttack
 from privacygauge.synthetic.frames import read_table
+from privacygauge.synthetic.games.attribute import Attribute
 from privacygauge.synthetic.games.audited import GeneratorOptions, TargetGroup, arrange_game
 from privacygauge.synthetic.games.releases import Making
 from privacygauge.synthetic.games.setting import HALF_WIDTH, enough_tests
@@ -83,6 +86,11 @@ class SyntheticAudit(SyntheticResult):
         """Return the report, as plain values."""
         chosen = " and the worst record were" if len(self.targets) > 1 else " was"
         risky = tuple(sections.records(self))
+        privacy = {
+            "Privacy: mean AUC (0.5 gives nothing away)": decimal_estimate(self.headline.auc),
+            "Privacy: worst record": decimal_estimate(self.headline.worst.auc),
+        }
+        use = sections.utility_section(self.utility, privacy)
         return Report(
             "generator",
             "Audit of a generator of synthetic tables",
@@ -107,7 +115,7 @@ class SyntheticAudit(SyntheticResult):
                 Section(
                     "groups", "How the records were chosen", tuple(sections.groups(self)), "Groups"
                 ),
-                Section("use", "Privacy beside use", tuple(sections.utility_section(self)), "Use"),
+                Section("use", "Privacy beside use", tuple(use), "Use"),
             ),
             terms={**_TERMS, "Interval": interval(self.level, "tables")},
             worst=Worst(
@@ -139,6 +147,8 @@ def audit_synthetic(
     half_width: float = HALF_WIDTH,
     size: int | None = None,
     made: int | None = None,
+    attribute: str | None = None,
+    values: Sequence[object] = (),
     schema: Schema | None = None,
     continuous: Sequence[str] = (),
     categorical: Sequence[str] = (),
@@ -157,11 +167,12 @@ def audit_synthetic(
     command: str = "audit_synthetic",
     provenance: Mapping[str, str] | None = None,
     invocation: Mapping[str, Any] | None = None,
-) -> SyntheticAudit:
+) -> SyntheticAudit | about_value.AttributeOfGenerator:
     """Play the privacy game against a generator, record by record.
 
     Synthetic tables are made from data sets with and without a record. An adversary that trained on
-    such tables of its own tells them apart as well as it can.
+    such tables of its own tells them apart as well as it can. With an `attribute` the record is in
+    all of them, and the adversary guesses its value in that column.
 
     Parameters
     ----------
@@ -192,6 +203,13 @@ def audit_synthetic(
         Records that a generator learns from; default: 1,000, or a sixth of a small table.
     made : int, optional
         Records of a synthetic table; default: `size`.
+    attribute : str, optional
+        Column whose value is the secret, in place of membership. The value of a target is drawn
+        again for each table, all possible ones with equal probability. The game is then average or
+        specific.
+    values : sequence of str or float, optional
+        Possible values of the attribute, at most 20; default: its categories, its numbers if there
+        are at most 12, else the middles of the fifths of its numbers.
     schema, continuous, categorical, drop
         As in `read_table`.
     label : str, optional
@@ -215,7 +233,8 @@ def audit_synthetic(
 
     Returns
     -------
-    SyntheticAudit
+    SyntheticAudit or AttributeOfGenerator
+        The latter with an `attribute`.
 
     Raises
     ------
@@ -243,6 +262,8 @@ def audit_synthetic(
         half_width=half_width,
         size=size,
         made=made,
+        attribute=attribute,
+        values=values,
     )
     owner = owners(unit, ids, len(table))
     arrangement = arrange_game(
@@ -254,17 +275,23 @@ def audit_synthetic(
         require_sendable(made_by, made_by.name)
     # Kept in the run, so that a resumed run reports the same cost.
     cost = {} if before is None or not (said := before(making)) else {COST: said}
-    found, skipped, clipped = arrangement.played(
-        run,
-        label,
-        invocation=None if invocation is None else {**invocation, **cost},
-        n_jobs=n_jobs,
-        progress=progress,
-        scoring=scoring,
-    )
-    told = (*column_advice(table), *_warnings(making, schema, level), *clipped_numbers(*clipped))
-    warnings = (*told, *direction.warnings(found.inverted))
-    origin = running.origin("pandas", skipped=skipped, warnings=warnings, about=cost)
+    options: dict[str, Any] = {
+        "invocation": None if invocation is None else {**invocation, **cost},
+        "n_jobs": n_jobs,
+        "progress": progress,
+        "scoring": scoring,
+    }
+    told = [*column_advice(table), *_warnings(making, schema, level)]
+    if attribute is not None:
+        guessed, skipped, clipped = arrangement.played_in(
+            run, label, arrangement.guessed, **options
+        )
+        told += (*clipped_numbers(*clipped), *about_value.inverted_warnings(guessed))
+        origin = running.origin("pandas", skipped=skipped, warnings=told, about=cost)
+        return about_value.AttributeOfGenerator(**vars(guessed), origin=origin)
+    found, skipped, clipped = arrangement.played_in(run, label, arrangement.played, **options)
+    told += (*clipped_numbers(*clipped), *direction.warnings(found.inverted))
+    origin = running.origin("pandas", skipped=skipped, warnings=told, about=cost)
     return SyntheticAudit(**vars(found), origin=origin, game=_description(making))
 
 
@@ -304,9 +331,11 @@ def _warnings(making: Making, schema: Schema | None, level: float) -> list[str]:
     sizes = setting.sizes
     told = []
     if sizes.tests < enough_tests(0.1, level):
+        about_attribute = isinstance(making.game, Attribute)
+        measured = "a share of right guesses" if about_attribute else "an AUC"
         told.append(
-            f"{sizes.tests} test tables a record give an AUC an interval wider than 0.1 on either "
-            "side: ask for more (--tests)"
+            f"{sizes.tests} test tables a record give {measured} an interval wider than 0.1 on "
+            "either side: ask for more (--tests)"
         )
     pool = min(len(pool) for pool in setting.pools)
     if making.game.knowledge != "exact" and pool < 2 * sizes.records:
@@ -461,7 +490,7 @@ def _game(f: SyntheticResult) -> Pairs:
         {
             "Game": f.game.name,
             "Generator": f.generator,
-            "Its settings": settings(f),
+            "Its settings": settings_text(f.settings),
             "The adversary guesses": f.game.question,
             "The adversary": f.game.adversary,
             "Where the truth comes from": f.game.secret,
@@ -474,13 +503,6 @@ def _game(f: SyntheticResult) -> Pairs:
             "Made in all": several(f.n_tables, "synthetic table"),
             "What would be seen": detectable_auc_text(f.seen_from),
         }
-    )
-
-
-def settings(f: SyntheticResult) -> str:
-    """Return the generator's settings on one line."""
-    return (
-        "; ".join(f"{setting_text(k)} = {setting_text(v)}" for k, v in f.settings.items()) or "none"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from privacygauge.report.attacks.tables import methods_of, whisker
 from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend, plot_label
 from privacygauge.report.numbers import (
     DASH,
+    Shown,
     count,
     decimal,
     decimal_estimate,
@@ -399,9 +400,8 @@ def _group(
     }
 
 
-def utility_section(f: SyntheticResult) -> Iterator[Block]:
-    """Yield the utility of a synthetic table."""
-    found = f.utility
+def utility_section(found: Utility | Skipped, privacy: Mapping[str, Shown]) -> Iterator[Block]:
+    """Yield the utility of a synthetic table beside lines about privacy."""
     if isinstance(found, Skipped):
         yield text(f"Not measured: {found.reason}.")
         return
@@ -412,12 +412,7 @@ def utility_section(f: SyntheticResult) -> Iterator[Block]:
         "too: that is the last column. Predictions are made by forests that learn from synthetic "
         f"and from real records, and are tested on real records that neither saw{beforehand}."
     )
-    yield pairs(
-        {
-            "Privacy: mean AUC (0.5 gives nothing away)": decimal_estimate(f.headline.auc),
-            "Privacy: worst record": decimal_estimate(f.headline.worst.auc),
-        }
-    )
+    yield pairs(privacy)
     heads = ("Synthetic records", "Real records")
     alone = "Of a single table, so without an interval."
     yield table("use", "Use", use_rows(found, *heads), alone)

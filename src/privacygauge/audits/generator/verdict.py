@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.detectable import POWER, detectable_with
 from privacygauge.evaluate.played import GameDescription
 from privacygauge.report import direction
@@ -33,7 +35,7 @@ from privacygauge.report.numbers import (
 )
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Gauge, Grade, Origin, Verdict
-from privacygauge.synthetic.games.audited import PlayedGame
+from privacygauge.synthetic.games.audited import PlayedGame, PlayedTables
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -251,9 +253,20 @@ def _finding_text(f: SyntheticResult) -> str:
 
 
 def _on_epsilon(f: SyntheticResult) -> Iterator[str]:
-    promise = f.promised
     shown = f.headline.worst.epsilon
-    if promise is not None and f.broken_promise:
+    yield from broken_promise_text(f.promised, shown)
+    if _only_bounded(f):
+        yield (
+            f"With {rate(shown.level)} confidence epsilon is at least "
+            f"{rounded_down(shown.low, beyond=0)} "
+            "for one record, which rules out that nothing leaks. The grade is one step higher for "
+            "it."
+        )
+
+
+def broken_promise_text(promise: float | None, shown: Estimate) -> Iterator[str]:
+    """Yield a sentence if a lower bound on epsilon exceeds what the generator was set to."""
+    if promise is not None and shown.low > promise:
         # Replacing a record is taking one out and putting another one in.
         may = " If that promise is for adding or taking out a record, twice as much is allowed."
         yield (
@@ -261,13 +274,6 @@ def _on_epsilon(f: SyntheticResult) -> Iterator[str]:
             f"least {rounded_down(shown.low, beyond=promise)} was shown, with "
             f"{rate(shown.level)} confidence, for "
             f"replacing one record.{'' if shown.low > 2 * promise else may}"
-        )
-    if _only_bounded(f):
-        yield (
-            f"With {rate(shown.level)} confidence epsilon is at least "
-            f"{rounded_down(shown.low, beyond=0)} "
-            "for one record, which rules out that nothing leaks. The grade is one step higher for "
-            "it."
         )
 
 
@@ -282,14 +288,14 @@ def _limits_text(f: SyntheticResult, grade: Grade) -> str:
     )
 
 
-def target_id_and_row(f: SyntheticResult, i: int) -> tuple[str, str]:
+def target_id_and_row(f: PlayedTables, i: int) -> tuple[str, str]:
     """Return a target's id, and its row; the row is empty if it equals the id."""
     name = shorten(plain(f.targets.ids[i]))
     row = str(int(f.targets.rows[i]))
     return name, "" if name == row else row
 
 
-def target_name(f: SyntheticResult, i: int) -> str:
+def target_name(f: PlayedTables, i: int) -> str:
     """Return the name of a target for use in a sentence."""
     name, row = target_id_and_row(f, i)
     return f"record {name} (row {row})" if row else f"row {name}"
@@ -300,13 +306,20 @@ def setting_text(text: object) -> str:
     return shorten(plain(text))
 
 
+def settings_text(settings: Mapping[str, Any]) -> str:
+    """Return the settings of a generator on one line."""
+    return (
+        "; ".join(f"{setting_text(k)} = {setting_text(v)}" for k, v in settings.items()) or "none"
+    )
+
+
 def _advice(f: SyntheticResult, grade: Grade) -> Iterator[str]:
     if grade is LARGE:
         yield (
             "Hold the synthetic table back, or release it only to people who are bound by contract."
         )
     if grade is not NONE:
-        yield from _remedies(f)
+        yield from remedies(f.promised, f.broken_promise)
     yield (
         "Do not rely on distances to the closest record: a table can keep them large and still "
         "give people away."
@@ -328,8 +341,9 @@ def _advice(f: SyntheticResult, grade: Grade) -> Iterator[str]:
     )
 
 
-def _remedies(f: SyntheticResult) -> Iterator[str]:
-    if f.broken_promise:
+def remedies(promised: float | None, broken: bool) -> Iterator[str]:
+    """Yield advice about a leak, by the generator's epsilon and whether it was exceeded."""
+    if broken:
         yield (
             "Have the generator repaired: it leaks more than its epsilon allows. Look first at "
             "ranges and categories that are read from the data."
@@ -342,7 +356,7 @@ def _remedies(f: SyntheticResult) -> Iterator[str]:
         "Coarsen the data: round numbers or put them in ranges, merge rare categories, drop "
         "columns that nobody needs."
     )
-    if f.promised is not None:
+    if promised is not None:
         yield "Set a smaller epsilon, with ranges and categories that are public."
     else:
         yield (

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core import checks
-from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import TIED, tied
 from privacygauge.errors import InputError
@@ -24,14 +25,26 @@ from privacygauge.evaluate.by_target import (
     TargetScores,
     evaluate_targets,
 )
+from privacygauge.evaluate.claim import bonferroni_level
 from privacygauge.evaluate.correlation import rank_correlation
+from privacygauge.evaluate.detectable import smallest_accuracy
 from privacygauge.evaluate.direction import InvertedAttack
+from privacygauge.evaluate.epsilon import epsilon_of_values
 from privacygauge.evaluate.evaluation import title
 from privacygauge.runs.execute import Progress
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.synthetic.attacks.attack import TableAttack
 from privacygauge.synthetic.attacks.suite import suite_for_few, suite_for_many
-from privacygauge.synthetic.games.games import game_named, make_setting
+from privacygauge.synthetic.games.attribute import (
+    Attribute,
+    ValuesGuessed,
+    attribute_game,
+    guessed_values,
+    middles_of_fifths,
+    strongest,
+    value_names,
+)
+from privacygauge.synthetic.games.games import Game, game_named, make_setting
 from privacygauge.synthetic.games.releases import Making, make_releases, open_releases, utility_of
 from privacygauge.synthetic.games.scores import GameScores, ScoredTarget, score_releases, scores_in
 from privacygauge.synthetic.games.setting import Setting, Sizes, enough_tests
@@ -258,11 +271,25 @@ class GeneratorOptions:
     """Training records of a generator; None to choose by the size of the table."""
     made: int | None
     """Records of a synthetic table; None for as many as it is trained on."""
+    attribute: str | None = None
+    """Column whose value is guessed; None to guess membership."""
+    values: Sequence[object] = ()
+    """Possible values of that column; see `possible_values`."""
+
+    def chosen_game(self, table: Table, *, few: bool) -> Game:
+        """Return the game of these options on a table, with `few` or many targets."""
+        if self.attribute is None:
+            if self.values:
+                raise InputError("values are those of an attribute: name its column (--attribute)")
+            return game_named(self.game or ("average" if few else "shared"), self.knowledge)
+        return attribute_game(
+            table, self.attribute, self.values, game=self.game, knowledge=self.knowledge
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PlayedGame:
-    """Results of attacks on a generator."""
+class PlayedTables:
+    """Synthetic tables of a game that was played, and its targets."""
 
     generator: str
     """Name of the generator."""
@@ -276,6 +303,22 @@ class PlayedGame:
     """Number of synthetic tables made."""
     targets: Targets
     """Attacked records."""
+    utility: Utility | Skipped
+    """Utility of one synthetic table."""
+
+    @property
+    def promised(self) -> float | None:
+        """Epsilon that the generator was set to; None if there is none, or a delta as well."""
+        found = self.settings.get("epsilon")
+        if not isinstance(found, Real) or isinstance(found, bool) or self.settings.get("delta"):
+            return None
+        return float(found)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PlayedGame(PlayedTables):
+    """Results of attacks on a generator."""
+
     groups: tuple[TargetGroup, ...]
     """Targets by the rule that selected them."""
     attacks: tuple[AttackEvaluation, ...]
@@ -284,8 +327,6 @@ class PlayedGame:
     """Headline of the verdict."""
     foreseen: Estimate | Skipped
     """Rank correlation of vulnerability score and AUC over the targets."""
-    utility: Utility | Skipped
-    """Utility of one synthetic table."""
     seen_from: float | None
     """Smallest AUC of a record that this many tables would mostly show; None if they are too
     few."""
@@ -306,14 +347,6 @@ class PlayedGame:
         return tuple(found for attack in self.attacks for found in attack.inverted)
 
     @property
-    def promised(self) -> float | None:
-        """Epsilon that the generator was set to; None if there is none, or a delta as well."""
-        found = self.settings.get("epsilon")
-        if not isinstance(found, Real) or isinstance(found, bool) or self.settings.get("delta"):
-            return None
-        return float(found)
-
-    @property
     def broken_promise(self) -> bool:
         """True where the lower bound exceeds the epsilon that the generator was set to."""
         return self.promised is not None and self.headline.worst.epsilon.low > self.promised
@@ -322,6 +355,99 @@ class PlayedGame:
     def order(self) -> Ints:
         """(r,) Positions of the targets, the most exposed first, by the headline's attack."""
         return np.argsort(-self.best.aucs, kind="stable")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PlayedGuesses(PlayedTables):
+    """Results of guesses about a value of each target, by each attack on a generator."""
+
+    column: str
+    """Column whose value is guessed."""
+    values: tuple[str, ...]
+    """(v,) Possible values, as texts."""
+    frequencies: Ints
+    """(v,) Number of records of the user's table that have each value."""
+    middles: bool
+    """True if the values are the middles of the fifths of a column of numbers."""
+    knowledge: str
+    """The adversary's knowledge of the other records: auxiliary or exact."""
+    attacks: tuple[ValuesGuessed, ...]
+    """Guesses of the attacks, in the order of the suite."""
+    selections: tuple[Selection, ...]
+    """Targets by the rule that selected them."""
+
+    @property
+    def best(self) -> ValuesGuessed:
+        """Attack that the verdict names: the most accurate one on the adversary's own tables."""
+        return strongest(self.attacks)
+
+    @property
+    def worst(self) -> int:
+        """Position of the target whose value this attack guesses best on those tables."""
+        return int(np.argmax(self.best.own_accuracy))
+
+    @property
+    def worst_value(self) -> int:
+        """Position of the value that this attack recognises best on those tables."""
+        return int(np.argmax(self.best.own_advantage_of_values))
+
+    @property
+    def each(self) -> float:
+        """Level of each interval of the headline; see `headline_level`."""
+        return headline_level(self.best.level, len(self.targets), len(self.values))
+
+    @property
+    def accuracy(self) -> Estimate:
+        """Accuracy of the guesses, over all targets and tables."""
+        return rates.proportion(self.best.right.ravel(), level=self.each)
+
+    @property
+    def accuracy_of_worst(self) -> Estimate:
+        """Accuracy of the guesses about the worst target."""
+        return rates.proportion(self.best.right[self.worst], level=self.each)
+
+    @property
+    def guessed_best(self) -> Estimate:
+        """Accuracy about the target with the highest lower limit, at a level corrected for all.
+
+        It is above chance if and only if some target is told.
+        """
+        level = bonferroni_level(self.each, len(self.targets))
+        found = (rates.proportion(right, level=level) for right in self.best.right)
+        return max(found, key=lambda accuracy: accuracy.low)
+
+    @property
+    def told(self) -> Bools:
+        """(r,) True for targets whose value the best attack tells; see `ValuesGuessed.told`."""
+        return self.best.told(self.each)
+
+    @property
+    def recognition(self) -> Estimate:
+        """Rate at which the worst value is guessed where it is true, less that where it is not."""
+        return rates.less(*self.best.of_value(self.worst_value, self.each))
+
+    @property
+    def epsilon(self) -> Estimate:
+        """Lower bound on epsilon (`low`) for replacing the worst target's record."""
+        return epsilon_of_values(self.accuracy_of_worst, len(self.values))
+
+    @property
+    def broken_promise(self) -> bool:
+        """True where the lower bound exceeds the epsilon that the generator was set to."""
+        return self.promised is not None and self.epsilon.low > self.promised
+
+    @property
+    def seen_from(self) -> float | None:
+        """Smallest accuracy about a record that this many tables would mostly show."""
+        return smallest_accuracy(self.sizes.tests, self.each, chance=self.best.chance)
+
+    @property
+    def order(self) -> Ints:
+        """(r,) Positions of the targets, the one guessed best first."""
+        return np.argsort(-self.best.right.mean(axis=1), kind="stable")
+
+
+Played = TypeVar("Played")
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,16 +468,71 @@ class ArrangedGame:
     """Level of each interval, in (0, 1)."""
 
     def played(
+        self, scores: GameScores, use: Utility | Skipped
+    ) -> tuple[PlayedGame, tuple[Skipped, ...]]:
+        """Return the results of a game about membership, and the parts that were skipped."""
+        level = self.level
+        setting = self.making.setting
+        attacks, skipped = evaluate_attacks(scores, level, self.on_worlds)
+        headline = headline_of(attacks)
+        game = PlayedGame(
+            **self._tables(use),
+            groups=tuple(group_of(x, setting, attacks, level) for x in self.selections),
+            attacks=attacks,
+            headline=headline,
+            foreseen=foreseen(self.targets, attacks[headline.attack], level),
+            seen_from=setting.sizes.smallest_auc(level),
+        )
+        return game, skipped
+
+    def guessed(
+        self, scores: GameScores, use: Utility | Skipped
+    ) -> tuple[PlayedGuesses, tuple[Skipped, ...]]:
+        """Return the results of a game about an attribute, and the parts that were skipped."""
+        game = self.making.game
+        assert isinstance(game, Attribute)
+        table = self.making.setting.table
+        attacks, skipped = guessed_values(scores, self.level)
+        own = table.values[:, table.schema.names.index(game.column)]
+        middles = game.values == middles_of_fifths(table, game.column)
+        played = PlayedGuesses(
+            **self._tables(use),
+            column=game.column,
+            # A middle is the number of some record: rounded, so that reports do not show it.
+            values=value_names(table, game.column, game.values, digits=3 if middles else 10),
+            frequencies=np.array([np.count_nonzero(own == value) for value in game.values]),
+            middles=middles,
+            knowledge=game.knowledge,
+            attacks=attacks,
+            selections=self.selections,
+        )
+        return played, skipped
+
+    def _tables(self, use: Utility | Skipped) -> dict[str, Any]:
+        """Return the fields of `PlayedTables`."""
+        making = self.making
+        return {
+            "generator": making.generator.name,
+            "settings": making.generator.describe(),
+            "sizes": making.setting.sizes,
+            "n_records": len(making.setting.table),
+            "n_tables": making.game.n_tables(making.setting),
+            "targets": self.targets,
+            "utility": use,
+        }
+
+    def played_in(
         self,
         run: str | Path | None,
         label: str | None,
+        evaluate: Callable[[GameScores, Utility | Skipped], tuple[Played, tuple[Skipped, ...]]],
         *,
         invocation: Mapping[str, Any] | None = None,
         n_jobs: int | None = None,
         progress: Progress | None = None,
         scoring: Progress | None = None,
-    ) -> tuple[PlayedGame, tuple[Skipped, ...], tuple[int, int]]:
-        """Play the game; return its results, the attacks skipped and `Releases.clipped_numbers`.
+    ) -> tuple[Played, tuple[Skipped, ...], tuple[int, int]]:
+        """Play the game; return its results, the parts skipped and `Releases.clipped_numbers`.
 
         Parameters
         ----------
@@ -359,14 +540,14 @@ class ArrangedGame:
             Folder of the run; None for a temporary one.
         label : str, optional
             Column to predict when the utility is measured.
+        evaluate : callable
+            `played` or `guessed`.
         invocation, n_jobs, progress
             As in `make_releases`.
         scoring : callable, optional
             As in `score_releases`.
         """
         making = self.making
-        level = self.level
-        setting = making.setting
         with kept_or_scratch(run) as folder:
             # Opened first, so that a folder of another run is rejected before any work.
             open_releases(making, folder, invocation)
@@ -379,23 +560,27 @@ class ArrangedGame:
                 making, releases, self.players, place, n_jobs=n_jobs, progress=scoring
             )
             clipped = releases.clipped_numbers
-            attacks, skipped = evaluate_attacks(scores, level, self.on_worlds)
-        headline = headline_of(attacks)
-        game = PlayedGame(
-            generator=making.generator.name,
-            settings=making.generator.describe(),
-            sizes=setting.sizes,
-            n_records=len(setting.table),
-            n_tables=making.game.n_tables(setting),
-            targets=self.targets,
-            groups=tuple(group_of(x, setting, attacks, level) for x in self.selections),
-            attacks=attacks,
-            headline=headline,
-            foreseen=foreseen(self.targets, attacks[headline.attack], level),
-            seen_from=setting.sizes.smallest_auc(level),
-            utility=use,
-        )
-        return game, (*skipped, *([use] if isinstance(use, Skipped) else [])), clipped
+            found, skipped = evaluate(scores, use)
+        return found, (*skipped, *([use] if isinstance(use, Skipped) else [])), clipped
+
+
+def headline_level(level: float, n_targets: int, n_values: int) -> float:
+    """Return the level of each interval in the headline of guesses about an attribute.
+
+    The intervals are those of the mean, of the worst target and of the one guessed best if there
+    are several, and of the worst value if there are more than two. Without a leak any of them is
+    above chance in at most ``1 - level`` of audits: one side of each errs with its share.
+
+    Examples
+    --------
+    >>> headline_level(0.95, 1, 2), headline_level(0.95, 10, 5)
+    (0.95, 0.975)
+    """
+    looks = 1 + 2 * (n_targets > 1) + (n_values > 2)
+    error = (1 - checks.level(level)) * 2 / max(2, looks)
+    # Two digits, rounded down, so that reports can print the level.
+    digits = 1 - math.floor(math.log10(error))
+    return float(1 - math.floor(error * 10**digits + 1e-9) / 10**digits)
 
 
 def arrange_game(
@@ -422,13 +607,18 @@ def arrange_game(
     # Selections may share records; each is attacked once.
     rows = np.unique(np.concatenate([s.rows for s in selections]))
     few = len(rows) <= MANY
-    game = game_named(asked.game or ("average" if few else "shared"), asked.knowledge)
+    game = asked.chosen_game(table, few=few)
     tests = enough_tests(asked.half_width, level) if asked.tests is None else asked.tests
     sizes = (asked.shadows, tests, asked.size, asked.made)
     setting = make_setting(table, rows, game=game, numbers=sizes, seed=seed, unit=owner)
     game.check(setting)
     named = np.arange(len(table)) if ids is None else checks.vector(ids, "ids", length=len(table))
     targets = targets_of(table, known(), rows=setting.targets, names=named, show=show)
-    attacks = asked.attacks or (suite_for_few() if few else suite_for_many())
+    about_value = asked.attribute is not None
+    # Each attack is made once per value of an attribute.
+    default = suite_for_few() if few and not about_value else suite_for_many()
+    attacks = asked.attacks or default
+    if about_value and any(isinstance(attack, OnWorlds) for attack in attacks):
+        raise InputError("attacks on worlds guess membership: leave them out with an attribute")
     making = Making(game, setting, generator)
     return ArrangedGame(making, selections, targets, *split_attacks(attacks), level)

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from privacygauge.core import checks, seeds
-from privacygauge.core.checks import Bools, Ints
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.synthetic.games.setting import Setting, Sizes
 from privacygauge.synthetic.table import Table
@@ -67,6 +67,10 @@ class Game(Protocol):
 
     def known(self, setting: Setting, target: int) -> Table:
         """Return the records that the adversary knows about the target at a position."""
+
+    def record(self, setting: Setting, target: int, block: int) -> Floats:
+        """Return the target's record (F,) as the adversary of one of its blocks takes it."""
+        return np.asarray(setting.table.values[setting.targets[target]])
 
 
 def fills(setting: Setting) -> bool:

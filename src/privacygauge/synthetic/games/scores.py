@@ -104,7 +104,7 @@ class Scoring:
         row = int(setting.targets[target])
         found: list[list[Answer] | Skipped] = [[] for _ in self.attacks]
         for number, block in enumerate(self.making.game.blocks(setting, target)):
-            view = self._view(block, target, read)
+            view = self._view(block, number, target, read)
             for j, attack in enumerate(self.attacks):
                 so_far = found[j]
                 if isinstance(so_far, Skipped):
@@ -115,12 +115,14 @@ class Scoring:
                 found[j] = answer if isinstance(answer, Skipped) else [*so_far, answer]
         return found
 
-    def _view(self, block: Block, target: int, read: Callable[[int, int], Tables]) -> View:
+    def _view(
+        self, block: Block, number: int, target: int, read: Callable[[int, int], Tables]
+    ) -> View:
         setting = self.making.setting
-        # The target is rounded as the stored tables are, so that copies stay equal.
-        record = setting.table.values[setting.targets[target]]
+        record = self.making.game.record(setting, target, number)
         return View(
             schema=setting.table.schema,
+            # Rounded as the stored tables are, so that copies stay equal.
             target=Storage(setting.table.schema).rounded(record),
             shadows=read(block.shadows.start, block.shadows.stop),
             inside=block.inside,
