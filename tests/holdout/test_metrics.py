@@ -22,15 +22,17 @@ from privacygauge.holdout.oracle import Holdout
 from tests.thorough import crossed, times
 
 RNG = np.random.default_rng
-PLAIN = tuple(name for name in METRICS if ":" not in name)
-NAMES = (*PLAIN, "top:2", "logloss:6", "mae:-1:3", "mse:-1:3", "rmse:-1:3")
+PLAIN = tuple(name for name in METRICS if ":" not in name and "@" not in name)
+RANKED = ("top:2", "map@2", "ndcg@2")
+NUMBERS = ("r2", "mae:-1:3", "mse:-1:3", "rmse:-1:3", "crps:-1:3")
+NAMES = (*PLAIN, *RANKED, "logloss:6", *NUMBERS[1:])
 PROBABILITIES = ("brier", "logloss:6")
 TWO = ("f1", "auc")
 
 
 def drawn_truth(name, n, rng, m=3):
     """Return hidden values with classes of unequal frequency."""
-    if name.startswith("m") or name.startswith("r"):
+    if name in NUMBERS:
         return rng.uniform(-1, 3, n)
     if name in TWO:
         return (rng.permutation(n) < max(1, round(n * 0.3))).astype(int)
@@ -40,7 +42,10 @@ def drawn_truth(name, n, rng, m=3):
 def drawn_submission(name, truth, rng, skill=0.0, m=3):
     """Return what a model submits; each example's error is independent of the others'."""
     n = len(truth)
-    if name[0] in "mr":
+    if name.startswith("crps"):
+        guess = skill * truth + (1 - skill) * rng.uniform(-1, 3, n)
+        return np.clip(guess[:, None] + (1 - skill) * rng.normal(size=(n, 5)), -1, 3)
+    if name in NUMBERS:
         guess = rng.uniform(-1, 3, n)
         return skill * truth + (1 - skill) * guess
     logits = rng.normal(size=(n, m))
@@ -49,11 +54,24 @@ def drawn_submission(name, truth, rng, skill=0.0, m=3):
         return (logits[:, 1] > logits[:, 0]).astype(int)
     if name == "auc":
         return np.round(logits[:, 1] - logits[:, 0], 1)  # ties
-    if name.startswith("top"):
-        return np.argsort(-logits, axis=1)[:, : int(name[4:])]
+    if name in RANKED:
+        return np.argsort(-logits, axis=1)[:, :2]
     if name in PROBABILITIES:
         return np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     return logits.argmax(axis=1)
+
+
+def average_precision(guesses, y):
+    """Return the average precision of ranked guesses of which one can be relevant."""
+    return 1 / (guesses.index(y) + 1) if y in guesses else 0.0
+
+
+def distance_of(members, y):
+    """Return the integral of the squared difference of an ensemble's distribution and a step."""
+    edges = np.sort([*members, y])
+    middles = (edges[1:] + edges[:-1]) / 2
+    below = np.mean(np.asarray(members)[:, None] <= middles, axis=0)
+    return float((np.diff(edges) * (below - (middles >= y)) ** 2).sum())
 
 
 def by_sklearn(name, submitted, truth):
@@ -69,6 +87,16 @@ def by_sklearn(name, submitted, truth):
         return naive.balanced_accuracy_score(truth, submitted)
     if name == "f1":
         return naive.f1_score(truth, submitted)
+    if name == "macro-f1":
+        return naive.f1_score(truth, submitted, average="macro", zero_division=0)
+    if name == "qwk":
+        return max(0, naive.cohen_kappa_score(truth, submitted, weights="quadratic"))
+    if name == "r2":
+        return max(0, naive.r2_score(truth, submitted))
+    if name == "map@2":
+        return np.mean(list(map(average_precision, submitted.tolist(), truth)))
+    if name == "crps:-1:3":
+        return 1 - np.mean(list(map(distance_of, submitted, truth))) / 4
     if name == "auc":
         return naive.roc_auc_score(truth, submitted)
     if name == "logloss:6":
@@ -76,9 +104,11 @@ def by_sklearn(name, submitted, truth):
     if name == "brier":
         hidden = np.eye(3)[truth]
         return 1 - naive.mean_squared_error(hidden, submitted) * 3 / 2
-    if name.startswith("top"):
+    if name in RANKED:
         ranked = np.zeros((len(truth), 3))
-        np.put_along_axis(ranked, submitted, 1.0, axis=1)
+        np.put_along_axis(ranked, submitted, np.array([2.0, 1.0]), axis=1)
+        if name == "ndcg@2":
+            return naive.ndcg_score(np.eye(3)[truth], ranked, k=2)
         ranked += 1e-3 * RNG(0).random(ranked.shape)
         return naive.top_k_accuracy_score(truth, ranked, k=submitted.shape[1], labels=range(3))
     return 1 - with_range[name.split(":")[0]](truth, submitted) / 4
@@ -129,7 +159,7 @@ def test_who_knows_nothing_exceeds_chance_as_seldom_as_the_tail_says(name):
     fixed = drawn_truth(name, n, rng)
     sent = [drawn_submission(name, drawn_truth(name, n, rng), rng) for _ in range(3)]
     above = np.empty((times(600), len(sent)))
-    exact = name in ("balanced-accuracy", *TWO)
+    exact = name in ("balanced-accuracy", "macro-f1", "qwk", "r2", *TWO)
     for row in above:
         # In random order where the theory is about the order, else independent draws.
         truth = rng.permutation(fixed) if exact else rng.choice(fixed, n)
@@ -163,7 +193,10 @@ def test_no_order_of_labels_has_a_larger_auc_more_often_than_its_tail_says(n, fe
 
 @pytest.mark.parametrize(
     ("skill", "name"),
-    crossed([0.0, 0.4, 0.8], ["auc", "brier", "top:2", "logloss:6", "mae:-1:3", "accuracy"]),
+    crossed(
+        [0.0, 0.4, 0.8],
+        ["auc", "brier", *RANKED, "logloss:6", "mae:-1:3", "crps:-1:3", "accuracy"],
+    ),
 )
 def test_the_interval_of_a_public_less_a_private_score_holds_0(name, skill):
     rng = RNG(11)

@@ -221,7 +221,7 @@ def bias_by_theory(contest: Contest, attack: str, guard: Guard) -> float | None:
         draws = max(1, _DRAWN // len(truth))
         # Several draws of the whole test set, more of them if it is small.
         ends = [told.expected(truth, k, error, rng) for _ in range(draws)]
-        return float(np.mean(ends)) - metric.score(told.unaided(), truth)
+        return float(np.mean(ends)) - metric.chance(truth)
     n = len(contest.holdout)
     m = contest.holdout.n_classes
     uninformed = contest.knowledge is None or not named.informed
