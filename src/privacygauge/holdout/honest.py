@@ -10,6 +10,7 @@ from scipy.stats import norm, spearmanr
 
 from privacygauge.core.checks import Floats
 from privacygauge.core.seeds import stream
+from privacygauge.errors import InputError
 from privacygauge.holdout.guards import RelativeLadder, default_guard
 from privacygauge.holdout.mechanism import Guard, GuardState
 from privacygauge.holdout.metrics import ACCURACY, Metric, Values
@@ -107,7 +108,7 @@ def default_guard_of(holdout: Holdout) -> Guard:
 def _error(metric: Metric, sent: Values, truth: Values) -> float:
     try:
         return 1 - metric.score(sent, truth)
-    except ZeroDivisionError:  # a resample without a positive
+    except (ZeroDivisionError, InputError):  # a resample without a positive
         return 1.0
 
 

@@ -8,9 +8,11 @@ hold: with all its digits, a single Brier score or squared error could reveal do
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from pathlib import Path
+from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,19 +22,25 @@ from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.holdout.metric_forms import (
-    Metric,
+    Metric as Metric,
+)
+from privacygauge.holdout.metric_forms import (
     OfLabels,
     OfNumbers,
     OfProbabilities,
     OfTwo,
-    Values,
     checked_floats,
     checked_labels,
     class_frequencies,
     class_sizes,
 )
+from privacygauge.holdout.metric_forms import (
+    Values as Values,
+)
 from privacygauge.holdout.names import METRICS
+from privacygauge.holdout.own_metric import OwnMetric, Submitted
 from privacygauge.holdout.permuted_metrics import MACRO_F1, QUADRATIC_KAPPA, R_SQUARED
+from privacygauge.runs.user_code import code_digest, import_object, names_code
 
 _MOST = 700.0
 """Largest exponent in nats, such that exp(-_MOST) is still a float."""
@@ -502,10 +510,33 @@ _RANKED: dict[str, Callable[[int], Metric]] = {
 _RANGED: dict[str, Callable[[float, float], Metric]] = {
     kind.kind: kind for kind in (_AbsoluteError, _SquaredError, _RootSquaredError, _EnsembleError)
 }
+_KINDS = frozenset((*_PLAIN, *_RANKED, *_RANGED, "logloss"))
+_RECORDED = re.compile(r"[^#]+:[^#:]+#(labels|probabilities|numbers|scores)-[0-9a-f]+")
+
+
+def chosen_metric(chosen: str | Metric) -> Metric:
+    """Return a metric that the user gives, or names: a built-in one, FILE.py:NAME or MODULE:NAME.
+
+    The object of that name is an `OwnMetric`, or a function of hidden and submitted labels with
+    values in [0, 1]. The name of the metric ends with its form and a digest of the code.
+    """
+    if not isinstance(chosen, str):
+        return chosen
+    if chosen.split(":")[0] in _KINDS or not names_code(chosen):
+        return metric_named(chosen)
+    found = import_object(chosen)
+    own = found if isinstance(found, OwnMetric) else OwnMetric(found) if callable(found) else None
+    if own is None:
+        raise InputError(f"metric {chosen} must be a function or an OwnMetric, got {found!r:.60}")
+    place, _, attribute = chosen.rpartition(":")
+    file = Path(place).name if place.endswith(".py") else place
+    return own.named(f"{file}:{attribute}#{own.submitted}-{code_digest(chosen)}")
 
 
 def metric_named(text: str) -> Metric:
     """Return the metric that `text` names, such as ``auc``, ``top:5`` or ``rmse:0:100``.
+
+    No code of the user is run: the recorded name of an `OwnMetric` gives one that cannot score.
 
     Raises
     ------
@@ -518,6 +549,8 @@ def metric_named(text: str) -> Metric:
     >>> metric_named("mae:0:10").score(np.array([1.0, 3.0]), np.array([1.0, 1.0]))
     0.9
     """
+    if (record := _RECORDED.fullmatch(text)) is not None:
+        return OwnMetric(None, submitted=cast("Submitted", record[1]), name=text)
     word, *numbers = text.replace("@", ":").split(":")
     try:
         if word in _PLAIN and not numbers:
@@ -531,7 +564,9 @@ def metric_named(text: str) -> Metric:
     except (KeyError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"metric must be one of {', '.join(METRICS)}, got {text!r}") from error
+        raise InputError(
+            f"metric must be one of {', '.join(METRICS)}, or FILE.py:NAME, got {text!r}"
+        ) from error
 
 
 def metric_bias(metric: Metric, truth: Values, nats: float, *, delta: float = 0.05) -> float:
