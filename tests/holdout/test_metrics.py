@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 from sklearn import metrics as naive
@@ -191,6 +191,72 @@ def test_no_order_of_labels_has_a_larger_auc_more_often_than_its_tail_says(n, fe
     assert plain.var() == pytest.approx(1 / (4 * bound))
 
 
+def permuted(metric, hidden, sent):
+    """Return the scores of submissions for all different orders of the hidden values."""
+    orders = np.array(sorted(set(itertools.permutations(hidden))))
+    return np.array([[metric.score(each, order) for order in orders] for each in sent])
+
+
+@pytest.mark.parametrize("name", ["macro-f1", "qwk", "r2"])
+@given(hidden=st.lists(st.integers(0, 2), min_size=4, max_size=6), seed=st.integers(0, 10**6))
+@settings(max_examples=times(40), deadline=None)
+def test_no_order_of_values_has_a_larger_score_more_often_than_its_tail_says(name, hidden, seed):
+    """Exactly, over all orders: random, constant, unbalanced, and any sizes of R2's submissions."""
+    assume(len(set(hidden)) > 1)
+    rng = RNG(seed)
+    metric = metric_named(name)
+    hidden = np.array(hidden) if name != "r2" else np.array(hidden) ** 2.0
+    n = len(hidden)
+    sent = [rng.permutation(hidden), np.sort(hidden), rng.integers(0, 3, n)]
+    sent += [np.where(np.arange(n) == 0, hidden.max(), hidden.min())]
+    if name == "r2":
+        sent = [hidden.mean() + a * (each - each.mean()) for each in sent for a in (0.1, 0.5, 1)]
+    scores = permuted(metric, hidden.tolist(), sent)
+    gains = scores - metric.chance(hidden)
+    for row in gains:
+        for e in np.unique(row[row > 1e-12]):
+            assert (row >= e - 1e-12).mean() <= math.exp(-2 * metric.tail(hidden) * e**2) + 1e-12
+    if name == "macro-f1":
+        assert gains.mean(axis=1).max() <= 1e-12
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 30), m=st.integers(2, 8), k=st.integers(1, 10))
+@settings(max_examples=times(40), deadline=None)
+def test_ranked_guesses_are_scored_as_in_a_loop(seed, n, m, k):
+    """Any number of guesses, repeated ones too, of which only the first counts."""
+    rng = RNG(seed)
+    truth = rng.integers(0, m, n)
+    sent = rng.integers(0, m, (n, k))
+    for kind, weight in (("map", lambda r: 1 / r), ("ndcg", lambda r: 1 / math.log2(1 + r))):
+        metric = metric_named(f"{kind}@{k}")
+        rows = [next((weight(r) for r, x in enumerate(row, 1) if x == y), 0)
+                for row, y in zip(sent, truth, strict=True)]  # fmt: skip
+        assert metric.score(metric.submission(sent, n, m), truth) == pytest.approx(np.mean(rows))
+    whole = np.array([rng.permutation(m) for _ in range(n)])
+    ranked = -np.argsort(whole, axis=1).astype(float)
+    expected = naive.label_ranking_average_precision_score(np.eye(m)[truth], ranked)
+    assert metric_named(f"map@{m}").score(whole, truth) == pytest.approx(expected)
+    repeated = np.column_stack([sent, sent[:, :1]])
+    swapped = np.column_stack([sent, sent[:, 0] * 0 + sent[:, -1]])
+    longer = metric_named(f"map@{k + 1}")
+    assert (longer.equivalent(repeated, truth) == longer.equivalent(swapped, truth)).all()
+
+
+@given(seed=st.integers(0, 10**6), k=st.integers(1, 40))
+@settings(max_examples=times(20), deadline=None)
+def test_crps_is_the_integral_between_distributions(seed, k):
+    rng = RNG(seed)
+    truth = rng.uniform(-1, 3, 20).round(1)
+    sent = rng.uniform(-1, 3, (20, k)).round(1)
+    metric = metric_named("crps:-1:3")
+    expected = 1 - np.mean(list(map(distance_of, sent, truth))) / 4
+    assert metric.score(metric.submission(sent, 20, 0), truth) == pytest.approx(expected)
+    if k == 1:
+        mae = metric_named("mae:-1:3").score(sent[:, 0], truth)
+        assert metric.score(sent[:, 0], truth) == pytest.approx(mae)
+        assert expected == pytest.approx(mae)
+
+
 @pytest.mark.parametrize(
     ("skill", "name"),
     crossed(
@@ -322,6 +388,10 @@ def test_calibrated_is_as_coarse_as_the_chance_in_a_metric():
         ("rmse:3:1", "rmse needs a range of values, got 3 to 1"),
         ("mae:0:inf", "mae needs a range"),
         ("auc:1", "metric must be one of"),
+        ("map", "metric must be one of"),
+        ("ndcg@0", "ndcg must be at least 1"),
+        ("crps:1:0", "crps needs a range of values, got 1 to 0"),
+        ("qwk@2", "metric must be one of"),
     ],
 )
 def test_what_names_no_metric(text, says):
@@ -345,12 +415,19 @@ def test_a_name_names_its_metric(name):
         ("brier", [[0.5, 0.6]] * 4, "probabilities must sum to 1 in every row"),
         ("top:2", [0, 1, 0, 1], r"a submission must have the shape \(4, 2\), got \(4,\)"),
         ("rmse:0:1", [0, 1, 2, 0], r"predictions must be in \[0, 1\], got 2 in row 2"),
+        ("macro-f1", [0, 2, 0, 0], r"labels must be in 0\.\.1, got 2 in row 1"),
+        ("qwk", [0, 0.5, 0, 0], "labels must be integers"),
+        ("map@3", [[0, 1]] * 4, r"a submission must have the shape \(4, 3\), got \(4, 2\)"),
+        ("ndcg@2", [[0, 1], [0, 1], [0, 3], [0, 1]], "got 3 in row 2"),
+        ("r2", [0, 1, np.inf, 0], "predictions must be finite, got inf in row 2"),
+        ("crps:0:1", [[0, 1], [0, 1], [0, 2], [0, 1]], r"must be in \[0, 1\], got 2 in row 2"),
+        ("crps:0:1", np.zeros((4, 101)), "an ensemble must have 1 to 100 members per example"),
     ],
 )
 def test_submissions_that_break_a_rule(name, sent, says):
     metric = metric_named(name)
     with pytest.raises(InputError, match=says):
-        metric.submission(sent, 4, 0 if name.startswith("rmse") else 2)
+        metric.submission(sent, 4, 0 if metric.numbers else 2)
 
 
 def test_hidden_values_that_do_not_fit():
@@ -360,3 +437,7 @@ def test_hidden_values_that_do_not_fit():
         metric_named("mae:0:1").truth([0, 5], None)
     with pytest.raises(InputError, match="has no classes"):
         metric_named("mae:0:1").truth([0, 1], 2)
+    with pytest.raises(InputError, match="labels must differ"):
+        metric_named("r2").truth([3.0, 3.0], None)
+    with pytest.raises(InputError, match="labels must be of at least two classes"):
+        metric_named("qwk").truth([1, 1], None)
