@@ -223,7 +223,7 @@ def hidden_for(metric: Metric, n: int, rng: np.random.Generator) -> Holdout:
 def metric_table(games: int, k: int) -> list[list[str]]:
     """Return a row for each metric: points gained behind each guard, and at most, beside chance."""
     rows = []
-    for name in ("top:2" if each == "top:5" else each for each in METRICS):
+    for name in (_FEW_CLASSES.get(each, each) for each in METRICS):
         metric, shown = metric_named(name), OF_METRICS
         gains: dict[str, list[float]] = {guard: [] for guard in shown}
         bounds: dict[str, list[float]] = {guard: [] for guard in shown}

@@ -61,7 +61,13 @@ def open_or_begin(
             if row is None:
                 connection.execute(insert(BOARD).values(first or first_row(labels, wanted)))
                 row = begun_board(connection)
-            metric = _same_metric(row, wanted, database_name(engine))
+            if wanted.metric_name is None:
+                metric = require_code(metric_named(row["metric"]))
+            elif (metric := wanted.metric).name != row["metric"]:
+                raise InputError(
+                    f"{database_name(engine)} belongs to the metric {row['metric']}, got "
+                    f"{metric.name}: begin another database"
+                )
             truth = metric.truth(labels, None)[0]
             _check_same(row, truth, wanted, database_name(engine))
             ids = _same_names(connection, "points", wanted.ids, database_name(engine))
@@ -79,15 +85,15 @@ def open_or_begin(
 
 def board_of(row: RowMapping, truth: Values, engine: Engine, metric: Metric) -> Board:
     """Return the board of a row of `BOARD`."""
-    public, private = _parts(truth, row, metric)
-    guard = guard_named(row["guard"])
+    mask = public_of(row)
+    seen = truth if mask is None else truth[mask]
     return Board(
-        holdout=public,
-        guard=guard,
+        holdout=Holdout(seen, row["n_classes"], metric),
+        guard=guard_named(row["guard"]),
         scope=row["scope"],
         engine=engine,
-        private=private,
-        public=public_of(row),
+        private=None if mask is None else Holdout(truth[~mask], row["n_classes"], metric),
+        public=mask,
     )
 
 
@@ -234,26 +240,6 @@ def public_of(row: RowMapping) -> Bools | None:
         return None
     bits = np.frombuffer(row["public"], np.uint8)
     return np.unpackbits(bits, count=row["n"]).astype(np.bool_)
-
-
-def _parts(truth: Values, row: RowMapping, metric: Metric) -> tuple[Holdout, Holdout | None]:
-    mask = public_of(row)
-    if mask is None:
-        return Holdout(truth, row["n_classes"], metric), None
-    public, private = (Holdout(truth[part], row["n_classes"], metric) for part in (mask, ~mask))
-    return public, private
-
-
-def _same_metric(row: RowMapping, wanted: BoardOptions, name: str) -> Metric:
-    """Return the metric of a board; one of the user's own code must be named again."""
-    if wanted.metric_name is None:
-        return require_code(metric_named(row["metric"]))
-    if wanted.metric.name != row["metric"]:
-        raise InputError(
-            f"{name} belongs to the metric {row['metric']}, got {wanted.metric.name}: begin "
-            "another database"
-        )
-    return wanted.metric
 
 
 def require_code(metric: Metric) -> Metric:
