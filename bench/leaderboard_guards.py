@@ -35,6 +35,7 @@ from privacygauge.holdout.analysts import ATTACKS, play, uniform_holdout
 from privacygauge.holdout.bounds import guarantee, transcript_nats
 from privacygauge.holdout.guards import default_guard, guard_named
 from privacygauge.holdout.guards import guard_for as guard_of_metric
+from privacygauge.holdout.honest import default_guard_of, honest_submission
 from privacygauge.holdout.mechanism import Guard, GuardState, MarkedSubmission
 from privacygauge.holdout.metrics import Metric, metric_bias, metric_named
 from privacygauge.holdout.naive_bayes import LinearBayes
@@ -58,6 +59,11 @@ CONTESTS = {"wide": (0.04, 0.03, 0.004), "close": (0.01, 0.01, 0.002)}
 """How far apart teams begin, what they gain, and how far a submission comes out otherwise."""
 POINTS, PLAYED = 2_000, ("nb", "majority", "scan", "designed", "message-passing")
 """Points of the attacked test set, and the attacks."""
+_HALF = 1_000
+"""Public points, and private ones, of contests in all metrics."""
+_SKILLS = {"far apart": (0.55, 0.92), "close": (0.7, 0.8)}
+"""Least and largest skill of a team, in its middle submission."""
+_FEW_CLASSES = {"top:5": "top:2", "map@5": "map@2", "ndcg@5": "ndcg@2"}
 OF_METRICS = ("exact", "calibrated", "noise:0.01", DEFAULT)
 """Guards before other metrics."""
 
@@ -217,7 +223,7 @@ def hidden_for(metric: Metric, n: int, rng: np.random.Generator) -> Holdout:
 def metric_table(games: int, k: int) -> list[list[str]]:
     """Return a row for each metric: points gained behind each guard, and at most, beside chance."""
     rows = []
-    for name in ("top:2" if each == "top:5" else each for each in METRICS):
+    for name in (_FEW_CLASSES.get(each, each) for each in METRICS):
         metric, shown = metric_named(name), OF_METRICS
         gains: dict[str, list[float]] = {guard: [] for guard in shown}
         bounds: dict[str, list[float]] = {guard: [] for guard in shown}
@@ -250,11 +256,67 @@ def metric_table(games: int, k: int) -> list[list[str]]:
     return rows
 
 
+def rank_table(games: int) -> list[list[str]]:
+    """Return a row for each metric: rank correlations of boards and results with the truth.
+
+    Contests of 20 honest teams with 10 submissions each, on 1,000 public and 1,000 private points;
+    the truth is a team's skill. Means over contests, and the least.
+    """
+    rows = []
+    for name in METRICS:
+        metric = metric_named(_FEW_CLASSES.get(name, name))
+        row = [f"`{metric.name}`"]
+        guard_name = ""
+        for kind, (low, high) in _SKILLS.items():
+            found = []
+            for game in range(games):
+                rng = stream(0, "ranks", kind, name, game)
+                whole = hidden_for(metric, 2 * _HALF, rng)
+                public, private = (
+                    replace(whole, labels=whole.labels[part])
+                    for part in (slice(_HALF), slice(_HALF, None))
+                )
+                guard = default_guard_of(public)
+                guard_name = guard.name
+                found.append(_ranks(whole, public, private, guard, np.linspace(low, high, 20), rng))
+            for values in np.array(found).T:
+                row.append(f"{values.mean():.2f} ({values.min():.2f})")
+        rows.append([row[0], f"`{guard_name}`", *row[1:]])
+        print("|", " | ".join(rows[-1]), "|", flush=True)
+    return rows
+
+
+def _ranks(
+    whole: Holdout,
+    public: Holdout,
+    private: Holdout,
+    guard: Guard,
+    skills: np.ndarray,
+    rng: np.random.Generator,
+) -> tuple[float, float, float]:
+    """Return the rank correlations with skill of the board, an exact board and the results."""
+    difficulty = rng.normal(size=len(whole))
+    shown, exact, final = (np.zeros(len(skills)) for _ in "abc")
+    for team, skill in enumerate(skills):
+        state = guard.start(rng.bytes(16))
+        for progress in np.linspace(-0.05, 0.05, 10):
+            sent = honest_submission(whole, skill + progress, difficulty, rng)
+            marked = public.marked(sent[: len(public)])
+            answer, state = guard.answer(marked, state)
+            score = public.metric.score(marked.labels, public.labels)
+            shown[team] = max(shown[team], answer)
+            if score >= exact[team]:
+                exact[team] = score
+                final[team] = private.score(sent[len(public) :])
+    return tuple(float(spearmanr(each, skills)[0]) for each in (shown, exact, final))
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="few contests and few attacks")
-    parser.add_argument("--only", choices=["honest", "attacks", "metrics"], help="one table")
+    tables = ["honest", "attacks", "metrics", "ranks"]
+    parser.add_argument("--only", choices=tables, help="one table")
     asked = parser.parse_args()
     if asked.only in (None, "honest"):
         print("| guard | remembers | wide: with a score | with news | ranks | close: ... |")
@@ -264,6 +326,9 @@ def main() -> None:
         attack_table(3 if asked.quick else 10, (1, 30) if asked.quick else (1, 5, 30))
     if asked.only in (None, "metrics"):
         metric_table(2 if asked.quick else 20, 100)
+    if asked.only in (None, "ranks"):
+        print("| metric | guard | far apart: board | exact board | results | close: ... |")
+        rank_table(3 if asked.quick else 20)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 from sklearn import metrics as naive
@@ -22,15 +22,17 @@ from privacygauge.holdout.oracle import Holdout
 from tests.thorough import crossed, times
 
 RNG = np.random.default_rng
-PLAIN = tuple(name for name in METRICS if ":" not in name)
-NAMES = (*PLAIN, "top:2", "logloss:6", "mae:-1:3", "mse:-1:3", "rmse:-1:3")
+PLAIN = tuple(name for name in METRICS if ":" not in name and "@" not in name)
+RANKED = ("top:2", "map@2", "ndcg@2")
+NUMBERS = ("r2", "mae:-1:3", "mse:-1:3", "rmse:-1:3", "crps:-1:3")
+NAMES = (*PLAIN, *RANKED, "logloss:6", *NUMBERS[1:])
 PROBABILITIES = ("brier", "logloss:6")
 TWO = ("f1", "auc")
 
 
 def drawn_truth(name, n, rng, m=3):
     """Return hidden values with classes of unequal frequency."""
-    if name.startswith("m") or name.startswith("r"):
+    if name in NUMBERS:
         return rng.uniform(-1, 3, n)
     if name in TWO:
         return (rng.permutation(n) < max(1, round(n * 0.3))).astype(int)
@@ -40,7 +42,10 @@ def drawn_truth(name, n, rng, m=3):
 def drawn_submission(name, truth, rng, skill=0.0, m=3):
     """Return what a model submits; each example's error is independent of the others'."""
     n = len(truth)
-    if name[0] in "mr":
+    if name.startswith("crps"):
+        guess = skill * truth + (1 - skill) * rng.uniform(-1, 3, n)
+        return np.clip(guess[:, None] + (1 - skill) * rng.normal(size=(n, 5)), -1, 3)
+    if name in NUMBERS:
         guess = rng.uniform(-1, 3, n)
         return skill * truth + (1 - skill) * guess
     logits = rng.normal(size=(n, m))
@@ -49,11 +54,24 @@ def drawn_submission(name, truth, rng, skill=0.0, m=3):
         return (logits[:, 1] > logits[:, 0]).astype(int)
     if name == "auc":
         return np.round(logits[:, 1] - logits[:, 0], 1)  # ties
-    if name.startswith("top"):
-        return np.argsort(-logits, axis=1)[:, : int(name[4:])]
+    if name in RANKED:
+        return np.argsort(-logits, axis=1)[:, :2]
     if name in PROBABILITIES:
         return np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     return logits.argmax(axis=1)
+
+
+def average_precision(guesses, y):
+    """Return the average precision of ranked guesses of which one can be relevant."""
+    return 1 / (guesses.index(y) + 1) if y in guesses else 0.0
+
+
+def distance_of(members, y):
+    """Return the integral of the squared difference of an ensemble's distribution and a step."""
+    edges = np.sort([*members, y])
+    middles = (edges[1:] + edges[:-1]) / 2
+    below = np.mean(np.asarray(members)[:, None] <= middles, axis=0)
+    return float((np.diff(edges) * (below - (middles >= y)) ** 2).sum())
 
 
 def by_sklearn(name, submitted, truth):
@@ -69,6 +87,16 @@ def by_sklearn(name, submitted, truth):
         return naive.balanced_accuracy_score(truth, submitted)
     if name == "f1":
         return naive.f1_score(truth, submitted)
+    if name == "macro-f1":
+        return naive.f1_score(truth, submitted, average="macro", zero_division=0)
+    if name == "qwk":
+        return max(0, naive.cohen_kappa_score(truth, submitted, weights="quadratic"))
+    if name == "r2":
+        return max(0, naive.r2_score(truth, submitted))
+    if name == "map@2":
+        return np.mean(list(map(average_precision, submitted.tolist(), truth)))
+    if name == "crps:-1:3":
+        return 1 - np.mean(list(map(distance_of, submitted, truth))) / 4
     if name == "auc":
         return naive.roc_auc_score(truth, submitted)
     if name == "logloss:6":
@@ -76,9 +104,11 @@ def by_sklearn(name, submitted, truth):
     if name == "brier":
         hidden = np.eye(3)[truth]
         return 1 - naive.mean_squared_error(hidden, submitted) * 3 / 2
-    if name.startswith("top"):
+    if name in RANKED:
         ranked = np.zeros((len(truth), 3))
-        np.put_along_axis(ranked, submitted, 1.0, axis=1)
+        np.put_along_axis(ranked, submitted, np.array([2.0, 1.0]), axis=1)
+        if name == "ndcg@2":
+            return naive.ndcg_score(np.eye(3)[truth], ranked, k=2)
         ranked += 1e-3 * RNG(0).random(ranked.shape)
         return naive.top_k_accuracy_score(truth, ranked, k=submitted.shape[1], labels=range(3))
     return 1 - with_range[name.split(":")[0]](truth, submitted) / 4
@@ -129,7 +159,7 @@ def test_who_knows_nothing_exceeds_chance_as_seldom_as_the_tail_says(name):
     fixed = drawn_truth(name, n, rng)
     sent = [drawn_submission(name, drawn_truth(name, n, rng), rng) for _ in range(3)]
     above = np.empty((times(600), len(sent)))
-    exact = name in ("balanced-accuracy", *TWO)
+    exact = name in ("balanced-accuracy", "macro-f1", "qwk", "r2", *TWO)
     for row in above:
         # In random order where the theory is about the order, else independent draws.
         truth = rng.permutation(fixed) if exact else rng.choice(fixed, n)
@@ -161,9 +191,94 @@ def test_no_order_of_labels_has_a_larger_auc_more_often_than_its_tail_says(n, fe
     assert plain.var() == pytest.approx(1 / (4 * bound))
 
 
+@pytest.mark.parametrize("name", ["macro-f1", "qwk", "r2", "map@2", "ndcg@2", "crps:-1:3"])
+def test_the_luckiest_of_many_keeps_to_the_promise_where_values_are_skewed(name):
+    """Whoever chooses the best of 40 blind submissions: exceeded in at most 5% of the plays."""
+    metric = metric_named(name)
+    over = 0
+    for seed in range(times(100)):
+        rng = RNG([seed, 3])
+        truth = rng.choice(3, 150, p=[0.92, 0.06, 0.02])
+        truth[:3] = np.arange(3)
+        truth = rng.permutation(-np.log(1e-4 + rng.random(150)) / 5 if metric.numbers else truth)
+        blind = [drawn_submission(name, rng.permutation(truth), rng, s) for s in np.linspace(0, 1)]
+        best = max(metric.score(each, truth) for each in blind[:40])
+        over += best > metric.chance(truth) + metric_bias(metric, truth, math.log(40))
+    assert over <= times(100) * 0.05
+
+
+def permuted(metric, hidden, sent):
+    """Return the scores of submissions for all different orders of the hidden values."""
+    orders = np.array(sorted(set(itertools.permutations(hidden))))
+    return np.array([[metric.score(each, order) for order in orders] for each in sent])
+
+
+@pytest.mark.parametrize("name", ["macro-f1", "qwk", "r2"])
+@given(hidden=st.lists(st.integers(0, 2), min_size=4, max_size=6), seed=st.integers(0, 10**6))
+@settings(max_examples=times(40), deadline=None)
+def test_no_order_of_values_has_a_larger_score_more_often_than_its_tail_says(name, hidden, seed):
+    """Exactly, over all orders: random, constant, unbalanced, and any sizes of R2's submissions."""
+    assume(len(set(hidden)) > 1)
+    rng = RNG(seed)
+    metric = metric_named(name)
+    hidden = np.array(hidden) if name != "r2" else np.array(hidden) ** 2.0
+    n = len(hidden)
+    sent = [rng.permutation(hidden), np.sort(hidden), rng.integers(0, 3, n)]
+    sent += [np.where(np.arange(n) == 0, hidden.max(), hidden.min())]
+    if name == "r2":
+        sent = [hidden.mean() + a * (each - each.mean()) for each in sent for a in (0.1, 0.5, 1)]
+    scores = permuted(metric, hidden.tolist(), sent)
+    gains = scores - metric.chance(hidden)
+    for row in gains:
+        for e in np.unique(row[row > 1e-12]):
+            assert (row >= e - 1e-12).mean() <= math.exp(-2 * metric.tail(hidden) * e**2) + 1e-12
+    if name == "macro-f1":
+        assert gains.mean(axis=1).max() <= 1e-12
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 30), m=st.integers(2, 8), k=st.integers(1, 10))
+@settings(max_examples=times(40), deadline=None)
+def test_ranked_guesses_are_scored_as_in_a_loop(seed, n, m, k):
+    """Any number of guesses, repeated ones too, of which only the first counts."""
+    rng = RNG(seed)
+    truth = rng.integers(0, m, n)
+    sent = rng.integers(0, m, (n, k))
+    for kind, weight in (("map", lambda r: 1 / r), ("ndcg", lambda r: 1 / math.log2(1 + r))):
+        metric = metric_named(f"{kind}@{k}")
+        rows = [next((weight(r) for r, x in enumerate(row, 1) if x == y), 0)
+                for row, y in zip(sent, truth, strict=True)]  # fmt: skip
+        assert metric.score(metric.submission(sent, n, m), truth) == pytest.approx(np.mean(rows))
+    whole = np.array([rng.permutation(m) for _ in range(n)])
+    ranked = -np.argsort(whole, axis=1).astype(float)
+    expected = naive.label_ranking_average_precision_score(np.eye(m)[truth], ranked)
+    assert metric_named(f"map@{m}").score(whole, truth) == pytest.approx(expected)
+    repeated = np.column_stack([sent, sent[:, :1]])
+    swapped = np.column_stack([sent, sent[:, 0] * 0 + sent[:, -1]])
+    longer = metric_named(f"map@{k + 1}")
+    assert (longer.equivalent(repeated, truth) == longer.equivalent(swapped, truth)).all()
+
+
+@given(seed=st.integers(0, 10**6), k=st.integers(1, 40))
+@settings(max_examples=times(20), deadline=None)
+def test_crps_is_the_integral_between_distributions(seed, k):
+    rng = RNG(seed)
+    truth = rng.uniform(-1, 3, 20).round(1)
+    sent = rng.uniform(-1, 3, (20, k)).round(1)
+    metric = metric_named("crps:-1:3")
+    expected = 1 - np.mean(list(map(distance_of, sent, truth))) / 4
+    assert metric.score(metric.submission(sent, 20, 0), truth) == pytest.approx(expected)
+    if k == 1:
+        mae = metric_named("mae:-1:3").score(sent[:, 0], truth)
+        assert metric.score(sent[:, 0], truth) == pytest.approx(mae)
+        assert expected == pytest.approx(mae)
+
+
 @pytest.mark.parametrize(
     ("skill", "name"),
-    crossed([0.0, 0.4, 0.8], ["auc", "brier", "top:2", "logloss:6", "mae:-1:3", "accuracy"]),
+    crossed(
+        [0.0, 0.4, 0.8],
+        ["auc", "brier", *RANKED, "logloss:6", "mae:-1:3", "crps:-1:3", "accuracy"],
+    ),
 )
 def test_the_interval_of_a_public_less_a_private_score_holds_0(name, skill):
     rng = RNG(11)
@@ -289,6 +404,10 @@ def test_calibrated_is_as_coarse_as_the_chance_in_a_metric():
         ("rmse:3:1", "rmse needs a range of values, got 3 to 1"),
         ("mae:0:inf", "mae needs a range"),
         ("auc:1", "metric must be one of"),
+        ("map", "metric must be one of"),
+        ("ndcg@0", "ndcg must be at least 1"),
+        ("crps:1:0", "crps needs a range of values, got 1 to 0"),
+        ("qwk@2", "metric must be one of"),
     ],
 )
 def test_what_names_no_metric(text, says):
@@ -312,12 +431,19 @@ def test_a_name_names_its_metric(name):
         ("brier", [[0.5, 0.6]] * 4, "probabilities must sum to 1 in every row"),
         ("top:2", [0, 1, 0, 1], r"a submission must have the shape \(4, 2\), got \(4,\)"),
         ("rmse:0:1", [0, 1, 2, 0], r"predictions must be in \[0, 1\], got 2 in row 2"),
+        ("macro-f1", [0, 2, 0, 0], r"labels must be in 0\.\.1, got 2 in row 1"),
+        ("qwk", [0, 0.5, 0, 0], "labels must be integers"),
+        ("map@3", [[0, 1]] * 4, r"a submission must have the shape \(4, 3\), got \(4, 2\)"),
+        ("ndcg@2", [[0, 1], [0, 1], [0, 3], [0, 1]], "got 3 in row 2"),
+        ("r2", [0, 1, np.inf, 0], "predictions must be finite, got inf in row 2"),
+        ("crps:0:1", [[0, 1], [0, 1], [0, 2], [0, 1]], r"must be in \[0, 1\], got 2 in row 2"),
+        ("crps:0:1", np.zeros((4, 101)), "an ensemble must have 1 to 100 members per example"),
     ],
 )
 def test_submissions_that_break_a_rule(name, sent, says):
     metric = metric_named(name)
     with pytest.raises(InputError, match=says):
-        metric.submission(sent, 4, 0 if name.startswith("rmse") else 2)
+        metric.submission(sent, 4, 0 if metric.numbers else 2)
 
 
 def test_hidden_values_that_do_not_fit():
@@ -327,3 +453,7 @@ def test_hidden_values_that_do_not_fit():
         metric_named("mae:0:1").truth([0, 5], None)
     with pytest.raises(InputError, match="has no classes"):
         metric_named("mae:0:1").truth([0, 1], 2)
+    with pytest.raises(InputError, match="labels must differ"):
+        metric_named("r2").truth([3.0, 3.0], None)
+    with pytest.raises(InputError, match="labels must be of at least two classes"):
+        metric_named("qwk").truth([1, 1], None)

@@ -57,6 +57,7 @@ GeneratorOption = Annotated[
 ]
 
 
+MetricOption = Annotated[str | None, _user_code_option("--metric", "FILE.py:NAME", "The metric")]
 _MOVED = (
     "Where the data of the run is now, if it was moved. Another file is given with the name of its "
     "option, such as holdout=people.csv. It must be the same file: its digest is compared. May be "
@@ -71,6 +72,7 @@ def resume(
     model: ModelOption = None,
     fitted: FittedOption = None,
     generator: GeneratorOption = None,
+    metric: MetricOption = None,
     jobs: options.Jobs = -1,
     backend: options.Backend = "loky",
     out: OutOption = None,
@@ -85,7 +87,7 @@ def resume(
 
     Example: privacygauge resume privacygauge-report --model train.py:make
     """
-    code = {"model": model, "fitted": fitted, "generator": generator}
+    code = {"model": model, "fitted": fitted, "generator": generator, "metric": metric}
     found = _named_again(run, code, data=data, jobs=jobs, quiet=quiet)
     raise typer.Exit(_write_results(*found, backend, out, json, fail_above, policy))
 
@@ -96,6 +98,7 @@ def worker(
     model: ModelOption = None,
     fitted: FittedOption = None,
     generator: GeneratorOption = None,
+    metric: MetricOption = None,
     jobs: options.Jobs = -1,
     quiet: options.Quiet = False,
 ) -> None:
@@ -108,7 +111,7 @@ def worker(
     """
     from privacygauge.audits.work import with_copies
 
-    code = {"model": model, "fitted": fitted, "generator": generator}
+    code = {"model": model, "fitted": fitted, "generator": generator, "metric": metric}
     command, request, work = _named_again(run, code, data=data, jobs=jobs, quiet=quiet)
     request.check(jobs)
     # Within `sharing` a task is claimed before it is computed; the audit's result is not used.

@@ -27,9 +27,14 @@ MACHINE = "Where and how it answers"
 
 _LABELS = "The hidden labels: .npy with integers from 0, or .csv with columns id and label."
 _METRIC = (
-    "accuracy (of a new database), balanced-accuracy, top:5, brier, logloss:MOST, f1, "
-    "auc, or mae:LOW:HIGH, mse:LOW:HIGH, rmse:LOW:HIGH. It cannot be changed later."
+    "accuracy (of a new database), balanced-accuracy, top:5, map@5, ndcg@5, brier, logloss:MOST, "
+    "f1, macro-f1, qwk, auc, r2, mae:LOW:HIGH, mse:LOW:HIGH, rmse:LOW:HIGH, crps:LOW:HIGH, or "
+    "FILE.py:NAME of your own. It cannot be changed later."
 )
+_OWN_METRIC = "The board's metric, if it is code of your own: FILE.py:NAME."
+OwnMetricOption = Annotated[
+    str | None, options.text_option("--metric", "FILE.py:NAME", _OWN_METRIC)
+]
 _PUBLIC = (
     "Share of the points that answers are about in a new database; the others decide "
     "in the end. Without it all."
@@ -408,6 +413,7 @@ def merge(
     other: Annotated[str, options.positional_argument("OTHER", "The account that ends.")],
     labels: Annotated[Path, options.text_option("--labels", "FILE", "The hidden labels.")],
     reason: Reason,
+    metric: OwnMetricOption = None,
     database: Database = "leaderboard.sqlite",
 ) -> None:
     """Make OTHER a part of account NAME: the guard is replayed as for one account.
@@ -421,7 +427,7 @@ def merge(
 
     truth = read_hidden(labels).values
     check_merge(name, other, reason)
-    with closing(open_board(database, truth)) as board:
+    with closing(open_board(database, truth, metric=metric)) as board:
         found = merge_accounts(board, name, other, reason)
     best = "no score" if found.best is None else f"the score {found.best:.6g}"
     print(f"{name}: {found.submissions:,} submissions, {best}")
@@ -432,6 +438,7 @@ def void(
     number: Annotated[int, typer.Argument(metavar="NUMBER", help="As on its receipt.")],
     labels: Annotated[Path, options.text_option("--labels", "FILE", "The hidden labels.")],
     reason: Reason,
+    metric: OwnMetricOption = None,
     database: Database = "leaderboard.sqlite",
 ) -> None:
     """Void a submission: it stays in the log and in the budgets, and counts for nothing else.
@@ -446,7 +453,7 @@ def void(
 
     truth = read_hidden(labels).values
     checked_reason(reason)
-    with closing(open_board(database, truth)) as board:
+    with closing(open_board(database, truth, metric=metric)) as board:
         best = void_submission(board, number, reason)
     left = "no score" if best is None else f"the score {best:.6g}"
     print(f"Submission {number} is void; its account has {left}")

@@ -17,7 +17,7 @@ from privacygauge.holdout.bounds import blum_hardt_bias, majority_bias, nb_bias,
 from privacygauge.holdout.decoding import LinearProgramming, MessagePassing
 from privacygauge.holdout.designed import DesignedQueries, Reconstruction, designed_bias
 from privacygauge.holdout.mechanism import Guard
-from privacygauge.holdout.metrics import Values
+from privacygauge.holdout.metrics import ACCURACY, Values
 from privacygauge.holdout.naive_bayes import BlumHardt, LinearScan, Majority, NaiveBayes
 from privacygauge.holdout.oracle import Budget, Holdout, Oracle
 from privacygauge.holdout.priors import Knowledge
@@ -98,6 +98,9 @@ def play(
     answer = analyst.answer(oracle, rng)
     known = analyst.unaided()
     baseline = 1 / holdout.n_classes if known is None else holdout.score(known)
+    if holdout.metric != ACCURACY:
+        # The best answer without a query is a constant, or is expected to score as much.
+        baseline = holdout.metric.chance(holdout.labels)
     return Play(holdout.score(answer), baseline, oracle.used)
 
 

@@ -30,7 +30,7 @@ from privacygauge.holdout.bounds import (
 )
 from privacygauge.holdout.guards import DIRECT, Exact, guard_for, guard_named
 from privacygauge.holdout.mechanism import Guard
-from privacygauge.holdout.metrics import ACCURACY, Metric, Values, metric_bias, metric_named
+from privacygauge.holdout.metrics import ACCURACY, Metric, Values, chosen_metric, metric_bias
 from privacygauge.holdout.naive_bayes import LinearBayes
 from privacygauge.holdout.oracle import Holdout
 from privacygauge.holdout.priors import FREQUENCIES, Having, Knowledge, knowledge_text, known_before
@@ -165,7 +165,11 @@ class Contest:
                 "knowledge": knowledge,
                 "versions": {"privacygauge": own_version(), **versions()},
             },
-            code=code_of(*self.guards, *(type(self.analyst(name)) for name in self.attacks)),
+            code=code_of(
+                *self.guards,
+                *(type(self.analyst(name)) for name in self.attacks),
+                getattr(self.holdout.metric, "function", None),
+            ),
         )
 
 
@@ -221,7 +225,7 @@ def bias_by_theory(contest: Contest, attack: str, guard: Guard) -> float | None:
         draws = max(1, _DRAWN // len(truth))
         # Several draws of the whole test set, more of them if it is small.
         ends = [told.expected(truth, k, error, rng) for _ in range(draws)]
-        return float(np.mean(ends)) - metric.score(told.unaided(), truth)
+        return float(np.mean(ends)) - metric.chance(truth)
     n = len(contest.holdout)
     m = contest.holdout.n_classes
     uninformed = contest.knowledge is None or not named.informed
@@ -459,7 +463,7 @@ def contest_of(
     *,
     trials: int,
     classes: int | None,
-    metric: str,
+    metric: str | Metric,
     seed: int,
 ) -> Contest:
     """Return the checked contest of attacks on labels; see `attack_holdout`."""
@@ -468,9 +472,11 @@ def contest_of(
             raise InputError(f"{name} must be at least {least}, got {value}")
     chosen = attacks_named(attacks)
     protected = guards_of(guards)
-    measure = metric_named(metric)
+    measure = chosen_metric(metric)
     if measure != ACCURACY and (tuple(attacks) != ("nb",) or having.logits is not None):
-        raise InputError(f"metric {metric} is attacked by nb alone, without logits: leave them out")
+        raise InputError(
+            f"metric {measure.name} is attacked by nb alone, without logits: leave them out"
+        )
     truth = read_labels(labels, measure)
     scores = None if having.logits is None else read_logits(having.logits)
     holdout = Holdout(truth, n_classes_of(truth, scores, classes, measure), measure)

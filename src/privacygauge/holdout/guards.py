@@ -538,6 +538,11 @@ def guard_for(guard: Guard, metric: Metric, truth: Values) -> Guard:
             f"guard ladder counts right answers, {metric.name} has none: name a step, such as "
             f"{step}"
         )
+    if guard == Calibrated() and not metric.tail(truth):
+        raise InputError(
+            f"guard calibrated needs the chance in a score, which is not known of {metric.name}: "
+            "name a step, such as ladder:5%"
+        )
     if guard == Calibrated():
         return Calibrated(max(1, math.floor(metric.points(truth))))
     return guard

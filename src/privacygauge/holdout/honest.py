@@ -10,6 +10,7 @@ from scipy.stats import norm, spearmanr
 
 from privacygauge.core.checks import Floats
 from privacygauge.core.seeds import stream
+from privacygauge.errors import InputError
 from privacygauge.holdout.guards import RelativeLadder, default_guard
 from privacygauge.holdout.mechanism import Guard, GuardState
 from privacygauge.holdout.metrics import ACCURACY, Metric, Values
@@ -20,6 +21,8 @@ _LARGEST = 20_000
 _SKILL = 0.75
 """Skill of the two submissions whose scores are compared."""
 _RESAMPLES = 60
+_MEMBERS = 9
+"""Number of members of an honest ensemble."""
 _STEPS = (0.002, 0.5)
 """Smallest and largest relative step."""
 _WEAKEST = 0.55
@@ -46,12 +49,16 @@ def honest_submission(
     metric = holdout.metric
     n = len(truth)
     m = holdout.n_classes
+    width = metric.width(m)
     noise = np.sqrt(_SHARED) * difficulty + np.sqrt(1 - _SHARED) * rng.normal(size=n)
     if metric.numbers:
         off = np.std(truth) * np.sqrt(1 - skill) * noise
-        ends = metric.moves(0)
-        return np.asarray(np.clip(truth + off, ends.min(), ends.max()))
-    width = metric.width(m)
+        guess = truth + off
+        if width > 1:
+            # Quantiles of the error that the team knows it makes.
+            levels = (np.arange(_MEMBERS) + 0.5) / _MEMBERS
+            guess = guess[:, None] + np.std(truth) * np.sqrt(1 - skill) * norm.ppf(levels)
+        return np.asarray(np.clip(guess, *metric.submitted_range))
     if metric.form == "i":
         # Wrong labels are permuted true ones: they have the right frequencies.
         wrong = rng.permutation(truth)
@@ -101,7 +108,7 @@ def default_guard_of(holdout: Holdout) -> Guard:
 def _error(metric: Metric, sent: Values, truth: Values) -> float:
     try:
         return 1 - metric.score(sent, truth)
-    except ZeroDivisionError:  # a resample without a positive
+    except (ZeroDivisionError, InputError):  # a resample without a positive
         return 1.0
 
 

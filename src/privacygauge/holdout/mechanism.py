@@ -55,7 +55,7 @@ class MarkedSubmission:
         """Return the generator seeded by the submission's content and `key`.
 
         Only the values of the labels matter, not their type or layout; for other metrics only what
-        `Metric.score` could distinguish: see `oracle.equivalent`.
+        `Metric.score` could distinguish: see `Metric.equivalent`.
         """
         # Equivalent submissions share the noise, so that it cannot be averaged away.
         same = self.labels if self.same is None else self.same

@@ -8,148 +8,49 @@ hold: with all its digits, a single Brier score or squared error could reveal do
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from pathlib import Path
+from typing import ClassVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
+from privacygauge.holdout.metric_forms import (
+    Metric as Metric,
+)
+from privacygauge.holdout.metric_forms import (
+    OfLabels,
+    OfNumbers,
+    OfProbabilities,
+    OfTwo,
+    checked_floats,
+    checked_labels,
+    class_frequencies,
+    class_sizes,
+)
+from privacygauge.holdout.metric_forms import (
+    Values as Values,
+)
 from privacygauge.holdout.names import METRICS
+from privacygauge.holdout.own_metric import OwnMetric, Submitted
+from privacygauge.holdout.permuted_metrics import MACRO_F1, QUADRATIC_KAPPA, R_SQUARED
+from privacygauge.runs.user_code import code_digest, import_object, names_code
 
-Values = NDArray[np.number]
-"""Hidden or submitted values: integers or floats."""
 _MOST = 700.0
 """Largest exponent in nats, such that exp(-_MOST) is still a float."""
-_UNIT = 1e-6
-"""Largest deviation from 1 of the sum of an example's probabilities."""
+_MEMBERS = 100
+"""Most members of an ensemble."""
 _ROUNDING = 1e-12
 
 
-class Metric(Protocol):
-    """A metric of submissions, with the properties that the theory needs."""
-
-    @property
-    def name(self) -> str:
-        """Name on the command line, such as ``top:5``."""
-
-    @property
-    def form(self) -> str:
-        """Type of a submission: ``i`` for integers, ``f`` for floats."""
-
-    @property
-    def numbers(self) -> bool:
-        """True if hidden values are numbers rather than classes."""
-
-    @property
-    def like_share(self) -> bool:
-        """True if a score's variance is at most S(1 - S)/points, with S its expectation."""
-
-    @property
-    def worst(self) -> float | None:
-        """Error that scores 0, for a metric known as an error; None for others."""
-
-    def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
-        """Return the checked hidden values, (n,), and the number of classes; 0 for numbers."""
-
-    def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
-        """Return a checked submission, (n,) or (n, columns); errors quote only the submission."""
-
-    def width(self, n_classes: int) -> int:
-        """Return the largest number of values per example in a submission."""
-
-    def score(self, submitted: Values, truth: Values) -> float:
-        """Return the score, in [0, 1]."""
-
-    def points(self, truth: Values) -> float:
-        """Return N such that a score's standard deviation is at most 1/(2 sqrt(N)).
-
-        Errors on different examples are taken as independent; N = n for an accuracy.
-        """
-
-    def tail(self, truth: Values) -> float:
-        """Return N such that an attacker without knowledge hardly exceeds `chance`.
-
-        Each submission exceeds it by e or more with probability at most exp(-2 N e^2).
-        """
-
-    def chance(self, truth: Values) -> float:
-        """Return the best expected score of an attacker who knows only value frequencies."""
-
-    def moves(self, n_classes: int) -> Values:
-        """Return the values from which an attacker draws an example's part of a random submission.
-
-        Shape (c,) or (c, columns). If a submission uses only these values, its score is a sum over
-        the examples: exactly, or for F1 and the root of a mean up to a term that vanishes for large
-        n.
-        """
-
-    def effects(self, values: Values, counts: Ints) -> Floats:
-        """Return each move's effect on the score at an example with each value, (v, c).
-
-        Up to a constant per row. The hidden `values`, (v,), occur `counts`, (v,), times; the moves
-        of all other examples are drawn uniformly.
-        """
-
-    def best(self, belief: Floats, values: Values) -> Values:
-        """Return the submission with the highest expected score.
-
-        `belief` (n, v) holds the probability of each of the hidden `values` (v,): classes in order,
-        or ascending numbers.
-        """
-
-
-class _Mean:
-    """A mean over the examples of numbers in [0, 1]."""
-
-    def width(self, n_classes: int) -> int:
-        return 1
-
-    def points(self, truth: Values) -> float:
-        return float(len(truth))
-
-    def tail(self, truth: Values) -> float:
-        # Hoeffding's inequality, for independent hidden values.
-        return self.points(truth)
-
-
-class _OfLabels(_Mean):
-    """A mean over examples with hidden labels, each scored in [0, 1]."""
-
-    form: ClassVar[str] = "i"
-    numbers: ClassVar[bool] = False
-    # A number in [0, 1] with expectation s has variance at most s(1 - s), which is concave in s.
-    like_share: ClassVar[bool] = True
-    worst: float | None = None
-
-    def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
-        labels = checks.classes(values, "labels")
-        m = n_classes if n_classes is not None else max(2, int(labels.max(initial=0)) + 1)
-        checks.at_least(2, n_classes=m)
-        if len(labels) == 0 or labels.max() >= m:
-            raise InputError(
-                f"labels must be one or more integers in 0..{m - 1}: count the "
-                f"classes from 0, or give a larger n_classes"
-            )
-        return labels, m
-
-    def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
-        return _labels(values, (n,), n_classes)
-
-    def moves(self, n_classes: int) -> Values:
-        return np.arange(n_classes)
-
-    # (v, c): a right label adds 1/n, a wrong one nothing.
-    def effects(self, values: Values, counts: Ints) -> Floats:
-        return np.asarray(np.eye(len(values)) / counts.sum())
-
-
 @dataclass(frozen=True)
-class _Accuracy(_OfLabels):
+class _Accuracy(OfLabels):
     """The share of right labels."""
 
     name: ClassVar[str] = "accuracy"
@@ -158,14 +59,14 @@ class _Accuracy(_OfLabels):
         return float(np.count_nonzero(submitted == truth)) / len(truth)
 
     def chance(self, truth: Values) -> float:
-        return float(_frequencies(truth).max())
+        return float(class_frequencies(truth).max())
 
     def best(self, belief: Floats, values: Values) -> Values:
         return np.asarray(belief.argmax(axis=1))
 
 
 @dataclass(frozen=True)
-class _BalancedAccuracy(_OfLabels):
+class _BalancedAccuracy(OfLabels):
     """The mean over the classes that occur of the share of right labels in each (macro recall)."""
 
     name: ClassVar[str] = "balanced-accuracy"
@@ -178,7 +79,7 @@ class _BalancedAccuracy(_OfLabels):
 
     def points(self, truth: Values) -> float:
         """Return m^2 over the sum of 1/n_c: each recall has variance at most 1/(4 n_c)."""
-        size = _sizes(truth)
+        size = class_sizes(truth)
         return float(len(size) ** 2 / (1 / size).sum())
 
     def tail(self, truth: Values) -> float:
@@ -188,13 +89,13 @@ class _BalancedAccuracy(_OfLabels):
         Hoelder's inequality: (m / sum of n_c^-1/2)^2. Or by the swap of two labels, which changes
         the score by at most the weights w of the two rarest classes (Azuma): 1/(n w^2).
         """
-        size = _sizes(truth)
+        size = class_sizes(truth)
         # Swapping two labels changes at most the recalls of two classes.
         swap = (1 / np.sort(size)[:2]).sum() / len(size)
         return float(max((len(size) / (size**-0.5).sum()) ** 2, 1 / (len(truth) * swap**2)))
 
     def chance(self, truth: Values) -> float:
-        return 1 / len(_sizes(truth))
+        return 1 / len(class_sizes(truth))
 
     # A right label adds 1/(number of classes that occur)/(size of its class).
     def effects(self, values: Values, counts: Ints) -> Floats:
@@ -207,67 +108,105 @@ class _BalancedAccuracy(_OfLabels):
 
 
 @dataclass(frozen=True)
-class _Top(_OfLabels):
-    """The share of examples whose label is among the `k` labels submitted for it."""
+class _RankedGuesses(OfLabels):
+    """A mean over examples with `k` labels each: the weight of the true label's first place."""
 
     k: int = 5
-    """Number of labels per example, at least 1."""
+    """Number of labels per example, the likeliest first, at least 1."""
+    kind: ClassVar[str]
 
     def __post_init__(self) -> None:
-        checks.at_least(1, top=self.k)
+        checks.at_least(1, **{self.kind: self.k})
 
     @property
     def name(self) -> str:
-        return f"top:{self.k}"
+        return f"{self.kind}@{self.k}"
+
+    @property
+    def weights(self) -> Floats:
+        """(k,) Score of an example by the place of its label, in [0, 1]."""
+        raise NotImplementedError
 
     def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
-        return _labels(values, (n, self.k), n_classes)
+        return checked_labels(values, (n, self.k), n_classes)
 
     def width(self, n_classes: int) -> int:
         return self.k
 
     def score(self, submitted: Values, truth: Values) -> float:
-        return float((submitted == truth[:, None]).any(axis=1).mean())
+        hits = submitted == truth[:, None]
+        return float((self.weights[hits.argmax(axis=1)] * hits.any(axis=1)).mean())
+
+    def equivalent(self, submitted: Values, truth: Values) -> Values:
+        found = submitted.astype(np.int64)
+        # A label that is repeated counts at its first place alone.
+        for place in range(1, self.k):
+            before = submitted[:, :place] == submitted[:, place : place + 1]
+            found[before.any(axis=1), place] = -1
+        return found
 
     def chance(self, truth: Values) -> float:
-        return float(np.sort(_frequencies(truth))[-self.k :].sum())
+        falling = np.sort(class_frequencies(truth))[::-1][: self.k]
+        return float(falling @ self.weights[: len(falling)])
 
-    def moves(self, n_classes: int) -> Values:
+    def moves(self, values: Values, counts: Ints) -> Values:
         """Return `k` consecutive classes, starting from each class."""
-        return (np.arange(n_classes)[:, None] + np.arange(self.k)) % n_classes
+        return (np.arange(len(values))[:, None] + np.arange(self.k)) % len(values)
 
-    # (v, c): whether the k consecutive classes of move c contain value v.
+    # (v, c): weight of the place of value v among the k consecutive classes of move c.
     def effects(self, values: Values, counts: Ints) -> Floats:
-        within = (self.moves(len(values)) == values[:, None, None]).any(axis=2)
-        return np.asarray(within / counts.sum())
+        place = (values[:, None] - np.arange(len(values))) % len(values)
+        weights = np.where(place < self.k, self.weights[np.minimum(place, self.k - 1)], 0.0)
+        return np.asarray(weights / counts.sum())
 
     def best(self, belief: Floats, values: Values) -> Values:
         # More labels than classes are filled up by repeating the best ones.
         return np.argsort(-belief, axis=1)[:, np.arange(self.k) % belief.shape[1]]
 
 
-class _OfProbabilities(_OfLabels):
-    """Submissions of a probability per class, or with two classes of class 1 alone."""
+@dataclass(frozen=True)
+class _Top(_RankedGuesses):
+    """The share of examples whose label is among the `k` labels submitted for it."""
 
-    form: ClassVar[str] = "f"
+    kind: ClassVar[str] = "top"
 
-    def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
-        flat = n_classes == 2 and np.ndim(values) == 1
-        found = _floats(values, (n,) if flat else (n, n_classes), 0.0, 1.0)
-        if not flat and np.abs(found.sum(axis=1) - 1).max() > _UNIT:
-            raise InputError("probabilities must sum to 1 in every row")
-        return found
+    @property
+    def name(self) -> str:
+        return f"top:{self.k}"
 
-    def width(self, n_classes: int) -> int:
-        return n_classes
+    @property
+    def weights(self) -> Floats:
+        return np.ones(self.k)
 
-    def moves(self, n_classes: int) -> Values:
-        """Return certainty about each class: the score of such submissions is their accuracy."""
-        return np.eye(n_classes)
+    def equivalent(self, submitted: Values, truth: Values) -> Values:
+        # The order of an example's labels does not count.
+        return np.sort(submitted, axis=1)
 
 
 @dataclass(frozen=True)
-class _Brier(_OfProbabilities):
+class _MeanAveragePrecision(_RankedGuesses):
+    """MAP@k with one true label per example: 1 over its place among `k` labels, averaged."""
+
+    kind: ClassVar[str] = "map"
+
+    @property
+    def weights(self) -> Floats:
+        return 1 / np.arange(1, self.k + 1)
+
+
+@dataclass(frozen=True)
+class _DiscountedGain(_RankedGuesses):
+    """NDCG@k with one true label per example: 1/log2(1 + its place) among `k` labels, averaged."""
+
+    kind: ClassVar[str] = "ndcg"
+
+    @property
+    def weights(self) -> Floats:
+        return np.asarray(1 / np.log2(np.arange(2, self.k + 2)))
+
+
+@dataclass(frozen=True)
+class _Brier(OfProbabilities):
     """1 minus half of the squared distance between probabilities and truth, averaged."""
 
     name: ClassVar[str] = "brier"
@@ -280,14 +219,14 @@ class _Brier(_OfProbabilities):
         return float(1 - ((submitted - hidden) ** 2).sum(axis=1).mean() / 2)
 
     def chance(self, truth: Values) -> float:
-        return float(1 - (1 - (_frequencies(truth) ** 2).sum()) / 2)
+        return float(1 - (1 - (class_frequencies(truth) ** 2).sum()) / 2)
 
     def best(self, belief: Floats, values: Values) -> Values:
         return belief
 
 
 @dataclass(frozen=True)
-class _LogLoss(_OfProbabilities):
+class _LogLoss(OfProbabilities):
     """1 minus the mean log-loss in units of `worst`, the most that an example can lose."""
 
     worst: float
@@ -314,7 +253,7 @@ class _LogLoss(_OfProbabilities):
 
     def chance(self, truth: Values) -> float:
         """Return the score of the best constant: frequencies of all or of the likeliest classes."""
-        return float(1 - self._lost(np.sort(_frequencies(truth))[::-1]).min() / self.worst)
+        return float(1 - self._lost(np.sort(class_frequencies(truth))[::-1]).min() / self.worst)
 
     # Every class as likely as the last one kept is kept too.
     def best(self, belief: Floats, values: Values) -> Values:
@@ -336,18 +275,8 @@ class _LogLoss(_OfProbabilities):
         )
 
 
-class _OfTwo(_OfLabels):
-    """A statistic of two classes, with 1 the positive one; both must occur."""
-
-    def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
-        labels, m = super().truth(values, n_classes)
-        if m != 2 or len(_sizes(labels)) != 2:
-            raise InputError("labels must be 0 and 1, and both must occur: the metric is of two")
-        return labels, m
-
-
 @dataclass(frozen=True)
-class _F1(_OfTwo):
+class _F1(OfTwo):
     """2 TP / (2 TP + FP + FN) of class 1."""
 
     name: ClassVar[str] = "f1"
@@ -398,14 +327,14 @@ class _F1(_OfTwo):
 
 
 @dataclass(frozen=True)
-class _AUC(_OfTwo):
+class _AUC(OfTwo):
     """The share of pairs of a positive and a negative in the right order; ties count half."""
 
     name: ClassVar[str] = "auc"
     form: ClassVar[str] = "f"
 
     def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
-        return _floats(values, (n,), -math.inf, math.inf)
+        return checked_floats(values, (n,), -math.inf, math.inf)
 
     def score(self, submitted: Values, truth: Values) -> float:
         positive = submitted[truth == 1]
@@ -424,7 +353,7 @@ class _AUC(_OfTwo):
         -------
         Birnbaum and Klose, "Bounds for the variance of the Mann-Whitney statistic" (1957).
         """
-        return float(_sizes(truth).min())
+        return float(class_sizes(truth).min())
 
     def tail(self, truth: Values) -> float:
         """Return 3 a b/(n + 1), with a and b the sizes of the classes, for labels in random order.
@@ -440,13 +369,17 @@ class _AUC(_OfTwo):
         which is s^2/2 times the variance of U, and Chernoff's bound follows. With ties, a rank is
         the mean over the orders of the tied values, and exp is convex (Jensen).
         """
-        few, many = _sizes(truth)
+        few, many = class_sizes(truth)
         return float(3 * few * many / (len(truth) + 1))
 
     def chance(self, truth: Values) -> float:
         return 0.5
 
-    def moves(self, n_classes: int) -> Values:
+    def equivalent(self, submitted: Values, truth: Values) -> Values:
+        # Only the order of scores counts.
+        return np.unique(submitted, return_inverse=True)[1].reshape(submitted.shape)
+
+    def moves(self, values: Values, counts: Ints) -> Values:
         """Return 0 and 1, in which an AUC is linear: 1/2 + (TPR - FPR)/2."""
         return np.array([0.0, 1.0])
 
@@ -459,67 +392,7 @@ class _AUC(_OfTwo):
 
 
 @dataclass(frozen=True)
-class _OfNumbers(_Mean):
-    """Hidden numbers in a publicly known range."""
-
-    low: float
-    """Smallest possible hidden or submitted value."""
-    high: float
-    """Largest possible hidden or submitted value."""
-    kind: ClassVar[str]
-    form: ClassVar[str] = "f"
-    numbers: ClassVar[bool] = True
-    power: ClassVar[int] = 2
-    """Power of an example's error, in units of the range."""
-    like_share: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        if not -math.inf < self.low < self.high < math.inf:
-            raise InputError(
-                f"{self.kind} needs a range of values, got {self.low:g} to {self.high:g}: name the "
-                f"metric as {self.kind}:LOW:HIGH"
-            )
-
-    @property
-    def name(self) -> str:
-        return f"{self.kind}:{self.low:g}:{self.high:g}"
-
-    @property
-    def worst(self) -> float | None:
-        return self.high - self.low
-
-    def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
-        if n_classes:
-            raise InputError(f"{self.name} has no classes: leave their number out")
-        return _floats(values, (np.size(values),), low=self.low, high=self.high, name="labels"), 0
-
-    def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
-        return _floats(values, (n,), self.low, self.high)
-
-    def moves(self, n_classes: int) -> Values:
-        """Return the ends of the range, between which an error or its square is linear."""
-        return np.array([self.low, self.high])
-
-    def effects(self, values: Values, counts: Ints) -> Floats:
-        # (v, c): error of each end of the range against each value.
-        return np.asarray(-(self._off(self.moves(0), values[:, None]) ** self.power) / counts.sum())
-
-    def score(self, submitted: Values, truth: Values) -> float:
-        return float(1 - (self._off(submitted, truth) ** self.power).mean())
-
-    def chance(self, truth: Values) -> float:
-        return self.score(np.full(len(truth), truth.mean(dtype=np.float64)), truth)
-
-    def best(self, belief: Floats, values: Values) -> Values:
-        """Return the mean, within the range."""
-        return np.asarray(np.clip(belief @ values, self.low, self.high))
-
-    def _off(self, submitted: Values, truth: Values) -> Floats:
-        return np.abs(np.asarray((submitted - truth) / (self.high - self.low)))
-
-
-@dataclass(frozen=True)
-class _AbsoluteError(_OfNumbers):
+class _AbsoluteError(OfNumbers):
     """1 minus the mean absolute error, in units of the range."""
 
     kind: ClassVar[str] = "mae"
@@ -535,7 +408,53 @@ class _AbsoluteError(_OfNumbers):
 
 
 @dataclass(frozen=True)
-class _SquaredError(_OfNumbers):
+class _EnsembleError(_AbsoluteError):
+    """1 minus the mean continuous ranked probability score (CRPS), in units of the range.
+
+    A submission has the members of an ensemble per example, in any order, each with the same
+    weight: quantiles are those of the levels (j - 1/2)/k. With X and X' two members, the CRPS is
+    the mean of |X - y| minus half the mean of |X - X'|; of a single number it is its error.
+    """
+
+    kind: ClassVar[str] = "crps"
+
+    def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
+        shape = np.shape(values)
+        if len(shape) < 2:
+            return super().submission(values, n, n_classes)
+        if len(shape) > 2 or not 1 <= shape[1] <= _MEMBERS:
+            raise InputError(
+                f"an ensemble must have 1 to {_MEMBERS} members per example, got shape {shape}"
+            )
+        return checked_floats(values, (n, shape[1]), self.low, self.high)
+
+    def width(self, n_classes: int) -> int:
+        return _MEMBERS
+
+    def score(self, submitted: Values, truth: Values) -> float:
+        if submitted.ndim == 1:
+            return super().score(submitted, truth)
+        ordered = np.sort(submitted.astype(np.float64), axis=1)
+        error = np.abs(ordered - truth[:, None]).mean() - _half_gaps(ordered).mean()
+        return float(1 - error / (self.high - self.low))
+
+    def equivalent(self, submitted: Values, truth: Values) -> Values:
+        cells = super().equivalent(submitted, truth)
+        return np.sort(cells, axis=1) if cells.ndim == 2 else cells
+
+    def chance(self, truth: Values) -> float:
+        """Return the score of all hidden values as one ensemble, however many they are."""
+        return float(1 - _half_gaps(np.sort(truth.astype(np.float64))) / (self.high - self.low))
+
+    def best(self, belief: Floats, values: Values) -> Values:
+        """Return the quantiles of the belief."""
+        below = np.cumsum(belief, axis=1)
+        levels = (np.arange(_MEMBERS) + 0.5) / _MEMBERS
+        return np.stack([values[(below >= q - _ROUNDING).argmax(axis=1)] for q in levels], axis=1)
+
+
+@dataclass(frozen=True)
+class _SquaredError(OfNumbers):
     """1 minus the mean squared error, in units of the squared range."""
 
     kind: ClassVar[str] = "mse"
@@ -546,7 +465,7 @@ class _SquaredError(_OfNumbers):
 
 
 @dataclass(frozen=True)
-class _RootSquaredError(_OfNumbers):
+class _RootSquaredError(OfNumbers):
     """1 minus the root of the mean squared error, in units of the range."""
 
     kind: ClassVar[str] = "rmse"
@@ -573,15 +492,51 @@ class _RootSquaredError(_OfNumbers):
 ACCURACY: Metric = _Accuracy()
 """The default metric."""
 _PLAIN: dict[str, Metric] = {
-    metric.name: metric for metric in (ACCURACY, _BalancedAccuracy(), _Brier(), _F1(), _AUC())
+    metric.name: metric
+    for metric in (
+        ACCURACY,
+        _BalancedAccuracy(),
+        _Brier(),
+        _F1(),
+        MACRO_F1,
+        QUADRATIC_KAPPA,
+        _AUC(),
+        R_SQUARED,
+    )
+}
+_RANKED: dict[str, Callable[[int], Metric]] = {
+    kind.kind: kind for kind in (_Top, _MeanAveragePrecision, _DiscountedGain)
 }
 _RANGED: dict[str, Callable[[float, float], Metric]] = {
-    kind.kind: kind for kind in (_AbsoluteError, _SquaredError, _RootSquaredError)
+    kind.kind: kind for kind in (_AbsoluteError, _SquaredError, _RootSquaredError, _EnsembleError)
 }
+_KINDS = frozenset((*_PLAIN, *_RANKED, *_RANGED, "logloss"))
+_RECORDED = re.compile(r"[^#]+:[^#:]+#(labels|probabilities|numbers|scores)-[0-9a-f]+")
+
+
+def chosen_metric(chosen: str | Metric) -> Metric:
+    """Return a metric that the user gives, or names: a built-in one, FILE.py:NAME or MODULE:NAME.
+
+    The object of that name is an `OwnMetric`, or a function of hidden and submitted labels with
+    values in [0, 1]. The name of the metric ends with its form and a digest of the code.
+    """
+    if not isinstance(chosen, str):
+        return chosen
+    if chosen.split(":")[0] in _KINDS or not names_code(chosen):
+        return metric_named(chosen)
+    found = import_object(chosen)
+    own = found if isinstance(found, OwnMetric) else OwnMetric(found) if callable(found) else None
+    if own is None:
+        raise InputError(f"metric {chosen} must be a function or an OwnMetric, got {found!r:.60}")
+    place, _, attribute = chosen.rpartition(":")
+    file = Path(place).name if place.endswith(".py") else place
+    return own.named(f"{file}:{attribute}#{own.submitted}-{code_digest(chosen)}")
 
 
 def metric_named(text: str) -> Metric:
     """Return the metric that `text` names, such as ``auc``, ``top:5`` or ``rmse:0:100``.
+
+    No code of the user is run: the recorded name of an `OwnMetric` gives one that cannot score.
 
     Raises
     ------
@@ -594,12 +549,14 @@ def metric_named(text: str) -> Metric:
     >>> metric_named("mae:0:10").score(np.array([1.0, 3.0]), np.array([1.0, 1.0]))
     0.9
     """
-    word, *numbers = text.split(":")
+    if (record := _RECORDED.fullmatch(text)) is not None:
+        return OwnMetric(None, submitted=cast("Submitted", record[1]), name=text)
+    word, *numbers = text.replace("@", ":").split(":")
     try:
         if word in _PLAIN and not numbers:
             return _PLAIN[word]
-        if word == "top" and len(numbers) == 1:
-            return _Top(int(numbers[0]))
+        if word in _RANKED and len(numbers) == 1:
+            return _RANKED[word](int(numbers[0]))
         if word == "logloss" and len(numbers) == 1:
             return _LogLoss(float(numbers[0]))
         low, high = numbers
@@ -607,7 +564,9 @@ def metric_named(text: str) -> Metric:
     except (KeyError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"metric must be one of {', '.join(METRICS)}, got {text!r}") from error
+        raise InputError(
+            f"metric must be one of {', '.join(METRICS)}, or FILE.py:NAME, got {text!r}"
+        ) from error
 
 
 def metric_bias(metric: Metric, truth: Values, nats: float, *, delta: float = 0.05) -> float:
@@ -628,61 +587,13 @@ def metric_bias(metric: Metric, truth: Values, nats: float, *, delta: float = 0.
         Probability of a larger gain, in (0, 1).
     """
     # Hoeffding for one fixed submission, solved for the gain.
-    exponent = (nats + math.log(1 / checks.level(delta, "delta"))) / (2 * metric.tail(truth))
-    return min(math.sqrt(exponent), 1 - metric.chance(truth))
+    exponent = (nats + math.log(1 / checks.level(delta, "delta"))) / 2
+    most = 1 - metric.chance(truth)
+    tail = metric.tail(truth)
+    return min(math.sqrt(exponent / tail), most) if tail > 0 else most
 
 
-def _labels(values: ArrayLike, shape: tuple[int, ...], n_classes: int) -> Ints:
-    """Return submitted labels of this shape, checked to be in 0..n_classes-1."""
-    try:
-        # Numbers beyond 64 bits become negative, and are rejected as such.
-        with np.errstate(invalid="ignore"):
-            array = checks.classes(np.ravel(_check_shape(values, shape)), "labels")
-    except (ValueError, OverflowError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(
-            f"labels must be {shape[0]} integers in a row, got lists within it"
-        ) from error
-    if len(array) and array.max() >= n_classes:
-        place = int(np.flatnonzero(array >= n_classes)[0])
-        raise InputError(
-            f"labels must be in 0..{n_classes - 1}, got {array[place]} in row "
-            f"{place // math.prod(shape[1:])}: count the classes from 0"
-        )
-    return array.reshape(shape)
-
-
-def _floats(
-    values: ArrayLike, shape: tuple[int, ...], low: float, high: float, name: str = "predictions"
-) -> Floats:
-    try:
-        array = checks.floats(np.ravel(_check_shape(values, shape)), name)
-    except (ValueError, TypeError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{name} must be numbers of shape {shape}") from error
-    if not len(array) or array.min() < low or array.max() > high:
-        got = "none"
-        for place in np.flatnonzero((array < low) | (array > high))[:1]:
-            got = f"{array[place]:g} in row {place // math.prod(shape[1:])}"
-        raise InputError(f"{name} must be in [{low:g}, {high:g}], got {got}")
-    return array.reshape(shape)
-
-
-def _check_shape(values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.generic]:
-    array = np.asarray(values)
-    if len(shape) > 1 and array.shape != shape:
-        raise InputError(f"a submission must have the shape {shape}, got {array.shape}")
-    if len(shape) == 1:
-        return checks.vector(array, "labels", length=shape[0])
-    return array
-
-
-def _sizes(truth: Values) -> Floats:
-    """Return the number of examples in each class that occurs."""
-    return np.unique(truth, return_counts=True)[1].astype(np.float64)
-
-
-def _frequencies(truth: Values) -> Floats:
-    return np.asarray(_sizes(truth) / len(truth))
+def _half_gaps(ordered: Floats) -> Floats:
+    """Return half of the mean distance of two values of each ascending row, (...,)."""
+    k = ordered.shape[-1]
+    return np.asarray(ordered @ (2 * np.arange(k) + 1.0 - k) / k**2)

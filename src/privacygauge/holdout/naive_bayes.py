@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -317,6 +318,8 @@ def simulate_point(
 
 _GROUPS = 15
 """Number of groups of numeric hidden values; odd, so that the median is one of them."""
+_MADE_UP = 400
+"""Number of made-up submissions from which the slope of a clipped metric is learnt."""
 _AT_ONCE = 2**23
 """Values submitted at a time."""
 
@@ -340,7 +343,9 @@ class LinearBayes:
     -----
     For a mean over the examples it is the attack on accuracies, `NaiveBayes`, with odds to first
     order. A guard's error adds to s^2. With a majority's weights, the sign of a_j minus its median,
-    it would be the attack of the source, at 2/pi of the information per submission.
+    it would be the attack of the source, at 2/pi of the information per submission. If the metric
+    is clipped at 0, g is multiplied by the slope of scores on their unclipped sums, and s^2 is the
+    variance of scores, both learnt from made-up submissions.
 
     Sources
     -------
@@ -375,13 +380,13 @@ class LinearBayes:
         return cls(holdout.metric, values, counts)
 
     def unaided(self) -> Values:
-        """Return the best submission without any query: a constant, except for AUC."""
+        """Return the best submission without any query, which is expected to score `chance`."""
         n = int(self.counts.sum())
         return self._best(np.zeros((n, len(self._effects[0]))), 0, 0.0)
 
     def answer(self, oracle: Oracle, rng: np.random.Generator) -> Values:
         """Return predictions in the metric's form, (n,) or (n, columns), after the whole budget."""
-        moves = self.metric.moves(len(self.values))
+        moves = self.metric.moves(self.values, self.counts)
         queries = RandomQueries.drawn(oracle.n, len(moves), budget_of(oracle), rng)
         answers = np.empty(queries.k)
         block = max(1, _AT_ONCE // (oracle.n * moves[0].size))
@@ -398,8 +403,8 @@ class LinearBayes:
         midpoints = np.asarray((self.values[1:] + self.values[:-1]) / 2, np.float64)
         # Each example belongs to the nearest of the values.
         of = np.searchsorted(midpoints, truth)
-        effects = self._effects
-        spread = self._spread(error)
+        effects = self._response[0] * self._effects
+        spread = self._response[1] + error**2
         noise = rng.normal(size=(len(truth), effects.shape[1]))
         noise -= noise.mean(axis=1, keepdims=True)
         # Each move occurs in k / c of the queries.
@@ -409,22 +414,43 @@ class LinearBayes:
 
     def _best(self, sums: Floats, k: int, error: float) -> Values:
         """Return the best answer, given the sums (n, c) of the centred answers by move."""
-        effects = self._effects
+        effects = self._response[0] * self._effects
         sizes = (effects**2).mean(axis=1)
         with np.errstate(divide="ignore"):  # a class without examples
             log_prior = np.log(self.counts / self.counts.sum())
         # Without any effect nothing can be learnt: the divisor is then arbitrary.
-        gained = (sums @ effects.T - k / 2 * sizes) / (self._spread(error) or 1.0)
+        gained = (sums @ effects.T - k / 2 * sizes) / (self._response[1] + error**2 or 1.0)
         return self.metric.best(softmax(gained + log_prior, axis=1), self.values)
 
-    @property
+    @cached_property
     def _effects(self) -> Floats:
         effects = self.metric.effects(self.values, self.counts)
         return np.asarray(effects - effects.mean(axis=1, keepdims=True))
 
-    def _spread(self, error: float) -> float:
-        """Return the variance of a random submission's answer."""
-        return float(self.counts @ (self._effects**2).mean(axis=1)) + error**2
+    @cached_property
+    def _response(self) -> tuple[float, float]:
+        """Return the slope of a random submission's score on its sum of effects, and its variance.
+
+        1 and the variance of the sum, unless the metric is clipped at 0: then both are those of
+        submissions to test sets with the same frequencies.
+        """
+        effects = self._effects
+        if not self.metric.clipped:
+            return 1.0, float(self.counts @ (effects**2).mean(axis=1))
+        rng = np.random.default_rng(0)
+        hidden = np.repeat(np.arange(len(self.values)), self.counts)
+        moves = self.metric.moves(self.values, self.counts)
+        sums = np.empty(_MADE_UP)
+        scores = np.empty(_MADE_UP)
+        for place in range(_MADE_UP):
+            codes = rng.integers(0, len(moves), len(hidden))
+            sums[place] = effects[hidden, codes].sum()
+            scores[place] = self.metric.score(moves[codes], self.values[hidden])
+        # Answers are multiples of 1/n.
+        scores = np.rint(scores * len(hidden)) / len(hidden)
+        varies = sums.var()
+        slope = np.mean((sums - sums.mean()) * scores) / varies if varies > 0 else 0.0
+        return float(slope), float(scores.var())
 
 
 def _sums(queries: RandomQueries, answers: Floats) -> Floats:

@@ -20,10 +20,16 @@ METRICS = (
     "brier",
     "logloss:15",
     "f1",
+    "macro-f1",
+    "qwk",
+    "map@5",
+    "ndcg@5",
     "auc",
+    "r2",
     "mae:0:1",
     "mse:0:1",
     "rmse:0:1",
+    "crps:0:1",
 )
 """Every kind of metric, with typical values of its numbers."""
 

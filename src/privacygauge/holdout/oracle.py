@@ -58,32 +58,6 @@ class Budget:
         return affordable if self.total is None else min(self.total, affordable)
 
 
-_CELLS = 1_024
-"""Number of cells of a range within which submitted numbers count as equal."""
-
-
-def equivalent(submitted: Values, metric: Metric) -> Values:
-    """Return values that are equal for submissions with the same content.
-
-    Ranks if only the order counts; the classes of each example in sorted order if their order does
-    not count; numbers to a thousandth of their range. Noise that depends on these values cannot be
-    averaged over copies that were scaled, reordered, or moved slightly.
-    """
-    if metric.form == "i":
-        return np.sort(submitted, axis=1) if submitted.ndim == 2 else submitted
-    if metric.numbers:
-        # The moves of a metric of numbers are the ends of its range.
-        ends = metric.moves(0)
-        low = float(ends.min())
-        return np.asarray(np.rint((submitted - low) / (float(ends.max()) - low) * _CELLS))
-    # Only the order of scores counts, as for an AUC.
-    if metric.width(2) == 1:
-        return np.unique(submitted, return_inverse=True)[1].reshape(submitted.shape)
-    # With two classes, one probability says as much as both.
-    both = submitted if submitted.ndim == 2 else np.stack([1 - submitted, submitted], axis=1)
-    return np.asarray(np.rint(both * _CELLS))
-
-
 @dataclass(frozen=True, eq=False)
 class Holdout:
     """A test set: labels that are never shown, and the number of classes, which is public."""
@@ -119,7 +93,7 @@ class Holdout:
             labels=row,
             truth=self.labels,
             score=None if self.metric == ACCURACY else score,
-            same=None if self.metric == ACCURACY else equivalent(row, self.metric),
+            same=None if self.metric == ACCURACY else self.metric.equivalent(row, self.labels),
         )
 
     def score(self, answer: ArrayLike) -> float:

@@ -31,16 +31,16 @@ from privacygauge.runs.store import OTHER_CODE, is_void, read_run, require_same_
 def names_code(value: object) -> bool:
     """Return whether an option names the user's code rather than a built-in.
 
-    Built-in names may have options: ``privbayes:epsilon=1``.
+    Built-in names may have options and numbers: ``privbayes:epsilon=1``, ``rmse:0:1``.
 
     Examples
     --------
-    >>> names_code("train.py:make"), names_code("privbayes:epsilon=1"), names_code("logistic")
+    >>> names_code("train.py:make"), names_code("privbayes:epsilon=1"), names_code("rmse:0:1")
     (True, False, False)
     """
     if not isinstance(value, str) or ":" not in value:
         return False
-    return value.startswith(PROGRAM) or "=" not in value.rpartition(":")[2]
+    return value.startswith(PROGRAM) or value.rpartition(":")[2].strip().isidentifier()
 
 
 def code_in(options: Mapping[str, object]) -> dict[str, str]:
@@ -121,6 +121,11 @@ def _pieces(name: str) -> dict[str, str]:
     if files.cut:
         known[NOT_CHECKED + files.cut] = ""
     return {"the name after the colon": digest(attribute), **known}
+
+
+def code_digest(name: str) -> str:
+    """Return 8 hexadecimal digits of a digest of the code behind a name, without importing it."""
+    return digest(repr(sorted(_pieces(name).items())))[:8]
 
 
 def import_object(name: str) -> Any:

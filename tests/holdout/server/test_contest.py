@@ -62,17 +62,28 @@ def guess(rng, accuracy, truth=TRUTH, m=M):
 
 
 @pytest.mark.parametrize(
-    "metric", ["auc", "f1", "rmse:0:10", "brier", "top:2", "balanced-accuracy"]
+    "metric",
+    [
+        *("auc", "f1", "rmse:0:10", "brier", "top:2", "balanced-accuracy"),
+        *("macro-f1", "qwk", "r2", "map@2", "ndcg@2", "crps:0:10"),
+    ],
 )
 def test_a_board_of_another_metric(opened, place, metric):
     rng = RNG(0)
-    truth = rng.uniform(0, 10, N) if metric.startswith("rmse") else labels_of(1, N, 2)
+    numbers = metric.startswith(("rmse", "r2", "crps"))
+    truth = rng.uniform(0, 10, N) if numbers else labels_of(1, N, 2)
     sent = {
         "auc": rng.normal(size=N) + truth,
         "f1": truth,
         "rmse:0:10": rng.uniform(0, 10, N),
+        "r2": truth + rng.normal(size=len(truth)),
+        "crps:0:10": rng.uniform(0, 10, (N, 7)),
         "brier": rng.random(N),
         "top:2": np.tile([0, 1], (N, 1)),
+        "map@2": np.tile([0, 1], (N, 1)),
+        "ndcg@2": np.tile([0, 1], (N, 1)),
+        "macro-f1": truth,
+        "qwk": truth,
         "balanced-accuracy": truth,
     }[metric]
     board = opened(truth, metric=metric, keep=True)
@@ -88,6 +99,27 @@ def test_a_board_of_another_metric(opened, place, metric):
     with pytest.raises(InputError, match=r"belongs to the metric .*, got accuracy"):
         opened(truth if truth.dtype.kind == "i" else np.zeros(N, int), metric="accuracy")
     assert rescore(board.engine, place("again"), truth).changed == 0
+
+
+def test_over_http_ranked_classes_have_names_and_ensembles_any_number_of_members(opened, tmp_path):
+    file = tmp_path / "labels.csv"
+    file.write_text("id,label\na,cat\nb,dog\nc,emu\nd,dog\n")
+    board = opened(read_hidden(file), metric="map@2", guard="exact")
+    token = add_account(board.engine, "ann")
+    with TestClient(application(board)) as client:
+        rows = "id,first,second\nd,emu,dog\nb,dog,cat\na,cat,dog\nc,dog,emu\n"
+        answer = client.post("/submissions", content=rows, headers=bearer(token) | CSV)
+        assert answer.json()["score"] == 0.75
+        lists = [["cat", "dog"], ["dog", "cat"], ["emu", "cat"], ["dog", "cat"]]
+        assert client.post("/submissions", json=lists, headers=bearer(token)).json()["score"] == 1
+    with pytest.raises(InputError, match="metric qwk needs the order of the classes, which texts"):
+        opened(read_hidden(file), "ordered.sqlite", metric="qwk")
+    board = opened(np.array([1.0, 2.0, 3.0]), "numbers.sqlite", metric="crps:0:10", guard="exact")
+    token = add_account(board.engine, "ann")
+    with TestClient(application(board)) as client:
+        for sent in ("id,q1,q2\n0,1,1\n2,3,3\n1,2,2\n", "id,label\n0,1\n2,3\n1,2\n"):
+            answer = client.post("/submissions", content=sent, headers=bearer(token) | CSV)
+            assert answer.json()["score"] == 1
 
 
 @pytest.mark.slow

@@ -34,6 +34,7 @@ from privacygauge.holdout.contest import (
     summarise_contest,
 )
 from privacygauge.holdout.mechanism import Guard
+from privacygauge.holdout.metrics import Metric
 from privacygauge.holdout.priors import Having, Prior
 from privacygauge.report.axes import FAINT, OTHER, SERIES, axes, legend, plot_label
 from privacygauge.report.document import pick_values
@@ -144,7 +145,7 @@ def attack_holdout(
     prior: Prior = "uniform",
     trials: int = 10,
     classes: int | None = None,
-    metric: str = "accuracy",
+    metric: str | Metric = "accuracy",
     run: str | Path | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -179,9 +180,9 @@ def attack_holdout(
         Plays of each attack against each guard, at least 1; intervals need at least 2.
     classes : int, optional
         Number of classes; default: the width of `logits`, or one more than the largest label.
-    metric : str, default "accuracy"
-        Metric of the scores, such as ``"auc"``. All but accuracy are attacked by ``"nb"``
-        alone (`LinearBayes`), without logits.
+    metric : str or Metric, default "accuracy"
+        Metric of the scores, such as ``"auc"`` or an `OwnMetric`. All but accuracy are attacked by
+        ``"nb"`` alone (`LinearBayes`), without logits.
     run : str or Path, optional
         Folder that keeps the plays: after an interruption, the same call resumes there.
     n_jobs, progress, seed, command, provenance, invocation

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from privacygauge.audits.asking import HelpGroup, Request, asks, option, shares, with_low
+from privacygauge.audits.asking import HelpGroup, Request, Role, asks, option, shares, with_low
 from privacygauge.audits.command import Command
 from privacygauge.holdout import names
 from privacygauge.holdout.names import ATTACKS, GUARDS
@@ -62,10 +62,12 @@ class AttackRequest(Request):
     )
     metric: str = asks(
         "METRIC",
-        "How submissions are scored, such as auc, top:5 or rmse:0:100. All but accuracy are "
-        "attacked by nb alone, which knows how frequent each hidden value is.",
+        "How submissions are scored, such as auc, top:5 or rmse:0:100, or FILE.py:NAME of your "
+        "own. All but accuracy are attacked by nb alone, which knows how frequent each hidden "
+        "value is.",
         default="accuracy",
         offers=names.METRICS,
+        role=Role.CODE,
     )
     trials: int = asks("T", "Number of plays of each attack against each guard.", default=10)
     classes: int | None = asks(

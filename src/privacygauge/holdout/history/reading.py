@@ -36,7 +36,7 @@ from privacygauge.holdout.history.record import (
     in_time,
     order_in_time,
 )
-from privacygauge.holdout.metrics import Metric, metric_named
+from privacygauge.holdout.metrics import Metric, chosen_metric, metric_named
 
 Row = Mapping[str, Any]
 
@@ -325,14 +325,15 @@ def _require_constant(rows: Sequence[Row], path: Path, column: str) -> str | Non
 
 def _metric(rows: Sequence[Row], path: Path, asked: str | None) -> Metric:
     named = _require_constant(rows, path, METRIC)
-    found = metric_named(named or asked or "accuracy")
-    if asked is not None and metric_named(asked) != found:
+    # A file's column has no code run: only what the user names has.
+    found = chosen_metric(asked or "accuracy") if named is None else metric_named(named)
+    if asked is not None and chosen_metric(asked).name != found.name:
         raise InputError(f"{path}: the column metric says {named}, got {asked}")
     return found
 
 
 def _scores(rows: Sequence[Row], path: Path, column: str, metric: Metric, raw: bool) -> list[float]:
-    """Return scores in [0, 1], higher is better; an error beyond the range scores 0."""
+    """Return scores in [0, 1], higher is better; what is beyond the range of an export scores 0."""
     values = []
     for i, row in enumerate(rows):
         try:
@@ -342,6 +343,8 @@ def _scores(rows: Sequence[Row], path: Path, column: str, metric: Metric, raw: b
                 f"{path}: {column} must be a number, got {row.get(column)!r} in submission {i + 1}"
             ) from error
     # Only exports hold errors; in a history of ours the scores are shares already.
+    if raw and metric.worst is None and metric.clipped:
+        return [max(0.0, value) for value in values]
     if not raw or metric.worst is None:
         return values
     return [max(0.0, 1 - value / metric.worst) for value in values]

@@ -17,6 +17,7 @@ from privacygauge.holdout.server.extra import require_extra
 from privacygauge.runs.folder import scratch
 
 if TYPE_CHECKING:
+    from privacygauge.holdout.metrics import Metric
     from privacygauge.holdout.server.board import Board
     from privacygauge.holdout.server.request_parsing import HiddenLabels
 
@@ -30,7 +31,7 @@ def open_board(
     scope: str | None = None,
     budget: Budget | None = None,
     keep: bool | None = None,
-    metric: str | None = None,
+    metric: str | Metric | None = None,
     public: float | None = None,
 ) -> Board:
     """Return the board that a database keeps for these labels, creating it if there is none.
@@ -56,9 +57,9 @@ def open_board(
     keep : bool, optional
         Whether the submitted labels are kept, so that `rescoring.rescore` can score them again;
         default: as in the database, or not. It cannot be changed later.
-    metric : str, optional
-        Metric of submissions, as `metrics.metric_named` reads it; default: that of the database, or
-        ``accuracy``. It cannot be changed later.
+    metric : str or Metric, optional
+        Metric of submissions, as `metrics.chosen_metric` reads it; default: that of the database,
+        or ``accuracy``. It cannot be changed later.
     public : float, optional
         Share of the points, in (0, 1), that answers are about; the others are for the end. Default:
         all. The points are drawn when the board is begun.
@@ -98,7 +99,7 @@ def score(
     guard: str | None = None,
     scope: str | None = None,
     budget: Budget | None = None,
-    metric: str | None = None,
+    metric: str | Metric | None = None,
     key: str | None = None,
     trial: bool = False,
 ) -> float:

@@ -19,8 +19,9 @@ from privacygauge.errors import InputError
 from privacygauge.holdout.guards import guard_for, guard_named
 from privacygauge.holdout.honest import default_guard_of
 from privacygauge.holdout.mechanism import content
-from privacygauge.holdout.metrics import Metric, Values, metric_named
+from privacygauge.holdout.metrics import Metric, Values, chosen_metric, metric_named
 from privacygauge.holdout.oracle import Budget, Holdout
+from privacygauge.holdout.own_metric import OwnMetric
 from privacygauge.holdout.server.board import SCOPES, Board
 from privacygauge.holdout.server.database import (
     BOARD,
@@ -60,7 +61,14 @@ def open_or_begin(
             if row is None:
                 connection.execute(insert(BOARD).values(first or first_row(labels, wanted)))
                 row = begun_board(connection)
-            truth = metric_named(row["metric"]).truth(labels, None)[0]
+            if wanted.metric_name is None:
+                metric = require_code(metric_named(row["metric"]))
+            elif (metric := wanted.metric).name != row["metric"]:
+                raise InputError(
+                    f"{database_name(engine)} belongs to the metric {row['metric']}, got "
+                    f"{metric.name}: begin another database"
+                )
+            truth = metric.truth(labels, None)[0]
             _check_same(row, truth, wanted, database_name(engine))
             ids = _same_names(connection, "points", wanted.ids, database_name(engine))
             classes = _same_names(connection, "classes", wanted.classes, database_name(engine))
@@ -72,20 +80,20 @@ def open_or_begin(
     except InputError:
         engine.dispose()
         raise
-    return replace(board_of(row, truth, engine), ids=ids, classes=classes)
+    return replace(board_of(row, truth, engine, metric), ids=ids, classes=classes)
 
 
-def board_of(row: RowMapping, truth: Values, engine: Engine) -> Board:
+def board_of(row: RowMapping, truth: Values, engine: Engine, metric: Metric) -> Board:
     """Return the board of a row of `BOARD`."""
-    public, private = _parts(truth, row)
-    guard = guard_named(row["guard"])
+    mask = public_of(row)
+    seen = truth if mask is None else truth[mask]
     return Board(
-        holdout=public,
-        guard=guard,
+        holdout=Holdout(seen, row["n_classes"], metric),
+        guard=guard_named(row["guard"]),
         scope=row["scope"],
         engine=engine,
-        private=private,
-        public=public_of(row),
+        private=None if mask is None else Holdout(truth[~mask], row["n_classes"], metric),
+        public=mask,
     )
 
 
@@ -135,7 +143,7 @@ class BoardOptions:
     """One of `board.SCOPES`."""
     keep: bool | None = None
     """Whether submissions are kept."""
-    metric_name: str | None = None
+    metric_name: str | Metric | None = None
     """Name of the metric."""
     public: float | None = None
     """Share of the points that the guard answers about."""
@@ -162,12 +170,17 @@ class BoardOptions:
     @property
     def metric(self) -> Metric:
         """The metric; accuracy by default."""
-        return metric_named(self.metric_name or "accuracy")
+        return chosen_metric(self.metric_name or "accuracy")
 
 
 def first_row(labels: ArrayLike, wanted: BoardOptions) -> dict[str, object]:
     """Return the row of a new board."""
     metric = wanted.metric
+    if metric.ordered and wanted.classes is not None:
+        raise InputError(
+            f"metric {metric.name} needs the order of the classes, which texts do not have: give "
+            "labels as integers from 0, in order"
+        )
     truth, n_classes = metric.truth(labels, wanted.n_classes)
     mask = wanted.mask
     if wanted.public is not None:
@@ -229,21 +242,24 @@ def public_of(row: RowMapping) -> Bools | None:
     return np.unpackbits(bits, count=row["n"]).astype(np.bool_)
 
 
-def _parts(truth: Values, row: RowMapping) -> tuple[Holdout, Holdout | None]:
-    metric = metric_named(row["metric"])
-    mask = public_of(row)
-    if mask is None:
-        return Holdout(truth, row["n_classes"], metric), None
-    public, private = (Holdout(truth[part], row["n_classes"], metric) for part in (mask, ~mask))
-    return public, private
+def require_code(metric: Metric) -> Metric:
+    """Return a metric that can score.
+
+    Raises
+    ------
+    InputError
+        If it is one of the user's own code, of which only the name is recorded.
+    """
+    if isinstance(metric, OwnMetric) and metric.function is None:
+        raise InputError(
+            f"metric {metric.name} is code of your own: name it again with --metric, for a "
+            "database alone has no code run"
+        )
+    return metric
 
 
 def _check_same(row: RowMapping, truth: Values, wanted: BoardOptions, name: str) -> None:
     other = f"{name} belongs to"
-    if wanted.metric_name is not None and wanted.metric.name != row["metric"]:
-        raise InputError(
-            f"{other} the metric {row['metric']}, got {wanted.metric.name}: begin another database"
-        )
     if not hmac.compare_digest(_digest(truth, bytes(row["label_key"])), bytes(row["label_digest"])):
         raise InputError(f"{other} another label file: name that file, or another database")
     if wanted.n_classes not in (None, row["n_classes"]):
@@ -252,8 +268,10 @@ def _check_same(row: RowMapping, truth: Values, wanted: BoardOptions, name: str)
             "name another database"
         )
     if wanted.guard is not None:
-        seen = _parts(truth, row)[0]
-        guard = guard_for(guard_named(wanted.guard), seen.metric, seen.labels)
+        mask = public_of(row)
+        seen = truth if mask is None else truth[mask]
+        metric = wanted.metric if wanted.metric_name is not None else metric_named(row["metric"])
+        guard = guard_for(guard_named(wanted.guard), metric, seen)
         if guard.name != row["guard"]:
             raise InputError(
                 f"{other} the guard {row['guard']}, got {guard.name}: what was shown cannot be "

@@ -271,7 +271,15 @@ def _list_in(body: bytes, form: Form) -> list[object]:
     codes: dict[object, object] = {}
     if form.classes is not None and not form.by_class:
         codes = {name: code for code, name in enumerate(form.classes)}
-        value = [codes.get(label, label) if isinstance(label, str) else label for label in value]
+
+        def coded(label: object) -> object:
+            return codes.get(label, label) if isinstance(label, str) else label
+
+        # With several columns a row is a list of classes.
+        value = [
+            [coded(x) for x in label] if isinstance(label, list) else coded(label)
+            for label in value
+        ]
     # Each is checked before numpy turns all of them into texts, or truth values into numbers.
     for row, label in enumerate(value):
         if form.columns > 1 and isinstance(label, list):

@@ -24,7 +24,7 @@ from sqlalchemy import (
 from privacygauge.errors import InputError
 from privacygauge.holdout.guards import Calibrated, Exact, Ladder, RelativeLadder, Rounded
 from privacygauge.holdout.mechanism import MarkedSubmission
-from privacygauge.holdout.metrics import metric_named
+from privacygauge.holdout.metrics import Metric, chosen_metric, metric_named
 from privacygauge.holdout.server.accounts import (
     checked_name,
     checked_reason,
@@ -62,6 +62,7 @@ from privacygauge.holdout.server.opening import (
     first_row,
     mark_unfinished,
     public_of,
+    require_code,
 )
 
 MERGE = "merge"
@@ -312,7 +313,7 @@ def rescore(
     database: str | Path,
     labels: ArrayLike,
     *,
-    metric: str | None = None,
+    metric: str | Metric | None = None,
     guard: str | None = None,
     public: float | None = None,
 ) -> RescoredBoard:
@@ -359,7 +360,8 @@ def rescore(
         if len(labels) != row["n"]:  # type: ignore[arg-type]
             raise InputError(_not_empty(row["n"]))
         before = metric_named(row["metric"])
-        measure = before if metric is None else metric_named(metric)
+        measure = before if metric is None else chosen_metric(metric)
+        require_code(measure)
         # It must score the submissions that the old metric scored.
         same = measure.form == before.form and measure.numbers == before.numbers
         if not same or measure.width(row["n_classes"]) != before.width(row["n_classes"]):
@@ -370,7 +372,7 @@ def rescore(
         wanted = BoardOptions(
             row["n_classes"] or None,
             guard=guard or (row["guard"] if measure.name == row["metric"] else None),
-            metric_name=measure.name,
+            metric_name=measure,
             public=public,
             mask=public_of(row),
         )
@@ -390,7 +392,7 @@ def rescore(
                 new.execute(delete(NAMES).where(NAMES.c.of == UNFINISHED))
                 new.execute(insert(BOARD).values(begun))
                 _insert(new, NAMES, old.execute(select(NAMES)).mappings().all())
-                return _copy_contest(old, new, board_of(begun_board(new), truth, engine))
+                return _copy_contest(old, new, board_of(begun_board(new), truth, engine, measure))
         finally:
             engine.dispose()
 

@@ -431,6 +431,11 @@ def promise(board: Board, now: Standings) -> str:
             return frequency_bias(nats, now.n, largest)
         return metric_bias(metric, hidden.labels, nats)
 
+    if not metric.tail(hidden.labels):
+        return (
+            f": they promise nothing, since no bound is known of {metric.name}, a metric of one's "
+            "own that is no mean"
+        )
     largest = metric.chance(hidden.labels)
     accounts = max(1, now.accounts)
     most = None if now.left is None else now.used + now.left

@@ -1,0 +1,354 @@
+"""Forms of submissions and hidden values, and what all metrics of one form share.
+
+A metric is a value that satisfies `Metric`. Every score is in [0, 1] and higher is better.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.errors import InputError
+
+Values = NDArray[np.number]
+"""Hidden or submitted values: integers or floats."""
+_UNIT = 1e-6
+"""Largest deviation from 1 of the sum of an example's probabilities."""
+CELLS = 1_024
+"""Number of cells of a range within which submitted numbers count as equal."""
+
+
+class Metric(Protocol):
+    """A metric of submissions, with the properties that the theory needs."""
+
+    @property
+    def name(self) -> str:
+        """Name on the command line, such as ``top:5``."""
+
+    @property
+    def form(self) -> str:
+        """Type of a submission: ``i`` for integers, ``f`` for floats."""
+
+    @property
+    def numbers(self) -> bool:
+        """True if hidden values are numbers rather than classes."""
+
+    @property
+    def like_share(self) -> bool:
+        """True if a score's variance is at most S(1 - S)/points, with S its expectation."""
+
+    @property
+    def worst(self) -> float | None:
+        """Error that scores 0, for a metric known as an error; None for others."""
+
+    @property
+    def clipped(self) -> bool:
+        """True if values below 0 are scored 0; then a random submission's score is no sum."""
+
+    @property
+    def ordered(self) -> bool:
+        """True if the order of the classes counts: text labels, which have none, are refused."""
+
+    @property
+    def submitted_range(self) -> tuple[float, float]:
+        """Smallest and largest submitted number, known to all; infinite without a range."""
+
+    def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
+        """Return the checked hidden values, (n,), and the number of classes; 0 for numbers."""
+
+    def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
+        """Return a checked submission, (n,) or (n, columns); errors quote only the submission."""
+
+    def width(self, n_classes: int) -> int:
+        """Return the largest number of values per example in a submission."""
+
+    def score(self, submitted: Values, truth: Values) -> float:
+        """Return the score, in [0, 1]."""
+
+    def points(self, truth: Values) -> float:
+        """Return N such that a score's standard deviation is at most 1/(2 sqrt(N)).
+
+        Errors on different examples are taken as independent; N = n for an accuracy.
+        """
+
+    def tail(self, truth: Values) -> float:
+        """Return N such that an attacker without knowledge hardly exceeds `chance`.
+
+        Each submission exceeds it by e or more with probability at most exp(-2 N e^2); 0 if no such
+        bound is known.
+        """
+
+    def chance(self, truth: Values) -> float:
+        """Return the best expected score of an attacker who knows only value frequencies."""
+
+    def equivalent(self, submitted: Values, truth: Values) -> Values:
+        """Return values that are equal for submissions with the same content.
+
+        Noise that depends on these values cannot be averaged over copies that were scaled,
+        reordered or moved slightly.
+        """
+
+    def moves(self, values: Values, counts: Ints) -> Values:
+        """Return the values from which an attacker draws an example's part of a random submission.
+
+        Shape (c,) or (c, columns); `values` and `counts` are those of `effects`. If a submission
+        uses only these values, its score is a sum over the examples, clipped at 0 if the metric
+        `clipped` is: exactly, or for a ratio and the root of a mean up to a term that vanishes for
+        large n.
+        """
+
+    def effects(self, values: Values, counts: Ints) -> Floats:
+        """Return each move's effect on the score at an example with each value, (v, c).
+
+        Up to a constant per row. The hidden `values`, (v,), occur `counts`, (v,), times; the moves
+        of all other examples are drawn uniformly.
+        """
+
+    def best(self, belief: Floats, values: Values) -> Values:
+        """Return the submission with the highest expected score.
+
+        `belief` (n, v) holds the probability of each of the hidden `values` (v,): classes in order,
+        or ascending numbers.
+        """
+
+
+class ExampleMean:
+    """A mean over the examples of numbers in [0, 1]."""
+
+    clipped: ClassVar[bool] = False
+    ordered: ClassVar[bool] = False
+
+    @property
+    def submitted_range(self) -> tuple[float, float]:
+        """Return an infinite range."""
+        return -math.inf, math.inf
+
+    def equivalent(self, submitted: Values, truth: Values) -> Values:
+        """Return the submission itself."""
+        return submitted
+
+    def width(self, n_classes: int) -> int:
+        """Return 1."""
+        return 1
+
+    def points(self, truth: Values) -> float:
+        """Return n."""
+        return float(len(truth))
+
+    def tail(self, truth: Values) -> float:
+        """Return n: Hoeffding's inequality, for independent hidden values."""
+        return self.points(truth)
+
+
+class OfLabels(ExampleMean):
+    """A mean over examples with hidden labels, each scored in [0, 1]."""
+
+    form: ClassVar[str] = "i"
+    numbers: ClassVar[bool] = False
+    # A number in [0, 1] with expectation s has variance at most s(1 - s), which is concave in s.
+    like_share: ClassVar[bool] = True
+    worst: float | None = None
+
+    def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
+        """Return checked labels in 0..m-1, and m."""
+        labels = checks.classes(values, "labels")
+        m = n_classes if n_classes is not None else max(2, int(labels.max(initial=0)) + 1)
+        checks.at_least(2, n_classes=m)
+        if len(labels) == 0 or labels.max() >= m:
+            raise InputError(
+                f"labels must be one or more integers in 0..{m - 1}: count the "
+                f"classes from 0, or give a larger n_classes"
+            )
+        return labels, m
+
+    def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
+        """Return checked labels, (n,)."""
+        return checked_labels(values, (n,), n_classes)
+
+    def moves(self, values: Values, counts: Ints) -> Values:
+        """Return the classes."""
+        return np.arange(len(values))
+
+    def effects(self, values: Values, counts: Ints) -> Floats:
+        """Return 1/n for a right label and 0 for a wrong one."""
+        return np.asarray(np.eye(len(values)) / counts.sum())
+
+
+class OfProbabilities(OfLabels):
+    """Submissions of a probability per class, or with two classes of class 1 alone."""
+
+    form: ClassVar[str] = "f"
+
+    def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
+        """Return checked probabilities, (n, m), or (n,) of class 1 of two."""
+        flat = n_classes == 2 and np.ndim(values) == 1
+        found = checked_floats(values, (n,) if flat else (n, n_classes), 0.0, 1.0)
+        if not flat and np.abs(found.sum(axis=1) - 1).max() > _UNIT:
+            raise InputError("probabilities must sum to 1 in every row")
+        return found
+
+    def width(self, n_classes: int) -> int:
+        """Return the number of classes."""
+        return n_classes
+
+    def equivalent(self, submitted: Values, truth: Values) -> Values:
+        """Return rounded probabilities of all classes: with two, one says as much as both."""
+        both = submitted if submitted.ndim == 2 else np.stack([1 - submitted, submitted], axis=1)
+        return np.asarray(np.rint(both * CELLS))
+
+    def moves(self, values: Values, counts: Ints) -> Values:
+        """Return certainty about each class: the score of such submissions is their accuracy."""
+        return np.eye(len(values))
+
+
+class OfTwo(OfLabels):
+    """A statistic of two classes, with 1 the positive one; both must occur."""
+
+    def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
+        """Return checked labels 0 and 1, and 2."""
+        labels, m = super().truth(values, n_classes)
+        if m != 2 or len(class_sizes(labels)) != 2:
+            raise InputError("labels must be 0 and 1, and both must occur: the metric is of two")
+        return labels, m
+
+
+@dataclass(frozen=True)
+class OfNumbers(ExampleMean):
+    """Hidden numbers in a publicly known range."""
+
+    low: float
+    """Smallest possible hidden or submitted value."""
+    high: float
+    """Largest possible hidden or submitted value."""
+    kind: ClassVar[str]
+    form: ClassVar[str] = "f"
+    numbers: ClassVar[bool] = True
+    power: ClassVar[int] = 2
+    """Power of an example's error, in units of the range."""
+    like_share: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not -math.inf < self.low < self.high < math.inf:
+            raise InputError(
+                f"{self.kind} needs a range of values, got {self.low:g} to {self.high:g}: name the "
+                f"metric as {self.kind}:LOW:HIGH"
+            )
+
+    @property
+    def name(self) -> str:
+        """``KIND:LOW:HIGH``."""
+        return f"{self.kind}:{self.low:g}:{self.high:g}"
+
+    @property
+    def worst(self) -> float | None:
+        """The width of the range."""
+        return self.high - self.low
+
+    def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
+        """Return checked numbers in the range, and 0."""
+        if n_classes:
+            raise InputError(f"{self.name} has no classes: leave their number out")
+        return checked_floats(
+            values, (np.size(values),), low=self.low, high=self.high, name="labels"
+        ), 0
+
+    def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
+        """Return checked numbers in the range, (n,)."""
+        return checked_floats(values, (n,), self.low, self.high)
+
+    @property
+    def submitted_range(self) -> tuple[float, float]:
+        """The range."""
+        return self.low, self.high
+
+    def equivalent(self, submitted: Values, truth: Values) -> Values:
+        """Return numbers to a thousandth of the range."""
+        return np.asarray(np.rint((submitted - self.low) / (self.high - self.low) * CELLS))
+
+    def moves(self, values: Values, counts: Ints) -> Values:
+        """Return the ends of the range, between which an error or its square is linear."""
+        return np.array([self.low, self.high])
+
+    def effects(self, values: Values, counts: Ints) -> Floats:
+        """Return the errors of both ends of the range, (v, 2), in n-ths and below 0."""
+        ends = self.moves(values, counts)
+        return np.asarray(-(self._off(ends, values[:, None]) ** self.power) / counts.sum())
+
+    def score(self, submitted: Values, truth: Values) -> float:
+        """Return 1 minus the mean power of the errors, in units of the range."""
+        return float(1 - (self._off(submitted, truth) ** self.power).mean())
+
+    def chance(self, truth: Values) -> float:
+        """Return the score of the mean."""
+        return self.score(np.full(len(truth), truth.mean(dtype=np.float64)), truth)
+
+    def best(self, belief: Floats, values: Values) -> Values:
+        """Return the mean, within the range."""
+        return np.asarray(np.clip(belief @ values, self.low, self.high))
+
+    def _off(self, submitted: Values, truth: Values) -> Floats:
+        return np.abs(np.asarray((submitted - truth) / (self.high - self.low)))
+
+
+def checked_labels(values: ArrayLike, shape: tuple[int, ...], n_classes: int) -> Ints:
+    """Return submitted labels of this shape, checked to be in 0..n_classes-1."""
+    try:
+        # Numbers beyond 64 bits become negative, and are rejected as such.
+        with np.errstate(invalid="ignore"):
+            array = checks.classes(np.ravel(_check_shape(values, shape)), "labels")
+    except (ValueError, OverflowError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"labels must be {shape[0]} integers in a row, got lists within it"
+        ) from error
+    if len(array) and array.max() >= n_classes:
+        place = int(np.flatnonzero(array >= n_classes)[0])
+        raise InputError(
+            f"labels must be in 0..{n_classes - 1}, got {array[place]} in row "
+            f"{place // math.prod(shape[1:])}: count the classes from 0"
+        )
+    return array.reshape(shape)
+
+
+def checked_floats(
+    values: ArrayLike, shape: tuple[int, ...], low: float, high: float, name: str = "predictions"
+) -> Floats:
+    """Return submitted or hidden numbers of this shape, checked to be in [low, high]."""
+    try:
+        array = checks.floats(np.ravel(_check_shape(values, shape)), name)
+    except (ValueError, TypeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{name} must be numbers of shape {shape}") from error
+    if not len(array) or array.min() < low or array.max() > high:
+        got = "none"
+        for place in np.flatnonzero((array < low) | (array > high))[:1]:
+            got = f"{array[place]:g} in row {place // math.prod(shape[1:])}"
+        raise InputError(f"{name} must be in [{low:g}, {high:g}], got {got}")
+    return array.reshape(shape)
+
+
+def _check_shape(values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.generic]:
+    array = np.asarray(values)
+    if len(shape) > 1 and array.shape != shape:
+        raise InputError(f"a submission must have the shape {shape}, got {array.shape}")
+    if len(shape) == 1:
+        return checks.vector(array, "labels", length=shape[0])
+    return array
+
+
+def class_sizes(truth: Values) -> Floats:
+    """Return the number of examples in each class that occurs."""
+    return np.unique(truth, return_counts=True)[1].astype(np.float64)
+
+
+def class_frequencies(truth: Values) -> Floats:
+    """Return the share of the examples in each class that occurs."""
+    return np.asarray(class_sizes(truth) / len(truth))
