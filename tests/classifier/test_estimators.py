@@ -267,3 +267,10 @@ def test_a_training_function_may_return_a_module():
     values = trained(as_trainer(lambda x, y, seed: module), x, y, np.ones((1, 60), bool))
     logits = module(torch.as_tensor(x, dtype=torch.float32)).detach().double()
     np.testing.assert_allclose(values[0], logits.softmax(dim=1).numpy(), rtol=1e-12)
+
+
+def test_a_random_state_may_have_a_default():
+    def make(random_state=0):
+        return GaussianNB()
+
+    assert isinstance(as_trainer(make), Estimators)

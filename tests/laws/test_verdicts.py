@@ -101,6 +101,58 @@ def hospitals(seed: int, leak: float = 0.0, depends: float = 0.8) -> Severity | 
     return severity(made.given(hospital=names[np.digitize(x, [-1.2, -0.4, 0.4, 1.2])]))
 
 
+def noisy_groups(of: Callable[[np.random.Generator], tuple]) -> Callable[[int], Severity | str]:
+    """Return games whose members come less often from some groups, which are harder."""
+
+    def play(seed: int) -> Severity | str:
+        rng = np.random.default_rng(seed)
+        column, hard = of(rng)
+        n = len(column)
+        member = rng.random(n) < np.where(hard, 0.25, 0.65)
+        y = rng.integers(4, size=n)
+        logits = rng.normal(size=(n, 4))
+        logits[np.arange(n), y] += np.where(hard, 0.2, 1.5) + rng.normal(size=n)
+        return severity(Table(y, logits, member, rng).given(column=column))
+
+    return play
+
+
+def numbered(levels: int, hard: int) -> Callable[[np.random.Generator], tuple]:
+    def of(rng: np.random.Generator) -> tuple:
+        column = rng.integers(levels, size=3000)
+        return column, np.isin(column, rng.permutation(levels)[:hard])
+
+    return of
+
+
+def night(rng: np.random.Generator) -> tuple:
+    hour = rng.integers(24, size=3000)
+    return hour, (hour < 6) | (hour >= 22)
+
+
+def both_ends(rng: np.random.Generator) -> tuple:
+    lab = rng.normal(5, 1, 3000).round(1)
+    return lab, np.abs(lab - 5) > 1
+
+
+def recording(block: int, depends: float) -> Callable[[int], Severity | str]:
+    """Return games about a signal whose noise drifts, cut into blocks that coins deal to sides."""
+
+    def play(seed: int) -> Severity | str:
+        rng = np.random.default_rng(seed)
+        n = 3000
+        level = np.zeros(n)
+        for i in range(1, n):
+            level[i] = depends * level[i - 1] + np.sqrt(1 - depends**2) * rng.normal()
+        y = rng.integers(2, size=n)
+        logits = rng.normal(size=(n, 2))
+        logits[np.arange(n), y] += 1.5 * np.exp(-0.7 * level)
+        member = (rng.random(n // block) < 0.5).repeat(block)
+        return severity(Table(y, logits, member, rng).given())
+
+    return play
+
+
 def repeats(each: int, noise: float = 0.0, k: int = 4) -> Callable[[int], Severity | str]:
     def play(seed: int) -> Severity | str:
         n = 1000
@@ -186,6 +238,12 @@ NULLS: dict[str, Callable[[int], Severity | str]] = {
     "class shares": shares,
     "drift": drift,
     "drift over hospitals": hospitals,
+    "clinics by number": noisy_groups(numbered(12, 4)),
+    "schools by number": noisy_groups(numbered(80, 25)),
+    "hours of the night": noisy_groups(night),
+    "both ends of a lab value": noisy_groups(both_ends),
+    "a recording in blocks of 50": recording(50, 0.95),
+    "a recording in blocks of 100": recording(100, 0.98),
     "a file appended twice": repeats(2),
     "each row five times": repeats(5),
     "views of ten classes": repeats(5, 0.1, 10),
@@ -212,6 +270,8 @@ UNFAIR = {
     "views of two classes",
     "views that are joined in part",
     "views as far apart as records",
+    "a recording in blocks of 50",
+    "a recording in blocks of 100",
 }
 """Saying that nothing can be told is right: something went wrong, the sides differ in what only
 models show, or the answers have to show which rows are views of one record."""
@@ -267,6 +327,26 @@ def test_a_leak_is_found_wherever_it_is(play):
     shown = sum(one in LEAKS for one in found)
     assert shown >= binom.ppf(1e-3, GAMES, 0.9)
     assert Severity.NOTHING not in found or THOROUGH
+
+
+def test_a_site_of_members_alone_hides_nobody_who_is_known_by_heart():
+    """Nobody outside is like them, so that they are compared with nobody."""
+    for seed in range(3):
+        made = table(seed, 3000, 2)
+        rows = made.rng.choice(1500, 110, replace=False)
+        made.surer(rows, 4.0)
+        site = np.where(np.isin(np.arange(3000), rows), "pilot", "main")
+        assert severity(made.given(site=site)) is not Severity.NOTHING
+
+
+@pytest.mark.parametrize("share", [0.5, 0.3])
+def test_numbers_of_rows_that_begin_again_on_each_side_change_nothing(share):
+    made = table(0, 1200)
+    member = np.arange(1200) < 1200 * share
+    own = Table(made.labels, made.logits, member, made.rng)
+    own.surer(np.flatnonzero(member), 1.5)
+    index = np.concatenate([np.arange(member.sum()), np.arange((~member).sum())])
+    assert severity(own.given(row_number=index)) in LEAKS
 
 
 def test_six_and_six_could_not_have_told():

@@ -41,6 +41,7 @@ from privacygauge.evaluate.rates import difference, proportion
 from privacygauge.evaluate.risk import Risk
 from privacygauge.evaluate.shadow_scaling import Foretold
 from privacygauge.evaluate.slices import SliceTable, column_groups, deciles, find_slices
+from privacygauge.evaluate.tail import Tail, tail
 from privacygauge.evaluate.vulnerability import Vulnerability, vulnerability
 
 Rows: TypeAlias = tuple[Bools, Bools, Ints]
@@ -405,6 +406,9 @@ class AttackFindings:
     unmatched: Headline | None = None
     """Headline on all records, if some were left out because of a column that may have been made
     from the answers; otherwise None."""
+    unmatched_few: Tail | None = None
+    """The few members that stand out among all records, if most of them were left out because no
+    non-member is like them; otherwise None."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -425,6 +429,28 @@ class PlayedAttacks:
     """Attacks that were skipped, with reasons."""
     warnings: tuple[str, ...]
     """Caveats for the reader."""
+
+
+def few_alone(
+    played: Sequence[tuple[str, Transcript]],
+    scores: Mapping[str, Floats],
+    alone: Bools | None,
+    *,
+    rng: np.random.Generator,
+    level: float,
+    handicaps: Mapping[str, float],
+) -> Tail | None:
+    """Return the few members that stand out among all records, if most are like no non-member.
+
+    `played` and `scores` are those of all records, `alone` (n,) is that of `Comparison`.
+    """
+    if alone is None or not alone.any():
+        return None
+    found = tail(played, rng, level, handicaps=handicaps)
+    if found is None or not found.shown:
+        return None
+    first = np.argsort(-scores[found.attack], kind="stable")[: found.top]
+    return found if np.mean(alone[first]) >= 0.5 else None
 
 
 def attack_rounds(
@@ -515,6 +541,14 @@ def attack_rounds(
             comparison=comparison,
             questions=questions,
             unmatched=unmatched,
+            unmatched_few=few_alone(
+                [(one.title, result.everything.transcript) for result, one in played],
+                scores,
+                comparison.alone,
+                rng=seeds.stream(seed, "few of all records"),
+                level=1 - SHARE * (1 - level),
+                handicaps=handicaps,
+            ),
         ),
         scores=scores,
         guesses=guesses,

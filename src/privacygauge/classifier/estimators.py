@@ -218,7 +218,7 @@ def as_trainer(model: object) -> Trainer:
     # The number of required arguments tells a factory of estimators, with 1, from a function that
     # trains, with 3.
     required = n_required(model)
-    if required == 1:
+    if required == 1 or (required == 0 and n_accepted(model) == 1):
         try:
             made = model(0)
         except TypeError as error:
@@ -390,6 +390,12 @@ def n_required(function: Callable[..., Any]) -> int:
     except ValueError as error:
         raise InputError(f"{error}: give a function of your own around it") from error
     return sum(p.kind in kinds and p.default is p.empty for p in parameters)
+
+
+def n_accepted(function: Callable[..., Any]) -> int:
+    """Return the number of positional arguments that a callable accepts."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(p.kind in kinds for p in inspect.signature(function).parameters.values())
 
 
 def class_names(y: object) -> tuple[str, ...]:

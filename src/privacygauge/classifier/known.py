@@ -243,18 +243,17 @@ def _answers(target: Predictions, signals: Mapping[str, Floats]) -> Floats:
 def _dependence(values: NDArray[Any], answers: Floats, member: Bools) -> float:
     """Return how well the answers predict a column within a side, in [0, 1], averaged over both.
 
-    For numbers, and texts of more than ten values, the rank correlation with a tree's out-of-sample
-    prediction. For other texts, the larger of two: the same for the log-odds of membership of their
-    groups, and a tree's accuracy beyond the share of the most frequent value, relative to the rest.
-    The first is needed because a tree may predict a few regions no better than by the largest of
-    them, although they are answered differently.
+    The largest of several measures. For every column, the rank correlation between the log-odds of
+    membership of its groups and a tree's out-of-sample prediction of them: what tells the sides
+    apart may be any groups, such as numbered clinics, the night's hours or both ends of a lab
+    value. For numbers, and texts of more than ten values, the same for the values in their order;
+    for other texts, a tree's accuracy beyond the share of the most frequent value, relative to the
+    rest.
     """
     code = group_codes(values)
     if code is None:
         return 0.0
     ordered = np.asarray(values).dtype.kind in "iufM" or len(np.unique(code)) > 10
-    if ordered:
-        return _mean_of_sides(_told_number, code, answers, member)
     groups = int(code.max()) + 1
     # One more of each: groups that occur on one side only get finite log-odds.
     inside = np.bincount(code[member], minlength=groups) + 1.0
@@ -262,7 +261,7 @@ def _dependence(values: NDArray[Any], answers: Floats, member: Bools) -> float:
     score = np.log(inside / outside)[code]
     return max(
         _mean_of_sides(_told_number, score, answers, member),
-        _mean_of_sides(_told_group, code, answers, member),
+        _mean_of_sides(_told_number if ordered else _told_group, code, answers, member),
     )
 
 
@@ -616,17 +615,24 @@ def _unusable(
     sides = [np.unique(code[side]) for side in (target.member, ~target.member)]
     if all(len(side) == 1 for side in sides) and not _says_whence(name, values):
         return "it says the membership itself"
-    # Distinct whole numbers with few gaps count rows, perhaps of a larger file.
+    # Distinct whole numbers with few gaps count rows, perhaps of a larger file; where two files
+    # were put together, those of either side.
     numbers = np.asarray(values)
-    if (
-        numbers.dtype.kind in "iu"
-        and len(np.unique(numbers)) == len(numbers)
-        and int(numbers.max()) - int(numbers.min()) < 2 * len(numbers)
-    ):
+    parts = (numbers[target.member], numbers[~target.member])
+    if _counts_rows(numbers) or all(_counts_rows(part) for part in parts):
         return "it numbers the rows"
     if _follows(values, target, signals):
         return "it follows from the model's answers"
     return None
+
+
+def _counts_rows(numbers: NDArray[Any]) -> bool:
+    """Return whether whole numbers are distinct and have few gaps, as row numbers do."""
+    return bool(
+        numbers.dtype.kind in "iu"
+        and len(np.unique(numbers)) == len(numbers)
+        and int(numbers.max()) - int(numbers.min()) < 2 * len(numbers)
+    )
 
 
 def _follows(values: NDArray[Any], target: Predictions, signals: Mapping[str, Floats]) -> bool:

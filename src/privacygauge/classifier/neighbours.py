@@ -199,8 +199,15 @@ def blocks_in_order(points: Floats, group: Ints, member: Bools, unit: Ints) -> I
     if len(starts) < _FEWEST_RUNS or mean + 1 - len(starts) < _FEWER_RUNS * spread:
         return None
     run = np.cumsum(is_start) - 1
-    rest = _residuals(points, 2 * group + member)
-    length = _dependent_rows(rest, run, unit)
+    side = 2 * group + member
+    rest = _residuals(points, side)
+    # Neighbours of other classes may be alike in how hard they are, though not in any one class.
+    hardness = [np.abs(rest).mean(axis=1, keepdims=True)] if rest.size else []
+    if group.max() < points.shape[1]:
+        hardness.append(points[np.arange(n), group][:, None])
+    lengths = [_dependent_rows(rest, run, unit)]
+    lengths += [_dependent_rows(_residuals(axis, side), run, unit) for axis in hardness]
+    length = max((one for one in lengths if one is not None), default=None)
     if length is None or _is_sorted(rest, run, starts, length):
         return None
     place = np.arange(n) - starts[run]

@@ -35,8 +35,12 @@ FEWEST_PEOPLE = 20
 FEWEST = 10
 """Fewest units per side on which a blind attacker is trained."""
 
-MOST_LEVELS = 60
-"""Most distinct values of a column that are kept as groups; more are cut at quantiles."""
+MOST_LEVELS = 60, 400
+"""Most distinct values of a column that are kept as groups, in small and in large files; more are
+cut at quantiles."""
+
+_ROWS_A_LEVEL = 25
+"""Mean rows of a value from which more values than the first number are kept, such as schools."""
 
 _BINS = 10, 40
 """Fewest and most groups of equal size that a column with many values is cut into. Fine if rows
@@ -118,6 +122,9 @@ class Comparison:
     whole_groups: tuple[tuple[str, int], ...] = ()
     """Columns that tell the sides apart and whose values, of several rows each, are on one side
     only, with the number of these values: what was dealt to the sides may be whole groups."""
+    alone: Bools | None = None
+    """(n,) True for members that are like no non-member, so that they are compared with nobody;
+    None where rows were not matched."""
     clustered: bool = False
     """Whether rows seem to share people although there are no unit labels, so that the number of
     independent rows is unknown."""
@@ -228,12 +235,14 @@ def compare(
         found = compare(
             known, secret[usable], unit=unit[usable], rng=rng, level=level, placebo=placebo
         )
-        compared = np.zeros(len(secret), np.bool_)
+        compared, alone = np.zeros((2, len(secret)), np.bool_)
         compared[usable] = found.compared
+        alone[usable] = False if found.alone is None else found.alone
         return replace(
             found,
             state="matched" if found.state == "fair" else found.state,
             compared=compared,
+            alone=alone,
             copied=int(np.sum(somebodys & ~usable)),
             invented=int(np.sum(~somebodys)) - n_repeated,
             repeated=n_repeated,
@@ -286,7 +295,12 @@ def compare(
         )
         if again.low <= 0.5:
             return Comparison(
-                state="matched", compared=kept, blind=first, left=again, differences=differences
+                state="matched",
+                compared=kept,
+                blind=first,
+                left=again,
+                differences=differences,
+                alone=secret & (np.bincount(strata, ~secret)[strata] < _FEWEST_ALIKE),
             )
     return Comparison(
         state="different", compared=usable, blind=first, left=None, differences=differences
@@ -325,7 +339,12 @@ def group_codes(values: NDArray[Any]) -> Ints | None:
     different, code = np.unique(texts, return_inverse=True)
     if len(different) < 2:
         return None
-    return code if len(different) <= MOST_LEVELS else _quantile_codes(code.astype(np.float64))
+    many = len(different) > _most_levels(len(code))
+    return _quantile_codes(code.astype(np.float64)) if many else code
+
+
+def _most_levels(n: int) -> int:
+    return int(np.clip(n // _ROWS_A_LEVEL, *MOST_LEVELS))
 
 
 def _quantile_codes(numbers: Floats) -> Ints | None:
@@ -334,7 +353,7 @@ def _quantile_codes(numbers: Floats) -> Ints | None:
     code = np.zeros(len(numbers), np.int64)
     if known.any():
         different, place = np.unique(numbers[known], return_inverse=True)
-        if len(different) > MOST_LEVELS:
+        if len(different) > _most_levels(len(numbers)):
             bins = int(np.clip(len(numbers) // _ROWS_A_BIN, *_BINS))
             edges = np.unique(np.quantile(numbers[known], np.linspace(0, 1, bins + 1)[1:-1]))
             place = np.searchsorted(edges, numbers[known], side="right")

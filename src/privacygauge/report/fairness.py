@@ -8,6 +8,8 @@ import numpy as np
 
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.fairness import FEWEST_PEOPLE, TWINS, Comparison
+from privacygauge.evaluate.tail import Tail
+from privacygauge.report import direction
 from privacygauge.report.document import values_of
 from privacygauge.report.grades import UNTOLD
 from privacygauge.report.numbers import (
@@ -132,6 +134,31 @@ def explained_by_column(found: Comparison, accuracy: Estimate) -> Verdict:
             "If the column was known before: draw members and non-members alike in it, or take "
             "the differences for what they are.",
             "Audit again: this audit supports no decision about a release.",
+        ),
+    )
+
+
+def of_few_unmatched(found: Comparison, few: Tail) -> Verdict:
+    """Return the verdict if members stand out that are like no non-member of the file."""
+    names = ", ".join(f"'{shorten(plain(one.column))}'" for one in found.differences[:_NAMED])
+    where = names or "what the file says of them"
+    return Verdict(
+        grade=UNTOLD,
+        scale=(UNTOLD,),
+        headline=f"Cannot be told: members stand out that differ from all others in {where}",
+        sentences=(
+            f"Among records that are alike in {where} no leak is found. But of the "
+            f"{count(few.top)} records that {plain(few.attack)} scores highest, "
+            f"{count(few.members)} are members, and most of these are like no non-member: a model "
+            "that knows them by heart would look like this, and so would records that are easier "
+            "for any model.",
+        ),
+        unsaid=direction.OPEN,
+        advice=(
+            "Give non-members of the same kind, such as later records of the same place, and audit "
+            "again.",
+            "Where there are none, train shadow models without these records (--model and --data, "
+            "or --pool): they tell what the model knows of them from what it was trained on.",
         ),
     )
 

@@ -118,6 +118,7 @@ class Audit(AttackFindings, Reported):
                 self.comparison,
                 ranked=ranked,
                 unmatched=self.unmatched,
+                unmatched_few=self.unmatched_few,
                 unknown_side=self.unknown_side,
             ),
             measures=(*measures.highest(a), *measures.cards(a), risk.mean_risk_measure(self.risk)),

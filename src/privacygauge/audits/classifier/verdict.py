@@ -25,6 +25,7 @@ from privacygauge.evaluate.headline import Headline
 from privacygauge.evaluate.played import Attacks
 from privacygauge.evaluate.rates import clopper_pearson, difference, mean
 from privacygauge.evaluate.roc import auc
+from privacygauge.evaluate.tail import Tail
 from privacygauge.report import direction, fairness
 from privacygauge.report.attacks.measures import group_label
 from privacygauge.report.attacks.verdict import (
@@ -98,6 +99,7 @@ def verdict(
     *,
     ranked: bool = False,
     unmatched: Headline | None = None,
+    unmatched_few: Tail | None = None,
     unknown_side: UnknownSide | None = None,
 ) -> Verdict:
     """Return the verdict on attacks on a classifier, graded as `grade_attacks` does.
@@ -105,7 +107,8 @@ def verdict(
     There is no grade if members and non-members differ without the release, or if no leak was found
     but there are doubts about the predictions. `ranked` says whether single records stand out in
     the table of the riskiest. `unmatched` is the headline on all records, if a column on which they
-    were matched may have been made from the answers. `unknown_side` is a side with labels that may
+    were matched may have been made from the answers. `unmatched_few` are members that stand out
+    among all records, but are like no non-member. `unknown_side` is a side with labels that may
     belong to other records, see `of_one_side`.
     """
     if comparison is not None and not comparison.told:
@@ -136,6 +139,8 @@ def verdict(
     if comparison is not None and hidden and found.grade in (NONE, UNTOLD):
         assert unmatched is not None
         return fairness.explained_by_column(comparison, unmatched.reached.accuracy)
+    if comparison is not None and unmatched_few is not None and found.grade in (NONE, UNTOLD):
+        return fairness.of_few_unmatched(comparison, unmatched_few)
     if found.headline in (TOO_FEW, FEW_APART):
         return Verdict(
             grade=UNTOLD,
