@@ -86,9 +86,14 @@ def test_files_names_and_going_on(table, capsys, tmp_path):
 )
 def test_a_pipeline_may_stop_a_release(table, capsys, limit, code):
     arguments = ("--generator", "silence", "--targets", "10,", "--json", "-", "--quiet")
-    done = run_inside(asked(table, *arguments, "--fail-above", limit), capsys)
+    limited = (*arguments, "--fail-above", limit)
+    done = run_inside(asked(table, *limited, "--tests", "300"), capsys)
     assert done.returncode == code
     assert ("above the limit" in done.stderr) == (code == 3)
+    # So few tables cannot tell, and keep within no limit.
+    few = run_inside(asked(table, *limited), capsys)
+    assert few.returncode == 3
+    assert "too few synthetic tables" in few.stderr
 
 
 MINE = """

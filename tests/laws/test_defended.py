@@ -10,6 +10,7 @@ from privacygauge.audits.defences.audit import audit_defences
 from privacygauge.audits.defences.verdict import verdict
 from privacygauge.classifier.suite import prediction_attacks
 from privacygauge.defences import LabelOnly, Rounding, Temperature
+from privacygauge.report.attacks.verdict import TOO_FEW
 from privacygauge.report.grades import NONE, grade_of
 from tests.thorough import times
 
@@ -63,6 +64,9 @@ def test_the_undefended_model_is_judged_as_by_itself_where_nothing_helps(n, seed
     if found.helps(found.best):
         return
     low = max(found.none.reached.accuracy.low, found.undefended.reached.accuracy.low)
+    if said.headline == TOO_FEW:
+        assert low <= 0.5
+        return
     assert said.grade is grade_of(low)
     assert (said.grade is NONE) == (low <= 0.5)
     assert any("Release without" in line for line in said.advice) == (low <= 0.5)
