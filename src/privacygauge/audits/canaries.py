@@ -145,7 +145,7 @@ def _verdict_without_claim(a: CanaryAudit, found: Verdict) -> Verdict:
     """Return the verdict without a claim; an inconclusive verdict stays as it is."""
     from privacygauge.audits.privacy_claim.report import open_without_claim
     from privacygauge.evaluate.detectable import detectable_with
-    from privacygauge.report.grades import UNSHOWN, UNTOLD, scale_of
+    from privacygauge.report.grades import untold_verdict
     from privacygauge.report.numbers import decimal, percent, percent_estimate, rate, rounded_down
     from privacygauge.report.values import Grade, Severity, Verdict
 
@@ -168,15 +168,12 @@ def _verdict_without_claim(a: CanaryAudit, found: Verdict) -> Verdict:
     least = min(detectable_with(found, 0.5) for found in (a.area, a.findings.known))
     if low <= 0 and not told_apart and least > LARGE_AREA:
         would = f"pairs told apart in {percent(least)}" if least < 1 else "canaries known by heart"
-        return Verdict(
-            grade=UNTOLD,
-            scale=scale_of(UNTOLD),
+        return untold_verdict(
             headline="Cannot be told: too few canaries to see even a large leak",
             sentences=(
                 f"Nothing was found, but so few canaries would mostly show no less than {would}: "
                 f"{median}. {none}",
             ),
-            unsaid=UNSHOWN,
             advice=("Make more canaries, train on them, and measure again.",),
         )
     if low <= 0 and not told_apart:

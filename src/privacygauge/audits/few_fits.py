@@ -20,7 +20,7 @@ from privacygauge.core import checks
 from privacygauge.core.units import owners
 from privacygauge.evaluate.detectable import POWER, smallest_accuracy
 from privacygauge.evaluate.few_fits import GuessedInFits
-from privacygauge.report.grades import UNSHOWN, UNTOLD, scale_of
+from privacygauge.report.grades import untold_verdict
 from privacygauge.report.numbers import (
     count,
     decimal_estimate,
@@ -313,12 +313,9 @@ def _verdict_without_claim(a: FitsAudit, found: Verdict) -> Verdict:
         headline = "The synthetic tables give canaries away"
         said = f"They are told apart more often than by guessing. {none} {more}"
     elif (least := smallest_accuracy(g.secret.size, a.level)) is None or least > LARGE_AT:
-        return Verdict(
-            grade=UNTOLD,
-            scale=scale_of(UNTOLD),
+        return untold_verdict(
             headline="Cannot be told: too few canaries to see even a large leak",
             sentences=(detectable_share_text(len(g.canary), len(g.secret), a.level),),
-            unsaid=UNSHOWN,
             advice=(more,),
         )
     else:

@@ -11,7 +11,7 @@ from privacygauge.evaluate.fairness import FEWEST_PEOPLE, TWINS, Comparison
 from privacygauge.evaluate.tail import Tail
 from privacygauge.report import direction
 from privacygauge.report.document import values_of
-from privacygauge.report.grades import UNTOLD
+from privacygauge.report.grades import untold_verdict
 from privacygauge.report.numbers import (
     count,
     decimal_estimate,
@@ -59,38 +59,30 @@ def verdict(found: Comparison) -> Verdict:
     area = None if found.blind is None else decimal_estimate(found.blind)
     # Most of a side was left out as copies, before any blind attacker was trained.
     if found.state == TWINS and area is None:
-        return Verdict(
-            grade=UNTOLD,
-            scale=(UNTOLD,),
+        return untold_verdict(
             headline="Cannot be told: most members or non-members have copies on the other side",
             sentences=(
                 "Records that are equal, or nearly equal, on both sides cannot be told apart by "
                 "any attack, so that a leak is not seen; and too few others are left.",
             ),
-            unsaid="It says neither that something leaks nor that nothing does.",
             advice=_TWINS_ADVICE,
         )
     # No copies were seen, but the blind attacker is wrong too often.
     if found.state == TWINS:
-        return Verdict(
-            grade=UNTOLD,
-            scale=(UNTOLD,),
+        return untold_verdict(
             headline="Cannot be told: members and non-members are more alike than chance allows",
             sentences=(
                 "An attacker that sees no release is wrong about membership more often than "
                 f"guessing: the area under its ROC curve is {area}, where 0.5 is chance. That "
                 "happens where members have near copies among the non-members, which hides a leak.",
             ),
-            unsaid="It says neither that something leaks nor that nothing does.",
             advice=_TWINS_ADVICE,
         )
     told = f"the area under its ROC curve is {area}, where 0.5 is chance"
     # The sides share no value of the column, so there is nothing to rank.
     if area is None:
         told = "they have nothing in common in it"
-    return Verdict(
-        grade=UNTOLD,
-        scale=(UNTOLD,),
+    return untold_verdict(
         headline=f"Cannot be told: members and non-members differ in {sides_differ(found)}",
         sentences=(
             f"An attacker that sees no release tells the sides apart by {sides_differ(found)}: "
@@ -116,9 +108,7 @@ def _whole_groups_advice(found: Comparison) -> Iterator[str]:
 def explained_by_column(found: Comparison, accuracy: Estimate) -> Verdict:
     """Return the verdict if a leak vanishes once records are matched on a column of the file."""
     names = ", ".join(f"'{shorten(plain(name))}'" for name in found.doubtful[:_NAMED])
-    return Verdict(
-        grade=UNTOLD,
-        scale=(UNTOLD,),
+    return untold_verdict(
         headline=f"Cannot be told: what attacks find goes away where records are alike in {names}",
         sentences=(
             f"On all records guesses are right {percent_estimate(accuracy)} of the time; where "
@@ -127,7 +117,6 @@ def explained_by_column(found: Comparison, accuracy: Estimate) -> Verdict:
             "was made from the model's answers, or from those of another model of the same data, "
             "it is the leak itself.",
         ),
-        unsaid="It says neither that something leaks nor that nothing does.",
         advice=(
             "Leave out of the file what was made from the answers of this model, or of another "
             "that was trained on the same data, and audit again.",
@@ -142,9 +131,7 @@ def of_few_unmatched(found: Comparison, few: Tail) -> Verdict:
     """Return the verdict if members stand out that are like no non-member of the file."""
     names = ", ".join(f"'{shorten(plain(one.column))}'" for one in found.differences[:_NAMED])
     where = names or "what the file says of them"
-    return Verdict(
-        grade=UNTOLD,
-        scale=(UNTOLD,),
+    return untold_verdict(
         headline=f"Cannot be told: members stand out that differ from all others in {where}",
         sentences=(
             f"Among records that are alike in {where} no leak is found. But of the "
@@ -166,9 +153,7 @@ def of_few_unmatched(found: Comparison, few: Tail) -> Verdict:
 def of_a_placebo(found: Comparison, area: Estimate) -> Verdict:
     """Return the verdict if a placebo, not trained on the members, does as well as an attack."""
     assert found.placebo is not None  # else `beyond_placebo` is true
-    return Verdict(
-        grade=UNTOLD,
-        scale=(UNTOLD,),
+    return untold_verdict(
         headline="Cannot be told: models that cannot know the members tell them apart too",
         sentences=(
             "Shadow models that were trained without regard to the target's members find "
@@ -184,15 +169,12 @@ def of_a_placebo(found: Comparison, area: Estimate) -> Verdict:
 
 def of_unnamed_people() -> Verdict:
     """Return the verdict if attacks succeed on rows that seem to share unnamed people."""
-    return Verdict(
-        grade=UNTOLD,
-        scale=(UNTOLD,),
+    return untold_verdict(
         headline=(
             "Cannot be told: several rows seem to be of the same person, and the file does not say "
             "which"
         ),
         sentences=(CLUSTERED,),
-        unsaid=_OPEN_PEOPLE,
         advice=(
             "Name the person, or the record, behind each row in a column, and give it with --unit "
             "(unit=); or keep one row per person.",
@@ -203,16 +185,13 @@ def of_unnamed_people() -> Verdict:
 
 def of_few_people(found: Comparison) -> Verdict:
     """Return the verdict if attacks succeed on the rows of too few people."""
-    return Verdict(
-        grade=UNTOLD,
-        scale=(UNTOLD,),
+    return untold_verdict(
         headline=f"Cannot be told: only {count(found.few_people)} people stand behind all rows",
         sentences=(
             "Rows of one person are not independent, and what tells a handful of people apart, "
             "such as their hospital or year, looks like a leak. Nothing that holds by person is "
             f"shown by fewer than {FEWEST_PEOPLE}.",
         ),
-        unsaid=_OPEN_PEOPLE,
         advice=(
             "Look at the column of people (--unit, unit=): if it names hospitals, days or batches, "
             "name the person instead, or none where each row is somebody else.",
@@ -228,7 +207,6 @@ CLUSTERED = (
     "Such rows count as one, and without a name for it nobody knows how many there are: what "
     "attacks find may be the chance of few people."
 )
-_OPEN_PEOPLE = "It says neither that something leaks nor that nothing does."
 
 
 def warnings(found: Comparison) -> tuple[str, ...]:

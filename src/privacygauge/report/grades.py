@@ -8,7 +8,7 @@ from dataclasses import replace
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.headline import AttackReach
 from privacygauge.report.numbers import Shown, percent, percent_estimate
-from privacygauge.report.values import Gauge, Grade, Severity
+from privacygauge.report.values import Gauge, Grade, Severity, Verdict
 
 NONE = Grade("no leak found", Severity.NOTHING)
 SMALL = Grade("small", Severity.SMALL)
@@ -21,12 +21,30 @@ UNTOLD = Grade("cannot be told", Severity.UNTOLD)
 """Grade if the measurements support no statement about the release."""
 
 UNSHOWN = "It says neither that something leaks nor that nothing does."
-"""What a verdict leaves open after an audit that was too small."""
+"""What a verdict leaves open where nothing can be told."""
 
 
 def scale_of(grade: Grade) -> tuple[Grade, ...]:
     """Return the scale of a grade; `UNTOLD` has a scale of its own."""
     return (UNTOLD,) if grade == UNTOLD else GRADES
+
+
+def untold_verdict(
+    headline: str,
+    sentences: tuple[str, ...],
+    *,
+    unsaid: str = UNSHOWN,
+    advice: tuple[str, ...],
+) -> Verdict:
+    """Return a verdict that nothing can be told; its scale holds only that."""
+    return Verdict(
+        grade=UNTOLD,
+        scale=(UNTOLD,),
+        headline=headline,
+        sentences=sentences,
+        unsaid=unsaid,
+        advice=advice,
+    )
 
 
 def gravest(grades: Iterable[Grade]) -> Grade:

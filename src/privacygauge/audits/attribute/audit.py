@@ -365,10 +365,7 @@ def _verdict_untold(f: AttributeAudit) -> Verdict:
         headline = "Cannot be told: the control of attribute inference could not be computed"
         sentences = (f"The imputation without the model {f.imputation.reason}.",)
         advice = "Give more records of people outside of the training set."
-    untold = grades.UNTOLD
-    return Verdict(
-        grade=untold,
-        scale=(untold,),
+    return grades.untold_verdict(
         headline=headline,
         sentences=sentences,
         unsaid=direction.OPEN,

@@ -40,10 +40,10 @@ from privacygauge.report.grades import (
     LARGE,
     NONE,
     SMALL,
-    UNSHOWN,
     UNTOLD,
     accuracy_gauge,
     scale_of,
+    untold_verdict,
 )
 from privacygauge.report.numbers import decimal, decimal_estimate
 from privacygauge.report.values import Gauge, Grade, Verdict
@@ -122,9 +122,7 @@ def verdict(
         return fairness.of_few_people(comparison)
     doubted = None if unknown_side is None or unknown_side.gives_away else unknown_side
     if doubted is not None and found.grade not in (NONE, UNTOLD):
-        return Verdict(
-            grade=UNTOLD,
-            scale=(UNTOLD,),
+        return untold_verdict(
             headline=doubted.headline,
             sentences=(doubted.words,),
             unsaid=direction.OPEN,
@@ -142,12 +140,9 @@ def verdict(
     if comparison is not None and unmatched_few is not None and found.grade in (NONE, UNTOLD):
         return fairness.of_few_unmatched(comparison, unmatched_few)
     if found.headline in (TOO_FEW, FEW_APART):
-        return Verdict(
-            grade=UNTOLD,
-            scale=(UNTOLD,),
+        return untold_verdict(
             headline=found.headline,
             sentences=found.sentences,
-            unsaid=UNSHOWN,
             advice=MORE_RECORDS if found.headline == TOO_FEW else LOOK_AT_THEM,
         )
     if found.grade == UNTOLD:
@@ -244,9 +239,7 @@ def mending(grade: Grade, *, ranked: bool = False) -> tuple[str, ...]:
 
 def doubtful(doubts: tuple[str, ...]) -> Verdict:
     """Return the verdict if no leak was found, but the predictions are in doubt."""
-    return Verdict(
-        grade=UNTOLD,
-        scale=(UNTOLD,),
+    return untold_verdict(
         headline=DOUBTFUL,
         sentences=doubts,
         unsaid=direction.OPEN,

@@ -17,12 +17,11 @@ from privacygauge.report.document import DataFrame, frame
 from privacygauge.report.grades import (
     GRADES,
     NONE,
-    UNSHOWN,
     UNTOLD,
     accuracy_gauge,
     grade_of,
     ranked_pairs,
-    scale_of,
+    untold_verdict,
 )
 from privacygauge.report.numbers import decimal, decimal_estimate, percent, plain, rate
 from privacygauge.report.reported import Reported
@@ -116,15 +115,12 @@ def _verdict_too_few(f: DefenceResult, least: float | None) -> Verdict:
         if least is None
         else f"without a defence it mostly shows guesses that are {percent(least)} right"
     )
-    return Verdict(
-        grade=UNTOLD,
-        scale=scale_of(UNTOLD),
+    return untold_verdict(
         headline=TOO_FEW,
         sentences=(
             "No leak was found, with a defence or without, but an audit of this size could hardly "
             f"have found one: {shown}. A moderate leak begins at {percent(DETECTABLE)}.",
         ),
-        unsaid=UNSHOWN,
         advice=MORE_RECORDS,
     )
 

@@ -38,7 +38,7 @@ from privacygauge.language.text_energies import (
 from privacygauge.language.text_files import Columns, TextRecordsLike, sides_of
 from privacygauge.report import direction
 from privacygauge.report.document import pick_values, values_of
-from privacygauge.report.grades import UNTOLD
+from privacygauge.report.grades import UNTOLD, untold_verdict
 from privacygauge.report.numbers import (
     Shown,
     count,
@@ -433,9 +433,7 @@ def _words(a: ExtractionAudit) -> _Words:
 
 def _no_judge(seen: BothSides, w: _Words) -> Verdict:
     """Return the verdict if the reference gives members' texts, which it should not have seen."""
-    return Verdict(
-        grade=UNTOLD,
-        scale=(UNTOLD,),
+    return untold_verdict(
         headline=f"Cannot be told: the reference gives members' {w.thing}s too",
         sentences=(
             f"The reference gives {w.thing}s of {percent_estimate(seen.members)} of the members "

@@ -209,9 +209,7 @@ def verdict(f: AttributeOfGenerator) -> Verdict:
     found = grade(f)
     column = plain(f.column)
     if found is grades.UNTOLD:
-        return Verdict(
-            grade=found,
-            scale=(found,),
+        return grades.untold_verdict(
             headline=f"Cannot be told: guesses of {column} are worse than chance"
             if below_chance(f)
             else "Cannot be told: too few synthetic tables to show any leak",

@@ -16,11 +16,9 @@ from privacygauge.report.grades import (
     LARGE,
     NONE,
     SMALL,
-    UNSHOWN,
-    UNTOLD,
     gauge,
     grade_of,
-    scale_of,
+    untold_verdict,
 )
 from privacygauge.report.numbers import (
     count,
@@ -125,9 +123,7 @@ def _verdict_too_few(f: SyntheticResult, least: float) -> Verdict:
         if least < 1
         else "not even a generator that copies the record would be seen for certain"
     )
-    return Verdict(
-        grade=UNTOLD,
-        scale=scale_of(UNTOLD),
+    return untold_verdict(
         headline="Cannot be told: too few synthetic tables to see a moderate leak",
         sentences=(
             "No leak was found, but an audit of this size could hardly have found one: with "
@@ -135,7 +131,6 @@ def _verdict_too_few(f: SyntheticResult, least: float) -> Verdict:
             f"at {CUTS[0]:g}.",
             *_sentences(f, NONE),
         ),
-        unsaid=UNSHOWN,
         advice=(
             "Audit with more synthetic tables (--tests), or more records (--targets).",
             "Where a fit takes too long, audit many canaries in a few fits (--fits).",

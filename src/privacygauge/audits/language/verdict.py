@@ -19,7 +19,17 @@ from privacygauge.report.attacks.verdict import (
     GradedAttacks,
     grade_attacks,
 )
-from privacygauge.report.grades import LARGE, NONE, SMALL, UNTOLD, accuracy_gauge, gravest, scale_of
+from privacygauge.report.grades import (
+    LARGE,
+    NONE,
+    SMALL,
+    UNSHOWN,
+    UNTOLD,
+    accuracy_gauge,
+    gravest,
+    scale_of,
+    untold_verdict,
+)
 from privacygauge.report.numbers import (
     count,
     decimal,
@@ -107,8 +117,9 @@ def verdict(f: LanguageResult) -> Verdict:
             f"one side. The intervals of all controls hold together, with {rate(f.level)} "
             "confidence."
         )
-        untold = UNTOLD, scale_of(UNTOLD)
-        return Verdict(*untold, headline, tuple(_void_text(f)), honest, advice(f, UNTOLD))
+        return untold_verdict(
+            headline, tuple(_void_text(f)), unsaid=honest, advice=advice(f, UNTOLD)
+        )
     unit, found = leading(f)
     one_by_one = f"{unit.unit} by {unit.unit}"
     if found.headline == direction.HEADLINE:
@@ -345,7 +356,7 @@ def _area(auc: Estimate) -> str:
 
 def _limits_text(grade: Grade) -> str:
     if grade == UNTOLD:
-        return "It says neither that something leaks nor that nothing does."
+        return UNSHOWN
     if grade == NONE:
         return (
             "It does not say that nothing leaks, nor that a stronger attack, or an attacker with a "

@@ -21,7 +21,7 @@ from privacygauge.report.grades import (
     gauge,
     grade_of,
     gravest,
-    scale_of,
+    untold_verdict,
 )
 from privacygauge.report.numbers import (
     count,
@@ -134,12 +134,11 @@ def _verdict_without_finding(f: ReleasedResult) -> Verdict:
         return direction.verdict(tuple(_inversion_text(f)))
     found = grade_attacks(attacks)
     if found.grade == UNTOLD:
-        return _verdict_untold(
-            found.headline, (*found.sentences, _observations_text(f)), _UNSAFE, _LARGER
-        )
+        sentences = (*found.sentences, _observations_text(f))
+        return untold_verdict(found.headline, sentences, unsaid=_UNSAFE, advice=_LARGER)
     # Real records and holdout differ a little, and no attack goes beyond that.
     headline = "Cannot be told: the attacks do no better than one that never sees the table"
-    return _verdict_untold(headline, tuple(_void_text(f)), _VOID)
+    return untold_verdict(headline, tuple(_void_text(f)), unsaid=_VOID, advice=_NEITHER)
 
 
 def _verdict_without_control(f: ReleasedResult) -> Verdict:
@@ -173,20 +172,9 @@ def _verdict_without_control(f: ReleasedResult) -> Verdict:
         )
     if f.n_holdout:
         headline = "Cannot be told: real records and holdout are not from the same source"
-        return _verdict_untold(headline, tuple(_void_text(f)), _VOID)
-    return _verdict_untold(_no_control_headline(f), tuple(_without(f)), _UNSAFE)
-
-
-def _verdict_untold(
-    headline: str, sentences: tuple[str, ...], unsaid: str, advice: tuple[str, ...] = _NEITHER
-) -> Verdict:
-    return Verdict(
-        grade=UNTOLD,
-        scale=scale_of(UNTOLD),
-        headline=headline,
-        sentences=sentences,
-        unsaid=unsaid,
-        advice=advice,
+        return untold_verdict(headline, tuple(_void_text(f)), unsaid=_VOID, advice=_NEITHER)
+    return untold_verdict(
+        _no_control_headline(f), tuple(_without(f)), unsaid=_UNSAFE, advice=_NEITHER
     )
 
 

@@ -17,13 +17,12 @@ from privacygauge.report.document import DataFrame, frame
 from privacygauge.report.grades import (
     GRADES,
     NONE,
-    UNSHOWN,
     UNTOLD,
     grade_of,
     gravest,
     next_graver,
     ranked_pairs,
-    scale_of,
+    untold_verdict,
 )
 from privacygauge.report.numbers import count, percent, plain, rate, several, tpr_estimate
 from privacygauge.report.reported import Reported
@@ -101,9 +100,7 @@ def verdict(f: WorstCaseResult) -> Verdict:
 def _verdict_too_few(f: WorstCaseResult, least: float) -> Verdict:
     """Return the verdict if nothing was found, and a moderate leak would have been missed."""
     canaries = f"{count(f.canaries.n_targets)} canaries"
-    return Verdict(
-        grade=UNTOLD,
-        scale=scale_of(UNTOLD),
+    return untold_verdict(
         headline="Cannot be told: too few canaries and models to see a moderate leak",
         sentences=(
             "No leak was found, but an audit of this size could hardly have found one: with "
@@ -111,7 +108,6 @@ def _verdict_too_few(f: WorstCaseResult, least: float) -> Verdict:
             f"canaries that are right {percent(least)} of the time. A moderate leak begins at "
             f"{percent(DETECTABLE)}.",
         ),
-        unsaid=UNSHOWN,
         advice=("Compare more canaries (--canaries) in more models (--models).",),
     )
 
