@@ -218,7 +218,7 @@ def as_trainer(model: object) -> Trainer:
     # The number of required arguments tells a factory of estimators, with 1, from a function that
     # trains, with 3.
     required = n_required(model)
-    if required == 1 or (required == 0 and n_accepted(model) == 1):
+    if required == 1 or (required == 0 and len(positional_parameters(model)) == 1):
         try:
             made = model(0)
         except TypeError as error:
@@ -384,18 +384,17 @@ def _will_give_probabilities(model: Any) -> bool:
 
 def n_required(function: Callable[..., Any]) -> int:
     """Return the number of required arguments of a callable."""
+    return sum(p.default is p.empty for p in positional_parameters(function))
+
+
+def positional_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Return the parameters of a callable that take positional arguments."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError as error:
         raise InputError(f"{error}: give a function of your own around it") from error
-    return sum(p.kind in kinds and p.default is p.empty for p in parameters)
-
-
-def n_accepted(function: Callable[..., Any]) -> int:
-    """Return the number of positional arguments that a callable accepts."""
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(p.kind in kinds for p in inspect.signature(function).parameters.values())
+    return [p for p in parameters if p.kind in kinds]
 
 
 def class_names(y: object) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Forms of submissions and hidden values, and what all metrics of one form share.
+"""Forms of submissions and hidden values, with the rules that all metrics of a form share.
 
 A metric is a value that satisfies `Metric`. Every score is in [0, 1] and higher is better.
 """

@@ -178,7 +178,7 @@ class OwnMetric:
         return self._form.width(n_classes)
 
     def equivalent(self, submitted: Values, truth: Values) -> Values:
-        """Return the values that the form compares: what the function ignores is not known."""
+        """Return the values that the form compares, as nobody knows which the function ignores."""
         return self._form.equivalent(submitted, truth)
 
     def score(self, submitted: Values, truth: Values) -> float:
@@ -253,7 +253,7 @@ class OwnMetric:
         return np.asarray(found[pairs].reshape(shape) * len(hidden) / counts.sum())
 
     def best(self, belief: Floats, values: Values) -> Values:
-        """Return what suits most metrics: the likeliest label, the belief, or the mean."""
+        """Return the guess that suits most metrics: the likeliest label, the belief, or the mean."""
         if self.submitted == "labels":
             return np.asarray(belief.argmax(axis=1))
         if self.submitted == "probabilities":

@@ -260,7 +260,7 @@ def _on_epsilon(f: SyntheticResult) -> Iterator[str]:
 
 
 def broken_promise_text(promise: float | None, shown: Estimate) -> Iterator[str]:
-    """Yield a sentence if a lower bound on epsilon exceeds what the generator was set to."""
+    """Yield a sentence if a lower bound on epsilon exceeds the generator's setting."""
     if promise is not None and shown.low > promise:
         # Replacing a record is taking one out and putting another one in.
         may = " If that promise is for adding or taking out a record, twice as much is allowed."
