@@ -253,7 +253,7 @@ class OwnMetric:
         return np.asarray(found[pairs].reshape(shape) * len(hidden) / counts.sum())
 
     def best(self, belief: Floats, values: Values) -> Values:
-        """Return the guess that suits most metrics: the likeliest label, the belief, or the mean."""
+        """Return a guess for most metrics: the likeliest label, the belief, or the mean."""
         if self.submitted == "labels":
             return np.asarray(belief.argmax(axis=1))
         if self.submitted == "probabilities":
