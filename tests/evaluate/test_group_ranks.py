@@ -56,22 +56,27 @@ def found_in(
     given: tuple[list[tuple[str, Transcript]], Columns],
     level: float = 0.9875,
     handicaps: dict[str, float] | None = None,
+    fixed: tuple[str, ...] = (),
 ) -> RankedGroups:
-    return ranked_groups(*given, np.random.default_rng(1), level, handicaps=handicaps)
+    rng = np.random.default_rng(1)
+    return ranked_groups(*given, rng, level, handicaps=handicaps, fixed=fixed)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("handicaps", [None, {"0": 8.0, "1": 8.0, "3": 8.0}])
+@pytest.mark.parametrize(
+    ("handicaps", "fixed"),
+    [(None, ()), ({"0": 8.0, "1": 8.0, "3": 8.0}, ()), ({"0": 8.0, "1": 8.0}, ("2", "3", "4"))],
+)
 @pytest.mark.parametrize("kind", ["ranks", "few values", "people"])
 def test_chance_shows_no_group_more_often_than_its_level(
-    kind: str, handicaps: dict[str, float] | None
+    kind: str, handicaps: dict[str, float] | None, fixed: tuple[str, ...]
 ) -> None:
     games = times(200)
     shown = 0
     for seed in range(games):
         rows = np.random.default_rng(seed).integers(1, 5, size=400)
         unit = np.repeat(np.arange(400), rows) if kind == "people" else None
-        shown += bool(found_in(game(200, seed, kind=kind, unit=unit), 0.95, handicaps).shown)
+        shown += bool(found_in(game(200, seed, kind=kind, unit=unit), 0.95, handicaps, fixed).shown)
     assert shown <= binom.ppf(1 - 1e-4, games, 0.05)
 
 
@@ -108,6 +113,19 @@ def test_a_group_that_one_of_five_attacks_knows_is_shown() -> None:
         assert group.attack == "4"
         assert group.auc.low > 0.6
         assert group.p_value == 1 / (1 + DEALS)
+
+
+def test_fixed_scores_are_compared_across_rounds_which_shows_smaller_groups() -> None:
+    given = game(600, 0, known=40)
+    everybody = tuple(title for title, _ in given[0])
+    within, across = found_in(given), found_in(given, fixed=everybody)
+    assert within.smallest is not None
+    assert across.smallest is not None
+    assert across.smallest < within.smallest
+    # One round is the same either way.
+    [(title, transcript), *_] = given[0]
+    one = [(title, Transcript(transcript.score, transcript.secret))], given[1]
+    assert found_in(one) == found_in(one, fixed=(title,))
 
 
 def test_a_handicap_of_the_attacks_that_know_nothing_makes_smaller_groups_visible() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
@@ -306,11 +306,12 @@ def slice_table(
     seed: int,
     level: float,
     handicaps: Mapping[str, float] | None = None,
+    fixed: Collection[str] = (),
 ) -> SliceTable:
     """Return how exposed each class, each decile of confidence and each group of a column is.
 
     `transcripts` holds the title and the scores of every attack on the compared records;
-    `handicaps` are those of `ranked_groups`.
+    `handicaps` and `fixed` are those of `ranked_groups`.
     """
     # The attack is chosen here, before anything is measured.
     attack = Threshold("modified-entropy", per_class=True)
@@ -330,7 +331,9 @@ def slice_table(
     )
     rng = seeds.stream(seed, "group ranks")
     # Groups get a quarter of the verdict's error rate.
-    rankings = ranked_groups(transcripts, ranked, rng, 1 - SHARE * (1 - level), handicaps=handicaps)
+    rankings = ranked_groups(
+        transcripts, ranked, rng, 1 - SHARE * (1 - level), handicaps=handicaps, fixed=fixed
+    )
     title = "modified-entropy (per-class)"
     return find_slices(played.decisions, judged, attack=title, level=level, ranked=rankings)
 
@@ -513,6 +516,7 @@ def attack_rounds(
         seed=seed,
         level=level,
         handicaps=handicaps,
+        fixed=[one.title for _, one in played if one.thresholds == "global"],
     )
     questions = answer_questions(
         transcripts,

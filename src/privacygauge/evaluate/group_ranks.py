@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -69,6 +69,7 @@ def ranked_groups(
     level: float = 0.95,
     *,
     handicaps: Mapping[str, float] | None = None,
+    fixed: Collection[str] = (),
 ) -> RankedGroups:
     """Return the groups in which any attack ranks members above non-members.
 
@@ -85,6 +86,10 @@ def ranked_groups(
         least `level`.
     handicaps : mapping of str to float, optional
         Approximate factors on the p-values of attacks, at least 1, by title; as in `tail`.
+    fixed : collection of str
+        Titles of the attacks whose scores do not depend on the bits of other rounds, such as a
+        signal with one threshold. They are compared across rounds, which loses no degree of
+        freedom for each round.
 
     Returns
     -------
@@ -93,8 +98,9 @@ def ranked_groups(
     Notes
     -----
     Wilcoxon's rank sum of the members inside each group, standardised by its mean and variance
-    under permutation of the bits within each round, since an attack that learns on the bits of
-    other rounds has a different level in each. The largest over all attacks and groups is compared
+    under permutation of the bits: within each round for attacks that learn on the bits of other
+    rounds, since they have a different level in each, and over all rounds for `fixed` ones. The
+    bits are dealt within rounds for both. The largest over all attacks and groups is compared
     with its distribution under permutation (Westfall and Young 1993), which costs nothing for
     attacks that agree. Guesses need a threshold learnt on all records; a ranking does not, and
     shows a memorised group of thirty.
@@ -102,11 +108,19 @@ def ranked_groups(
     checks.level(level)
     item, inside, stage = unit_rounds(played[0][1])
     scores = np.column_stack([transcript.score for _, transcript in played])
+    learns = np.array([title not in fixed for title, _ in played])
     groups = [
         group
         for column, values in columns.items()
         for group in _groups(
-            column, values, scores=scores, item=item, inside=inside, stage=stage, rng=rng
+            column,
+            values,
+            scores=scores,
+            learns=learns,
+            item=item,
+            inside=inside,
+            stage=stage,
+            rng=rng,
         )
     ]
     if not groups:
@@ -142,7 +156,7 @@ def ranked_groups(
         )
     shown.sort(key=lambda group: -group.auc.low)
     n_less = int(min(np.count_nonzero(inside), np.count_nonzero(~inside)))
-    n_rounds = len(np.unique(stage))
+    n_rounds = len(np.unique(stage)) if learns.all() else 1
     return RankedGroups(tuple(shown), _smallest(max(critical, beyond), n_less, n_rounds))
 
 
@@ -158,51 +172,63 @@ class _Group:
     """(k,) Indices of its units, once per round."""
     stage: Ints
     """(k,) Round of each item."""
+    learns: Bools
+    """(attacks,) Whether scores depend on the bits of other rounds."""
     ranks: Floats
-    """(k, attacks) Mean rank in the group of each item's rows, minus the mean of its round."""
+    """(k, attacks) Mean rank in the group of each item's rows, minus the mean of its round if the
+    attack learns, of the group otherwise."""
 
     def standardised(self, bits: NDArray[Any]) -> Floats:
         """Return standardised rank sums of members, (deals, attacks), for bits (deals, k)."""
         # float32 halves time and memory; ranks of at most MOST units are small.
         total = bits.astype(np.float32) @ self.ranks.astype(np.float32)
-        variance = np.zeros(total.shape)
-        for part, n in self._rounds:
-            # Permutation variance of a sum of n_in of n centred ranks, drawn without replacement.
-            n_in = np.count_nonzero(bits[:, part], axis=1)
-            squares = (self.ranks[part] ** 2).sum(axis=0)
-            variance += np.outer(n_in * (n - n_in) / (n * max(n - 1, 1)), squares)
-        spread = np.sqrt(variance)
+        spread = np.sqrt(self._variance(bits))
         found: Floats = np.divide(total, spread, out=np.zeros_like(spread), where=spread > 0)
         return found
 
     def expected(self, area: Floats, bits: Bools) -> Floats:
         """Return the expected standardised rank sums, (attacks,), in a group with given AUCs."""
-        total = 0.0
-        variance = np.zeros(len(area))
-        for part, n in self._rounds:
+        total = np.zeros(len(area))
+        for part, attacks in self._strata:
+            n = int(np.count_nonzero(part))
             n_in = int(np.count_nonzero(bits[part]))
             # Ranks are within the whole group, so an item is compared with all its items, not only
             # with the n of its round.
-            total += n_in * (n - n_in) * len(self.items) / n
-            squares = (self.ranks[part] ** 2).sum(axis=0)
-            variance += n_in * (n - n_in) / (n * max(n - 1, 1)) * squares
-        spread = np.sqrt(variance)
+            total[attacks] += n_in * (n - n_in) * len(self.items) / n
+        spread = np.sqrt(self._variance(bits[None])[0])
         found: Floats = np.divide(
             (area - 0.5) * total, spread, out=np.zeros_like(spread), where=spread > 0
         )
         return found
 
+    def _variance(self, bits: NDArray[Any]) -> Floats:
+        """Return the permutation variance of the rank sums, (deals, attacks)."""
+        variance = np.zeros((len(bits), self.ranks.shape[1]))
+        for part, attacks in self._strata:
+            # Of a sum of n_in of n centred ranks, drawn without replacement.
+            n = int(np.count_nonzero(part))
+            n_in = np.count_nonzero(bits[:, part], axis=1)
+            squares = (self.ranks[np.ix_(part, attacks)] ** 2).sum(axis=0)
+            variance[:, attacks] += np.outer(n_in * (n - n_in) / (n * max(n - 1, 1)), squares)
+        return variance
+
     @cached_property
-    def _rounds(self) -> list[tuple[Bools, int]]:
-        """Mask over items, (k,), and number of items of each round."""
-        parts = (self.stage == number for number in np.unique(self.stage))
-        return [(part, int(np.count_nonzero(part))) for part in parts]
+    def _strata(self) -> list[tuple[Bools, Ints]]:
+        """Masks over items, (k,), each with the attacks that are ranked within it."""
+        strata = []
+        if self.learns.any():
+            learning = np.flatnonzero(self.learns)
+            strata += [(self.stage == number, learning) for number in np.unique(self.stage)]
+        if not self.learns.all():
+            strata.append((np.ones(len(self.items), np.bool_), np.flatnonzero(~self.learns)))
+        return strata
 
 
 def _groups(
     column: str,
     values: NDArray[Any],
     scores: Floats,
+    learns: Bools,
     item: Ints,
     inside: Bools,
     stage: Ints,
@@ -224,15 +250,23 @@ def _groups(
             kept = np.sort(rng.permutation(len(items))[:MOST])
             rows = rows[np.isin(own, kept)]
             items, own = np.unique(item[rows], return_inverse=True)
-        # Mean rank over the rows of each item, then centred per round.
+        # Mean rank over the rows of each item.
         ranks = np.zeros((len(items), scores.shape[1]))
         np.add.at(ranks, own, rankdata(scores[rows], axis=0))
         ranks /= np.bincount(own)[:, None]
+        ranks -= ranks.mean(axis=0)
         rounds = stage[items]
         for one in np.unique(rounds):
-            ranks[rounds == one] -= ranks[rounds == one].mean(axis=0)
+            within = np.ix_(rounds == one, learns)
+            ranks[within] -= ranks[within].mean(axis=0)
         yield _Group(
-            column=column, name=str(name), rows=everybody, items=items, stage=rounds, ranks=ranks
+            column=column,
+            name=str(name),
+            rows=everybody,
+            items=items,
+            stage=rounds,
+            learns=learns,
+            ranks=ranks,
         )
 
 
