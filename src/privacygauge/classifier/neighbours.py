@@ -340,7 +340,8 @@ def clustered_points(points: Floats, group: Ints, member: Bools, seen: Floats) -
         random_state=0,
     ).fit(columns[known], member[known])
     # The library's own probabilities overflow, with a warning, where the fit is very sure.
-    residual = member - expit(model.decision_function(columns))
+    share = expit(model.decision_function(columns))
+    residual = member - share
     # Row i contrasts the 2, 4 or 8 nearest rows with the farther half, whose weights add up to the
     # same: what a whole neighbourhood has in common cancels.
     half = _NEIGHBOURS // 2
@@ -362,7 +363,11 @@ def clustered_points(points: Floats, group: Ints, member: Bools, seen: Floats) -
         usable = distance[:, 1] > 0
         neighbour = rows[place[usable, 1:]]
         queries = queries[usable]
-        spread = float(residual[rows].var())
+        # Where points tell the sides, all residuals are as small as the fit leaves them, and those
+        # of one side have one sign: they say nothing of people. The variance of a side that is
+        # drawn with the fitted share is far larger.
+        drawn = float(np.mean(share[rows] * (1 - share[rows])))
+        spread = max(float(residual[rows].var()), drawn)
         if not len(queries) or spread == 0:
             continue
         compared += len(queries)
