@@ -86,6 +86,9 @@ class Tail:
     apart: int = 0
     """Members farther beyond all other records than chance explains, but too few for a test of
     ranks; 0 if there are none or ranks already show a leak."""
+    by_heart: bool = False
+    """Whether a language model knows the texts of the `exposed` members word by word, which needs
+    no test of ranks; `p_value` is then that of the ranks."""
 
     @property
     def shown(self) -> bool:

@@ -273,6 +273,9 @@ def answer_questions_of_texts(
         scores.energy_target[rows], scores.member[rows], unit=scores.unit[rows]
     ).independent
     found = exposed_few(scores, asked)
+    by_heart = checks.n_distinct(scores.unit[known_by_heart(scores)])
+    if found is not None and not found.shown and by_heart:
+        found = replace(found, exposed=by_heart, by_heart=True)
     detectable = Detectable(
         average=smallest_average(n_in, n_out, each),
         records=None if found is None else smallest_tail(found),
@@ -360,6 +363,47 @@ def exposed_few(scores: TextScores, asked: ThresholdOptions) -> Tail | None:
         beyond = _beyond_bottom(scores, values[found.attack], found)
         return found if beyond else replace(found, exposed=0)
     return found
+
+
+_WORD_BY_WORD = 0.2
+"""Largest energy, in nats per token, of a text that is known word by word: each token gets 82% on
+average."""
+
+_UNKNOWN = 1.0
+"""Nats per token by which a reference model expects such a text less than the target."""
+
+_WORDS = 15
+"""Fewest tokens of such a text: a model expects some short ones without having read them."""
+
+_ENOUGH = 100
+"""Fewest texts that the target never saw, none of them known like that: with fewer, texts of a kind
+that the target writes anyway, such as forms, may be missing among them by chance."""
+
+
+def known_by_heart(scores: TextScores) -> Bools:
+    """Return a mask of the members' texts that the target knows word by word, (n,).
+
+    One text among hundreds cannot be shown by ranks: a single record at the top is a member with
+    probability 1/2 by chance. But no model expects a text nearly word by word that it has not read,
+    unless such texts are easy, as forms are. Then the reference model expects them too, or some of
+    the texts that the target never saw are known like that; at half these limits, none may be.
+    """
+    nobody = np.zeros(len(scores), np.bool_)
+    length = known_lengths(scores)
+    others = scores.nonmember | scores.population
+    if (
+        length is None
+        or scores.energy_reference is None
+        or unlike_units(scores) is not None
+        or checks.n_distinct(scores.unit[others]) < _ENOUGH
+    ):
+        return nobody
+    ahead = scores.energy_reference - scores.energy_target
+    nearly = (scores.energy_target <= 2 * _WORD_BY_WORD) & (ahead >= _UNKNOWN / 2)
+    if (nearly & others).any():
+        return nobody
+    known = (scores.energy_target <= _WORD_BY_WORD) & (ahead >= _UNKNOWN) & (length >= _WORDS)
+    return known & scores.member & scores.judged
 
 
 def at_both_ends(scores: TextScores, name: str, asked: ThresholdOptions) -> bool:

@@ -199,6 +199,14 @@ def _standing_out(questions: Questions | None) -> Iterator[str]:
     if questions is None or questions.tail is None:
         return
     found = questions.tail
+    if found.by_heart:
+        texts = "a text of this one" if found.exposed == 1 else "a text of each of them"
+        yield (
+            f"The model knows {several(found.exposed, 'member')} of {count(found.n_in)} by heart: "
+            f"it expects {texts} nearly word by word, and the reference model does not. None of "
+            "the others is known like that."
+        )
+        return
     if found.far_beyond:
         yield (
             f"A few records are given away by themselves: the {count(found.top)} that "
