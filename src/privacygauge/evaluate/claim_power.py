@@ -35,7 +35,7 @@ NOT_NORMAL = 0.05
 """P-value below which scores count as not normal, so that normality is not assumed."""
 _FEWEST = 20
 _LOGISTIC_RATIO = 2 * np.log(2) * np.sqrt(3) / np.pi
-"""Mean absolute deviation of logistic noise in standard deviations, 0.764; of normal noise 0.798."""
+"""Mean absolute deviation of logistic noise in standard deviations, 0.764; of normal 0.798."""
 _QUANTILE = 0.5
 """Root of n times what the ratio of n logistic scores exceeds `_LOGISTIC_RATIO` by in 5% of draws:
 0.48 to 0.50 from 20 scores per side to 2,000, by simulation."""
