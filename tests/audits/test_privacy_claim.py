@@ -18,11 +18,11 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.claim import GuessCounts, PrivacyClaim, bonferroni_level
 from privacygauge.evaluate.claim_bounds import held_out, log_spaced_counts
 from privacygauge.evaluate.claim_designs import ManyRuns, OneRun, Sequential
-from privacygauge.evaluate.claim_power import claim_of_group
+from privacygauge.evaluate.claim_power import claim_of_group, looks_gaussian
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon, gaussian_mu
 from privacygauge.evaluate.sampled_steps import SampledSteps
 from privacygauge.report.values import Severity
-from tests.thorough import times
+from tests.thorough import quarter, times
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -375,6 +375,39 @@ def test_true_claims_of_other_mechanisms_are_not_refuted_on_an_assumption():
             audit = audit_privacy_claim({"score": score, "member": member}, 1.0, 1e-5)
             refuted += verdict(audit).grade in (REFUTED, IF_GAUSSIAN)
     assert refuted <= max(2, 0.05 * 2 * games)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [60, 100, 200, 400])
+@pytest.mark.parametrize("noise", ["laplace", "logistic", "sum of Laplace"])
+def test_noise_whose_tails_are_heavier_is_not_taken_for_gaussian(noise, n):
+    """A claim of pure privacy that holds, on so few trainings that other noise may look normal."""
+    games = quarter(200)
+    refuted = 0
+    for seed in range(games):
+        rng = np.random.default_rng([seed, n])
+        member = rng.random(n) < 0.5
+        drawn_noise = {
+            "laplace": rng.laplace(0, 0.25, n),
+            "logistic": rng.logistic(0, 0.25, n),
+            "sum of Laplace": rng.laplace(0, 0.75, (n, 3)).mean(axis=1),
+        }[noise]
+        canaries = {"score": member + drawn_noise, "member": member}
+        found = audit_privacy_claim(canaries, 4.0, 1e-5, design=ManyRuns())
+        refuted += verdict(found).grade in (REFUTED, IF_GAUSSIAN)
+    assert binomtest(refuted, games, 0.05, alternative="greater").pvalue > 0.01, refuted
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "share"), [(200, 0.4), (400, 0.7), (1000, 0.85)])
+def test_normal_noise_is_told_from_other_noise_the_better_the_more_scores(n, share):
+    games = quarter(200)
+    assumed = 0
+    for seed in range(games):
+        rng = np.random.default_rng([seed, n])
+        member = rng.random(n) < 0.5
+        assumed += looks_gaussian(Transcript(member + rng.normal(size=n), member))
+    assert assumed > share * games
 
 
 def of_persons(n, rows, epsilon, seed=0):

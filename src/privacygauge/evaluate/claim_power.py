@@ -34,6 +34,11 @@ DRAWS = 20
 NOT_NORMAL = 0.05
 """P-value below which scores count as not normal, so that normality is not assumed."""
 _FEWEST = 20
+_LOGISTIC_RATIO = 2 * np.log(2) * np.sqrt(3) / np.pi
+"""Mean absolute deviation of logistic noise in standard deviations, 0.764; of normal 0.798."""
+_QUANTILE = 0.5
+"""Root of n times what the ratio of n logistic scores exceeds `_LOGISTIC_RATIO` by in 5% of draws:
+0.48 to 0.50 from 20 scores per side to 2,000, by simulation."""
 
 
 def looks_gaussian(transcript: Transcript, *, sampled: bool = False) -> bool:
@@ -47,10 +52,15 @@ def looks_gaussian(transcript: Transcript, *, sampled: bool = False) -> bool:
 
     Notes
     -----
-    The skewness and kurtosis test of D'Agostino & Pearson (1973), its statistics summed over
-    members and non-members. If the scores are a non-normal function of a Gaussian mechanism's
-    output, the assumption cannot be checked and is not made; nor is it made for fewer than 20
-    scores on a side.
+    Two tests, since few scores contradict nothing. The skewness and kurtosis test of D'Agostino &
+    Pearson (1973), its statistics summed over members and non-members, must not reject normal
+    noise. And the ratio of mean absolute to standard deviation (Geary 1935) must reject logistic
+    noise at 5%. So mechanisms with tails at least as heavy, such as Laplace noise or sums of a few
+    Laplace variables, pass in at most 5% of audits of any size. Normal noise passes in half of
+    audits with 200 scores, four fifths with 400 and 95% with 1,000.
+
+    If the scores are a non-normal function of a Gaussian mechanism's output, the assumption cannot
+    be checked and is not made; nor is it made for fewer than 20 scores on a side.
     """
     score = transcript.score
     secret = transcript.secret
@@ -70,9 +80,14 @@ def _normal(sides: Sequence[Floats]) -> bool:
     if any(side.std() == 0 for side in sides):
         return False
     # Standardised, so that fourth powers neither overflow nor underflow.
-    found = [normaltest((side - side.mean()) / side.std()).statistic for side in sides]
+    standard = [(side - side.mean()) / side.std() for side in sides]
+    n = sum(map(len, standard))
+    ratio = sum(float(np.abs(side).sum()) for side in standard) / n
+    if ratio < _LOGISTIC_RATIO + _QUANTILE / np.sqrt(n):
+        return False
+    found = sum(normaltest(side).statistic for side in standard)
     # Each side's statistic is chi-squared with 2 degrees of freedom.
-    return bool(chi2.sf(sum(found), 2 * len(found)) >= NOT_NORMAL)
+    return bool(chi2.sf(found, 2 * len(standard)) >= NOT_NORMAL)
 
 
 def claim_of_group(claim: PrivacyClaim, k: int) -> PrivacyClaim:

@@ -259,7 +259,8 @@ def _untrue(transcript: Transcript, mechanism: SampledSteps | None, level: float
     if not looks_gaussian(transcript, sampled=mechanism is not None):
         return Skipped(
             "Gaussian bound",
-            "takes a Gaussian mechanism for granted, and the scores do not look normal",
+            "takes a Gaussian mechanism for granted, and the scores do not look normal, or are too "
+            "few to tell normal noise from noise with heavier tails",
         )
     return None
 
