@@ -11,6 +11,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.bounds import expected_maximum, honest_best_of_k, transcript_nats
 from privacygauge.holdout.guards import (
+    ArcsineLadder,
     Calibrated,
     Exact,
     Ladder,
@@ -98,7 +99,8 @@ def other_answers(history: History) -> int | None:
     the count is unknown: without exact scores, or if an answer depends on more than the score.
     """
     guard = None if history.guard is None else guard_named(history.guard)
-    if history.shown is None or not isinstance(guard, Exact | Rounded | Calibrated | Ladder):
+    by_score = Exact | Rounded | Calibrated | Ladder | ArcsineLadder
+    if history.shown is None or not isinstance(guard, by_score):
         return None
     counts = np.round(history.scores * history.n).astype(np.int64)
     fewest = len(history)
