@@ -33,8 +33,8 @@ from privacygauge.core.seeds import stream
 from privacygauge.evaluate.rates import mean
 from privacygauge.holdout.analysts import ATTACKS, play, uniform_holdout
 from privacygauge.holdout.bounds import guarantee, transcript_nats
-from privacygauge.holdout.guards import root_ladder, guard_named
 from privacygauge.holdout.guards import guard_for as guard_of_metric
+from privacygauge.holdout.guards import guard_named, root_ladder
 from privacygauge.holdout.honest import default_guard_of, honest_submission
 from privacygauge.holdout.mechanism import Guard, GuardState, MarkedSubmission
 from privacygauge.holdout.metrics import Metric, metric_bias, metric_named

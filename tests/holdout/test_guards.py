@@ -20,8 +20,8 @@ from privacygauge.holdout.guards import (
     ParameterFreeLadder,
     Rounded,
     Thresholdout,
-    root_ladder,
     guard_named,
+    root_ladder,
 )
 from privacygauge.holdout.mechanism import MarkedSubmission
 from privacygauge.holdout.oracle import Holdout

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from privacygauge.holdout.bounds import nb_bias, transcript_nats
-from privacygauge.holdout.guards import Exact, root_ladder, guard_for, guard_named
+from privacygauge.holdout.guards import Exact, guard_for, guard_named, root_ladder
 from privacygauge.holdout.metrics import metric_bias, metric_named
 from privacygauge.holdout.naive_bayes import LinearBayes, NaiveBayes
 from privacygauge.holdout.oracle import Budget, Holdout

@@ -14,7 +14,7 @@ from sklearn import metrics as naive
 
 from privacygauge.errors import InputError
 from privacygauge.holdout.bounds import transcript_nats
-from privacygauge.holdout.guards import Calibrated, Ladder, root_ladder, guard_for, guard_named
+from privacygauge.holdout.guards import Calibrated, Ladder, guard_for, guard_named, root_ladder
 from privacygauge.holdout.history.overfitting import gap
 from privacygauge.holdout.metrics import metric_bias, metric_named
 from privacygauge.holdout.names import GUARDS, METRICS
