@@ -163,16 +163,28 @@ def labels_in(body: bytes, kind: str, form: Form = PLAIN) -> object:
 def _table_in(body: bytes, form: Form) -> NDArray[np.float64]:
     import pandas as pd
 
-    first, _, rows = body.removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n").partition(b"\n")
+    start = len(codecs.BOM_UTF8) if body.startswith(codecs.BOM_UTF8) else 0
+    while body[start : start + 1] in (b"\r", b"\n"):
+        start += 1
+    end = body.find(b"\n", start)
+    end = len(body) if end < 0 else end
     try:
-        head = next(csv.reader([first.decode("utf-8")]), [])
-        rows.decode("utf-8")
+        head = next(csv.reader([body[start:end].decode("utf-8")]), [])
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError("the body must be CSV in UTF-8") from error
     # The first column is the id; the names of the others count only for classes.
     if [name.strip().lower() for name in head[:1]] != [_ID] or len(head) < 2:
         raise InputError("the body must begin with the line id,label")
     order = _class_columns([name.strip() for name in head[1:]], form)
+    read = _read_quickly(memoryview(body)[end + 1 :], len(head), form)
+    if read is not None:
+        return read[:, 0] if read.shape[1] == 1 else read[:, order]
+    # Something is unusual, or wrong: read slowly, which tells what and in which line.
+    rows = body[end + 1 :]
+    try:
+        rows.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError("the body must be CSV in UTF-8") from error
     if not rows.strip():
         raise InputError("the body must have a line for every id below the first")
     try:
@@ -199,6 +211,61 @@ def _table_in(body: bytes, form: Form) -> NDArray[np.float64]:
     found = np.empty_like(values)
     found[_places(table[0], form.ids)] = values
     return found[:, 0] if found.shape[1] == 1 else found[:, order]
+
+
+def _read_quickly(rows: memoryview, columns: int, form: Form) -> NDArray[np.float64] | None:
+    """Return the values, (n, columns - 1), of a plain table by their ids; None of any other.
+
+    Arrow keeps a column of texts in one buffer, where pandas has an object for each cell.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import csv as arrow_csv
+
+    names = [str(column) for column in range(columns)]
+    try:
+        table = arrow_csv.read_csv(
+            pa.py_buffer(rows),
+            read_options=arrow_csv.ReadOptions(use_threads=False, column_names=names),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
+            ),
+        )
+        cells = [pc.utf8_trim_whitespace(table[name]) for name in names]
+        del table
+        n = len(cells[0]) if form.ids is None else len(form.ids)
+        if n == 0 or len(cells[0]) != n:
+            return None
+        known = None if form.ids is None else _arrow_texts(form.ids)
+        if known is None:
+            places = cells[0].cast(pa.int64()).to_numpy()
+        elif cells[0].equals(pa.chunked_array([known])):
+            places = np.arange(n)
+        else:
+            # Null, for a name that is unknown, becomes -1.
+            places = pc.fill_null(pc.index_in(cells[0], value_set=known), -1).to_numpy()
+        named = form.classes is not None and not form.by_class
+        values = np.empty((n, columns - 1))
+        for column, texts in enumerate(cells[1:]):
+            if named:
+                texts = pc.index_in(texts, value_set=_arrow_texts(form.classes))
+            values[:, column] = pc.cast(texts, pa.float64()).to_numpy()
+    except pa.ArrowException:
+        return None
+    if places.min() < 0 or places.max() >= n or np.isnan(values).any():
+        return None
+    if (np.bincount(places, minlength=n) != 1).any():
+        return None
+    found = np.empty_like(values)
+    found[places] = values
+    return found
+
+
+@lru_cache(maxsize=2)
+def _arrow_texts(names: tuple[str, ...]) -> Any:
+    import pyarrow as pa
+
+    return pa.array(names, pa.string())
 
 
 def _class_columns(names: Sequence[str], form: Form) -> list[int]:

@@ -209,7 +209,7 @@ async def _parts(request: Request, account: str) -> dict[str, _Part]:
     boundary = head.get_param("boundary")
     if head.get_content_type() != "multipart/form-data" or not isinstance(boundary, str):
         raise InputError("the form must be multipart/form-data")
-    most = request_parsing.most_bytes(board) + _FORM
+    most = request.app.state.most_bytes + _FORM
     body = await request_parsing.read_body(request.stream(), most, SECONDS_FOR_BODY)
     found = {}
     # A boundary begins with a new line, also the first one; the part before it is no field.

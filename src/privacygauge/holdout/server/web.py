@@ -98,6 +98,8 @@ def application(board: Board, rates: Rates | None = None) -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     app.state.board = board
+    # Once, not with every request: it looks at the name of every point.
+    app.state.most_bytes = request_parsing.most_bytes(board)
     app.state.rate = RateLimit(rates.account)
     # First come, first served: those who wait for a lock of threads, or of SQLite, have no order.
     app.state.turn = asyncio.Lock()
@@ -205,7 +207,7 @@ async def submit(
     wait = request.app.state.rate.wait(account)
     if wait:
         raise RateError(wait)
-    most = request_parsing.most_bytes(board)
+    most = request.app.state.most_bytes
     headers = request.headers
     kind = request_parsing.check_head(
         headers.get("content-type"), headers.get("content-length"), most
