@@ -23,6 +23,7 @@ from privacygauge.holdout.server.request_parsing import (
     labels_in,
     largest_body,
     read_body,
+    receive_body,
 )
 from tests.holdout.server.serving import npy
 
@@ -130,6 +131,21 @@ def test_bodies_are_counted_while_they_arrive():
     with pytest.raises(BodyError, match=r"within 0\.05 seconds") as caught:
         asyncio.run(read_body(parts_of(b"1", b"2", pause=0.04), 3, 0.05))
     assert caught.value.status == 408
+
+
+def test_a_long_body_waits_on_the_disk_and_a_full_disk_is_told(monkeypatch):
+    long = b"0" * (request_parsing._IN_MEMORY + 1)
+    with asyncio.run(receive_body(parts_of(long), len(long), 9)) as file:
+        assert file._rolled
+        assert file.read() == long
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tempfile.SpooledTemporaryFile.rollover", full)
+    with pytest.raises(BodyError, match="has no room for the body") as caught:
+        asyncio.run(receive_body(parts_of(long), len(long), 9))
+    assert caught.value.status == 503
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,13 @@ import csv
 import io
 import json
 import re
+import tempfile
 import warnings
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 from fastapi import Request
@@ -100,24 +101,42 @@ def check_head(content_type: str | None, length: str | None, most: int) -> str:
     return kind
 
 
-async def read_body(parts: AsyncIterator[bytes], most: int, seconds: float) -> bytes:
-    """Read a body, counting its bytes as they arrive: a declared length proves nothing.
+_IN_MEMORY = 2**20
+"""Bytes of a body that are kept in memory; a longer one waits for its turn on the disk."""
+
+
+async def receive_body(parts: AsyncIterator[bytes], most: int, seconds: float) -> IO[bytes]:
+    """Return a body as a file, counting its bytes as they arrive: a declared length proves nothing.
 
     Raises
     ------
     BodyError
-        If it is longer than `most` bytes, or takes longer than `seconds`.
+        If it is longer than `most` bytes, takes longer than `seconds`, or the disk is full.
     """
-    body = bytearray()
+    file = tempfile.SpooledTemporaryFile(_IN_MEMORY, prefix="privacygauge-")  # noqa: SIM115
+    size = 0
     try:
         async with asyncio.timeout(seconds):
             async for part in parts:
-                body += part
-                if len(body) > most:
+                size += len(part)
+                if size > most:
                     raise _too_long(most)
-    except TimeoutError as error:
-        raise BodyError(408, f"the body must arrive within {seconds:g} seconds") from error
-    return bytes(body)
+                file.write(part)
+        file.seek(0)
+    except BaseException as error:
+        file.close()
+        if isinstance(error, TimeoutError):
+            raise BodyError(408, f"the body must arrive within {seconds:g} seconds") from error
+        if isinstance(error, OSError):
+            raise BodyError(503, "the server has no room for the body: send it again") from error
+        raise
+    return cast(IO[bytes], file)
+
+
+async def read_body(parts: AsyncIterator[bytes], most: int, seconds: float) -> bytes:
+    """Return the bytes of a body; arguments and errors are those of `receive_body`."""
+    with await receive_body(parts, most, seconds) as file:
+        return file.read()
 
 
 @dataclass(frozen=True)
@@ -452,17 +471,17 @@ _DIGITS = 6
 async def receive_submission(
     request: Request,
     account: str,
-    body: bytes,
+    read: Callable[[], bytes],
     kind: str,
     *,
     key: str | None = None,
     claimed: float | None = None,
 ) -> Receipt:
-    """Parse and score a body of this account; return its receipt."""
+    """Parse and score a body of this account, read in its turn; return its receipt."""
     board: Board = request.app.state.board
     # A body of text becomes many objects for a while: few at a time bound the memory.
     async with request.app.state.parsing:
-        labels: Any = await run_in_threadpool(labels_in, body, kind, form_of(board))
+        labels: Any = await run_in_threadpool(lambda: labels_in(read(), kind, form_of(board)))
     async with request.app.state.turn:
         receipt = await run_in_threadpool(
             partial(board.submit, account, labels, key=key, claimed=claimed)

@@ -130,7 +130,7 @@ async def upload(request: Request) -> Response:
         if kind is None:
             raise InputError("the file must end in .csv, .json or .npy")
         key = form["key"].content.decode("ascii", "replace") if "key" in form else None
-        await receive_submission(request, name, file.content, kind, key=key)
+        await receive_submission(request, name, lambda: file.content, kind, key=key)
     except PrivacyGaugeError as error:
         said = f"Not scored: {error}."
         status = getattr(error, "status", 403 if isinstance(error, BudgetError) else 422)

@@ -214,10 +214,10 @@ async def submit(
     )
     # What would not be scored is not read.
     await run_in_threadpool(board.check_allowed, account, idempotency_key)
-    body = await request_parsing.read_body(request.stream(), most, SECONDS_FOR_BODY)
-    return await receive_submission(
-        request, account, body, kind, key=idempotency_key, claimed=claimed
-    )
+    with await request_parsing.receive_body(request.stream(), most, SECONDS_FOR_BODY) as body:
+        return await receive_submission(
+            request, account, body.read, kind, key=idempotency_key, claimed=claimed
+        )
 
 
 def receipts(
