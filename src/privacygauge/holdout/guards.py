@@ -20,6 +20,7 @@ from privacygauge.holdout.mechanism import (
     Memoryless,
     on_grid,
     positive,
+    score_digits,
 )
 from privacygauge.holdout.metrics import ACCURACY, Metric, Values
 from privacygauge.holdout.names import GUARDS
@@ -264,7 +265,9 @@ class ArcsineLadder(Memoryless):
         """Return the displayed value after this submission."""
         unit = self._unit(marked.n)
         angle = math.asin(math.sqrt(1.0 - marked.accuracy))
-        reached = round(math.cos(min(unit * _nearest(angle / unit), math.pi / 2)) ** 2, _DECIMALS)
+        rung = min(unit * _nearest(angle / unit), math.pi / 2)
+        # As many digits as a receipt has, so that it shows what the log holds.
+        reached = round(math.cos(rung) ** 2, score_digits(marked.n))
         before = 0.0 if state.shown is None else state.shown
         # In whole rungs, which the rounding of the displayed value cannot move.
         held = _nearest(math.asin(math.sqrt(1.0 - before)) / unit)

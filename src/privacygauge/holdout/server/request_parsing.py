@@ -24,6 +24,7 @@ from starlette.concurrency import run_in_threadpool
 from privacygauge.datasets.archives import HeadError, ObjectError, read_head
 from privacygauge.datasets.reading import read_array, read_content
 from privacygauge.errors import InputError, PrivacyGaugeError
+from privacygauge.holdout.mechanism import score_digits
 from privacygauge.holdout.metrics import ACCURACY, Metric
 from privacygauge.holdout.server.board import Board, Receipt
 from privacygauge.runs.folder import require_local
@@ -464,8 +465,6 @@ def read_hidden(path: Path) -> HiddenLabels:
 
 SECONDS_FOR_BODY = 60.0
 """Seconds within which a body must arrive."""
-_DIGITS = 6
-"""Decimals of a receipt's score, if they tell all scores of the board apart."""
 
 
 async def receive_submission(
@@ -479,17 +478,17 @@ async def receive_submission(
 ) -> Receipt:
     """Parse and score a body of this account, read in its turn; return its receipt."""
     board: Board = request.app.state.board
-    # A body of text becomes many objects for a while: few at a time bound the memory.
+    # A body becomes many times its bytes for a while: few at a time, parsed and scored, bound the
+    # memory.
     async with request.app.state.parsing:
         labels: Any = await run_in_threadpool(lambda: labels_in(read(), kind, form_of(board)))
-    async with request.app.state.turn:
-        receipt = await run_in_threadpool(
-            partial(board.submit, account, labels, key=key, claimed=claimed)
-        )
+        async with request.app.state.turn:
+            receipt = await run_in_threadpool(
+                partial(board.submit, account, labels, key=key, claimed=claimed)
+            )
     return round_score(board, receipt)
 
 
 def round_score(board: Board, receipt: Receipt) -> Receipt:
     """Return a receipt without digits of the score that stem from the arithmetic alone."""
-    digits = max(_DIGITS, len(str(len(board.holdout))) + 1)
-    return replace(receipt, score=round(receipt.score, digits))
+    return replace(receipt, score=round(receipt.score, score_digits(len(board.holdout))))
