@@ -16,7 +16,8 @@ EXPORTS = {
     "EvalAI": "Team Name,Phase,Status,Submitted At,Accuracy\nann,dev,finished,03/14/2026 09:00:01,"
     "61.0\nbea,dev,finished,03/15/2026 09:00:01,65.0\nbea,dev,failed,03/15/2026 10:00:01,\n"
     "cleo,dev,finished,03/16/2026 09:00:01,70.25\n",
-    "Codabench": "ID,Owner,Phase,Created When,Status,Score\n1,ann,F,2026-03-14 09:00,Finished,0.61\n"
+    "Codabench": "ID,Owner,Phase,Created When,Status,Score\n"
+    "1,ann,F,2026-03-14 09:00,Finished,0.61\n"
     "2,bea,F,2026-03-15 09:00,Finished,0.65\n3,bea,F,2026-03-15 10:00,Failed,\n"
     "4,cleo,F,2026-03-16 09:00,Finished,0.7\n",
     "DrivenData": "Rank,User or team,Public score,Timestamp\n3,ann,0.61,2026-03-14 09:00:00 UTC\n"

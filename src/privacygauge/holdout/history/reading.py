@@ -306,9 +306,11 @@ def _rename_columns(rows: Sequence[Row]) -> list[Row]:
         theirs = next((plain[other] for other in others if other in plain), None)
         if theirs is not None and known not in rows[0] and known not in changed.values():
             changed[theirs] = known
-    renamed = [{changed.get(name, name): value for name, value in row.items()} for row in rows]
+    renamed: list[Row] = [
+        {changed.get(name, name): value for name, value in row.items()} for row in rows
+    ]
     if "account" not in renamed[0] and all(name in plain for name in _OWN_LIST):
-        return [row | {"account": OWN} for row in renamed]
+        return [{**row, "account": OWN} for row in renamed]
     return renamed
 
 

@@ -73,7 +73,7 @@ def row_of(answers: Rows, row: int) -> Answers:
     return np.asarray(answers[row])
 
 
-def sampled(answers: Rows, points: Ints) -> Answers:
+def labels_on(answers: Rows, points: Ints) -> Answers:
     """Return the submitted labels, (k, s), on some points."""
     if not isinstance(answers, StoredAnswers):
         return np.ascontiguousarray(answers[:, points])

@@ -20,10 +20,10 @@ from privacygauge.holdout.history.submitted import (
     Rows,
     differing,
     first_copies,
+    labels_on,
     majority_of,
     n_right,
     row_of,
-    sampled,
 )
 
 POINTS = 2_048
@@ -70,7 +70,7 @@ def nearness(history: History, rng: np.random.Generator) -> Nearness:
     points = np.arange(history.n)
     if history.n > POINTS:
         points = np.sort(rng.choice(history.n, POINTS, replace=False))
-    sample = sampled(answers, points)
+    sample = labels_on(answers, points)
     # Pairs are many: the smallest type that holds the number of sampled points.
     agreement = np.empty((len(sample), len(sample)), np.int16)
     for i, row in enumerate(sample):

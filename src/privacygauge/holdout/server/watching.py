@@ -134,7 +134,7 @@ def history_of_log(engine: Engine, board: RowMapping, labels: ArrayLike | None) 
     seen = slice(None) if public is None else public
     answers = None
     if kept:
-        answers = _stored(engine, board, [row["number"] for row in rows], seen)
+        answers = _store_answers(engine, board, [row["number"] for row in rows], seen)
     truth = None if labels is None or not kept else metric.truth(labels, None)[0][seen]
     return in_time(
         None,
@@ -150,7 +150,7 @@ def history_of_log(engine: Engine, board: RowMapping, labels: ArrayLike | None) 
     )
 
 
-def _stored(
+def _store_answers(
     engine: Engine, board: RowMapping, numbers: Sequence[int], seen: slice | Bools
 ) -> StoredAnswers:
     """Return the kept submissions on the public points, one at a time in memory."""
