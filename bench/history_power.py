@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from privacygauge.core.seeds import stream
 from privacygauge.evaluate.rates import clopper_pearson
 from privacygauge.holdout.analysts import ATTACKS
-from privacygauge.holdout.guards import default_guard
+from privacygauge.holdout.guards import root_ladder
 from privacygauge.holdout.history.findings import inspect
 from privacygauge.holdout.history.made import (
     HABITS,
@@ -40,7 +40,7 @@ from privacygauge.holdout.history.replay import Replay, replay
 from privacygauge.holdout.mechanism import Guard
 
 N, QUERIES, TEAMS, EACH = 1_000, 200, 8, 20
-GUARD = default_guard(N)
+GUARD = root_ladder(N)
 MODELS = ("top-2", "flips")
 """Attacks around a model, which the names of the others do not cover."""
 

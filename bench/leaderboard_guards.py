@@ -33,8 +33,8 @@ from privacygauge.core.seeds import stream
 from privacygauge.evaluate.rates import mean
 from privacygauge.holdout.analysts import ATTACKS, play, uniform_holdout
 from privacygauge.holdout.bounds import guarantee, transcript_nats
-from privacygauge.holdout.guards import default_guard, guard_named
 from privacygauge.holdout.guards import guard_for as guard_of_metric
+from privacygauge.holdout.guards import guard_named, root_ladder
 from privacygauge.holdout.honest import default_guard_of, honest_submission
 from privacygauge.holdout.mechanism import Guard, GuardState, MarkedSubmission
 from privacygauge.holdout.metrics import Metric, metric_bias, metric_named
@@ -43,7 +43,8 @@ from privacygauge.holdout.names import METRICS
 from privacygauge.holdout.oracle import Holdout
 
 N, TEAMS, EACH = 10_000, 30, 20
-DEFAULT = "ladder:1/sqrt(n)"
+DEFAULT = "default"
+ROOT = "ladder:1/sqrt(n)"
 GUARDS = (
     ("exact", "account"),
     ("round:2", "account"),
@@ -51,6 +52,7 @@ GUARDS = (
     ("calibrated", "account"),
     ("ladder", "account"),
     (DEFAULT, "account"),
+    (ROOT, "account"),
     ("ladder", "board"),
     (DEFAULT, "board"),
 )
@@ -64,7 +66,7 @@ _HALF = 1_000
 _SKILLS = {"far apart": (0.55, 0.92), "close": (0.7, 0.8)}
 """Least and largest skill of a team, in its middle submission."""
 _FEW_CLASSES = {"top:5": "top:2", "map@5": "map@2", "ndcg@5": "ndcg@2"}
-OF_METRICS = ("exact", "calibrated", "noise:0.01", DEFAULT)
+OF_METRICS = ("exact", "calibrated", "noise:0.01", ROOT)
 """Guards before other metrics."""
 
 
@@ -103,7 +105,9 @@ def contest(
 
 def guard_for(name: str, n: int) -> Guard:
     """Return the guard of a name, for n points."""
-    return default_guard(n) if name == DEFAULT else guard_named(name)
+    if name == DEFAULT:
+        return default_guard_of(uniform_holdout(n, 2, stream(0, "default")))
+    return root_ladder(n) if name == ROOT else guard_named(name)
 
 
 def judged(sent: list[Sent], guard: Guard, scope: str, teams: int) -> tuple[float, float, float]:
@@ -199,7 +203,7 @@ def attack_table(games: int, numbers: tuple[int, ...]) -> list[list[str]]:
     """Return a row for each guard: the best attack's bias beside the bound, in points."""
     rows = []
     for name, scope in GUARDS:
-        row = [f"`{name}`", scope]
+        row = [f"`{name}` {guard_for(name, POINTS).name}", scope]
         for accounts in numbers:
             guard = guard_for(name, POINTS)
             found = leaks(guard, scope, accounts, games)
@@ -236,7 +240,7 @@ def metric_table(games: int, k: int) -> list[list[str]]:
             expected.append(told.expected(truth, k, 0.0, rng) - chances[-1])
             for guard_name in shown:
                 points = metric.points(truth)
-                chosen = default_guard(points) if guard_name == DEFAULT else guard_named(guard_name)
+                chosen = root_ladder(points) if guard_name == ROOT else guard_named(guard_name)
                 guard = guard_of_metric(chosen, metric, truth)
                 gains[guard_name].append(
                     play(told, holdout, k, rng, guard=guard).accuracy - chances[-1]

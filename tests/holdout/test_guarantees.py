@@ -16,6 +16,7 @@ GUARDS = (
     "laplace:0.05",
     "ladder",
     "ladder:0.05",
+    "ladder:1.3se",
     "thresholdout:0.1",
 )
 DELTA = 0.05

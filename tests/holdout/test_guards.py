@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from privacygauge.errors import InputError
 from privacygauge.holdout.bounds import transcript_nats
 from privacygauge.holdout.guards import (
+    ArcsineLadder,
     Calibrated,
     Exact,
     GaussianNoise,
@@ -19,8 +20,8 @@ from privacygauge.holdout.guards import (
     ParameterFreeLadder,
     Rounded,
     Thresholdout,
-    default_guard,
     guard_named,
+    root_ladder,
 )
 from privacygauge.holdout.mechanism import MarkedSubmission
 from privacygauge.holdout.oracle import Holdout
@@ -34,6 +35,7 @@ NAMES = (
     "laplace:0.005",
     "ladder",
     "ladder:0.01",
+    "ladder:1.3se",
     "thresholdout:0.04",
 )
 every_guard = pytest.mark.parametrize("name", NAMES)
@@ -45,8 +47,8 @@ def test_the_name_names_the_guard(name):
 
 
 @given(st.integers(1, 10**12))
-def test_the_default_is_named_and_of_the_size_of_chance(n):
-    guard = default_guard(n)
+def test_a_ladder_of_the_root_is_named_and_of_the_size_of_chance(n):
+    guard = root_ladder(n)
     assert guard_named(guard.name) == guard
     assert guard.step == pytest.approx(n**-0.5, rel=0.05)
 
@@ -150,7 +152,9 @@ def test_the_parameter_free_ladder_is_the_papers(seed, n):
     assert answers == pytest.approx(shown, abs=1e-12)
 
 
-@pytest.mark.parametrize("guard", [Ladder(0.03), Ladder(0.4), ParameterFreeLadder()])
+@pytest.mark.parametrize(
+    "guard", [Ladder(0.03), Ladder(0.4), ArcsineLadder(), ParameterFreeLadder()]
+)
 def test_a_ladder_only_rises(guard):
     rows = RNG(0).integers(0, 2, (200, 50))
     answers = Holdout(np.zeros(50, int), 2).open(RNG(0), guard=guard).submit_all(rows)
@@ -191,6 +195,9 @@ def distinct_transcripts(guard, n, k):
         Ladder(0.5),
         Ladder(0.3),
         Ladder(0.6),
+        ArcsineLadder(0.4),
+        ArcsineLadder(1.3),
+        ArcsineLadder(3.0),
         ParameterFreeLadder(),
     ],
     ids=repr,
@@ -206,6 +213,26 @@ def test_transcripts_of_a_ladder_are_rising_sequences():
         rising = [s for s in itertools.product(range(values), repeat=k) if list(s) == sorted(s)]
         guard = Ladder(1 / (values - 1))
         assert transcript_nats(guard, k, 100, 2) == pytest.approx(math.log(len(rising)))
+
+
+@pytest.mark.parametrize("step", [0.4, 1.3, 3.0])
+def test_a_ladder_in_standard_errors_shows_whole_steps_of_the_arcsine(step):
+    n = 400
+    unit = step / (2 * math.sqrt(n))
+    guard = ArcsineLadder(step)
+    truth = np.zeros(n, int)
+    rows = np.array([[0] * c + [1] * (n - c) for c in RNG(0).permutation(n + 1)])
+    answers = Holdout(truth, 2).open(RNG(0), guard=guard).submit_all(rows)
+    assert np.all(np.diff(answers) >= 0)
+    rungs = np.arcsin(np.sqrt(1 - np.unique(answers))) / unit
+    # Nothing right at all may lie between two rungs.
+    whole = rungs[rungs < math.pi / 2 / unit - 0.5]
+    np.testing.assert_allclose(whole, whole.round(), atol=0.05)
+    assert len(set(answers)) <= math.exp(guard.nats(1, n, 2)) + 1e-9
+    # One account: the first answer is near its score, and a rise is more than a standard error.
+    single = Holdout(truth, 2).open(RNG(0), guard=guard)
+    first = single.submit(rows[np.count_nonzero(rows == 0, axis=1) == 300][0])
+    assert abs(math.asin(math.sqrt(first)) - math.asin(math.sqrt(0.75))) <= unit / 2 + 1e-9
 
 
 def test_transcripts_of_thresholdout():

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from privacygauge.holdout.guards import Ladder, RelativeLadder, guard_named
-from privacygauge.holdout.honest import default_guard_of, guard_cost
+from privacygauge.holdout.honest import default_guard_of, guard_cost, honest_submission
 from privacygauge.holdout.metrics import metric_named
 from privacygauge.holdout.oracle import Holdout
 
@@ -45,6 +46,31 @@ def test_a_board_ranks_as_exact_scores_do(name: str) -> None:
     found = guard_cost(holdout, default_guard_of(holdout))
     assert found.ranks >= 0.9
     assert found == guard_cost(holdout, default_guard_of(holdout))
+
+
+@pytest.mark.parametrize("skills", [(0.3, 0.4), (0.7, 0.8), (0.9, 0.94)])
+def test_close_teams_of_every_level_are_ranked_nearly_as_by_exact_scores(
+    skills: tuple[float, float],
+) -> None:
+    """Twenty teams, ten submissions each: rank correlation with their true skills."""
+    found = []
+    for seed in range(12):
+        rng = RNG(seed)
+        holdout = Holdout(rng.choice(3, N, p=[0.4, 0.35, 0.25]), 3)
+        guard = default_guard_of(holdout)
+        difficulty = rng.normal(size=N)
+        true = np.linspace(*skills, 20)
+        boards = np.zeros((2, 20))
+        for team, skill in enumerate(true):
+            state = guard.start(bytes(16))
+            for progress in np.linspace(-0.05, 0.05, 10):
+                sent = honest_submission(holdout, skill + progress, difficulty, rng)
+                marked = holdout.marked(sent)
+                answer, state = guard.answer(marked, state)
+                boards[:, team] = np.maximum(boards[:, team], [answer, marked.accuracy])
+        found.append([spearmanr(board, true)[0] for board in boards])
+    shown, exact = np.mean(found, axis=0)
+    assert shown > exact - 0.08
 
 
 def test_a_step_of_the_range_shows_nothing_of_a_small_error() -> None:

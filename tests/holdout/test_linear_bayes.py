@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from privacygauge.holdout.bounds import nb_bias, transcript_nats
-from privacygauge.holdout.guards import Exact, default_guard, guard_for, guard_named
+from privacygauge.holdout.guards import Exact, guard_for, guard_named, root_ladder
 from privacygauge.holdout.metrics import metric_bias, metric_named
 from privacygauge.holdout.naive_bayes import LinearBayes, NaiveBayes
 from privacygauge.holdout.oracle import Budget, Holdout
@@ -178,7 +178,7 @@ def test_no_guard_lets_more_pass_than_its_bound(name, guard):
         holdout = drawn_holdout(name, n, rng)
         metric = holdout.metric
         truth = holdout.labels
-        named = default_guard(metric.points(truth)) if guard == "default" else guard_named(guard)
+        named = root_ladder(metric.points(truth)) if guard == "default" else guard_named(guard)
         fit = guard_for(named, metric, truth)
         bound = metric_bias(metric, truth, transcript_nats(fit, k, n, max(holdout.n_classes, 2)))
         oracle = holdout.open(rng, guard=fit, budget=Budget(total=k))
@@ -190,7 +190,7 @@ def test_no_guard_lets_more_pass_than_its_bound(name, guard):
 @every_metric
 def test_the_default_guard_lets_hardly_anything_pass(name):
     holdout = drawn_holdout(name, 200, RNG(0))
-    guard = default_guard(holdout.metric.points(holdout.labels))
+    guard = root_ladder(holdout.metric.points(holdout.labels))
     assert ends_of(name, 500, guard).mean() < 0.25 * ends_of(name, 500).mean() + 0.01
 
 

@@ -14,7 +14,7 @@ from sklearn import metrics as naive
 
 from privacygauge.errors import InputError
 from privacygauge.holdout.bounds import transcript_nats
-from privacygauge.holdout.guards import Calibrated, Ladder, default_guard, guard_for, guard_named
+from privacygauge.holdout.guards import Calibrated, Ladder, guard_for, guard_named, root_ladder
 from privacygauge.holdout.history.overfitting import gap
 from privacygauge.holdout.metrics import metric_bias, metric_named
 from privacygauge.holdout.names import GUARDS, METRICS
@@ -322,7 +322,7 @@ def test_the_best_of_honest_submissions_without_skill_keeps_to_the_bound(name, g
         rng = RNG(seed)
         truth = drawn_truth(name, n, rng)
         chosen = (
-            default_guard(metric.points(truth))
+            root_ladder(metric.points(truth))
             if guard == "default"
             else guard_for(guard_named(guard), metric, truth)
         )
@@ -343,7 +343,7 @@ def test_a_ladder_of_the_default_step_follows_nobody_s_luck(name):
     far = 0
     for _ in range(times(20)):
         truth = drawn_truth(name, 200, rng)
-        step = default_guard(metric.points(truth)).step
+        step = root_ladder(metric.points(truth)).step
         oracle = Holdout(truth, metric.truth(truth, None)[1], metric).open(rng, guard=Ladder(step))
         shown = max(oracle.submit(drawn_submission(name, truth, rng, 0.4)) for _ in range(15))
         usual = np.median([
@@ -370,9 +370,9 @@ def test_every_guard_takes_every_metric_or_says_why_not(name, guard):
     truth = drawn_truth(name, 80, RNG(9))
     metric = metric_named(name)
     holdout = Holdout(truth, metric.truth(truth, None)[1], metric)
-    if guard == "ladder" and name != "accuracy":
+    if guard in ("ladder", "ladder:1.3se") and name != "accuracy":
         with pytest.raises(
-            InputError, match=r"^guard ladder counts right answers, .*: name a step"
+            InputError, match=rf"^guard {guard} counts right answers, .*: name a step"
         ):
             holdout.open(RNG(0), guard=guard_named(guard))
         return

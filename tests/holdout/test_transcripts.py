@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.holdout.guards import (
+    ArcsineLadder,
     Ladder,
     ParameterFreeLadder,
     guard_named,
@@ -78,7 +79,9 @@ SMALL = [(2, 2, 3), (3, 2, 3), (4, 2, 2), (5, 2, 2), (2, 3, 3), (3, 3, 2), (2, 4
 
 
 @pytest.mark.parametrize(
-    ("guard", "size"), crossed([FREE, Ladder(0.5), Ladder(0.3)], SMALL), ids=str
+    ("guard", "size"),
+    crossed([FREE, Ladder(0.5), Ladder(0.3), ArcsineLadder(0.4), ArcsineLadder(1.3)], SMALL),
+    ids=str,
 )
 def test_no_strategy_has_more_transcripts_than_counted(guard, size):
     n, m, k = size
@@ -174,7 +177,7 @@ def test_accounts_that_are_counted_apart_would_be_too_few():
 
 
 @given(
-    st.sampled_from(["ladder", "ladder:0.01", "exact", "thresholdout:0.04"]),
+    st.sampled_from(["ladder", "ladder:0.01", "ladder:1.3se", "exact", "thresholdout:0.04"]),
     st.integers(1, 10**9),
     st.integers(1, 10**12),
     st.integers(2, 5),

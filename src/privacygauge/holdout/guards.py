@@ -20,6 +20,7 @@ from privacygauge.holdout.mechanism import (
     Memoryless,
     on_grid,
     positive,
+    score_digits,
 )
 from privacygauge.holdout.metrics import ACCURACY, Metric, Values
 from privacygauge.holdout.names import GUARDS
@@ -230,6 +231,57 @@ class RelativeLadder(Memoryless):
     def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
         """Return ln C(k + G, k): shown scores only rise, over the G + 1 values that exist."""
         return over_accounts(log_rising, k, self._rungs, accounts)
+
+
+def _nearest(number: float) -> int:
+    return math.floor(number + 0.5)
+
+
+@dataclass(frozen=True)
+class ArcsineLadder(Memoryless):
+    """Shows a new accuracy only if it beats the displayed one by some standard errors.
+
+    In arcsin(sqrt(loss)) an accuracy of n points has the standard error 1 / (2 sqrt(n)) whatever
+    its value, so the step is the size of chance for teams at 55% and at 99%. Values shown are
+    cos^2(j u) for whole numbers j, with u the step in these units.
+    """
+
+    step: float = 1.3
+    """Smallest improvement that is shown, in standard errors, in (0, 10]."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.step <= 10.0:
+            raise InputError(f"step must be in (0, 10] standard errors, got {self.step:g}")
+
+    @property
+    def name(self) -> str:
+        """``ladder:STEPse``."""
+        return f"ladder:{self.step:g}se"
+
+    def _unit(self, n: int) -> float:
+        return self.step / (2 * math.sqrt(n))
+
+    def answer(self, marked: MarkedSubmission, state: GuardState) -> tuple[float, GuardState]:
+        """Return the displayed value after this submission."""
+        unit = self._unit(marked.n)
+        angle = math.asin(math.sqrt(1.0 - marked.accuracy))
+        rung = min(unit * _nearest(angle / unit), math.pi / 2)
+        # As many digits as a receipt has, so that it shows what the log holds.
+        reached = round(math.cos(rung) ** 2, score_digits(marked.n))
+        before = 0.0 if state.shown is None else state.shown
+        # In whole rungs, which the rounding of the displayed value cannot move.
+        held = _nearest(math.asin(math.sqrt(1.0 - before)) / unit)
+        rises = state.shown is None or angle < unit * (held - 1) - _ROUNDING
+        shown = reached if rises else before
+        return shown, replace(state, shown=shown, spent=state.spent + rises)
+
+    def error(self, n: int) -> float:
+        """Return the error of a value just shown near 1/2, the step in accuracy over sqrt(12)."""
+        return max(self._unit(n), 1 / n) / math.sqrt(12)
+
+    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
+        """Return ln C(k + G, k): shown scores only rise, over the G + 1 values that exist."""
+        return over_accounts(log_rising, k, min(n, _nearest(math.pi / 2 / self._unit(n))), accounts)
 
 
 @dataclass(frozen=True)
@@ -513,11 +565,11 @@ _NUMBERED: dict[str, Callable[[float], Guard]] = {
 }
 
 
-def default_guard(n: float) -> Guard:
-    """Return the guard of a new board of n points: a Ladder with step 1/sqrt(n).
+def root_ladder(n: float) -> Ladder:
+    """Return the Ladder with step 1/sqrt(n), twice the largest standard error of an accuracy.
 
-    Rounded to two digits, so that its name says all of it. Half of the step is the largest standard
-    error of an accuracy: what it hides is chance. With another metric, n is its `Metric.points`.
+    Rounded to two digits, so that its name says all of it. With another metric, n is its
+    `Metric.points`.
     """
     return Ladder(min(1.0, float(f"{1 / math.sqrt(n):.2g}")))
 
@@ -528,15 +580,15 @@ def guard_for(guard: Guard, metric: Metric, truth: Values) -> Guard:
     Raises
     ------
     InputError
-        If it is the Ladder without a step, which counts right answers.
+        If it is a Ladder that counts right answers, without a step or with one in standard errors.
     """
     if metric == ACCURACY:
         return guard
-    if isinstance(guard, ParameterFreeLadder):
-        step = default_guard(metric.points(truth)).name
+    if isinstance(guard, ParameterFreeLadder | ArcsineLadder):
+        step = root_ladder(metric.points(truth)).name
         raise InputError(
-            f"guard ladder counts right answers, {metric.name} has none: name a step, such as "
-            f"{step}"
+            f"guard {guard.name} counts right answers, {metric.name} has none: name a step, such "
+            f"as {step}"
         )
     if guard == Calibrated() and not metric.tail(truth):
         raise InputError(
@@ -567,6 +619,8 @@ def guard_named(text: str) -> Guard:
         if word == "ladder" and number.endswith("%"):
             # Rounded, as 7% over 100 is not 0.07.
             return RelativeLadder(round(float(number[:-1]) / 100, 9))
+        if word == "ladder" and number.endswith("se"):
+            return ArcsineLadder(float(number[:-2]))
         if word in _PLAIN and not number:
             return _PLAIN[word]
         if word in _COUNTED:

@@ -11,7 +11,7 @@ from scipy.stats import norm, spearmanr
 from privacygauge.core.checks import Floats
 from privacygauge.core.seeds import stream
 from privacygauge.errors import InputError
-from privacygauge.holdout.guards import RelativeLadder, default_guard
+from privacygauge.holdout.guards import ArcsineLadder, RelativeLadder
 from privacygauge.holdout.mechanism import Guard, GuardState
 from privacygauge.holdout.metrics import ACCURACY, Metric, Values
 from privacygauge.holdout.oracle import Holdout
@@ -25,6 +25,8 @@ _MEMBERS = 9
 """Number of members of an honest ensemble."""
 _STEPS = (0.002, 0.5)
 """Smallest and largest relative step."""
+_STANDARD_ERRORS = (0.5, 2.0)
+"""Smallest and largest step of an accuracy, in its standard errors."""
 _WEAKEST = 0.55
 _BEST = 0.92
 _SHARED = 0.5
@@ -77,19 +79,27 @@ def honest_submission(
 def default_guard_of(holdout: Holdout) -> Guard:
     """Return the guard of a new board: a Ladder with a step the size of chance on its points.
 
-    For accuracy `guards.default_guard`. For other metrics the step is relative to the error, 1
-    minus the score: the standard deviation, over resampled points, of the difference between the
-    errors of two submissions of equal skill, as a share of their error.
+    The step is the standard deviation of the difference between the scores of two simulated
+    submissions of equal skill to these points, as in the paired comparison of Blum and Hardt's
+    Ladder without parameters. For accuracy it is in standard errors of an accuracy, since their
+    ratio hardly depends on the skill. For other metrics the difference is that over resampled
+    points, relative to the error, 1 minus the score.
     """
     metric = holdout.metric
-    if metric == ACCURACY:
-        return default_guard(metric.points(holdout.labels))
     rng = stream(0, "holdout", "step")
     few = _sample_points(holdout, rng)
     n = len(few)
     difficulty = rng.normal(size=n)
     first = honest_submission(few, _SKILL, difficulty, rng)
     second = honest_submission(few, _SKILL, difficulty, rng)
+    if metric == ACCURACY:
+        right = np.array([sent == few.labels for sent in (first, second)], np.float64)
+        chance = np.sqrt(right.mean() * (1 - right.mean()))
+        paired = float(np.std(right[0] - right[1]))
+        step = paired / chance if chance > 0 else ArcsineLadder().step
+        return ArcsineLadder(
+            float(f"{min(max(step, _STANDARD_ERRORS[0]), _STANDARD_ERRORS[1]):.2g}")
+        )
     differences = []
     errors = []
     for _ in range(_RESAMPLES):

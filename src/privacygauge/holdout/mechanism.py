@@ -113,6 +113,11 @@ class Memoryless:
         return GuardState(key)
 
 
+def score_digits(n: int) -> int:
+    """Return the decimals of a score on n points: enough for 1/n, and what is beyond is noise."""
+    return max(6, len(str(n)) + 1)
+
+
 def content(values: NDArray[np.number]) -> bytes:
     """Return submitted values as bytes, little-endian, the same for every numeric type.
 

@@ -9,6 +9,7 @@ GUARDS = (
     "ladder",
     "ladder:0.01",
     "ladder:5%",
+    "ladder:1.3se",
     "thresholdout:0.04",
 )
 """Every kind of guard, with a typical value of its parameter."""

@@ -28,6 +28,7 @@ GUARDS = (
     "laplace:0.05",
     "ladder",
     "ladder:0.07",
+    "ladder:1.3se",
     "thresholdout:0.1",
 )
 

@@ -44,6 +44,7 @@ GUARDS = (
     "laplace:0.05",
     "ladder",
     "ladder:0.05",
+    "ladder:1.3se",
     "thresholdout:0.04",
 )
 

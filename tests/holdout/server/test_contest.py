@@ -154,8 +154,7 @@ def test_csv_in_any_order_of_ids(opened, tmp_path):
     ids = hidden.ids
     assert values.tolist() == TRUTH.tolist()
     assert ids == tuple(names)
-    board = opened(guard="exact")
-    object.__setattr__(board, "ids", ids)
+    board = opened(hidden, guard="exact")
     token = add_account(board.engine, "ann")
     order = RNG(3).permutation(N)
     lines = [f"{names[i]},{TRUTH[i]}" for i in order]
@@ -513,7 +512,7 @@ def test_the_log_behind_a_guard_shows_what_its_answers_hide(opened, tmp_path):
     hidden, exact = (audit_leaderboard(found[behind]) for behind in (False, True))
     assert hidden.suspects == ()
     assert exact.suspects == ("attacker-0",)
-    assert exact.evidence == "exact scores behind the guard ladder:0.05"
+    assert exact.evidence == "exact scores behind the guard ladder:1.3se"
     assert exact.submissions.scores.tolist() == history.scores.tolist()
     assert not any("recorded answers" in warning for warning in exact.origin.warnings)
 

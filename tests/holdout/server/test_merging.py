@@ -34,6 +34,7 @@ GUARDS = (
     "noise:0.05",
     "ladder",
     "ladder:0.05",
+    "ladder:1.3se",
     "thresholdout:0.04",
 )
 

@@ -12,14 +12,18 @@ from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
 from privacygauge.holdout.metrics import ACCURACY
+from privacygauge.holdout.server import request_parsing
 from privacygauge.holdout.server.request_parsing import (
+    CSV,
     JSON,
     NPY,
     BodyError,
+    Form,
     check_head,
     labels_in,
     largest_body,
     read_body,
+    receive_body,
 )
 from tests.holdout.server.serving import npy
 
@@ -129,6 +133,21 @@ def test_bodies_are_counted_while_they_arrive():
     assert caught.value.status == 408
 
 
+def test_a_long_body_waits_on_the_disk_and_a_full_disk_is_told(monkeypatch):
+    long = b"0" * (request_parsing._IN_MEMORY + 1)
+    with asyncio.run(receive_body(parts_of(long), len(long), 9)) as file:
+        assert file._rolled
+        assert file.read() == long
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tempfile.SpooledTemporaryFile.rollover", full)
+    with pytest.raises(BodyError, match="has no room for the body") as caught:
+        asyncio.run(receive_body(parts_of(long), len(long), 9))
+    assert caught.value.status == 503
+
+
 @pytest.mark.parametrize(
     ("kind", "length", "status"),
     [(None, None, 415), ("text/plain", "1", 415), (JSON, "11", 413), (NPY, "9" * 5_000, 413)],
@@ -143,3 +162,38 @@ def test_heads_that_are_taken():
     assert check_head("Application/JSON; charset=utf-8", None, 10) == JSON
     assert check_head(NPY, "10", 10) == NPY
     assert check_head(NPY, "ten", 10) == NPY
+
+
+CELLS = st.sampled_from(["0", "1", "2", " 1", "1.0", "1e0", "+1", '"2"', "", "x", "nan", "inf"])
+IDS = st.sampled_from(["0", "1", "2", "3", " 3", "03", "4", "-1", "1.0", "a", '"b"', "", "\u00e9"])
+
+
+@given(
+    st.lists(st.tuples(IDS, CELLS), max_size=5),
+    st.sampled_from(["\n", "\r\n", "\n\n"]),
+    st.sampled_from(["", "\n", ",1\n", "\ufeff"]),
+    st.sampled_from([None, ("a", "b", "3"), ("0", "1", "2", "3")]),
+    st.sampled_from([None, ("0", "1", "x")]),
+)
+def test_what_is_read_quickly_is_what_is_read_slowly(rows, between, end, ids, classes):
+    body = between.join(["id,label", *map(",".join, rows)]) + end
+    form = Form(ids=ids, classes=classes)
+    found = []
+    for quickly in (request_parsing._read_quickly, lambda *_: None):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(request_parsing, "_read_quickly", quickly)
+            try:
+                found.append(labels_in(body.encode(), CSV, form).tolist())
+            except InputError as error:
+                found.append(str(error))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("ids", [None, tuple(f"img_{i}" for i in range(1_000))])
+def test_a_plain_table_is_read_quickly(ids, monkeypatch):
+    order = np.random.default_rng(0).permutation(1_000)
+    names = range(1_000) if ids is None else ids
+    lines = "\n".join(f"{names[i]},{i % 7}" for i in order)
+    monkeypatch.setattr(request_parsing, "_numbers", None)
+    found = labels_in(f"id,label\n{lines}\n".encode(), CSV, Form(ids=ids))
+    assert found.tolist() == [i % 7 for i in range(1_000)]

@@ -29,7 +29,7 @@ from tests.thorough import crossed, times
 N = 60
 M = 3
 TRUTH = labels_of(0, N, M)
-GUARDS = ("exact", "noise:0.05", "ladder", "ladder:0.05", "thresholdout:0.04")
+GUARDS = ("exact", "noise:0.05", "ladder", "ladder:0.05", "ladder:1.3se", "thresholdout:0.04")
 
 
 def played(file, guard, scope="account", keep=True):
@@ -175,7 +175,7 @@ def test_another_guard_metric_and_public_part(place):
     board.close()
 
 
-@pytest.mark.parametrize("guard", ["exact", "ladder:0.05"])
+@pytest.mark.parametrize("guard", ["exact", "ladder:0.05", "ladder:1.3se"])
 def test_a_void_submission_counts_for_nothing(place, guard):
     board = open_board(place("old.sqlite"), TRUTH, n_classes=M, guard=guard, public=0.5)
     for name in ("ann", "bea"):

@@ -22,7 +22,7 @@ from privacygauge.holdout.history.evidence import (
     log_many,
     probability,
 )
-from privacygauge.holdout.history.record import Answers, History
+from privacygauge.holdout.history.record import History
 from privacygauge.holdout.history.scores import (
     BAND,
     at_chance,
@@ -30,6 +30,7 @@ from privacygauge.holdout.history.scores import (
     narrow,
     per_account_and_group,
 )
+from privacygauge.holdout.history.submitted import Answers
 from privacygauge.holdout.history.votes import Nearness, around, label_ranks
 
 NO_ANSWERS = "the submitted answers are not available"
@@ -241,12 +242,14 @@ def random_changes(
 
 def shared_lineage(history: History, near: Nearness) -> tuple[Evidence, ...]:
     """Test every two accounts for continuing each other's work."""
-    k = len(history)
     accounts = range(len(history.names))
-    earlier = np.tri(k, k=-1, dtype=np.bool_) & near.fresh
-    agreed = np.where(earlier, near.agreement, -np.inf)
     # (accounts, k): how far a submission is from the nearest earlier one of each account.
-    far = len(near.points) - np.stack([agreed[:, history.codes == c].max(axis=1) for c in accounts])
+    far = np.empty((len(accounts), len(history)))
+    for row in range(len(history)):
+        before = np.flatnonzero(near.fresh[:row])
+        agreed = np.full(len(accounts), -np.inf)
+        np.maximum.at(agreed, history.codes[before], near.agreement[row, before])
+        far[:, row] = len(near.points) - agreed
     return tuple(_pair(history, near, far=far, a=a, b=b) for a, b in combinations(accounts, 2))
 
 

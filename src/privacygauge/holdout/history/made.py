@@ -274,7 +274,7 @@ def contest_history(
         for i in range(overfitted)
     ]
     whole = mix_works(world, works, rng)
-    assert whole.answers is not None
+    assert isinstance(whole.answers, np.ndarray)
     right = whole.answers == world.labels
     return replace(
         whole,

@@ -87,6 +87,12 @@ lower-case letters alone; the first that exists counts.
 _MORNINGS = "%m/%d/%Y %I:%M %p", "%m/%d/%Y %I:%M:%S %p"
 _DAYS = "%m/%d/%Y", "%m/%d/%Y %H:%M:%S", *_MORNINGS
 _TRUE = ("true", "1", "yes")
+_ABSENT = ("", "none", "nan", "null", "n/a", "na", "-", "--", "\u2013", "failed", "error")
+"""Scores of submissions that failed, in lower case."""
+_OWN_LIST = ("filename", "description", "status")
+"""Columns of a team's own list of its submissions on Kaggle, which does not name the team."""
+OWN = "own submissions"
+"""Account of such a list."""
 
 
 def is_export(columns: Sequence[str]) -> bool:
@@ -127,7 +133,7 @@ def is_true(value: object) -> bool:
 
 
 def _is_given(value: object) -> bool:
-    return str(value).strip().lower() not in ("", "none", "nan")
+    return str(value).strip().lower() not in _ABSENT
 
 
 def _iso(value: object, forms: Sequence[str] = _DAYS) -> object:
@@ -202,8 +208,9 @@ def read_history(
     n_classes : int, optional
         Number of classes; default: counted in labels and predictions.
     predictions : Path, optional
-        Submitted labels: .npy of shape (k, n) in the order of the file, or .npz with a vector under
-        each submission's name, or with one array ``predictions``.
+        Submitted labels: .npy of shape (k, n) in the order of the file, .npz with a vector under
+        each submission's name, or with one array ``predictions``, or a folder with a file of each
+        submission's name: .npy, or .csv with a column of labels, perhaps beside one ``id``.
     labels : Path, optional
         Hidden labels: .npy of shape (n,), or .npz with one array ``labels``.
     metric : str, optional
@@ -299,7 +306,12 @@ def _rename_columns(rows: Sequence[Row]) -> list[Row]:
         theirs = next((plain[other] for other in others if other in plain), None)
         if theirs is not None and known not in rows[0] and known not in changed.values():
             changed[theirs] = known
-    return [{changed.get(name, name): value for name, value in row.items()} for row in rows]
+    renamed: list[Row] = [
+        {changed.get(name, name): value for name, value in row.items()} for row in rows
+    ]
+    if "account" not in renamed[0] and all(name in plain for name in _OWN_LIST):
+        return [{**row, "account": OWN} for row in renamed]
+    return renamed
 
 
 def _numbers(rows: Sequence[Row], path: Path) -> list[int] | None:
@@ -430,8 +442,10 @@ def _time(value: Any, path: Path, place: int) -> float:
         return float(value)
     except (TypeError, ValueError):
         pass
+    text = str(_iso(value, _MORNINGS)).strip()
     try:
-        return _seconds(datetime.fromisoformat(str(_iso(value, _MORNINGS)).strip()))
+        # Platforms write the zone as a word.
+        return _seconds(datetime.fromisoformat(re.sub(r"\s*(UTC|GMT)$", "Z", text)))
     except ValueError as error:
         raise InputError(
             f"{path}: time must be ISO 8601 (2026-01-31T12:00:00) or a number, got {value!r} in "
@@ -458,6 +472,8 @@ def _inline(rows: Sequence[Row], path: Path) -> NDArray[Any] | None:
 
 
 def _answers(path: Path, rows: Sequence[Row]) -> NDArray[Any]:
+    if path.is_dir():
+        return _folder(path, rows)
     arrays = _arrays(path, "predictions")
     if len(arrays) == 1 and next(iter(arrays.values())).ndim == 2:
         return next(iter(arrays.values()))
@@ -469,6 +485,37 @@ def _answers(path: Path, rows: Sequence[Row]) -> NDArray[Any]:
             f"{absent[0]!r}: give the history a column submission, or one array (k, n)"
         )
     return _stack_predictions([arrays[name] for name in names], names)
+
+
+def _folder(path: Path, rows: Sequence[Row]) -> NDArray[Any]:
+    """Return the labels in the files of a folder, (k, n), each put in the order of the ids."""
+    names = [str(row.get(SUBMISSION, "")) for row in rows]
+    files = {file.name: file for file in sorted(path.iterdir()) if file.is_file()}
+    stems = {file.stem: file for file in files.values()}
+    found = []
+    ids: NDArray[Any] | None = None
+    for name in names:
+        file = files.get(name) or stems.get(name)
+        if file is None:
+            raise InputError(
+                f"{path} must hold a file called as each submission, none for {name!r}: give the "
+                "history a column submission"
+            )
+        if not is_csv(file):
+            found.append(read_array(file, "predictions"))
+            continue
+        table: Any = read_content(file, "predictions", names=("id",))
+        others = [column for column in table.columns if column != "id"]
+        if len(others) != 1:
+            raise InputError(f"{file} must have one column of labels beside id, got {len(others)}")
+        if "id" in table.columns:
+            table = table.sort_values("id", kind="stable")
+            own = table["id"].to_numpy()
+            if ids is not None and not np.array_equal(ids, own):
+                raise InputError(f"{file} must have the ids of the other files, and each once")
+            ids = own
+        found.append(table[others[0]].to_numpy())
+    return _stack_predictions(found, names)
 
 
 def _labels(path: Path) -> NDArray[Any]:

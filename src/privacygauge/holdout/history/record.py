@@ -7,14 +7,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
+from privacygauge.holdout.history.submitted import (
+    Answers,
+    Rows,
+    StoredAnswers,
+    checked_answers,
+    differing,
+)
 from privacygauge.holdout.metrics import metric_named
-
-Answers = NDArray[np.integer]
 
 _OFF_GRID = 0.25
 """Distance from a whole number of right answers within which a score is read as that number."""
@@ -36,7 +41,7 @@ class History:
     """Number of classes, at least 2; None if unknown."""
     times: Floats | None = None
     """(k,) Ascending times; None if only the order is known."""
-    answers: Answers | None = field(repr=False, default=None)
+    answers: Rows | None = field(repr=False, default=None)
     """(k, n) Submitted labels; None if only scores were kept."""
     labels: Ints | None = field(repr=False, default=None)
     """(n,) Hidden labels; None if their owner keeps them."""
@@ -76,7 +81,8 @@ class History:
         if self.n_private is not None and self.n_private < 1:
             raise InputError(f"n_private must be at least 1, got {self.n_private}")
         if self.answers is not None:
-            object.__setattr__(self, "answers", _answers(self.answers, k, self.n, self.n_classes))
+            rows = checked_answers(self.answers, k, self.n, self.n_classes)
+            object.__setattr__(self, "answers", rows)
         if self.labels is not None:
             labels = checks.classes(self.labels, "labels", length=self.n)
             if self.n_classes is not None and labels.max() >= self.n_classes:
@@ -105,7 +111,7 @@ class History:
     def n_correct(self) -> Ints:
         """(k,) Right answers: counted if answers and labels are available, else from the score."""
         if self.answers is not None and self.labels is not None:
-            return np.array([np.count_nonzero(row == self.labels) for row in self.answers])
+            return self.n - differing(self.answers, np.arange(len(self)), self.labels)
         return np.round(self.scores * self.n).astype(np.int64)
 
     @cached_property
@@ -142,7 +148,7 @@ def in_time(
     *,
     n: int,
     n_classes: int | None = None,
-    answers: ArrayLike | None = None,
+    answers: ArrayLike | StoredAnswers | None = None,
     labels: ArrayLike | None = None,
     numbers: Sequence[int] | None = None,
     guard: str | None = None,
@@ -164,8 +170,8 @@ def in_time(
         Number of points of the test set.
     n_classes : int, optional
         At least 2; default: counted in the labels and answers.
-    answers : array_like of shape (k, n), optional
-        Submitted labels, integers from 0.
+    answers : array_like of shape (k, n) or StoredAnswers, optional
+        Submitted labels, integers from 0; stored ones are in the order of time already.
     labels : array_like of shape (n,), optional
         Hidden labels, integers from 0.
     numbers : sequence of int, length k, optional
@@ -184,7 +190,8 @@ def in_time(
     order = order_in_time(np.arange(k) if given is None else given, numbers)
     # No time lies before that of an earlier submission, also where numbers gave the order.
     when = None if given is None else np.maximum.accumulate(given[order])
-    rows = None if answers is None else np.asarray(answers)
+    stored = answers if isinstance(answers, StoredAnswers) else None
+    rows = None if answers is None or stored is not None else np.asarray(answers)
     if rows is not None and (rows.ndim != 2 or len(rows) != k):
         raise InputError(
             f"answers must have a row for each of the {k} submissions, got the shape {rows.shape}"
@@ -196,7 +203,7 @@ def in_time(
         n=n,
         n_classes=n_classes if n_classes is not None else _n_classes(rows, truth),
         times=when,
-        answers=None if rows is None else rows[order],
+        answers=stored if rows is None else rows[order],
         labels=truth,
         guard=guard,
         shown=None if shown is None else checks.floats(shown, "shown", length=k)[order],
@@ -264,21 +271,6 @@ def disagreeing(history: History) -> Bools:
     """Mark scores, (k,), that differ from those computed from answers and labels."""
     gap = np.abs(history.scores - history.n_correct / history.n)
     return np.asarray(gap * history.n > 0.5)
-
-
-def _answers(values: Answers, k: int, n: int, n_classes: int | None) -> Answers:
-    rows = np.asarray(values)
-    if rows.shape != (k, n):
-        raise InputError(
-            f"answers must have the shape ({k}, {n}), submissions by points, got {rows.shape}"
-        )
-    if rows.dtype.kind not in "iu":
-        raise InputError(f"answers must be integers from 0, got {rows.dtype}: number the classes")
-    if rows.size and (rows.min() < 0 or (n_classes is not None and rows.max() >= n_classes)):
-        most = "" if n_classes is None else str(n_classes - 1)
-        raise InputError(f"answers must be in 0..{most}, got {rows.min()} to {rows.max()}")
-    # The smallest type that holds the labels: histories hold k times n of them.
-    return np.asarray(checks.frozen(rows.astype(np.min_scalar_type(int(rows.max())), copy=False)))
 
 
 def _n_classes(rows: Answers | None, truth: Ints | None) -> int | None:

@@ -11,6 +11,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.bounds import expected_maximum, honest_best_of_k, transcript_nats
 from privacygauge.holdout.guards import (
+    ArcsineLadder,
     Calibrated,
     Exact,
     Ladder,
@@ -20,6 +21,7 @@ from privacygauge.holdout.guards import (
     guard_named,
 )
 from privacygauge.holdout.history.record import History
+from privacygauge.holdout.history.submitted import first_copies, row_of
 from privacygauge.holdout.mechanism import Guard, GuardState, MarkedSubmission
 
 # Guards that need the submitted labels, not the score alone.
@@ -72,7 +74,7 @@ def replay(history: History, guard: Guard, rng: np.random.Generator) -> Replay |
     truth = np.empty(0, np.int64) if history.labels is None else history.labels
     for i in range(len(history)):
         # Guards draw noise by content; without answers, each submission counts as different.
-        row = np.array([i]) if history.answers is None else history.answers[i]
+        row = np.array([i]) if history.answers is None else row_of(history.answers, i)
         n_correct = int(history.n_correct[i])
         submission = MarkedSubmission(
             n_correct, history.n, history.n_classes or 2, labels=row, truth=truth
@@ -98,7 +100,8 @@ def other_answers(history: History) -> int | None:
     the count is unknown: without exact scores, or if an answer depends on more than the score.
     """
     guard = None if history.guard is None else guard_named(history.guard)
-    if history.shown is None or not isinstance(guard, Exact | Rounded | Calibrated | Ladder):
+    by_score = Exact | Rounded | Calibrated | Ladder | ArcsineLadder
+    if history.shown is None or not isinstance(guard, by_score):
         return None
     counts = np.round(history.scores * history.n).astype(np.int64)
     fewest = len(history)
@@ -187,7 +190,7 @@ def winner(history: History) -> Winner:
     scores = history.scores[of]
     different = len(of)
     if history.answers is not None:
-        different = len({history.answers[i].tobytes() for i in of})
+        different = len(set(first_copies(history.answers)[of]))
     correlation = _correlation(history, of)
     # Keep a variance above 0 when the median score is 0 or 1.
     typical = float(np.clip(np.median(scores), 1 / (2 * history.n), 1 - 1 / (2 * history.n)))
@@ -205,14 +208,18 @@ def _correlation(history: History, of: Ints) -> float:
     """Return the mean correlation of errors between the submissions of one account, at least 0."""
     if history.answers is None or history.labels is None or len(of) < 2:
         return 0.0
-    right = (history.answers[of] == history.labels).astype(np.float64)
-    # Center each submission's right answers; a dot product of unit vectors is their correlation.
-    spread = right - right.mean(axis=1, keepdims=True)
-    size = np.sqrt((spread**2).sum(axis=1))
-    unit = spread[size > 0] / size[size > 0, None]
-    k = len(unit)
+    k = 0
+    total = np.zeros(history.n)
+    for row in of:
+        right = row_of(history.answers, int(row)) == history.labels
+        share = float(right.mean())
+        # Center each submission's right answers; a dot product of unit vectors is their
+        # correlation. One without spread has none.
+        if 0 < share < 1:
+            total += (right - share) / math.sqrt(history.n * share * (1 - share))
+            k += 1
     if k < 2:
         return 0.0
     # The sum over all pairs is that of the summed unit vectors, less the diagonal.
-    mean = (float((unit.sum(axis=0) ** 2).sum()) - k) / (k * (k - 1))
+    mean = (float((total**2).sum()) - k) / (k * (k - 1))
     return min(1.0, max(0.0, mean))

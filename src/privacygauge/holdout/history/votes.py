@@ -7,13 +7,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import binom, chi2, hypergeom
 from scipy.stats import t as student
 
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.history.evidence import OTHERS_VOTE, SETTLED, VOTE, Evidence
-from privacygauge.holdout.history.record import Answers, History
+from privacygauge.holdout.history.record import History
+from privacygauge.holdout.history.submitted import (
+    Answers,
+    Rows,
+    differing,
+    first_copies,
+    labels_on,
+    majority_of,
+    n_right,
+    row_of,
+)
 
 POINTS = 2_048
 """Size of the sample of points on which all pairs of submissions are compared."""
@@ -29,7 +40,7 @@ class Nearness:
     """(s,) Sampled points, ascending."""
     sample: Answers = field(repr=False)
     """(k, s) Answers on the sampled points."""
-    agreement: Ints = field(repr=False)
+    agreement: NDArray[np.int16] = field(repr=False)
     """(k, k) Number of sampled points on which two submissions agree."""
     copy_of: Ints
     """(k,) First submission with identical answers; the submission itself if they are new."""
@@ -59,16 +70,14 @@ def nearness(history: History, rng: np.random.Generator) -> Nearness:
     points = np.arange(history.n)
     if history.n > POINTS:
         points = np.sort(rng.choice(history.n, POINTS, replace=False))
-    sample = np.ascontiguousarray(answers[:, points])
-    agreement = np.empty((len(sample), len(sample)), np.int64)
+    sample = labels_on(answers, points)
+    # Pairs are many: the smallest type that holds the number of sampled points.
+    agreement = np.empty((len(sample), len(sample)), np.int16)
     for i, row in enumerate(sample):
         # Bits packed to bytes: a popcount is faster than a sum of booleans.
         same = np.bitwise_count(np.packbits(sample[: i + 1] == row, axis=1)).sum(axis=1)
         agreement[i, : i + 1] = agreement[: i + 1, i] = same
-    first: dict[bytes, int] = {}
-    copy_of = np.array(
-        [first.setdefault(row.tobytes(), i) for i, row in enumerate(answers)], np.int64
-    )
+    copy_of = first_copies(answers)
     found = [_nearest(answers, agreement, copy_of, i) for i in range(len(answers))]
     near, distance = (np.array(column, np.int64) for column in zip(*found, strict=True))
     return Nearness(
@@ -120,7 +129,7 @@ def around(codes: Ints, size: int) -> Iterator[tuple[Ints, Answers]]:
         counts[row] += 1
 
 
-def _nearest(answers: Answers, agreement: Ints, copy_of: Ints, i: int) -> tuple[int, int]:
+def _nearest(answers: Rows, agreement: NDArray[np.int16], copy_of: Ints, i: int) -> tuple[int, int]:
     # Copies of the same file are not its nearest neighbour.
     earlier = np.flatnonzero(copy_of[:i] != copy_of[i])
     if not len(earlier):
@@ -131,7 +140,7 @@ def _nearest(answers: Answers, agreement: Ints, copy_of: Ints, i: int) -> tuple[
     best = agreement[i, earlier[order[0]]]
     tied = order[agreement[i, earlier[order]] == best]
     some = np.unique(np.concatenate([earlier[tied], earlier[:1]]))
-    distances = np.count_nonzero(answers[some] != answers[i], axis=1)
+    distances = differing(answers, some, row_of(answers, i))
     place = len(some) - 1 - int(np.argmin(distances[::-1]))
     return int(some[place]), int(distances[place])
 
@@ -216,8 +225,7 @@ def _usable(history: History, queries: Bools, throughout: Bools) -> _Queries:
             # Too few to tell a habit from broken files.
             if len(of) < _FEW:
                 continue
-            rows = history.answers[of]
-            off = np.count_nonzero(rows != majority_of(rows), axis=1)
+            off = majority_of(history.answers, of).off
             changed[of] = off
             # Independent changes vary in number no more than a Poisson variable.
             spread = float(off.var(ddof=1)) / max(1.0, float(off.mean()))
@@ -260,7 +268,7 @@ def _best_vote(
 def _slope_p(history: History, answer: int, asked: Ints, usable: _Queries) -> tuple[float, float]:
     """Return the p-value of "the answer is independent of the scores", and the slope."""
     assert history.answers is not None
-    agreed = np.count_nonzero(history.answers[asked] == history.answers[answer], axis=1)
+    agreed = history.n - differing(history.answers, asked, row_of(history.answers, answer))
     # Accounts may change different bases, and some queries more of one than others: both shift
     # score and agreement together, for honest answers too.
     groups, place = np.unique(history.codes[asked], return_inverse=True)
@@ -311,28 +319,24 @@ def _best_settled(history: History, name: str, of: Ints) -> Evidence | None:
     place = len(of) - 1 - int(np.argmax(history.n_correct[of][::-1]))
     if place < _EARLIER:
         return None
-    rows = history.answers[of[:place]]
-    answer = history.answers[of[place]]
-    majority = majority_of(rows)
-    off = np.count_nonzero(rows != majority, axis=1)
-    usual = off <= _BROKEN * np.median(off)
+    answers = history.answers
+    answer = row_of(answers, int(of[place]))
+    own = majority_of(answers, of[:place])
+    usual = own.off <= _BROKEN * np.median(own.off)
     # Earlier submissions of other accounts vote too if they are as close to the majority.
     earlier = np.setdiff1d(np.arange(int(of[place])), of)
-    distance = np.count_nonzero(history.answers[earlier] != majority, axis=1)
-    others = earlier[distance <= int(off[usual].max())]
-    rows = np.concatenate([rows[usual], history.answers[others]])
-    majority = majority_of(rows)
-    # (points,): number of rows with the majority's answer.
-    kept = np.count_nonzero(rows == majority, axis=0)
-    agreed = kept == len(rows)
-    contested = kept <= _SHARE * len(rows)
-    right = rows[:, contested] == history.labels[contested]
+    distance = differing(answers, earlier, own.labels)
+    voters = np.concatenate([of[:place][usual], earlier[distance <= int(own.off[usual].max())]])
+    majority = majority_of(answers, voters)
+    agreed = majority.kept == len(voters)
+    contested = majority.kept <= _SHARE * len(voters)
+    right = n_right(answers, voters, history.labels, contested)
     # The best single submission on the contested points, the majority elsewhere.
-    best = np.where(contested, rows[np.count_nonzero(right, axis=1).argmax()], majority)
+    best = np.where(contested, row_of(answers, int(voters[right.argmax()])), majority.labels)
     # The larger of the two p-values counts: the answer must beat both.
     p, inside, outside = max(
         _settled_p(history.labels, answer, before=before, agreed=agreed, contested=contested)
-        for before in (majority, best)
+        for before in (majority.labels, best)
     )
     says = (
         f"right on {inside:.1%} of the points on which the earlier submissions disagree, and on "
@@ -365,10 +369,3 @@ def _settled_p(
     better = float(binom.sf(gained - 1, gained + lost, 0.5)) if gained else 1.0
     # A finding needs both to be unlikely, so the larger of the two is a p-value.
     return max(harder, better, _LEAST), inside / size, (hits - inside) / (total - size)
-
-
-def majority_of(rows: Answers) -> Answers:
-    """Return the most frequent label at every point; the smallest of equally frequent ones."""
-    labels = np.unique(rows)
-    counts = np.stack([np.count_nonzero(rows == label, axis=0) for label in labels])
-    return np.asarray(labels[counts.argmax(axis=0)])

@@ -118,9 +118,12 @@ def _same_names(
 ) -> tuple[str, ...] | None:
     """Return the names of points or classes, kept with the board once they are given."""
     found = _names_row(connection, of)
+    packed = b"" if given is None else zlib.compress(json.dumps(given).encode(), 1)
+    if found == packed:
+        # The usual case, without a second copy of a million names.
+        return given
     kept = None if found is None else tuple(json.loads(zlib.decompress(bytes(found))))
     if kept is None and given is not None:
-        packed = zlib.compress(json.dumps(given).encode(), 1)
         connection.execute(insert(NAMES).values(of=of, names=packed))
         return given
     if given is not None and given != kept:

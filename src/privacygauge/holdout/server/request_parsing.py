@@ -8,12 +8,13 @@ import csv
 import io
 import json
 import re
+import tempfile
 import warnings
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 from fastapi import Request
@@ -23,6 +24,7 @@ from starlette.concurrency import run_in_threadpool
 from privacygauge.datasets.archives import HeadError, ObjectError, read_head
 from privacygauge.datasets.reading import read_array, read_content
 from privacygauge.errors import InputError, PrivacyGaugeError
+from privacygauge.holdout.mechanism import score_digits
 from privacygauge.holdout.metrics import ACCURACY, Metric
 from privacygauge.holdout.server.board import Board, Receipt
 from privacygauge.runs.folder import require_local
@@ -100,24 +102,42 @@ def check_head(content_type: str | None, length: str | None, most: int) -> str:
     return kind
 
 
-async def read_body(parts: AsyncIterator[bytes], most: int, seconds: float) -> bytes:
-    """Read a body, counting its bytes as they arrive: a declared length proves nothing.
+_IN_MEMORY = 2**20
+"""Bytes of a body that are kept in memory; a longer one waits for its turn on the disk."""
+
+
+async def receive_body(parts: AsyncIterator[bytes], most: int, seconds: float) -> IO[bytes]:
+    """Return a body as a file, counting its bytes as they arrive: a declared length proves nothing.
 
     Raises
     ------
     BodyError
-        If it is longer than `most` bytes, or takes longer than `seconds`.
+        If it is longer than `most` bytes, takes longer than `seconds`, or the disk is full.
     """
-    body = bytearray()
+    file = tempfile.SpooledTemporaryFile(_IN_MEMORY, prefix="privacygauge-")  # noqa: SIM115
+    size = 0
     try:
         async with asyncio.timeout(seconds):
             async for part in parts:
-                body += part
-                if len(body) > most:
+                size += len(part)
+                if size > most:
                     raise _too_long(most)
-    except TimeoutError as error:
-        raise BodyError(408, f"the body must arrive within {seconds:g} seconds") from error
-    return bytes(body)
+                file.write(part)
+        file.seek(0)
+    except BaseException as error:
+        file.close()
+        if isinstance(error, TimeoutError):
+            raise BodyError(408, f"the body must arrive within {seconds:g} seconds") from error
+        if isinstance(error, OSError):
+            raise BodyError(503, "the server has no room for the body: send it again") from error
+        raise
+    return cast(IO[bytes], file)
+
+
+async def read_body(parts: AsyncIterator[bytes], most: int, seconds: float) -> bytes:
+    """Return the bytes of a body; arguments and errors are those of `receive_body`."""
+    with await receive_body(parts, most, seconds) as file:
+        return file.read()
 
 
 @dataclass(frozen=True)
@@ -163,16 +183,28 @@ def labels_in(body: bytes, kind: str, form: Form = PLAIN) -> object:
 def _table_in(body: bytes, form: Form) -> NDArray[np.float64]:
     import pandas as pd
 
-    first, _, rows = body.removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n").partition(b"\n")
+    start = len(codecs.BOM_UTF8) if body.startswith(codecs.BOM_UTF8) else 0
+    while body[start : start + 1] in (b"\r", b"\n"):
+        start += 1
+    end = body.find(b"\n", start)
+    end = len(body) if end < 0 else end
     try:
-        head = next(csv.reader([first.decode("utf-8")]), [])
-        rows.decode("utf-8")
+        head = next(csv.reader([body[start:end].decode("utf-8")]), [])
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError("the body must be CSV in UTF-8") from error
     # The first column is the id; the names of the others count only for classes.
     if [name.strip().lower() for name in head[:1]] != [_ID] or len(head) < 2:
         raise InputError("the body must begin with the line id,label")
     order = _class_columns([name.strip() for name in head[1:]], form)
+    read = _read_quickly(memoryview(body)[end + 1 :], len(head), form)
+    if read is not None:
+        return read[:, 0] if read.shape[1] == 1 else read[:, order]
+    # Something is unusual, or wrong: read slowly, which tells what and in which line.
+    rows = body[end + 1 :]
+    try:
+        rows.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError("the body must be CSV in UTF-8") from error
     if not rows.strip():
         raise InputError("the body must have a line for every id below the first")
     try:
@@ -199,6 +231,61 @@ def _table_in(body: bytes, form: Form) -> NDArray[np.float64]:
     found = np.empty_like(values)
     found[_places(table[0], form.ids)] = values
     return found[:, 0] if found.shape[1] == 1 else found[:, order]
+
+
+def _read_quickly(rows: memoryview, columns: int, form: Form) -> NDArray[np.float64] | None:
+    """Return the values, (n, columns - 1), of a plain table by their ids; None of any other.
+
+    Arrow keeps a column of texts in one buffer, where pandas has an object for each cell.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import csv as arrow_csv
+
+    names = [str(column) for column in range(columns)]
+    try:
+        table = arrow_csv.read_csv(
+            pa.py_buffer(rows),
+            read_options=arrow_csv.ReadOptions(use_threads=False, column_names=names),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
+            ),
+        )
+        cells = [pc.utf8_trim_whitespace(table[name]) for name in names]
+        del table
+        n = len(cells[0]) if form.ids is None else len(form.ids)
+        if n == 0 or len(cells[0]) != n:
+            return None
+        known = None if form.ids is None else _arrow_texts(form.ids)
+        if known is None:
+            places = cells[0].cast(pa.int64()).to_numpy()
+        elif cells[0].equals(pa.chunked_array([known])):
+            places = np.arange(n)
+        else:
+            # Null, for a name that is unknown, becomes -1.
+            places = pc.fill_null(pc.index_in(cells[0], value_set=known), -1).to_numpy()
+        named = form.classes is not None and not form.by_class
+        values = np.empty((n, columns - 1))
+        for column, texts in enumerate(cells[1:]):
+            if named:
+                texts = pc.index_in(texts, value_set=_arrow_texts(form.classes))
+            values[:, column] = pc.cast(texts, pa.float64()).to_numpy()
+    except pa.ArrowException:
+        return None
+    if places.min() < 0 or places.max() >= n or np.isnan(values).any():
+        return None
+    if (np.bincount(places, minlength=n) != 1).any():
+        return None
+    found = np.empty_like(values)
+    found[places] = values
+    return found
+
+
+@lru_cache(maxsize=2)
+def _arrow_texts(names: tuple[str, ...]) -> Any:
+    import pyarrow as pa
+
+    return pa.array(names, pa.string())
 
 
 def _class_columns(names: Sequence[str], form: Form) -> list[int]:
@@ -378,32 +465,30 @@ def read_hidden(path: Path) -> HiddenLabels:
 
 SECONDS_FOR_BODY = 60.0
 """Seconds within which a body must arrive."""
-_DIGITS = 6
-"""Decimals of a receipt's score, if they tell all scores of the board apart."""
 
 
 async def receive_submission(
     request: Request,
     account: str,
-    body: bytes,
+    read: Callable[[], bytes],
     kind: str,
     *,
     key: str | None = None,
     claimed: float | None = None,
 ) -> Receipt:
-    """Parse and score a body of this account; return its receipt."""
+    """Parse and score a body of this account, read in its turn; return its receipt."""
     board: Board = request.app.state.board
-    # A body of text becomes many objects for a while: few at a time bound the memory.
+    # A body becomes many times its bytes for a while: few at a time, parsed and scored, bound the
+    # memory.
     async with request.app.state.parsing:
-        labels: Any = await run_in_threadpool(labels_in, body, kind, form_of(board))
-    async with request.app.state.turn:
-        receipt = await run_in_threadpool(
-            partial(board.submit, account, labels, key=key, claimed=claimed)
-        )
+        labels: Any = await run_in_threadpool(lambda: labels_in(read(), kind, form_of(board)))
+        async with request.app.state.turn:
+            receipt = await run_in_threadpool(
+                partial(board.submit, account, labels, key=key, claimed=claimed)
+            )
     return round_score(board, receipt)
 
 
 def round_score(board: Board, receipt: Receipt) -> Receipt:
     """Return a receipt without digits of the score that stem from the arithmetic alone."""
-    digits = max(_DIGITS, len(str(len(board.holdout))) + 1)
-    return replace(receipt, score=round(receipt.score, digits))
+    return replace(receipt, score=round(receipt.score, score_digits(len(board.holdout))))

@@ -22,7 +22,14 @@ from sqlalchemy import (
 )
 
 from privacygauge.errors import InputError
-from privacygauge.holdout.guards import Calibrated, Exact, Ladder, RelativeLadder, Rounded
+from privacygauge.holdout.guards import (
+    ArcsineLadder,
+    Calibrated,
+    Exact,
+    Ladder,
+    RelativeLadder,
+    Rounded,
+)
 from privacygauge.holdout.mechanism import MarkedSubmission
 from privacygauge.holdout.metrics import Metric, chosen_metric, metric_named
 from privacygauge.holdout.server.accounts import (
@@ -238,7 +245,9 @@ def _submissions(
 ) -> Iterator[tuple[RowMapping, MarkedSubmission]]:
     """Yield an account's submissions in order, with the true labels if they are replayed."""
     # Guards that need the score alone, so that the exact one is enough without kept labels.
-    by_score = isinstance(board.guard, Exact | Rounded | Calibrated | Ladder | RelativeLadder)
+    by_score = isinstance(
+        board.guard, Exact | Rounded | Calibrated | Ladder | RelativeLadder | ArcsineLadder
+    )
     query = (
         select(SUBMISSION, EXACT.c.public, KEPT.c.content)
         .outerjoin(EXACT, EXACT.c.number == SUBMISSION.c.number)

@@ -130,7 +130,7 @@ async def upload(request: Request) -> Response:
         if kind is None:
             raise InputError("the file must end in .csv, .json or .npy")
         key = form["key"].content.decode("ascii", "replace") if "key" in form else None
-        await receive_submission(request, name, file.content, kind, key=key)
+        await receive_submission(request, name, lambda: file.content, kind, key=key)
     except PrivacyGaugeError as error:
         said = f"Not scored: {error}."
         status = getattr(error, "status", 403 if isinstance(error, BudgetError) else 422)
@@ -209,7 +209,7 @@ async def _parts(request: Request, account: str) -> dict[str, _Part]:
     boundary = head.get_param("boundary")
     if head.get_content_type() != "multipart/form-data" or not isinstance(boundary, str):
         raise InputError("the form must be multipart/form-data")
-    most = request_parsing.most_bytes(board) + _FORM
+    most = request.app.state.most_bytes + _FORM
     body = await request_parsing.read_body(request.stream(), most, SECONDS_FOR_BODY)
     found = {}
     # A boundary begins with a new line, also the first one; the part before it is no field.

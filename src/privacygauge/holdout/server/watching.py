@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sqlalchemy import Engine, RowMapping, select, update
 
 from privacygauge.core import checks
+from privacygauge.core.checks import Bools
 from privacygauge.core.seeds import stream
 from privacygauge.errors import InputError
 from privacygauge.evaluate.slices import holm
 from privacygauge.holdout.history.findings import inspect
 from privacygauge.holdout.history.record import History, in_time
+from privacygauge.holdout.history.submitted import StoredAnswers
 from privacygauge.holdout.metrics import metric_named
 from privacygauge.holdout.server.accounts import write_action
 from privacygauge.holdout.server.board import unpack_submission
@@ -125,16 +129,12 @@ def history_of_log(engine: Engine, board: RowMapping, labels: ArrayLike | None) 
         .where(SUBMISSION.c.number <= board["used"])
         .order_by(SUBMISSION.c.number)
     )
-    if kept:
-        query = query.add_columns(KEPT.c.content).join(KEPT, KEPT.c.number == SUBMISSION.c.number)
     with reading(engine) as connection:
         rows = connection.execute(query).mappings().all()
     seen = slice(None) if public is None else public
     answers = None
     if kept:
-        n = board["n"]
-        m = board["n_classes"]
-        answers = np.stack([unpack_submission(bytes(row["content"]), n, m)[seen] for row in rows])
+        answers = _store_answers(engine, board, [row["number"] for row in rows], seen)
     truth = None if labels is None or not kept else metric.truth(labels, None)[0][seen]
     return in_time(
         None,
@@ -148,6 +148,25 @@ def history_of_log(engine: Engine, board: RowMapping, labels: ArrayLike | None) 
         shown=[row["score"] for row in rows],
         metric=board["metric"],
     )
+
+
+def _store_answers(
+    engine: Engine, board: RowMapping, numbers: Sequence[int], seen: slice | Bools
+) -> StoredAnswers:
+    """Return the kept submissions on the public points, one at a time in memory."""
+    n = board["n"]
+    m = board["n_classes"]
+    public = n if isinstance(seen, slice) else int(seen.sum())
+
+    def rows() -> Iterator[NDArray[Any]]:
+        for number in numbers:
+            # A transaction each: a long one would keep SQLite's write-ahead log from being reset.
+            with reading(engine) as connection:
+                query = select(KEPT.c.content).where(KEPT.c.number == number)
+                content = bytes(connection.execute(query).scalar_one())
+            yield unpack_submission(content, n, m)[seen]
+
+    return StoredAnswers.written(rows(), public, np.min_scalar_type(m - 1))
 
 
 def _raise_alert(engine: Engine, alert: Alert, throttle: int | None) -> bool:

@@ -98,6 +98,8 @@ def application(board: Board, rates: Rates | None = None) -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     app.state.board = board
+    # Once, not with every request: it looks at the name of every point.
+    app.state.most_bytes = request_parsing.most_bytes(board)
     app.state.rate = RateLimit(rates.account)
     # First come, first served: those who wait for a lock of threads, or of SQLite, have no order.
     app.state.turn = asyncio.Lock()
@@ -205,17 +207,17 @@ async def submit(
     wait = request.app.state.rate.wait(account)
     if wait:
         raise RateError(wait)
-    most = request_parsing.most_bytes(board)
+    most = request.app.state.most_bytes
     headers = request.headers
     kind = request_parsing.check_head(
         headers.get("content-type"), headers.get("content-length"), most
     )
     # What would not be scored is not read.
     await run_in_threadpool(board.check_allowed, account, idempotency_key)
-    body = await request_parsing.read_body(request.stream(), most, SECONDS_FOR_BODY)
-    return await receive_submission(
-        request, account, body, kind, key=idempotency_key, claimed=claimed
-    )
+    with await request_parsing.receive_body(request.stream(), most, SECONDS_FOR_BODY) as body:
+        return await receive_submission(
+            request, account, body.read, kind, key=idempotency_key, claimed=claimed
+        )
 
 
 def receipts(
