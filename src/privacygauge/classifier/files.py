@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from privacygauge.classifier.predictions import Pool, Predictions, pool_of, pred
 from privacygauge.core import checks
 from privacygauge.core.memory import bytes_text
 from privacygauge.datasets.archives import SMALL
-from privacygauge.datasets.reading import FrameLike, read_content
+from privacygauge.datasets.reading import CSV, FrameLike, long_columns, read_content
 from privacygauge.errors import InputError
 from privacygauge.runs.results import write_results
 
@@ -47,6 +48,7 @@ def as_predictions(
     *,
     classes: Sequence[str] = (),
     unit: ArrayLike | str | None = None,
+    columns: Sequence[str] = (),
 ) -> Predictions:
     """Return predictions from an object or a file that holds them.
 
@@ -61,19 +63,22 @@ def as_predictions(
         As in `load_predictions`.
     unit : array_like or str, optional
         The person behind each row, or the name of the column that holds them.
+    columns : sequence of str
+        As in `load_predictions`.
     """
-    found = _predictions_in(given, name, classes, unit)
+    if isinstance(given, str | Path):
+        people = (unit,) if isinstance(unit, str) else ()
+        found = load_predictions(given, classes=classes, names=people, columns=columns)
+    else:
+        found = _predictions_in(given, name, classes)
     return found if unit is None else found.by_unit(unit)
 
 
 def _predictions_in(
-    given: PredictionsLike, name: str, classes: Sequence[str], unit: ArrayLike | str | None
+    given: Predictions | Mapping[str, ArrayLike] | FrameLike, name: str, classes: Sequence[str]
 ) -> Predictions:
     if isinstance(given, Predictions):
         return given
-    if isinstance(given, str | Path):
-        names = (unit,) if isinstance(unit, str) else ()
-        return load_predictions(given, classes=classes, names=names)
     if isinstance(given, Mapping):
         return predictions(name=name, **_fields(given, name, classes))
     frame: Any = given.to_pandas() if hasattr(given, "to_pandas") else given
@@ -86,7 +91,11 @@ def _predictions_in(
 
 
 def load_predictions(
-    path: str | Path, *, classes: Sequence[str] = (), names: Sequence[str] = ()
+    path: str | Path,
+    *,
+    classes: Sequence[str] = (),
+    names: Sequence[str] = (),
+    columns: Sequence[str] = (),
 ) -> Predictions:
     """Return the predictions in a file.
 
@@ -107,6 +116,9 @@ def load_predictions(
     names : sequence of str
         Further columns that name people, in addition to ``id`` and ``unit``: in csv files they are
         read as text, so that 007 is not 7.
+    columns : sequence of str
+        Further columns to keep even if they hold long texts, of more than 1,000 characters mostly.
+        Other columns of long texts, such as notes, are not read, and a note says so.
 
     Returns
     -------
@@ -131,8 +143,18 @@ def load_predictions(
         One line: the file, what is wrong, and the way out.
     """
     path = Path(path)
-    content = read_content(path, "prediction", names=(*NAMING, *names))
-    return predictions(name=str(path), **_fields(content, str(path), classes))
+    is_table = path.is_file() and path.name.lower().endswith((".parquet", *CSV))
+    long = long_columns(path) if is_table else []
+    wanted = {*NAMING, *names, *columns}
+    notes = [name for name in long if name not in wanted]
+    content = read_content(path, "prediction", names=(*NAMING, *names), without=notes)
+    if not isinstance(content, Mapping):
+        if not is_table:
+            notes = [name for name in long_columns(content) if name not in wanted]
+        content = content.drop(columns=notes)
+    found = predictions(name=str(path), **_fields(content, str(path), classes))
+    left_out = (f"{path}: column {name} holds long texts, and was left out" for name in notes)
+    return replace(found, notes=(*found.notes, *left_out))
 
 
 def _fields(

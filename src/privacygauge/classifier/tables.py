@@ -186,7 +186,13 @@ def load_records(
             member=None,
             columns={},
         )
-    content = read_content(path, "records", separator=separator, names=(ids, unit))
+    content = read_content(
+        path,
+        "records",
+        separator=separator,
+        names=(ids, unit),
+        without=set(drop).difference((label, member, ids, unit)),
+    )
     if isinstance(content, Mapping):
         _require_no_columns(path, member, ids=ids, drop=drop, unit=unit)
         found = _from_npz(content, path, needs_member=member is not None)
@@ -246,7 +252,13 @@ def load_categories(
     import pandas as pd
 
     path = Path(path)
-    content = read_content(path, "records", separator=separator, names=(ids, unit))
+    content = read_content(
+        path,
+        "records",
+        separator=separator,
+        names=(ids, unit),
+        without=set(drop).difference((label, ids, unit)),
+    )
     if isinstance(content, Mapping):
         _require_no_columns(path, None, ids=ids, drop=drop, unit=unit)
         records = _from_npz(content, path, needs_member=False)

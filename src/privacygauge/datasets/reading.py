@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import itertools
 import json
 import tomllib
 import warnings
@@ -78,7 +79,12 @@ def is_csv(path: Path) -> bool:
 
 
 def read_content(
-    path: Path, what: str, *, separator: str | None = None, names: Collection[str | None] = ()
+    path: Path,
+    what: str,
+    *,
+    separator: str | None = None,
+    names: Collection[str | None] = (),
+    without: Collection[str] = (),
 ) -> Content | pd.DataFrame:
     """Return the arrays of an npz file, or the table in a parquet, csv, tsv or jsonl file.
 
@@ -96,6 +102,9 @@ def read_content(
     names : collection of str
         Columns that name records or people: they are read as written, so that 007 is not 7. None
         and columns that are not in the file are ignored.
+    without : collection of str
+        Columns of a csv, tsv or parquet file whose values are not read: they come back as NaN, and
+        take no memory while the file is read.
 
     Raises
     ------
@@ -118,8 +127,68 @@ def read_content(
         return (
             archives.read_npz(path)
             if name.endswith(".npz")
-            else _read_table(path, separator, {name for name in names if name is not None})
+            else _read_table(
+                path, separator, {name for name in names if name is not None}, set(without)
+            )
         )
+
+
+LONG = 1_000
+"""Median number of characters above which the texts of a column are long, such as notes."""
+
+_FIRST = 100
+"""Number of rows that show whether the texts of a column are long."""
+
+_OPENING = ("[", "(", "{")
+
+
+def long_columns(content: Path | pd.DataFrame, separator: str | None = None) -> list[str]:
+    """Return the columns of long texts, such as notes, by the first rows that have a text.
+
+    Lists that are written as texts are not among them.
+
+    Parameters
+    ----------
+    content : Path or pandas.DataFrame
+        A table, or an existing csv, tsv or parquet file, of which the first rows alone are read.
+    separator : str, optional
+        As in `read_content`.
+    """
+    if not isinstance(content, Path):
+        columns = {
+            str(name): content[name].head(_FIRST).tolist()
+            for name in content.columns
+            if content[name].dtype.kind not in "biufcmM"
+        }
+    else:
+        with _readable(content, "table"):
+            columns = (
+                _first_fields(content, separator)
+                if is_csv(content)
+                else archives.first_texts(content, _FIRST)
+            )
+    found = []
+    for name, values in columns.items():
+        texts = [text for text in values if isinstance(text, str) and text]
+        long = len(texts) and np.median([len(text) for text in texts]) > LONG
+        if long and not any(text.lstrip().startswith(_OPENING) for text in texts):
+            found.append(name)
+    return found
+
+
+def _first_fields(path: Path, separator: str | None) -> dict[str, list[str]]:
+    """Return the first fields of each column of a csv file; nothing of a damaged file."""
+    mark = separator_of(path, separator)
+    opened = gzip.open if _is_packed(path) else open
+    how: dict[str, Any] = {"newline": "", "encoding": "utf-8-sig", "errors": "replace"}
+    try:
+        with opened(path, "rt", **how) as stream, fields_of_any_length():
+            lines = filter(None, csv.reader(stream, delimiter=mark))
+            header, *rows = [*itertools.islice(lines, _FIRST + 1)] or [[]]
+    except (csv.Error, gzip.BadGzipFile, EOFError, zlib.error):
+        return {}  # refused later, when the whole file is read
+    padded = [row + [""] * (len(header) - len(row)) for row in rows]
+    return {name: [row[place] for row in padded] for place, name in enumerate(header)}
 
 
 def separator_of(path: Path, given: str | None = None) -> str:
@@ -406,7 +475,9 @@ def csv_texts(path: Path, names: Sequence[str] | None = None) -> pd.DataFrame:
         )
 
 
-def _read_table(path: Path, separator: str | None, names: Collection[str]) -> pd.DataFrame:
+def _read_table(
+    path: Path, separator: str | None, names: Collection[str], without: Collection[str]
+) -> pd.DataFrame:
     if is_csv(path):
         found = separator_of(path, separator)
         # In parts (low_memory) pandas could read both 1 and "1" in one column.
@@ -416,7 +487,8 @@ def _read_table(path: Path, separator: str | None, names: Collection[str]) -> pd
             low_memory=False,
             keep_default_na=False,
             na_values=[""],
-            dtype=dict.fromkeys(names, str),
+            dtype=dict.fromkeys(set(names).difference(without), str),
+            without=without,
         )
         columns = {
             str(name): _as_named(column) if name in names else _without_words(column)
@@ -426,7 +498,7 @@ def _read_table(path: Path, separator: str | None, names: Collection[str]) -> pd
         read = read.assign(**columns)
         return read if found == "," else _with_decimal_commas(read, names)
     try:
-        frame: pd.DataFrame = archives.read_parquet(path).to_pandas()
+        frame: pd.DataFrame = archives.read_parquet(path, without=without).to_pandas()
     except (InputError, PermissionError):
         raise
     except archives.PARQUET_DAMAGE as error:
@@ -480,10 +552,11 @@ def _with_decimal_commas(frame: pd.DataFrame, names: Collection[str]) -> pd.Data
     return frame.assign(**numbers)
 
 
-def _read_csv(path: Path, **options: Any) -> pd.DataFrame:
+def _read_csv(path: Path, *, without: Collection[str] = (), **options: Any) -> pd.DataFrame:
     import pandas as pd
 
-    check_size(path, path.stat().st_size, path.stat().st_size)
+    if not without:
+        check_size(path, path.stat().st_size, path.stat().st_size)
     unpacked = _unpack(path)
     # pandas checks the encoding when it reads; here only the header counts.
     with _as_text(path, unpacked, "replace") as stream:
@@ -493,6 +566,8 @@ def _read_csv(path: Path, **options: Any) -> pd.DataFrame:
         except csv.Error:
             header = []  # refused later, when the table is read
         require_once(path, [name for name in header if name.strip()])
+    if without:
+        unpacked = _blanked(path, unpacked, without, options["sep"])
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -507,6 +582,44 @@ def _read_csv(path: Path, **options: Any) -> pd.DataFrame:
     except (ValueError, OverflowError) as error:  # pandas' ParserError and EmptyDataError too
         raise InputError(f"{path} is damaged or no csv file ({_first_line(error)})") from error
     return frame
+
+
+def _blanked(path: Path, unpacked: bytes | None, without: Collection[str], separator: str) -> bytes:
+    """Return the content of a csv file with empty fields in some columns, read row by row."""
+    kept = io.StringIO(newline="")
+    writer = csv.writer(kept, delimiter=separator, lineterminator="\n")
+    with _as_text(path, unpacked, "strict") as stream, fields_of_any_length():
+        begun: list[str] = []  # the lines of the row at hand
+
+        def remembered() -> Iterator[str]:
+            for line in stream:
+                begun.append(line)
+                yield line
+
+        lines = csv.reader(remembered(), delimiter=separator)
+        try:
+            header: list[str] | None = None
+            for row in filter(None, lines):
+                if header is None:
+                    header = row
+                    places = [i for i, name in enumerate(header) if name in without]
+                else:
+                    for place in places:
+                        if place < len(row):
+                            row[place] = ""
+                writer.writerow(row)
+                last = [*begun]
+                begun.clear()
+                if kept.tell() > archives.SMALL:
+                    check_size(path, path.stat().st_size, kept.tell())
+            # The csv module ends a quoted text with the file; pandas calls that damage, rightly.
+            if header is not None:
+                list(csv.reader(last, delimiter=separator, strict=True))
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path} is not UTF-8 ({error.reason}): save it as UTF-8") from error
+        except csv.Error as error:
+            raise InputError(f"{path} is damaged or no csv file ({_first_line(error)})") from error
+    return kept.getvalue().encode()
 
 
 def _first_line(error: Exception) -> str:

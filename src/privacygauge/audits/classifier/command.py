@@ -54,7 +54,12 @@ def _of_files(asked: ClassifierRequest, target: str) -> Audit:
     from privacygauge.core.attacks.posterior import ESTIMATORS
 
     names = () if asked.unit is None else (asked.unit,)
-    read = partial(load_predictions, classes=asked.classes, names=names)
+    read = partial(
+        load_predictions,
+        classes=asked.classes,
+        names=names,
+        columns=(*asked.slices, *asked.show, *asked.features),
+    )
     audit = partial(
         audit_classifier,
         read(target),

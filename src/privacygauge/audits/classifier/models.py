@@ -21,6 +21,7 @@ from privacygauge.audits.classifier.result import Audit
 from privacygauge.audits.training import Materials, materials, on_records
 from privacygauge.audits.work import Running, Work
 from privacygauge.classifier.answers import said_of_times
+from privacygauge.classifier.attacked import named_columns
 from privacygauge.classifier.estimators import AVERAGED, ByRows
 from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as_predictions
 from privacygauge.classifier.fitted import (
@@ -281,7 +282,8 @@ def audit_pool(
     checks.kind(further, "further", Further, "Further(target, pool)")
     checks.kinds(attacks, "attacks", "score", "pg.attacks.Threshold(...)")
     checks.kind(estimator, "estimator", "learn", "pg.attacks.Isotonic()")
-    target = as_predictions(target, "target", unit=unit)
+    asked = named_columns(slices, show_columns)
+    target = as_predictions(target, "target", unit=unit, columns=asked)
     pool = (
         pool
         if isinstance(pool, LogitPool)

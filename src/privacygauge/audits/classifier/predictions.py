@@ -17,6 +17,7 @@ from privacygauge.classifier.attacked import (
     contents_of,
     groups_of,
     missing_classes,
+    named_columns,
     records_of,
     require_other_rows,
     without_own_rows,
@@ -255,8 +256,9 @@ def audit_classifier(
     checks.kind(estimator, "estimator", "learn", "pg.attacks.Isotonic()")
     checks.kinds(show_columns, "show_columns", str, "'ward'")
     checks.kind(slices, "slices", "__iter__", "names of columns, or a mapping of names to columns")
-    target = as_predictions(target, "target", unit=unit)
-    shadow = None if shadow is None else as_predictions(shadow, "shadow")
+    asked = named_columns(slices, show_columns, features, shadow_features)
+    target = as_predictions(target, "target", unit=unit, columns=asked)
+    shadow = None if shadow is None else as_predictions(shadow, "shadow", columns=asked)
     require_other_rows(target, shadow)
     own_rows: tuple[str, ...] = ()
     if shadow is not None and shadow_features is None:
