@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
+from urllib.parse import unquote
 
 from privacygauge.errors import InputError, OutputError, failure_sentence
 from privacygauge.runs.sharing import Way, computing
@@ -53,12 +54,16 @@ def url_of(path: str | Path) -> str | None:
     return f"{begun[1]}://{place}"
 
 
-_SECRET_QUERY = re.compile(
-    r"[?&][^=&]*(key|secret|token|password|signature|credential)[^=&]*=|[?&]sig=", re.IGNORECASE
+_SECRET_WORDS = frozenset(
+    ["key", "secret", "token", "password", "passwd", "pwd", "signature", "sig", "credential"]
 )
-"""A part of a URL's query that hands over a secret, as links that are signed in advance do."""
+"""Words in the name of a part of a URL's query that hands over a secret, in lower case."""
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+"""Matches the words of a name such as aws_secret, X-Amz-Signature or accountKey."""
 _STORES = ("s3", "gs", "gcs")
 """Kinds of URLs in which bucket names contain neither a colon nor an at sign."""
+_WEB = ("http", "https")
+"""Kinds of URLs in which a user's name alone is mostly a token."""
 
 
 def _require_no_secret(kind: str, place: str) -> None:
@@ -67,14 +72,27 @@ def _require_no_secret(kind: str, place: str) -> None:
     # In object stores any colon or @ in the bucket's place is a secret; elsewhere a colon may also
     # begin a port, and only one before an @ is a password.
     known = (
-        ":" in host or "@" in host if kind.lower() in _STORES else ":" in host.rpartition("@")[0]
+        ":" in host or "@" in host
+        if kind.lower() in _STORES
+        else ":" in host.rpartition("@")[0] or ("@" in host and kind.lower() in _WEB)
     )
-    if known or _SECRET_QUERY.search(place):
+    names = (part.partition("=")[0] for part in re.split(r"[?&;#]", place)[1:] if "=" in part)
+    if known or any(_names_secret(unquote(name)) for name in names):
         raise InputError(
             f"the URL {kind}://... holds a user's name, key or password, which files beside the "
             "report would tell: leave it out and set it in the environment, such as "
             "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in the store's settings"
         )
+
+
+def _names_secret(name: str) -> bool:
+    """Return whether a part of a query holds a secret, as in links that are signed in advance."""
+    words = {word.lower().removesuffix("s") for word in _WORD.findall(name)}
+    # Written as one word: apikey, accesskey, authtoken.
+    joined = re.fullmatch(
+        r"(api|access|account|auth|private|subscription|shared)(key|token|secret)s?", name.lower()
+    )
+    return joined is not None or not words.isdisjoint(_SECRET_WORDS)
 
 
 def absolute_place(path: str | Path) -> str:
