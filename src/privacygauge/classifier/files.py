@@ -69,25 +69,19 @@ def as_predictions(
     if isinstance(given, str | Path):
         people = (unit,) if isinstance(unit, str) else ()
         found = load_predictions(given, classes=classes, names=people, columns=columns)
+    elif isinstance(given, Predictions):
+        found = given
+    elif isinstance(given, Mapping):
+        found = predictions(name=name, **_fields(given, name, classes))
     else:
-        found = _predictions_in(given, name, classes)
+        frame: Any = given.to_pandas() if hasattr(given, "to_pandas") else given
+        if not hasattr(frame, "select_dtypes"):
+            raise InputError(
+                f"{name} must be Predictions, a path, a mapping of arrays or a data frame, got "
+                f"{type(given).__name__}"
+            )
+        found = predictions(name=name, **_fields(frame, name, classes))
     return found if unit is None else found.by_unit(unit)
-
-
-def _predictions_in(
-    given: Predictions | Mapping[str, ArrayLike] | FrameLike, name: str, classes: Sequence[str]
-) -> Predictions:
-    if isinstance(given, Predictions):
-        return given
-    if isinstance(given, Mapping):
-        return predictions(name=name, **_fields(given, name, classes))
-    frame: Any = given.to_pandas() if hasattr(given, "to_pandas") else given
-    if not hasattr(frame, "select_dtypes"):
-        raise InputError(
-            f"{name} must be Predictions, a path, a mapping of arrays or a data frame, got "
-            f"{type(given).__name__}"
-        )
-    return predictions(name=name, **_fields(frame, name, classes))
 
 
 def load_predictions(
@@ -96,6 +90,7 @@ def load_predictions(
     classes: Sequence[str] = (),
     names: Sequence[str] = (),
     columns: Sequence[str] = (),
+    missing: Sequence[str] = (),
 ) -> Predictions:
     """Return the predictions in a file.
 
@@ -119,6 +114,8 @@ def load_predictions(
     columns : sequence of str
         Further columns to keep even if they hold long texts, of more than 1,000 characters mostly.
         Other columns of long texts, such as notes, are not read, and a note says so.
+    missing : sequence of str
+        Further words for a missing value in a table, such as ``?``.
 
     Returns
     -------
@@ -147,7 +144,9 @@ def load_predictions(
     long = long_columns(path) if is_table else []
     wanted = {*NAMING, *names, *columns}
     notes = [name for name in long if name not in wanted]
-    content = read_content(path, "prediction", names=(*NAMING, *names), without=notes)
+    content = read_content(
+        path, "prediction", names=(*NAMING, *names), without=notes, missing=missing
+    )
     if not isinstance(content, Mapping):
         if not is_table:
             notes = [name for name in long_columns(content) if name not in wanted]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
 import io
@@ -22,7 +23,7 @@ from privacygauge.core import checks
 from privacygauge.datasets import archives
 from privacygauge.datasets.archives import Content, check_size, require_once
 from privacygauge.datasets.local_copies import content_of
-from privacygauge.datasets.parsing import amounts_of, days_of
+from privacygauge.datasets.parsing import amounts_of, days_of, is_number
 from privacygauge.errors import InputError
 from privacygauge.runs.folder import copy_object, place_text, scratch, url_of
 
@@ -85,6 +86,7 @@ def read_content(
     separator: str | None = None,
     names: Collection[str | None] = (),
     without: Collection[str] = (),
+    missing: Collection[str] = (),
 ) -> Content | pd.DataFrame:
     """Return the arrays of an npz file, or the table in a parquet, csv, tsv or jsonl file.
 
@@ -105,6 +107,9 @@ def read_content(
     without : collection of str
         Columns of a csv, tsv or parquet file whose values are not read: they come back as NaN, and
         take no memory while the file is read.
+    missing : collection of str
+        Further words for a missing value, such as ``?`` or ``-9``, in every column of a table but
+        `names`.
 
     Raises
     ------
@@ -123,14 +128,12 @@ def read_content(
             rows = read_json_lines(path, what)
             if not rows:
                 raise InputError(f"{path} is empty")
-            return pd.DataFrame.from_records([row for _, row in rows])
-        return (
-            archives.read_npz(path)
-            if name.endswith(".npz")
-            else _read_table(
-                path, separator, {name for name in names if name is not None}, set(without)
-            )
-        )
+            frame = pd.DataFrame.from_records([row for _, row in rows])
+            return _without_missing(frame, missing, names)
+        if name.endswith(".npz"):
+            return archives.read_npz(path)
+        known = {name for name in names if name is not None}
+        return _read_table(path, separator, known, set(without), missing)
 
 
 LONG = 1_000
@@ -160,13 +163,23 @@ def long_columns(content: Path | pd.DataFrame, separator: str | None = None) -> 
             for name in content.columns
             if content[name].dtype.kind not in "biufcmM"
         }
+    elif is_csv(content):
+        how: dict[str, Any] = {"newline": "", "encoding": "utf-8-sig", "errors": "replace"}
+        columns = {}
+        # A damaged file is refused later, when the whole of it is read.
+        with (
+            contextlib.suppress(csv.Error, gzip.BadGzipFile, EOFError, zlib.error),
+            _readable(content, "table"),
+            (gzip.open if _is_packed(content) else open)(content, "rt", **how) as stream,
+            fields_of_any_length(),
+        ):
+            lines = filter(None, csv.reader(stream, delimiter=separator_of(content, separator)))
+            header, *rows = [*itertools.islice(lines, _FIRST + 1)] or [[]]
+            padded = [row + [""] * (len(header) - len(row)) for row in rows]
+            columns = {name: [row[place] for row in padded] for place, name in enumerate(header)}
     else:
         with _readable(content, "table"):
-            columns = (
-                _first_fields(content, separator)
-                if is_csv(content)
-                else archives.first_texts(content, _FIRST)
-            )
+            columns = archives.first_texts(content, _FIRST)
     found = []
     for name, values in columns.items():
         texts = [text for text in values if isinstance(text, str) and text]
@@ -174,21 +187,6 @@ def long_columns(content: Path | pd.DataFrame, separator: str | None = None) -> 
         if long and not any(text.lstrip().startswith(_OPENING) for text in texts):
             found.append(name)
     return found
-
-
-def _first_fields(path: Path, separator: str | None) -> dict[str, list[str]]:
-    """Return the first fields of each column of a csv file; nothing of a damaged file."""
-    mark = separator_of(path, separator)
-    opened = gzip.open if _is_packed(path) else open
-    how: dict[str, Any] = {"newline": "", "encoding": "utf-8-sig", "errors": "replace"}
-    try:
-        with opened(path, "rt", **how) as stream, fields_of_any_length():
-            lines = filter(None, csv.reader(stream, delimiter=mark))
-            header, *rows = [*itertools.islice(lines, _FIRST + 1)] or [[]]
-    except (csv.Error, gzip.BadGzipFile, EOFError, zlib.error):
-        return {}  # refused later, when the whole file is read
-    padded = [row + [""] * (len(header) - len(row)) for row in rows]
-    return {name: [row[place] for row in padded] for place, name in enumerate(header)}
 
 
 def separator_of(path: Path, given: str | None = None) -> str:
@@ -381,6 +379,27 @@ def read_json_lines(path: Path, what: str) -> list[tuple[int, dict[str, Any]]]:
     return [(number, _object(line, path, number)) for number, line in lines if line.strip()]
 
 
+def read_json(path: Path, what: str) -> Any:
+    """Return the value in a JSON file; arguments are those of `read_text`.
+
+    Raises
+    ------
+    InputError
+        Also if the text is not JSON, has a key twice, or holds half of a character.
+    """
+    text = read_text(path, what)
+    try:
+        found = json.loads(text, object_pairs_hook=_once)
+    except _TwiceError as error:
+        raise InputError(
+            f"{path} has the key {str(error)!r} twice in an object: name each differently"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not JSON: save it again, or as .jsonl") from error
+    _require_characters(text, found, str(path))
+    return found
+
+
 @contextmanager
 def _readable(path: Path, what: str) -> Iterator[None]:
     """Refuse a path that is not a regular file, and turn errors of reading into `InputError`."""
@@ -424,14 +443,14 @@ def _object(line: str, path: Path, number: int) -> dict[str, Any]:
         raise InputError(
             f"{path}: line {number} is not a JSON object ({_first_line(error)})"
         ) from error
-    _require_characters(line, row, path, number)
+    _require_characters(line, row, f"{path}: line {number}")
     if not isinstance(row, dict):
         raise InputError(f"{path}: line {number} is not a JSON object, got {type(row).__name__}")
     return row
 
 
-def _require_characters(line: str, row: object, path: Path, number: int) -> None:
-    """Refuse a row with half of a surrogate pair: not a character, so it cannot be written."""
+def _require_characters(line: str, row: object, place: str) -> None:
+    """Refuse a value with half of a surrogate pair: not a character, so it cannot be written."""
     # In UTF-8 it can only come from an escape, so that other lines need no encoding.
     if "\\ud" not in line.lower():
         return
@@ -440,8 +459,7 @@ def _require_characters(line: str, row: object, path: Path, number: int) -> None
     except UnicodeEncodeError as error:
         code = f"\\u{ord(error.object[error.start]):04x}"
         raise InputError(
-            f"{path}: line {number} holds {code} alone, which is half of a character: write texts "
-            "as UTF-8"
+            f"{place} holds {code} alone, which is half of a character: write texts as UTF-8"
         ) from error
 
 
@@ -476,7 +494,11 @@ def csv_texts(path: Path, names: Sequence[str] | None = None) -> pd.DataFrame:
 
 
 def _read_table(
-    path: Path, separator: str | None, names: Collection[str], without: Collection[str]
+    path: Path,
+    separator: str | None,
+    names: Collection[str],
+    without: Collection[str],
+    missing: Collection[str],
 ) -> pd.DataFrame:
     if is_csv(path):
         found = separator_of(path, separator)
@@ -490,12 +512,13 @@ def _read_table(
             dtype=dict.fromkeys(set(names).difference(without), str),
             without=without,
         )
+        words = MISSING.union(missing)
         columns = {
-            str(name): _as_named(column) if name in names else _without_words(column)
+            str(name): _as_named(column) if name in names else _without_words(column, words)
             for name, column in read.items()
             if column.dtype.kind not in "biuf"
         }
-        read = read.assign(**columns)
+        read = _without_missing(read.assign(**columns), missing, names)
         return read if found == "," else _with_decimal_commas(read, names)
     try:
         frame: pd.DataFrame = archives.read_parquet(path, without=without).to_pandas()
@@ -504,7 +527,24 @@ def _read_table(
     except archives.PARQUET_DAMAGE as error:
         reason = _first_line(error)
         raise InputError(f"{path} is damaged or no parquet file ({reason})") from error
-    return frame
+    return _without_missing(frame, missing, names)
+
+
+def _without_missing(
+    frame: pd.DataFrame, missing: Collection[str], names: Collection[str | None]
+) -> pd.DataFrame:
+    """Return a frame with gaps in place of words, and numbers, for a missing value."""
+    if not missing:
+        return frame
+    numbers = [float(word) for word in missing if is_number(word)]
+    gaps = {
+        str(name): column.mask(
+            column.isin(numbers if column.dtype.kind in "iuf" else [*missing, *numbers])
+        )
+        for name, column in frame.items()
+        if name not in names and column.dtype.kind not in "bmM"
+    }
+    return frame.assign(**gaps)
 
 
 def _as_named(column: pd.Series[Any]) -> pd.Series[Any]:
@@ -518,14 +558,14 @@ def _as_named(column: pd.Series[Any]) -> pd.Series[Any]:
     return names.astype(np.int64)
 
 
-def _without_words(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return a column of texts with `MISSING` words as gaps if all others are numbers or the like.
+def _without_words(column: pd.Series[Any], missing: Collection[str]) -> pd.Series[Any]:
+    """Return a column of texts with words as gaps if all others are numbers or the like.
 
     Numbers are converted; dates and amounts stay texts.
     """
     import pandas as pd
 
-    words = column.isin(MISSING)
+    words = column.isin(missing)
     others = column[~words].dropna()
     if not words.any() or not len(others):
         return column
@@ -567,7 +607,7 @@ def _read_csv(path: Path, *, without: Collection[str] = (), **options: Any) -> p
             header = []  # refused later, when the table is read
         require_once(path, [name for name in header if name.strip()])
     if without:
-        unpacked = _blanked(path, unpacked, without, options["sep"])
+        unpacked = _with_empty_columns(path, unpacked, without, options["sep"])
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -584,7 +624,9 @@ def _read_csv(path: Path, *, without: Collection[str] = (), **options: Any) -> p
     return frame
 
 
-def _blanked(path: Path, unpacked: bytes | None, without: Collection[str], separator: str) -> bytes:
+def _with_empty_columns(
+    path: Path, unpacked: bytes | None, without: Collection[str], separator: str
+) -> bytes:
     """Return the content of a csv file with empty fields in some columns, read row by row."""
     kept = io.StringIO(newline="")
     writer = csv.writer(kept, delimiter=separator, lineterminator="\n")

@@ -59,6 +59,7 @@ def _of_files(asked: ClassifierRequest, target: str) -> Audit:
         classes=asked.classes,
         names=names,
         columns=(*asked.slices, *asked.show, *asked.features),
+        missing=asked.missing,
     )
     audit = partial(
         audit_classifier,
