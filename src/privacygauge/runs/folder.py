@@ -58,6 +58,10 @@ _SECRET_WORDS = frozenset(
     ["key", "secret", "token", "password", "passwd", "pwd", "signature", "sig", "credential"]
 )
 """Words in the name of a part of a URL's query that hands over a secret, in lower case."""
+_JOINED = re.compile(
+    r"(api|access|account|auth|private|subscription|shared)(key|token|secret)s?", re.IGNORECASE
+)
+"""Matches such names that are written as one word."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 """Matches the words of a name such as aws_secret, X-Amz-Signature or accountKey."""
 _STORES = ("s3", "gs", "gcs")
@@ -76,23 +80,17 @@ def _require_no_secret(kind: str, place: str) -> None:
         if kind.lower() in _STORES
         else ":" in host.rpartition("@")[0] or ("@" in host and kind.lower() in _WEB)
     )
-    names = (part.partition("=")[0] for part in re.split(r"[?&;#]", place)[1:] if "=" in part)
-    if known or any(_names_secret(unquote(name)) for name in names):
+    # Links that are signed in advance hand over a secret in a part of their query.
+    parts = (part.partition("=") for part in re.split(r"[?&;#]", place)[1:])
+    names = [unquote(name) for name, given, _ in parts if given]
+    words = {word.lower().removesuffix("s") for name in names for word in _WORD.findall(name)}
+    joined = any(_JOINED.fullmatch(name) for name in names)
+    if known or joined or not words.isdisjoint(_SECRET_WORDS):
         raise InputError(
             f"the URL {kind}://... holds a user's name, key or password, which files beside the "
             "report would tell: leave it out and set it in the environment, such as "
             "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in the store's settings"
         )
-
-
-def _names_secret(name: str) -> bool:
-    """Return whether a part of a query holds a secret, as in links that are signed in advance."""
-    words = {word.lower().removesuffix("s") for word in _WORD.findall(name)}
-    # Written as one word: apikey, accesskey, authtoken.
-    joined = re.fullmatch(
-        r"(api|access|account|auth|private|subscription|shared)(key|token|secret)s?", name.lower()
-    )
-    return joined is not None or not words.isdisjoint(_SECRET_WORDS)
 
 
 def absolute_place(path: str | Path) -> str:
