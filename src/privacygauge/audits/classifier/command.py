@@ -73,6 +73,7 @@ def _of_files(asked: ClassifierRequest, target: str) -> Audit:
         pool = as_pool(asked.pool, classes=asked.classes, target_classes=released.classes)
         audit = partial(audit_pool, released, pool)
     return audit(
+        attacks=asked.attacks or None,
         estimator=ESTIMATORS[asked.risk],
         slices=asked.slices or None,
         show_columns=asked.show,
