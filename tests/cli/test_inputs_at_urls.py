@@ -183,9 +183,11 @@ def test_no_secret_of_a_url_is_used_shown_or_kept(tmp_path, monkeypatch, capsys,
 
 @pytest.mark.parametrize(
     "query",
-    ["aws_secret=sec", "X-Amz-Signature=sec", "sv=1&sig=sec", "a=1&access_token=sec", "key=sec"]
-    + ["apiKey=sec", "APIKEY=sec", "X-Goog-Credential=sec", "AWSAccessKeyId=sec", "pwd=sec"]
-    + ["a=1;token=sec", "a=1#access_token=sec", "%74oken=sec"],
+    [
+        *("aws_secret=sec", "X-Amz-Signature=sec", "sv=1&sig=sec", "a=1&access_token=sec"),
+        *("apiKey=sec", "APIKEY=sec", "X-Goog-Credential=sec", "AWSAccessKeyId=sec", "pwd=sec"),
+        *("key=sec", "a=1;token=sec", "a=1#access_token=sec", "%74oken=sec"),
+    ],
 )
 def test_a_secret_in_a_query_is_refused_and_not_shown(query):
     with pytest.raises(InputError) as refused:

@@ -631,7 +631,7 @@ def _with_empty_columns(
     kept = io.StringIO(newline="")
     writer = csv.writer(kept, delimiter=separator, lineterminator="\n")
     with _as_text(path, unpacked, "strict") as stream, fields_of_any_length():
-        begun: list[str] = []  # the lines of the row at hand
+        begun: list[str] = []  # lines of the row being read
 
         def remembered() -> Iterator[str]:
             for line in stream:
