@@ -290,7 +290,7 @@ def _until_done(run: Run, work: Work, n_jobs: int | None, progress: Progress | N
     left = run.missing()
     in_vain = 0
     while in_vain < _ROUNDS:
-        tally = _Tally(run, left, progress)
+        tally = _Tally(run, left, progress, had_workers=in_vain > 0)
         tally.tell(0)
         if not left:
             return
@@ -352,6 +352,9 @@ class _Tally:
     """Claims of this process; None if it computes the run alone."""
     n_elsewhere: int = 0
     """Number of units that other processes compute."""
+    had_workers: bool = False
+    """Whether workers have died already, so that a cluster without any is not one that waits for
+    its first."""
 
     @property
     def do(self) -> Callable[[Work, Task], int]:
@@ -459,6 +462,7 @@ def _finished_on_dask(tally: _Tally, work: Work, client: Any) -> Generator[int, 
         shared = client.submit(functools.partial(_same_work, ship(work)), pure=False)
         futures += [client.submit(tally.do, shared, task, pure=False) for task in tally.left]
         done = distributed.as_completed(futures)
+        had_workers = tally.had_workers or bool(client.nthreads())
         alive = time.monotonic()
         while not done.is_empty():
             if done.has_ready():
@@ -467,8 +471,10 @@ def _finished_on_dask(tally: _Tally, work: Work, client: Any) -> Generator[int, 
             # Dask waits forever where no worker is left: one that finds itself given up by the
             # scheduler ends, and so does the process that would start it again.
             elif time.monotonic() - alive > _NO_WORKER:
-                if not client.nthreads():
+                there = bool(client.nthreads())
+                if had_workers and not there:
                     raise BrokenExecutor
+                had_workers = had_workers or there
                 alive = time.monotonic()
             else:
                 time.sleep(_POLL)
