@@ -33,7 +33,7 @@ test-slow: $(VENV)/dev.stamp ## run all tests in full, the long reproductions to
 test-versions: ## run a small audit and the fast core tests on the newest Python and on the lowest versions
 	$(PYTHON) tests/versions.py
 
-mutants: $(VENV)/dev.stamp .mutants/stamp ## change the mathematics in 300 places, and see which changes no test notices
+mutants: $(VENV)/dev.stamp .mutants/stamp ## change the code in 300 places, and see which changes no test notices
 	OMP_NUM_THREADS=1 nice $(BIN)/python tests/mutants.py $(MUTANTS)
 
 lint: $(VENV)/dev.stamp ## check style, format, types and imports

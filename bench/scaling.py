@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import os
 import pickle
 import re
+import subprocess
+import sys
 import tempfile
 import time
 import tracemalloc
@@ -19,12 +22,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from _measure import show, timed
 from joblib import Parallel, delayed
 from scipy.optimize import nnls
 
 from privacygauge.audits.classifier.models import audit_model
 from privacygauge.classifier.estimators import Estimators
+from privacygauge.classifier.files import save_predictions
 from privacygauge.classifier.named import logistic, naive_bayes
 from privacygauge.classifier.pool_game import MOST_SHADOW_ROWS, PoolGame
 from privacygauge.classifier.predictions import Pool, predictions
@@ -547,6 +552,90 @@ def streams(options: argparse.Namespace) -> list[str]:
     return rows
 
 
+def command_cost(arguments: Sequence[object]) -> tuple[float, float]:
+    """Return processor seconds and the peak in bytes of a command, from its files to its page."""
+    process = subprocess.Popen([sys.executable, "-m", "privacygauge", *map(str, arguments)])
+    _, status, used = os.wait4(process.pid, 0)
+    if status:
+        raise RuntimeError(f"{arguments} ended with status {status}")
+    return used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
+
+
+def predictions_file(folder: Path, n: int, classes: int) -> list[object]:
+    """Write predictions of a model that leaks a little; return the command about them."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, classes, n)
+    member = rng.integers(0, 2, n).astype(bool)
+    logits = rng.normal(size=(n, classes)).astype(np.float32)
+    logits[np.arange(n), labels] += 2 + 0.3 * member
+    save_predictions(
+        predictions(labels=labels, member=member, logits=logits), folder / f"{n}-{classes}.parquet"
+    )
+    return ["classifier", folder / f"{n}-{classes}.parquet"]
+
+
+def table_files(folder: Path, n: int) -> list[object]:
+    """Write a table of ten columns, a holdout and a released table, n rows each."""
+    rng = np.random.default_rng(0)
+    paths = [folder / f"{name}-{n}.parquet" for name in ("real", "holdout", "released")]
+    for path in paths:
+        numbers = {f"number_{i}": rng.normal(50, 10, n).round(1) for i in range(6)}
+        texts = {f"text_{i}": rng.choice(list("abcdefgh"), n) for i in range(4)}
+        pd.DataFrame({**numbers, **texts}).to_parquet(path, index=False)
+    return ["synthetic", paths[0], "--synthetic", paths[2], "--holdout", paths[1]]
+
+
+def pool_files(folder: Path, n: int, models: int) -> list[object]:
+    """Write predictions of two classes and of many shadow models, for LiRA alone."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, n)
+    inside = rng.integers(0, 2, (models, n)).astype(bool)
+    logits = rng.normal(size=(models, n, 2)).astype(np.float32)
+    logits[:, np.arange(n), labels] += 0.5 * inside
+    target, pool = folder / "target.npz", folder / "pool.npz"
+    np.savez(target, logits=logits[0], labels=labels, member=inside[0])
+    np.savez(pool, logits=logits[1:], labels=labels, member=inside[1:])
+    return ["classifier", target, "--pool", pool, "--attacks", "lira-online"]
+
+
+COMMANDS: Mapping[str, tuple[Callable[..., list[object]], Sequence[tuple[int, ...]]]] = {
+    "predictions of 100 classes": (predictions_file, ((10_000, 100), (100_000, 100))),
+    "predictions of 10 classes": (predictions_file, ((30_000, 10), (300_000, 10))),
+    "a released table of 10 columns": (table_files, ((10_000,), (100_000,), (1_000_000,))),
+    "LiRA with 256 models": (pool_files, ((10_000, 256), (100_000, 256), (1_000_000, 256))),
+}
+"""What a command is about, to the writer of its files and sizes, rows first."""
+
+
+def commands(options: argparse.Namespace) -> list[str]:
+    """Return time and peak of whole commands, and their exponents in the number of rows."""
+    lines = ["whole commands, files to page: processor seconds and peak by rows, and exponents"]
+    for about, (write, sizes) in COMMANDS.items():
+        if options.about not in about:
+            continue
+        last: tuple[float, float, float] | None = None
+        for size in sizes:
+            if size[0] > options.rows:
+                break
+            with tempfile.TemporaryDirectory() as name:
+                folder = Path(name)
+                # In a process of its own, whose memory goes back before the command begins.
+                with multiprocessing.get_context("spawn").Pool(1) as alone:
+                    arguments = alone.apply(write, (folder, *size))
+                cost = command_cost([*arguments, "--out", folder / "out", "--quiet"])
+            line = f"{about}, {size[0]:,} rows: {cost[0]:.0f} s, {cost[1] / 1e9:.2f} GB"
+            if last is not None:
+                wider = np.log(size[0] / last[0])
+                time_, memory = (
+                    np.log(now / old) / wider for now, old in zip(cost, last[1:], strict=True)
+                )
+                line += f"; exponents {time_:.2f} and {memory:.2f}"
+            last = (size[0], *cost)
+            lines.append(line)
+            print(line, flush=True)
+    return lines
+
+
 PARTS = {
     "training": training,
     "curve": curve,
@@ -558,6 +647,7 @@ PARTS = {
     "whole_runs": whole_runs,
     "schedulers": schedulers,
     "streams": streams,
+    "commands": commands,
 }
 
 
@@ -566,6 +656,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--only", choices=PARTS, action="append", help="one part; all by default")
+    parser.add_argument("--about", default="", help="commands whose description holds this")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="most rows of a command")
     options = parser.parse_args()
     for name in options.only or PARTS:
         began = time.perf_counter()

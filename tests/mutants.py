@@ -1,4 +1,4 @@
-"""Mutation testing of the mathematics: which small changes of the code does no test notice?
+"""Mutation testing of every package: which small changes of the code does no test notice?
 
     make mutants                          300 mutants, seed 0
     make mutants MUTANTS="--n 50 --seed 1 --only evaluate/claim"
@@ -8,7 +8,7 @@ mutants there; left out are those that are the same program (annotations, `slots
 those that no slip of the pen makes (a shift for a sum). Every mutant is written into a copy of
 the sources. Its tests run in a fork of a process that has numpy and the like imported already,
 which is why cosmic-ray's own executor is not used: starting an interpreter costs more than the
-tests. Of the fast tests of core, evaluate, the laws and the domains a mutant meets those that
+tests. Of all fast tests a mutant meets those that
 reach its line, as coverage saw them once; the module's own come first, and the first failure ends
 it. Lines that are read at import meet the tests that import the module, and then those of core,
 evaluate and the laws. What is left is printed with its place and its difference, and so is a
@@ -41,9 +41,18 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / ".mutants"))  # cosmic-ray, where `make mutants` puts it
 SOURCE = Path("src/privacygauge")
-FOLDERS = ("core", "evaluate")
+FOLDERS = tuple(
+    sorted(path.parent.name for path in (ROOT / SOURCE).glob("*/__init__.py"))
+)  # every package
 TESTS = ("tests/core", "tests/evaluate", "tests/laws")
-DOMAINS = ("tests/classifier", "tests/synthetic", "tests/language", "tests/holdout")
+DOMAINS = tuple(
+    sorted(
+        f"tests/{folder.name}"
+        for folder in (ROOT / "tests").iterdir()
+        if any(folder.rglob("test_*.py")) and f"tests/{folder.name}" not in TESTS
+    )
+)
+"""All other folders of tests."""
 IMPLAUSIBLE = re.compile(
     r"_(RShift|LShift|BitXor)$|(Add|Sub|Mul|Div|Mod|Pow)_Bit(Or|And)$|USub_(Not|Invert)$"
     r"|Invert_(USub|UAdd|Not)$|BitOr_(?!BitAnd)|BitAnd_(?!BitOr)"

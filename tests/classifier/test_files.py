@@ -2,6 +2,8 @@ import contextlib
 import gzip
 import io
 import json
+import subprocess
+import sys
 import zipfile
 
 import numpy as np
@@ -412,3 +414,102 @@ def test_a_column_may_name_the_units():
         given.by_unit("whose")
     with pytest.raises(InputError, match="unit must have 8 rows, got 2"):
         given.by_unit([1, 2])
+
+
+def with_notes(n, length):
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.ones(3), n)
+    note = [f'{i}, "quoted"\nand {"x" * length}' for i in range(n)]
+    frame = pd.DataFrame(
+        {
+            "id": [f"{i:04}" for i in range(n)],
+            **{f"p_{j}": probs[:, j] for j in range(3)},
+            "label": rng.integers(0, 3, n),
+            "member": rng.integers(0, 2, n),
+            "note": note,
+            "region": rng.choice(["None", "NA", "north"], n),
+        }
+    )
+    return frame
+
+
+def write_as(frame, path):
+    if path.suffix == ".parquet":
+        frame.to_parquet(path, index=False, row_group_size=100)
+    elif path.suffix == ".jsonl":
+        frame.to_json(path, orient="records", lines=True, double_precision=15)
+    else:
+        frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet", ".jsonl"])
+def test_long_texts_that_nobody_asks_for_are_left_out_with_a_note(tmp_path, suffix):
+    frame = with_notes(200, 2_000)
+    path = write_as(frame, tmp_path / f"a{suffix}")
+    plain = load_predictions(write_as(frame.drop(columns="note"), tmp_path / f"b{suffix}"))
+    found = load_predictions(path)
+    assert list(found.columns) == ["region"]
+    assert set(found.columns["region"]) == {"None", "NA", "north"}
+    assert any("note holds long texts" in note for note in found.notes)
+    for mine, theirs in zip(found.__dict__.values(), plain.__dict__.values(), strict=True):
+        if isinstance(mine, np.ndarray):
+            np.testing.assert_array_equal(mine, theirs)
+    asked = load_predictions(path, columns=("note",))
+    assert asked.columns["note"].tolist() == frame["note"].tolist()
+    assert not any("long texts" in note for note in asked.notes)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_one_long_text_makes_no_column_of_long_texts(tmp_path, suffix):
+    frame = with_notes(200, 0)
+    frame.loc[7, "note"] = "x" * 100_000
+    found = load_predictions(write_as(frame, tmp_path / f"a{suffix}"))
+    assert len(found.columns["note"][7]) == 100_000
+    assert not found.notes
+
+
+def test_lists_of_many_probabilities_are_not_long_texts(tmp_path):
+    probs = np.random.default_rng(0).dirichlet(np.ones(100), 40)
+    frame = pd.DataFrame({"probs": [str(row.tolist()) for row in probs], "member": [0, 1] * 20})
+    frame["label"] = np.arange(40)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    assert load_predictions(tmp_path / "a.csv").answers.shape == (40, 100)
+
+
+@pytest.mark.parametrize("damage", ["too many", "open quote", "not utf-8"])
+def test_damage_beside_long_texts_is_one_line(tmp_path, damage):
+    path = write_as(with_notes(200, 2_000), tmp_path / "a.csv")
+    content = path.read_bytes()
+    if damage == "too many":
+        content = content.rstrip(b"\n") + b",1,2\n"
+    elif damage == "open quote":
+        content += b'0,"0'
+    else:
+        content += b"\xff\xfe,1\n"
+    path.write_bytes(content)
+    with pytest.raises(InputError) as found:
+        load_predictions(path)
+    assert "\n" not in str(found.value)
+
+
+PEAK = """
+import resource, sys
+from privacygauge.classifier.files import load_predictions
+load_predictions(sys.argv[1])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_long_texts_that_nobody_asks_for_take_no_memory(tmp_path, suffix):
+    frame = with_notes(20_000, 10_000)
+    peaks = []
+    for name, table in (("with", frame), ("without", frame.drop(columns="note"))):
+        path = write_as(table, tmp_path / f"{name}{suffix}")
+        done = subprocess.run(
+            [sys.executable, "-c", PEAK, str(path)], capture_output=True, text=True, check=True
+        )
+        peaks.append(int(done.stdout))
+    assert peaks[0] < 1.2 * peaks[1]

@@ -165,6 +165,7 @@ SECRET = "AKIAEXAMPLE:sec/ret+word"
         "s3://AKIAEXAMPLE@bucket",
         "abfs://account:sec@container",
         "https://me:sec@host",
+        "https://sec@host",
     ],
 )
 def test_no_secret_of_a_url_is_used_shown_or_kept(tmp_path, monkeypatch, capsys, url, arguments):
@@ -181,13 +182,25 @@ def test_no_secret_of_a_url_is_used_shown_or_kept(tmp_path, monkeypatch, capsys,
 
 
 @pytest.mark.parametrize(
-    "query", ["aws_secret=sec", "X-Amz-Signature=sec", "sv=1&sig=sec", "a=1&access_token=sec"]
+    "query",
+    [
+        *("aws_secret=sec", "X-Amz-Signature=sec", "sv=1&sig=sec", "a=1&access_token=sec"),
+        *("apiKey=sec", "APIKEY=sec", "X-Goog-Credential=sec", "AWSAccessKeyId=sec", "pwd=sec"),
+        *("key=sec", "a=1;token=sec", "a=1#access_token=sec", "%74oken=sec"),
+    ],
 )
 def test_a_secret_in_a_query_is_refused_and_not_shown(query):
     with pytest.raises(InputError) as refused:
         url_of(f"https://host/t.csv?{query}")
     assert "sec" not in str(refused.value).replace("SECRET", "")
     assert url_of("https://host/t.csv?version=3") == "https://host/t.csv?version=3"
+
+
+@pytest.mark.parametrize(
+    "query", ["keyword=heart", "tokenizer=t5", "monkey=1", "keywords=a", "design=2", "version=3"]
+)
+def test_a_query_without_a_secret_is_taken(query):
+    assert url_of(f"https://host/t.csv?{query}") == f"https://host/t.csv?{query}"
 
 
 @pytest.mark.parametrize(

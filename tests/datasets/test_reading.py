@@ -17,11 +17,11 @@ import pytest
 from privacygauge.audits.classifier.predictions import audit_classifier
 from privacygauge.audits.generator.audit import audit_synthetic
 from privacygauge.audits.released_table.audit import audit_released
-from privacygauge.classifier.files import as_predictions, save_predictions
+from privacygauge.classifier.files import as_predictions, load_predictions, save_predictions
 from privacygauge.classifier.tables import load_categories, load_records
 from privacygauge.datasets.canary_scores import as_canaries
 from privacygauge.datasets.parsing import dates_of, days_of
-from privacygauge.datasets.reading import SEPARATORS, csv_texts, read_content, separator_of
+from privacygauge.datasets.reading import ABSENT, SEPARATORS, csv_texts, read_content, separator_of
 from privacygauge.errors import InputError
 from privacygauge.holdout.history.reading import read_history
 from privacygauge.holdout.server.request_parsing import read_hidden
@@ -385,6 +385,28 @@ def test_classes_and_regions_may_be_called_none(tmp_path, form):
 
 
 @pytest.mark.parametrize("form", FORMATS)
+def test_words_for_a_missing_value_can_be_set(tmp_path, form):
+    ages = ["-9", "20", "30", "40", "-9", "50", "60", "70"]
+    table = {"name": ["-9", "?", *"cdefgh"], "job": ["?", "a", "b", "NA", "a", "b", "?", "a"]}
+    path = saved(table | {"age": [int(age) for age in ages]}, tmp_path, form)
+    found = read_frame(path, names=("name",), missing=("?", "-9"))
+    assert found["name"].tolist() == table["name"]
+    assert found["job"].isna().tolist() == [job == "?" for job in table["job"]]
+    assert found["age"].isna().tolist() == [age == "-9" for age in ages]
+    assert found["age"].dropna().tolist() == [20, 30, 40, 50, 60, 70]
+    plain = read_frame(path, names=("name",))
+    assert not plain["age"].isna().any()
+    assert not plain["job"].isna().any()
+    answers = saved(ANSWERS | {"region": table["job"]}, tmp_path, form)
+    known = load_predictions(answers, missing=("?",)).columns["region"]
+    assert known.tolist() == [ABSENT if job == "?" else job for job in table["job"]]
+    people = saved(table | {"age": range(8), "label": [0, 1] * 4}, tmp_path, form)
+    assert len(load_categories(people, ids="name", missing=("?",))) == 8
+    with pytest.raises(InputError, match="2 values are missing in column 'job'"):
+        load_records(people, ids="name", missing=("?",))
+
+
+@pytest.mark.parametrize("form", FORMATS)
 def test_a_missing_region_is_not_one_that_is_called_so(tmp_path, form):
     region = ["nan", None, "None", "north"] * 2
     found = as_predictions(saved(ANSWERS | {"region": region}, tmp_path, form))
@@ -497,6 +519,9 @@ def test_half_a_character_is_refused_in_one_line(tmp_path):
         for read in (as_predictions, load_records, read_frame, as_canaries, load_texts):
             with pytest.raises(InputError, match=r"line 5 holds \\ud\w+ alone, .* half of a char"):
                 read(file)
+    (listed := tmp_path / "t.json").write_text(json.dumps([{"text": "\udc00"}]))
+    with pytest.raises(InputError, match=r"holds \\udc00 alone, .* half of a char"):
+        load_texts(listed)
     rows[0]["text"] = "\U0001f600"  # two halves in JSON, one character
     file.write_text("\n".join(json.dumps(row) for row in rows))
     assert load_texts(file).text[0] == "\U0001f600"
@@ -521,6 +546,10 @@ def test_what_occurs_twice_is_refused(tmp_path, read):
         file.write_text(row)
         with pytest.raises(InputError, match="line 1 has the key 'a' twice"):
             read(file)
+    if read is load_texts:
+        (listed := tmp_path / "t.json").write_text('[{"text": "x", "a": 1, "a": 2}]')
+        with pytest.raises(InputError, match="has the key 'a' twice"):
+            read(listed)
     file = tmp_path / "t.parquet"
     pq.write_table(pa.table([[1], [2]], names=["a", "a"]), file)
     with pytest.raises(InputError, match="'a' occurs twice"):

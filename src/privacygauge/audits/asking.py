@@ -320,6 +320,15 @@ separator_option = partial(
 """Returns the option for the field separator of CSV files, by its panel."""
 
 
+missing_option = partial(
+    asks,
+    "A,B",
+    "Words for a missing value in every column but ids, such as ? or -9, beside empty fields and, "
+    "in columns of numbers, dates and amounts, NA, N/A, null, None, NaN and the like.",
+)
+"""Returns the option for words for a missing value, by its panel."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TableRequest(Request):
     """Options about a table."""
@@ -345,6 +354,7 @@ class TableRequest(Request):
         split=False,
     )
     separator: str | None = separator_option(panel=COLUMNS)
+    missing: tuple[str, ...] = missing_option(panel=COLUMNS)
 
     @property
     def given_schema(self) -> Schema | None:

@@ -371,7 +371,7 @@ def _learnt_from(
 
     generator = written_generator(name, work.read)
     names = (asked.ids, asked.unit, asked.key)
-    frame = read_frame(asked.data, asked.separator, names=names)
+    frame = read_frame(asked.data, asked.separator, names=names, missing=asked.missing)
     # Names and people are no columns of the table; the key joins the tables first.
     # The key stays, since it joins the tables.
     apart = dict.fromkeys(x for x in (asked.ids, asked.unit) if x and x != asked.key)
@@ -389,7 +389,7 @@ def _learnt_from(
         if takes_tables(generator):
             raise InputError(f"{name} learns from several tables: name them by --related and --key")
         return generator, frame, known | columns
-    rows = read_frame(asked.related[0], asked.separator, names=names)
+    rows = read_frame(asked.related[0], asked.separator, names=names, missing=asked.missing)
     related = Related.of(frame, rows, asked.key, **columns)
     return over(generator, related), related.table(), known
 
@@ -436,7 +436,12 @@ def _of_table(asked: SyntheticRequest, work: Work) -> ReleasedAudit:
 
     files = asked.files()
     frames = {
-        name: read_frame(path, asked.separator, names=(asked.ids, asked.unit, asked.key))
+        name: read_frame(
+            path,
+            asked.separator,
+            names=(asked.ids, asked.unit, asked.key),
+            missing=asked.missing,
+        )
         for name, path in files.items()
         if name != "schema" and not name.startswith(_RELATED)
     }
@@ -444,7 +449,12 @@ def _of_table(asked: SyntheticRequest, work: Work) -> ReleasedAudit:
     apart = [x for x in (asked.ids, asked.unit, asked.key) if x]
     left = (*apart, *asked.drop)
     frames, parts = join_related_rows(
-        frames, asked.related, key=asked.key, left=left, separator=asked.separator
+        frames,
+        asked.related,
+        key=asked.key,
+        left=left,
+        separator=asked.separator,
+        missing=asked.missing,
     )
     real = frames["data"]
     holdout = frames.get("holdout")

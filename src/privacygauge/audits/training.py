@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Request, Role, asks, option, separator_option
+from privacygauge.audits.asking import Request, Role, asks, missing_option, option, separator_option
 from privacygauge.classifier.forms import standardise_columns
 from privacygauge.classifier.names import MODELS
 
@@ -55,6 +55,7 @@ class LabelledRecords(Request):
         split=False,
     )
     separator: str | None = separator_option(panel=TRAINING)
+    missing: tuple[str, ...] = missing_option(panel=TRAINING)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +138,7 @@ def load_labelled_records(
         drop=asked.drop,
         form=form,
         separator=asked.separator,
+        missing=asked.missing,
     )
 
 

@@ -367,6 +367,17 @@ def contents_of(
     return {name: target.columns[name] for name in chosen}
 
 
+def named_columns(*asked: object) -> tuple[str, ...]:
+    """Return the names of columns among options, which may hold names, values or nothing."""
+    return tuple(
+        name
+        for names in asked
+        if isinstance(names, list | tuple)
+        for name in names
+        if isinstance(name, str)
+    )
+
+
 def are_columns(features: ArrayLike | Sequence[str] | None) -> bool:
     """Return whether features are given by the names of columns."""
     return isinstance(features, Sequence) and all(isinstance(name, str) for name in features)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from privacygauge.classifier.predictions import Pool, Predictions, pool_of, pred
 from privacygauge.core import checks
 from privacygauge.core.memory import bytes_text
 from privacygauge.datasets.archives import SMALL
-from privacygauge.datasets.reading import FrameLike, read_content
+from privacygauge.datasets.reading import CSV, FrameLike, long_columns, read_content
 from privacygauge.errors import InputError
 from privacygauge.runs.results import write_results
 
@@ -47,6 +48,7 @@ def as_predictions(
     *,
     classes: Sequence[str] = (),
     unit: ArrayLike | str | None = None,
+    columns: Sequence[str] = (),
 ) -> Predictions:
     """Return predictions from an object or a file that holds them.
 
@@ -61,32 +63,34 @@ def as_predictions(
         As in `load_predictions`.
     unit : array_like or str, optional
         The person behind each row, or the name of the column that holds them.
+    columns : sequence of str
+        As in `load_predictions`.
     """
-    found = _predictions_in(given, name, classes, unit)
+    if isinstance(given, str | Path):
+        people = (unit,) if isinstance(unit, str) else ()
+        found = load_predictions(given, classes=classes, names=people, columns=columns)
+    elif isinstance(given, Predictions):
+        found = given
+    elif isinstance(given, Mapping):
+        found = predictions(name=name, **_fields(given, name, classes))
+    else:
+        frame: Any = given.to_pandas() if hasattr(given, "to_pandas") else given
+        if not hasattr(frame, "select_dtypes"):
+            raise InputError(
+                f"{name} must be Predictions, a path, a mapping of arrays or a data frame, got "
+                f"{type(given).__name__}"
+            )
+        found = predictions(name=name, **_fields(frame, name, classes))
     return found if unit is None else found.by_unit(unit)
 
 
-def _predictions_in(
-    given: PredictionsLike, name: str, classes: Sequence[str], unit: ArrayLike | str | None
-) -> Predictions:
-    if isinstance(given, Predictions):
-        return given
-    if isinstance(given, str | Path):
-        names = (unit,) if isinstance(unit, str) else ()
-        return load_predictions(given, classes=classes, names=names)
-    if isinstance(given, Mapping):
-        return predictions(name=name, **_fields(given, name, classes))
-    frame: Any = given.to_pandas() if hasattr(given, "to_pandas") else given
-    if not hasattr(frame, "select_dtypes"):
-        raise InputError(
-            f"{name} must be Predictions, a path, a mapping of arrays or a data frame, got "
-            f"{type(given).__name__}"
-        )
-    return predictions(name=name, **_fields(frame, name, classes))
-
-
 def load_predictions(
-    path: str | Path, *, classes: Sequence[str] = (), names: Sequence[str] = ()
+    path: str | Path,
+    *,
+    classes: Sequence[str] = (),
+    names: Sequence[str] = (),
+    columns: Sequence[str] = (),
+    missing: Sequence[str] = (),
 ) -> Predictions:
     """Return the predictions in a file.
 
@@ -107,6 +111,11 @@ def load_predictions(
     names : sequence of str
         Further columns that name people, in addition to ``id`` and ``unit``: in csv files they are
         read as text, so that 007 is not 7.
+    columns : sequence of str
+        Further columns to keep even if they hold long texts, of more than 1,000 characters mostly.
+        Other columns of long texts, such as notes, are not read, and a note says so.
+    missing : sequence of str
+        Further words for a missing value in a table, such as ``?``.
 
     Returns
     -------
@@ -131,8 +140,20 @@ def load_predictions(
         One line: the file, what is wrong, and the way out.
     """
     path = Path(path)
-    content = read_content(path, "prediction", names=(*NAMING, *names))
-    return predictions(name=str(path), **_fields(content, str(path), classes))
+    is_table = path.is_file() and path.name.lower().endswith((".parquet", *CSV))
+    long = long_columns(path) if is_table else []
+    wanted = {*NAMING, *names, *columns}
+    notes = [name for name in long if name not in wanted]
+    content = read_content(
+        path, "prediction", names=(*NAMING, *names), without=notes, missing=missing
+    )
+    if not isinstance(content, Mapping):
+        if not is_table:
+            notes = [name for name in long_columns(content) if name not in wanted]
+        content = content.drop(columns=notes)
+    found = predictions(name=str(path), **_fields(content, str(path), classes))
+    left_out = (f"{path}: column {name} holds long texts, and was left out" for name in notes)
+    return replace(found, notes=(*found.notes, *left_out))
 
 
 def _fields(

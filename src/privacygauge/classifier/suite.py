@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from privacygauge.classifier.learned import Learned, WholeAnswer
 from privacygauge.classifier.neural import NeuralNasr, NeuralShokri, Untargeted
 from privacygauge.classifier.quantiles import QuantileRegression
 from privacygauge.classifier.targeted import Design, Distance, Frequency
+from privacygauge.core import checks
 from privacygauge.core.attacks.bavaria import Bavaria
 from privacygauge.core.attacks.calibrated import CalibratedOffline, CalibratedOnline
 from privacygauge.core.attacks.lira import LiraOffline, LiraOnline
 from privacygauge.core.attacks.rmia import RmiaOffline, RmiaOnline
 from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
+from privacygauge.errors import InputError
 
 METRICS = ("correctness", "confidence", "entropy", "modified-entropy")
 """The metric attacks of Song & Mittal (2021)."""
@@ -53,6 +58,44 @@ def pool_attacks(*, logits: bool = False) -> tuple[Attack, ...]:
         Untargeted(),
         *single_record_attacks("shared"),
     )
+
+
+def chosen_attacks(
+    chosen: Sequence[Attack | str] | None, suite: Sequence[Attack]
+) -> tuple[Sequence[Attack], tuple[Skipped, ...]]:
+    """Return the attacks to play, and the others of the suite as skipped; see `audit_classifier`.
+
+    Parameters
+    ----------
+    chosen : sequence of Attack or str, optional
+        Attacks, or names of attacks of the suite, also without what follows a hyphen: ``lira`` for
+        ``lira-online`` and ``lira-offline``. Default: all of the suite.
+    suite : sequence of Attack
+
+    Raises
+    ------
+    InputError
+        If no attack of the suite has one of the names.
+    """
+    if chosen is None:
+        return suite, ()
+    known = tuple(dict.fromkeys(attack.name for attack in suite))
+    names: dict[str, None] = {}
+    for name in chosen:
+        if isinstance(name, str):
+            found = [one for one in known if one == name or one.startswith(f"{name}-")]
+            if not found:
+                raise InputError(
+                    f"attacks must be among {checks.short_list(known, len(known))}, got {name!r}"
+                )
+            names |= dict.fromkeys(found)
+    attacks = [attack for attack in suite if attack.name in names]
+    attacks += [attack for attack in chosen if not isinstance(attack, str)]
+    left = (name for name in known if names and name not in names)
+    return attacks, tuple(Skipped(name, _OTHERS) for name in left)
+
+
+_OTHERS = "other attacks were chosen"
 
 
 def single_record_attacks(design: Design) -> tuple[Attack, ...]:

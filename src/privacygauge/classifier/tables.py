@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -144,6 +144,7 @@ def load_records(
     drop: Sequence[str] = (),
     form: str = NUMBERS,
     separator: str | None = None,
+    missing: Collection[str] = (),
 ) -> Records:
     """Return the records in a file.
 
@@ -167,6 +168,8 @@ def load_records(
         pixel is a column.
     separator : str, optional
         Separator of the fields of a csv file; default: as its lines show (`separator_of`).
+    missing : collection of str
+        Further words for a missing value in a table, as in `read_content`.
     """
     path = Path(path)
     if path.is_dir():
@@ -186,7 +189,14 @@ def load_records(
             member=None,
             columns={},
         )
-    content = read_content(path, "records", separator=separator, names=(ids, unit))
+    content = read_content(
+        path,
+        "records",
+        separator=separator,
+        names=(ids, unit),
+        without=set(drop).difference((label, member, ids, unit)),
+        missing=missing,
+    )
     if isinstance(content, Mapping):
         _require_no_columns(path, member, ids=ids, drop=drop, unit=unit)
         found = _from_npz(content, path, needs_member=member is not None)
@@ -218,6 +228,7 @@ def load_categories(
     unit: str | None = None,
     drop: Sequence[str] = (),
     separator: str | None = None,
+    missing: Collection[str] = (),
 ) -> CategoricalTable:
     """Return the records in a file with all columns categorical, except the `continuous` ones.
 
@@ -235,7 +246,7 @@ def load_categories(
         As in `load_records`.
     drop : sequence of str
         Columns to leave out.
-    separator : str, optional
+    separator, missing
         As in `load_records`.
 
     Returns
@@ -246,7 +257,14 @@ def load_categories(
     import pandas as pd
 
     path = Path(path)
-    content = read_content(path, "records", separator=separator, names=(ids, unit))
+    content = read_content(
+        path,
+        "records",
+        separator=separator,
+        names=(ids, unit),
+        without=set(drop).difference((label, ids, unit)),
+        missing=missing,
+    )
     if isinstance(content, Mapping):
         _require_no_columns(path, None, ids=ids, drop=drop, unit=unit)
         records = _from_npz(content, path, needs_member=False)

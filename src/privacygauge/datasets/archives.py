@@ -355,14 +355,14 @@ _UUID = 16
 """Bytes of a UUID."""
 
 
-def read_parquet(path: Path, names: Collection[str] | None = None) -> pa.Table:
-    """Return columns of a table in an existing file; all of them if no names are given.
+def read_parquet(path: Path, without: Collection[str] = ()) -> pa.Table:
+    """Return the table in an existing file.
 
     Parameters
     ----------
     path : Path
-    names : collection of str, optional
-        Names of columns; those that are not in the file are left out.
+    without : collection of str
+        Columns whose values are not read; they come back as missing numbers.
 
     Raises
     ------
@@ -371,21 +371,57 @@ def read_parquet(path: Path, names: Collection[str] | None = None) -> pa.Table:
     PARQUET_DAMAGE
         If the file cannot be read.
     """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
-        there = [x for x in file.schema_arrow.names if names is None or x in names]
-        require_once(path, there)
+        require_once(path, file.schema_arrow.names)
+        there = [name for name in file.schema_arrow.names if name not in without]
         # The size by the index: a repeated value takes a few bytes, however often it occurs.
         index = file.metadata
         groups = [index.row_group(i) for i in range(index.num_row_groups)]
-        parts = [group.column(j) for group in groups for j in range(group.num_columns)]
+        parts = [
+            part
+            for group in groups
+            for part in map(group.column, range(group.num_columns))
+            if part.path_in_schema.partition(".")[0] not in without
+        ]
         cells = sum(max(_CELL * part.num_values, part.total_uncompressed_size) for part in parts)
         check_size(path, path.stat().st_size, max(cells, index.num_rows * index.num_columns))
         _check_text_columns(path, file.schema_arrow, there)
-        table = file.read(columns=there, use_pandas_metadata=names is None)
+        table = file.read(columns=there, use_pandas_metadata=True)
         table.validate(full=True)  # texts may not be UTF-8
-        return _readable(table)
+        table = _readable(table)
+        for place, name in enumerate(file.schema_arrow.names):
+            if name in without:
+                table = table.add_column(place, name, pa.nulls(index.num_rows).cast(pa.float64()))
+        return table
+
+
+def first_texts(path: Path, n: int) -> dict[str, list[str | None]]:
+    """Return the first `n` values of each column of texts; nothing of a damaged file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kind = pa.types
+    try:
+        # Read as it streams: a group of rows may be larger than the memory.
+        with pq.ParquetFile(path, buffer_size=_PART, pre_buffer=False) as file:
+            schema = file.schema_arrow
+            names = [
+                field.name
+                for field in schema
+                if kind.is_string(field.type) or kind.is_large_string(field.type)
+            ]
+            # Refused in `read_parquet`.
+            if not names or len(set(schema.names)) < len(schema.names):
+                return {}
+            for batch in file.iter_batches(n, columns=names, use_threads=False):
+                found: dict[str, list[str | None]] = batch.to_pydict()
+                return found
+    except PARQUET_DAMAGE:
+        pass
+    return {}
 
 
 def _readable(table: pa.Table) -> pa.Table:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
 import io
+import itertools
 import json
 import tomllib
 import warnings
@@ -21,7 +23,7 @@ from privacygauge.core import checks
 from privacygauge.datasets import archives
 from privacygauge.datasets.archives import Content, check_size, require_once
 from privacygauge.datasets.local_copies import content_of
-from privacygauge.datasets.parsing import amounts_of, days_of
+from privacygauge.datasets.parsing import amounts_of, days_of, is_number
 from privacygauge.errors import InputError
 from privacygauge.runs.folder import copy_object, place_text, scratch, url_of
 
@@ -78,7 +80,13 @@ def is_csv(path: Path) -> bool:
 
 
 def read_content(
-    path: Path, what: str, *, separator: str | None = None, names: Collection[str | None] = ()
+    path: Path,
+    what: str,
+    *,
+    separator: str | None = None,
+    names: Collection[str | None] = (),
+    without: Collection[str] = (),
+    missing: Collection[str] = (),
 ) -> Content | pd.DataFrame:
     """Return the arrays of an npz file, or the table in a parquet, csv, tsv or jsonl file.
 
@@ -96,6 +104,12 @@ def read_content(
     names : collection of str
         Columns that name records or people: they are read as written, so that 007 is not 7. None
         and columns that are not in the file are ignored.
+    without : collection of str
+        Columns of a csv, tsv or parquet file whose values are not read: they come back as NaN, and
+        take no memory while the file is read.
+    missing : collection of str
+        Further words for a missing value, such as ``?`` or ``-9``, in every column of a table but
+        `names`.
 
     Raises
     ------
@@ -114,12 +128,65 @@ def read_content(
             rows = read_json_lines(path, what)
             if not rows:
                 raise InputError(f"{path} is empty")
-            return pd.DataFrame.from_records([row for _, row in rows])
-        return (
-            archives.read_npz(path)
-            if name.endswith(".npz")
-            else _read_table(path, separator, {name for name in names if name is not None})
-        )
+            frame = pd.DataFrame.from_records([row for _, row in rows])
+            return _without_missing(frame, missing, names)
+        if name.endswith(".npz"):
+            return archives.read_npz(path)
+        known = {name for name in names if name is not None}
+        return _read_table(path, separator, known, set(without), missing)
+
+
+LONG = 1_000
+"""Median number of characters above which the texts of a column are long, such as notes."""
+
+_FIRST = 100
+"""Number of rows that show whether the texts of a column are long."""
+
+_OPENING = ("[", "(", "{")
+
+
+def long_columns(content: Path | pd.DataFrame, separator: str | None = None) -> list[str]:
+    """Return the columns of long texts, such as notes, by the first rows that have a text.
+
+    Lists that are written as texts are not among them.
+
+    Parameters
+    ----------
+    content : Path or pandas.DataFrame
+        A table, or an existing csv, tsv or parquet file, of which the first rows alone are read.
+    separator : str, optional
+        As in `read_content`.
+    """
+    if not isinstance(content, Path):
+        columns = {
+            str(name): content[name].head(_FIRST).tolist()
+            for name in content.columns
+            if content[name].dtype.kind not in "biufcmM"
+        }
+    elif is_csv(content):
+        how: dict[str, Any] = {"newline": "", "encoding": "utf-8-sig", "errors": "replace"}
+        columns = {}
+        # A damaged file is refused later, when the whole of it is read.
+        with (
+            contextlib.suppress(csv.Error, gzip.BadGzipFile, EOFError, zlib.error),
+            _readable(content, "table"),
+            (gzip.open if _is_packed(content) else open)(content, "rt", **how) as stream,
+            fields_of_any_length(),
+        ):
+            lines = filter(None, csv.reader(stream, delimiter=separator_of(content, separator)))
+            header, *rows = [*itertools.islice(lines, _FIRST + 1)] or [[]]
+            padded = [row + [""] * (len(header) - len(row)) for row in rows]
+            columns = {name: [row[place] for row in padded] for place, name in enumerate(header)}
+    else:
+        with _readable(content, "table"):
+            columns = archives.first_texts(content, _FIRST)
+    found = []
+    for name, values in columns.items():
+        texts = [text for text in values if isinstance(text, str) and text]
+        long = len(texts) and np.median([len(text) for text in texts]) > LONG
+        if long and not any(text.lstrip().startswith(_OPENING) for text in texts):
+            found.append(name)
+    return found
 
 
 def separator_of(path: Path, given: str | None = None) -> str:
@@ -312,6 +379,27 @@ def read_json_lines(path: Path, what: str) -> list[tuple[int, dict[str, Any]]]:
     return [(number, _object(line, path, number)) for number, line in lines if line.strip()]
 
 
+def read_json(path: Path, what: str) -> Any:
+    """Return the value in a JSON file; arguments are those of `read_text`.
+
+    Raises
+    ------
+    InputError
+        Also if the text is not JSON, has a key twice, or holds half of a character.
+    """
+    text = read_text(path, what)
+    try:
+        found = json.loads(text, object_pairs_hook=_once)
+    except _TwiceError as error:
+        raise InputError(
+            f"{path} has the key {str(error)!r} twice in an object: name each differently"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not JSON: save it again, or as .jsonl") from error
+    _require_characters(text, found, str(path))
+    return found
+
+
 @contextmanager
 def _readable(path: Path, what: str) -> Iterator[None]:
     """Refuse a path that is not a regular file, and turn errors of reading into `InputError`."""
@@ -355,14 +443,14 @@ def _object(line: str, path: Path, number: int) -> dict[str, Any]:
         raise InputError(
             f"{path}: line {number} is not a JSON object ({_first_line(error)})"
         ) from error
-    _require_characters(line, row, path, number)
+    _require_characters(line, row, f"{path}: line {number}")
     if not isinstance(row, dict):
         raise InputError(f"{path}: line {number} is not a JSON object, got {type(row).__name__}")
     return row
 
 
-def _require_characters(line: str, row: object, path: Path, number: int) -> None:
-    """Refuse a row with half of a surrogate pair: not a character, so it cannot be written."""
+def _require_characters(line: str, row: object, place: str) -> None:
+    """Refuse a value with half of a surrogate pair: not a character, so it cannot be written."""
     # In UTF-8 it can only come from an escape, so that other lines need no encoding.
     if "\\ud" not in line.lower():
         return
@@ -371,8 +459,7 @@ def _require_characters(line: str, row: object, path: Path, number: int) -> None
     except UnicodeEncodeError as error:
         code = f"\\u{ord(error.object[error.start]):04x}"
         raise InputError(
-            f"{path}: line {number} holds {code} alone, which is half of a character: write texts "
-            "as UTF-8"
+            f"{place} holds {code} alone, which is half of a character: write texts as UTF-8"
         ) from error
 
 
@@ -406,7 +493,13 @@ def csv_texts(path: Path, names: Sequence[str] | None = None) -> pd.DataFrame:
         )
 
 
-def _read_table(path: Path, separator: str | None, names: Collection[str]) -> pd.DataFrame:
+def _read_table(
+    path: Path,
+    separator: str | None,
+    names: Collection[str],
+    without: Collection[str],
+    missing: Collection[str],
+) -> pd.DataFrame:
     if is_csv(path):
         found = separator_of(path, separator)
         # In parts (low_memory) pandas could read both 1 and "1" in one column.
@@ -416,23 +509,42 @@ def _read_table(path: Path, separator: str | None, names: Collection[str]) -> pd
             low_memory=False,
             keep_default_na=False,
             na_values=[""],
-            dtype=dict.fromkeys(names, str),
+            dtype=dict.fromkeys(set(names).difference(without), str),
+            without=without,
         )
+        words = MISSING.union(missing)
         columns = {
-            str(name): _as_named(column) if name in names else _without_words(column)
+            str(name): _as_named(column) if name in names else _without_words(column, words)
             for name, column in read.items()
             if column.dtype.kind not in "biuf"
         }
-        read = read.assign(**columns)
+        read = _without_missing(read.assign(**columns), missing, names)
         return read if found == "," else _with_decimal_commas(read, names)
     try:
-        frame: pd.DataFrame = archives.read_parquet(path).to_pandas()
+        frame: pd.DataFrame = archives.read_parquet(path, without=without).to_pandas()
     except (InputError, PermissionError):
         raise
     except archives.PARQUET_DAMAGE as error:
         reason = _first_line(error)
         raise InputError(f"{path} is damaged or no parquet file ({reason})") from error
-    return frame
+    return _without_missing(frame, missing, names)
+
+
+def _without_missing(
+    frame: pd.DataFrame, missing: Collection[str], names: Collection[str | None]
+) -> pd.DataFrame:
+    """Return a frame with gaps in place of words, and numbers, for a missing value."""
+    if not missing:
+        return frame
+    numbers = [float(word) for word in missing if is_number(word)]
+    gaps = {
+        str(name): column.mask(
+            column.isin(numbers if column.dtype.kind in "iuf" else [*missing, *numbers])
+        )
+        for name, column in frame.items()
+        if name not in names and column.dtype.kind not in "bmM"
+    }
+    return frame.assign(**gaps)
 
 
 def _as_named(column: pd.Series[Any]) -> pd.Series[Any]:
@@ -446,14 +558,14 @@ def _as_named(column: pd.Series[Any]) -> pd.Series[Any]:
     return names.astype(np.int64)
 
 
-def _without_words(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return a column of texts with `MISSING` words as gaps if all others are numbers or the like.
+def _without_words(column: pd.Series[Any], missing: Collection[str]) -> pd.Series[Any]:
+    """Return a column of texts with words as gaps if all others are numbers or the like.
 
     Numbers are converted; dates and amounts stay texts.
     """
     import pandas as pd
 
-    words = column.isin(MISSING)
+    words = column.isin(missing)
     others = column[~words].dropna()
     if not words.any() or not len(others):
         return column
@@ -480,10 +592,11 @@ def _with_decimal_commas(frame: pd.DataFrame, names: Collection[str]) -> pd.Data
     return frame.assign(**numbers)
 
 
-def _read_csv(path: Path, **options: Any) -> pd.DataFrame:
+def _read_csv(path: Path, *, without: Collection[str] = (), **options: Any) -> pd.DataFrame:
     import pandas as pd
 
-    check_size(path, path.stat().st_size, path.stat().st_size)
+    if not without:
+        check_size(path, path.stat().st_size, path.stat().st_size)
     unpacked = _unpack(path)
     # pandas checks the encoding when it reads; here only the header counts.
     with _as_text(path, unpacked, "replace") as stream:
@@ -493,6 +606,8 @@ def _read_csv(path: Path, **options: Any) -> pd.DataFrame:
         except csv.Error:
             header = []  # refused later, when the table is read
         require_once(path, [name for name in header if name.strip()])
+    if without:
+        unpacked = _with_empty_columns(path, unpacked, without, options["sep"])
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -507,6 +622,46 @@ def _read_csv(path: Path, **options: Any) -> pd.DataFrame:
     except (ValueError, OverflowError) as error:  # pandas' ParserError and EmptyDataError too
         raise InputError(f"{path} is damaged or no csv file ({_first_line(error)})") from error
     return frame
+
+
+def _with_empty_columns(
+    path: Path, unpacked: bytes | None, without: Collection[str], separator: str
+) -> bytes:
+    """Return the content of a csv file with empty fields in some columns, read row by row."""
+    kept = io.StringIO(newline="")
+    writer = csv.writer(kept, delimiter=separator, lineterminator="\n")
+    with _as_text(path, unpacked, "strict") as stream, fields_of_any_length():
+        begun: list[str] = []  # lines of the row being read
+
+        def remembered() -> Iterator[str]:
+            for line in stream:
+                begun.append(line)
+                yield line
+
+        lines = csv.reader(remembered(), delimiter=separator)
+        try:
+            header: list[str] | None = None
+            for row in filter(None, lines):
+                if header is None:
+                    header = row
+                    places = [i for i, name in enumerate(header) if name in without]
+                else:
+                    for place in places:
+                        if place < len(row):
+                            row[place] = ""
+                writer.writerow(row)
+                last = [*begun]
+                begun.clear()
+                if kept.tell() > archives.SMALL:
+                    check_size(path, path.stat().st_size, kept.tell())
+            # The csv module ends a quoted text with the file; pandas calls that damage, rightly.
+            if header is not None:
+                list(csv.reader(last, delimiter=separator, strict=True))
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path} is not UTF-8 ({error.reason}): save it as UTF-8") from error
+        except csv.Error as error:
+            raise InputError(f"{path} is damaged or no csv file ({_first_line(error)})") from error
+    return kept.getvalue().encode()
 
 
 def _first_line(error: Exception) -> str:

@@ -19,6 +19,7 @@ from privacygauge.datasets.reading import (
     csv_texts,
     is_csv,
     read_content,
+    read_json,
     read_json_lines,
     read_text,
 )
@@ -199,10 +200,7 @@ def load_texts(path: str | Path, columns: Columns | None = None) -> TextRecords:
     if name.endswith(LINES):
         return _texts_in(_columns_of_rows(path, read_json_lines(path, "text")), columns, path)
     if name.endswith(_JSON):
-        try:
-            objects = json.loads(read_text(path, "text"))
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path} is not JSON: save it again, or as .jsonl") from error
+        objects = read_json(path, "text")
         if not isinstance(objects, list) or not all(isinstance(row, dict) for row in objects):
             raise InputError(f"{path} must hold a list of objects, one for each text")
         rows = list(enumerate(objects, 1))

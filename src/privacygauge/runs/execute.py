@@ -11,6 +11,7 @@ import pickle
 import pickletools
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
@@ -289,7 +290,7 @@ def _until_done(run: Run, work: Work, n_jobs: int | None, progress: Progress | N
     left = run.missing()
     in_vain = 0
     while in_vain < _ROUNDS:
-        tally = _Tally(run, left, progress)
+        tally = _Tally(run, left, progress, had_workers=in_vain > 0)
         tally.tell(0)
         if not left:
             return
@@ -351,6 +352,9 @@ class _Tally:
     """Claims of this process; None if it computes the run alone."""
     n_elsewhere: int = 0
     """Number of units that other processes compute."""
+    had_workers: bool = False
+    """Whether workers have died already, so that a cluster without any is not one that waits for
+    its first."""
 
     @property
     def do(self) -> Callable[[Work, Task], int]:
@@ -438,6 +442,12 @@ def _finished_in_one(
     yield from ()
 
 
+_NO_WORKER = 60.0
+"""Seconds without a result after which a cluster must have a worker."""
+_POLL = 0.05
+"""Seconds between two looks at what is done."""
+
+
 def _finished_on_dask(tally: _Tally, work: Work, client: Any) -> Generator[int, None, None]:
     """Run the tasks on Dask directly, since joblib waits forever if Dask gives up on a task.
 
@@ -451,8 +461,23 @@ def _finished_on_dask(tally: _Tally, work: Work, client: Any) -> Generator[int, 
         # worker that holds it dies.
         shared = client.submit(functools.partial(_same_work, ship(work)), pure=False)
         futures += [client.submit(tally.do, shared, task, pure=False) for task in tally.left]
-        for future in distributed.as_completed(futures):
-            yield future.result()
+        done = distributed.as_completed(futures)
+        had_workers = tally.had_workers or bool(client.nthreads())
+        alive = time.monotonic()
+        while not done.is_empty():
+            if done.has_ready():
+                yield next(done).result()
+                alive = time.monotonic()
+            # Dask waits forever where no worker is left: one that finds itself given up by the
+            # scheduler ends, and so does the process that would start it again.
+            elif time.monotonic() - alive > _NO_WORKER:
+                there = bool(client.nthreads())
+                if had_workers and not there:
+                    raise BrokenExecutor
+                had_workers = had_workers or there
+                alive = time.monotonic()
+            else:
+                time.sleep(_POLL)
     except (distributed.client.FutureCancelledError, distributed.comm.CommClosedError) as error:
         run = tally.run
         raise PrivacyGaugeError(

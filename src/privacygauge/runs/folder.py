@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
+from urllib.parse import unquote
 
 from privacygauge.errors import InputError, OutputError, failure_sentence
 from privacygauge.runs.sharing import Way, computing
@@ -53,12 +54,20 @@ def url_of(path: str | Path) -> str | None:
     return f"{begun[1]}://{place}"
 
 
-_SECRET_QUERY = re.compile(
-    r"[?&][^=&]*(key|secret|token|password|signature|credential)[^=&]*=|[?&]sig=", re.IGNORECASE
+_SECRET_WORDS = frozenset(
+    ["key", "secret", "token", "password", "passwd", "pwd", "signature", "sig", "credential"]
 )
-"""A part of a URL's query that hands over a secret, as links that are signed in advance do."""
+"""Words in the name of a part of a URL's query that hands over a secret, in lower case."""
+_JOINED = re.compile(
+    r"(api|access|account|auth|private|subscription|shared)(key|token|secret)s?", re.IGNORECASE
+)
+"""Matches such names that are written as one word."""
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+"""Matches the words of a name such as aws_secret, X-Amz-Signature or accountKey."""
 _STORES = ("s3", "gs", "gcs")
 """Kinds of URLs in which bucket names contain neither a colon nor an at sign."""
+_WEB = ("http", "https")
+"""Kinds of URLs in which a user's name alone is mostly a token."""
 
 
 def _require_no_secret(kind: str, place: str) -> None:
@@ -67,9 +76,16 @@ def _require_no_secret(kind: str, place: str) -> None:
     # In object stores any colon or @ in the bucket's place is a secret; elsewhere a colon may also
     # begin a port, and only one before an @ is a password.
     known = (
-        ":" in host or "@" in host if kind.lower() in _STORES else ":" in host.rpartition("@")[0]
+        ":" in host or "@" in host
+        if kind.lower() in _STORES
+        else ":" in host.rpartition("@")[0] or ("@" in host and kind.lower() in _WEB)
     )
-    if known or _SECRET_QUERY.search(place):
+    # Links that are signed in advance hand over a secret in a part of their query.
+    parts = (part.partition("=") for part in re.split(r"[?&;#]", place)[1:])
+    names = [unquote(name) for name, given, _ in parts if given]
+    words = {word.lower().removesuffix("s") for name in names for word in _WORD.findall(name)}
+    joined = any(_JOINED.fullmatch(name) for name in names)
+    if known or joined or not words.isdisjoint(_SECRET_WORDS):
         raise InputError(
             f"the URL {kind}://... holds a user's name, key or password, which files beside the "
             "report would tell: leave it out and set it in the environment, such as "

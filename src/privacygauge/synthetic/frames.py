@@ -129,7 +129,11 @@ def read_schema(path: str | Path) -> Schema:
 
 
 def read_frame(
-    data: object, separator: str | None = None, *, names: Collection[str | None] = ()
+    data: object,
+    separator: str | None = None,
+    *,
+    names: Collection[str | None] = (),
+    missing: Collection[str] = (),
 ) -> pd.DataFrame:
     """Return the rows of a frame or a file; column names become texts, and rows count from 0.
 
@@ -140,6 +144,8 @@ def read_frame(
         As in `read_table`.
     names : collection of str
         Columns of a file that name records or people, as in `read_content`.
+    missing : collection of str
+        Further words for a missing value in a file, as in `read_content`.
 
     Raises
     ------
@@ -152,7 +158,7 @@ def read_frame(
         path = Path(data)
         if path.is_file() and is_csv(path) and path.stat().st_size:
             _check_csv(path, separator)
-        content = read_content(path, "table", separator=separator, names=names)
+        content = read_content(path, "table", separator=separator, names=names, missing=missing)
         if isinstance(content, Mapping):
             raise InputError(f"{path} holds arrays, not a table: save it as .csv or .parquet")
         frame = content

@@ -169,6 +169,7 @@ def join_related_rows(
     key: str | None,
     left: Collection[str] = (),
     separator: str | None = None,
+    missing: Collection[str] = (),
 ) -> tuple[dict[str, pd.DataFrame], dict[str, list[str]]]:
     """Return one record per person with aggregates of further rows, and column names by part.
 
@@ -182,14 +183,14 @@ def join_related_rows(
         As in `per_person`.
     left : collection of str
         Columns to leave out of the names by part.
-    separator : str, optional
+    separator, missing
         As in `read_frame`.
     """
     found = dict(frames)
     schema = None
     parts = {}
     for name, path in zip(frames, related, strict=False):
-        rows = read_frame(path, separator, names=(key,))
+        rows = read_frame(path, separator, names=(key,), missing=missing)
         alone = list(frames[name].columns)
         found[name], own = per_person(frames[name], rows, str(key), schema=schema)
         further = [x for x in found[name].columns if x not in alone]

@@ -54,7 +54,13 @@ def _of_files(asked: ClassifierRequest, target: str) -> Audit:
     from privacygauge.core.attacks.posterior import ESTIMATORS
 
     names = () if asked.unit is None else (asked.unit,)
-    read = partial(load_predictions, classes=asked.classes, names=names)
+    read = partial(
+        load_predictions,
+        classes=asked.classes,
+        names=names,
+        columns=(*asked.slices, *asked.show, *asked.features),
+        missing=asked.missing,
+    )
     audit = partial(
         audit_classifier,
         read(target),
@@ -67,6 +73,7 @@ def _of_files(asked: ClassifierRequest, target: str) -> Audit:
         pool = as_pool(asked.pool, classes=asked.classes, target_classes=released.classes)
         audit = partial(audit_pool, released, pool)
     return audit(
+        attacks=asked.attacks or None,
         estimator=ESTIMATORS[asked.risk],
         slices=asked.slices or None,
         show_columns=asked.show,

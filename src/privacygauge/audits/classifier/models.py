@@ -21,6 +21,7 @@ from privacygauge.audits.classifier.result import Audit
 from privacygauge.audits.training import Materials, materials, on_records
 from privacygauge.audits.work import Running, Work
 from privacygauge.classifier.answers import said_of_times
+from privacygauge.classifier.attacked import named_columns
 from privacygauge.classifier.estimators import AVERAGED, ByRows
 from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as_predictions
 from privacygauge.classifier.fitted import (
@@ -40,7 +41,7 @@ from privacygauge.classifier.predictions import LogitPool, Pool
 from privacygauge.classifier.probe_training import DEFAULT_SHADOWS, paid_for, prepare_records
 from privacygauge.classifier.shadowed import of_one_logit, require_logits, train_missing_shadows
 from privacygauge.classifier.shadows import Progress, failed_shadows_warning
-from privacygauge.classifier.suite import FORETOLD, pool_attacks
+from privacygauge.classifier.suite import FORETOLD, chosen_attacks, pool_attacks
 from privacygauge.classifier.units_of_rows import settle_units, twice
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import ESTIMATORS, Estimator
@@ -64,7 +65,7 @@ def audit_model(
     n_shadows: int = 16,
     half_width: float | None = None,
     one_logit: bool = False,
-    attacks: Sequence[Attack] | None = None,
+    attacks: Sequence[Attack | str] | None = None,
     estimator: Estimator | None = None,
     slices: Mapping[str, ArrayLike] | None = None,
     ids: ArrayLike | None = None,
@@ -115,7 +116,8 @@ def audit_model(
         Keep one logit per shadow model and record instead of one per class: all that LiRA, RMIA,
         BaVarIA and calibrated attacks need, with the same results, byte for byte. Whole vectors are
         kept for the target and a few shadow models; see `train_logits`.
-    attacks : sequence of Attack, optional
+    attacks : sequence of Attack or str, optional
+        Attacks, or names of attacks of the suite, such as ``"lira"``; see `audit_classifier`.
         Default: the suite of `pool_attacks`.
     estimator : Estimator, optional
         Estimator of the privacy risk score; default: isotonic regression.
@@ -165,7 +167,8 @@ def audit_model(
     checks.kind(fitted, "fitted", Fitted, "pg.Fitted(model, member)")
     checks.kind(slices, "slices", Mapping, "a mapping of names to columns")
     checks.kind(run, "run", (str, Path), "the path of a folder")
-    checks.kinds(attacks, "attacks", "score", "pg.attacks.Threshold(...)")
+    played, _ = chosen_attacks(attacks, pool_attacks(logits=True))
+    checks.kinds(played, "attacks", "score", "pg.attacks.Threshold(...)")
     checks.kind(estimator, "estimator", "learn", "pg.attacks.Isotonic()")
     about = prepare_records(model if queries is None else with_labels(model, y), x, y)
     queries = None if queries is None else queries.fitting(about.x)
@@ -187,7 +190,7 @@ def audit_model(
         n_shadows=n_shadows,
         half_width=half_width,
         one_logit=one_logit,
-        attacks=attacks,
+        attacks=None if attacks is None else played,
         level=level,
     )
     end_of_sharing()
@@ -234,7 +237,7 @@ def audit_pool(
     *,
     further: Further | None = None,
     features: Held | None = None,
-    attacks: Sequence[Attack] | None = None,
+    attacks: Sequence[Attack | str] | None = None,
     estimator: Estimator | None = None,
     slices: Mapping[str, ArrayLike] | Sequence[str] | None = None,
     show_columns: Sequence[str] = (),
@@ -260,8 +263,8 @@ def audit_pool(
         Signals of label-only queries.
     features : ndarray, shape (n, d), optional
         The records themselves, for attacks that use them.
-    attacks : sequence of Attack, optional
-        Default: the suite of `pool_attacks`.
+    attacks : sequence of Attack or str, optional
+        As in `audit_classifier`. Default: the suite of `pool_attacks`.
     estimator, slices, show_columns, unit, drawn, seed, level, command, provenance
         As in `audit_classifier`.
     warnings : sequence of str
@@ -279,9 +282,13 @@ def audit_pool(
     checks.level(level)
     seeds.non_negative(seed)
     checks.kind(further, "further", Further, "Further(target, pool)")
-    checks.kinds(attacks, "attacks", "score", "pg.attacks.Threshold(...)")
+    played, unplayed = chosen_attacks(
+        attacks, pool_attacks(logits=True) if further is None else further.attacks
+    )
+    checks.kinds(played, "attacks", "score", "pg.attacks.Threshold(...)")
     checks.kind(estimator, "estimator", "learn", "pg.attacks.Isotonic()")
-    target = as_predictions(target, "target", unit=unit)
+    asked = named_columns(slices, show_columns)
+    target = as_predictions(target, "target", unit=unit, columns=asked)
     pool = (
         pool
         if isinstance(pool, LogitPool)
@@ -336,7 +343,7 @@ def audit_pool(
         suite = further.attacks
     audit = assemble(
         [dealt],
-        suite if attacks is None else attacks,
+        suite if attacks is None else played,
         target=target,
         game=pool_description(target, pool, drawn=drawn, labels=further is not None),
         asked=PredictionAuditOptions(estimator, slices, show_columns),
@@ -344,6 +351,7 @@ def audit_pool(
         comparison=comparison,
         has_shadow=True,
         features=features,
+        skipped=unplayed,
         warnings=[*warnings, *owned.warnings, *unused, *lone_records(pool), *of_one_logit(pool)],
     )
     # Prediction from halves of the pool needs no further training.
@@ -403,6 +411,7 @@ def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
             n_shadows=shadows,
             half_width=asked.half_width,
             one_logit=asked.one_logit,
+            attacks=asked.attacks or None,
             estimator=ESTIMATORS[asked.risk],
             slices=held.records.columns,
             ids=held.records.ids,

@@ -92,6 +92,11 @@ class ClassifierRequest(TrainingRequest):
         "regression. May be given several times.",
         split=False,
     )
+    attacks: tuple[str, ...] = asks(
+        "A,B",
+        "Attacks to play, such as lira or entropy, for a comparison of like with like; choose them "
+        "before you look at results. Default: all.",
+    )
     risk: str = asks(
         "NAME",
         "Estimator of the risk score: isotonic or histogram.",

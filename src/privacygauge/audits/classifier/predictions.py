@@ -17,6 +17,7 @@ from privacygauge.classifier.attacked import (
     contents_of,
     groups_of,
     missing_classes,
+    named_columns,
     records_of,
     require_other_rows,
     without_own_rows,
@@ -26,7 +27,7 @@ from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.held import Held
 from privacygauge.classifier.known import comparison_of
 from privacygauge.classifier.predictions import LogitPool, Pool, Predictions
-from privacygauge.classifier.suite import prediction_attacks
+from privacygauge.classifier.suite import chosen_attacks, prediction_attacks
 from privacygauge.classifier.units_of_rows import settle_units
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
@@ -188,7 +189,7 @@ def audit_classifier(
     *,
     features: ArrayLike | Sequence[str] | None = None,
     shadow_features: ArrayLike | None = None,
-    attacks: Sequence[Attack] | None = None,
+    attacks: Sequence[Attack | str] | None = None,
     estimator: Estimator | None = None,
     slices: Mapping[str, ArrayLike] | Sequence[str] | None = None,
     allow_missing_classes: bool = False,
@@ -216,8 +217,10 @@ def audit_classifier(
         would be that was not trained on such a record.
     shadow_features : array_like, shape (s, d), optional
         The shadow's records, if `features` is an array.
-    attacks : sequence of Attack, optional
-        Default: the suite of `prediction_attacks`.
+    attacks : sequence of Attack or str, optional
+        Attacks, or names of attacks of the suite, such as ``"entropy"``; the report lists the
+        others as not chosen, and intervals and levels allow for the chosen ones alone. Choose
+        before you look at results. Default: the suite of `prediction_attacks`.
     estimator : Estimator, optional
         Estimator of the privacy risk score; default: isotonic regression.
     slices : mapping of str to array_like (n,), or sequence of str, optional
@@ -251,12 +254,15 @@ def audit_classifier(
     Song & Mittal (2021), sections 3 and 4; Bertran et al. (2023) with features.
     """
     running = Running(command, seed, level, provenance)
-    checks.kinds(attacks, "attacks", "score", "pg.attacks.Threshold(...)")
+    suite = prediction_attacks(logits=True, features=True)
+    played, unplayed = chosen_attacks(attacks, suite)
+    checks.kinds(played, "attacks", "score", "pg.attacks.Threshold(...)")
     checks.kind(estimator, "estimator", "learn", "pg.attacks.Isotonic()")
     checks.kinds(show_columns, "show_columns", str, "'ward'")
     checks.kind(slices, "slices", "__iter__", "names of columns, or a mapping of names to columns")
-    target = as_predictions(target, "target", unit=unit)
-    shadow = None if shadow is None else as_predictions(shadow, "shadow")
+    asked = named_columns(slices, show_columns, features, shadow_features)
+    target = as_predictions(target, "target", unit=unit, columns=asked)
+    shadow = None if shadow is None else as_predictions(shadow, "shadow", columns=asked)
     require_other_rows(target, shadow)
     own_rows: tuple[str, ...] = ()
     if shadow is not None and shadow_features is None:
@@ -282,7 +288,7 @@ def audit_classifier(
         rounds,
         prediction_attacks(logits=target.logits, features=x is not None)
         if attacks is None
-        else attacks,
+        else played,
         target=target,
         game=game_description(target, shadow, drawn),
         asked=PredictionAuditOptions(estimator, slices, show_columns),
@@ -290,7 +296,7 @@ def audit_classifier(
         comparison=comparison,
         has_shadow=shadow is not None,
         features=x,
-        skipped=same,
+        skipped=(*same, *unplayed),
         warnings=[
             *(() if shadow is None else shadow.notes),
             *warnings,

@@ -284,6 +284,7 @@ def _load_records(
             unit=asked.unit,
             drop=asked.drop,
             separator=asked.separator,
+            missing=asked.missing,
         )
         learner = learner_on_categories(asked.model, table, asked.alpha, asked.seed)
         return table, table.x, learner, many_categories(table)

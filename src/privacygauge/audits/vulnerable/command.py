@@ -89,7 +89,7 @@ def play(asked: VulnerableRequest, work: Work) -> VulnerableRecords:
         read = asked.files().values()
         require_free(schema_file.parent, [schema_file.name], inputs=read, way_out=another)
         check_writable(schema_file.parent)
-    data = read_frame(asked.data, asked.separator, names=(asked.unit,))
+    data = read_frame(asked.data, asked.separator, names=(asked.unit,), missing=asked.missing)
     people = column_named(data, asked.unit, "--unit")
     apart = [x for x in (asked.unit,) if x]
     table = read_table(
@@ -103,7 +103,8 @@ def play(asked: VulnerableRequest, work: Work) -> VulnerableRecords:
         write_results(schema_file.parent, {schema_file.name: table.schema.to_json().encode()})
     reference = None
     if asked.reference is not None:
-        further = read_frame(asked.reference, asked.separator).drop(columns=apart, errors="ignore")
+        further = read_frame(asked.reference, asked.separator, missing=asked.missing)
+        further = further.drop(columns=apart, errors="ignore")
         reference = read_beside(further, table.schema, drop=asked.drop)
     found = vulnerable_records(
         table,
