@@ -115,17 +115,14 @@ def average_answers(said: Floats, ask: Callable[[Ints], Floats]) -> tuple[Floats
     if again.shape != said[some].shape:  # cached answers, independent of the query
         return said, 1
     # Other batch sizes may round differently: that is not noise.
+    agree = partial(np.allclose, rtol=_ROUNDED, atol=_ROUNDED, equal_nan=True)
     # The second comparison is between two calls of one size.
-    if _agree(again, said[some]) or _agree(again, ask(some)):
+    if agree(again, said[some]) or agree(again, ask(some)):
         return said, 1
     total = said.astype(np.float64)
     for _ in range(TIMES - 1):
         total += ask(np.arange(len(said)))
     return total / TIMES, TIMES
-
-
-def _agree(one: Floats, other: Floats) -> bool:
-    return np.allclose(one, other, rtol=_ROUNDED, atol=_ROUNDED, equal_nan=True)
 
 
 def answers_of(model: object, x: Held, n_classes: int, names: Sequence[str] = ()) -> Answers:

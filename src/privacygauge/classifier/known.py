@@ -572,20 +572,20 @@ def _says_whence(name: str, values: NDArray[Any]) -> bool:
     if array.dtype.kind not in "OSU":
         return False
     levels = _levels_of_texts(array)
-    return len(levels) <= _MOST_PLACES and not any(
-        _is_a_side(level.lower()) for level in levels if level
-    )
+    if len(levels) > _MOST_PLACES:
+        return False
+    for level in levels:
+        text = level.lower()
+        words = set(_WORDS.findall(text))
+        # A text without letters, such as a number, may stand for a side.
+        if level and (text in IN_WORDS | OUT_WORDS or words & _SIDES or not words):
+            return False
+    return True
 
 
 def _levels_of_texts(array: NDArray[Any]) -> list[str]:
     """Return the distinct texts of a column, empty for missing ones."""
     return sorted({"" if x is None or x != x else str(x) for x in array.tolist()})
-
-
-def _is_a_side(text: str) -> bool:
-    """Return whether a text in lower case is, or contains, a word for a side, or has no letters."""
-    words = set(_WORDS.findall(text))
-    return text in IN_WORDS | OUT_WORDS or bool(words & _SIDES) or not words
 
 
 _YEARS = (1900, 2100)
