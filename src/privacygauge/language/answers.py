@@ -95,14 +95,13 @@ class AnswerAudit:
             ("AUC of what the system says it has", self.membership),
         )
         lines = [f"{name}: {x.value:.3f} ({x.low:.3f} to {x.high:.3f})" for name, x in asked]
-        first = "Answers tell texts in the index from others." if self.leaks else self._nothing
+        if self.leaks:
+            first = "Answers tell texts in the index from others."
+        elif self.detectable is None:
+            first = "Cannot be told: too few texts."
+        else:
+            first = f"Nothing found; an AUC of {self.detectable:.2f} would mostly have been."
         return "\n".join([first, *lines])
-
-    @property
-    def _nothing(self) -> str:
-        if self.detectable is None:
-            return "Cannot be told: too few texts."
-        return f"Nothing found; an AUC of {self.detectable:.2f} would mostly have been."
 
 
 def audit_answers(

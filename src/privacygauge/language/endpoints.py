@@ -141,7 +141,12 @@ def _headers(parts: SplitResult) -> dict[str, str]:
     key = _key()
     if not key:
         return said
-    if parts.scheme != "https" and not _is_here(str(parts.hostname)):
+    host = str(parts.hostname)
+    try:
+        is_local = ip_address(host).is_loopback
+    except ValueError:  # a name
+        is_local = host == "localhost"
+    if parts.scheme != "https" and not is_local:
         raise InputError(
             f"the key in {API_KEY} is sent over https, or to this machine, got the address of "
             f"{parts.hostname} with http: use https, or unset the variable"
@@ -155,13 +160,6 @@ def _key() -> str:
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise InputError(f"{API_KEY} must be one word of printable ASCII characters")
     return key
-
-
-def _is_here(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 AnyModel = Model | EndpointModel

@@ -186,24 +186,22 @@ def damage_error() -> type[Exception]:
 
 def most_tokens(module: Any, wanted: int) -> int:
     """Return the most tokens that both model and tokenizer allow, including the frame."""
+    from torch.nn import Embedding
+
     config = module.config
     known = [wanted] if wanted > 0 else []
     for name in ("max_position_embeddings", "n_positions"):
         value = getattr(config.get_text_config(decoder=True), name, None)
         if isinstance(value, int) and value > 0:
-            known.append(value - _offset(module))
+            # RoBERTa's positions begin after its padding index.
+            reserved = (
+                0 if part.padding_idx is None else int(part.padding_idx) + 1
+                for part_name, part in module.named_modules()
+                if part_name.endswith("position_embeddings") and isinstance(part, Embedding)
+            )
+            known.append(value - next(reserved, 0))
             break
     return min(known, default=wanted)
-
-
-def _offset(module: Any) -> int:
-    """Return the number of reserved positions: RoBERTa counts from the padding index plus one."""
-    import torch
-
-    for name, part in module.named_modules():
-        if name.endswith("position_embeddings") and isinstance(part, torch.nn.Embedding):
-            return 0 if part.padding_idx is None else int(part.padding_idx) + 1
-    return 0
 
 
 # For a PEFT adapter: the file of its weights, and the setting that names its base model.

@@ -131,7 +131,13 @@ def write_sides(
     place = Path(folder)
     check_writable(place)
     named = {NAMES[side]: records for side, records in sides.items()} | dict(targets or {})
-    files = {name: _lines(records) for name, records in named.items()}
+    files: dict[str, bytes] = {}
+    for name, records in named.items():
+        columns = {"sample": records.sample, "patient": records.group, "text": records.text}
+        known = {key: values for key, values in columns.items() if values is not None}
+        rows = (dict(zip(known, row, strict=True)) for row in zip(*known.values(), strict=True))
+        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        files[name] = lines.encode()
     write_results(place, {**files, FILE: (json.dumps(asdict(coins), indent=1) + "\n").encode()})
 
 
@@ -160,13 +166,6 @@ def read_coins(path: str | Path) -> Coins:
             f"{place} must hold the sides {short_list(NAMES)}, got {short_list(found.sides)}"
         )
     return found
-
-
-def _lines(records: TextRecords) -> bytes:
-    columns = {"sample": records.sample, "patient": records.group, "text": records.text}
-    known = {name: values for name, values in columns.items() if values is not None}
-    rows = (dict(zip(known, row, strict=True)) for row in zip(*known.values(), strict=True))
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
 
 
 SIMILAR = 0.5
