@@ -418,13 +418,33 @@ def _read_table(path: Path, separator: str | None, names: Collection[str]) -> pd
             na_values=[""],
             dtype=dict.fromkeys(names, str),
         )
-        columns = {
-            str(name): _as_named(column) if name in names else _without_words(column)
-            for name, column in read.items()
-            if column.dtype.kind not in "biuf"
-        }
+        columns: dict[str, Any] = {}
+        for name, column in read.items():
+            if column.dtype.kind in "biuf":
+                continue
+            if name not in names:
+                columns[str(name)] = _without_words(column)
+                continue
+            called = column.str.strip()
+            # Names stay as written, unless each is a whole number in its usual form, of at most
+            # 18 digits, which fit into 64 bits.
+            if called.isna().any() or not called.str.fullmatch(r"0|-?[1-9]\d{0,17}").all():
+                columns[str(name)] = called.mask(called == "")
+            else:
+                columns[str(name)] = called.astype(np.int64)
         read = read.assign(**columns)
-        return read if found == "," else _with_decimal_commas(read, names)
+        if found == ",":
+            return read
+        numbers = {}
+        for name, column in read.items():
+            if column.dtype.kind in "biuf" or name in names:
+                continue
+            # A decimal comma counts only where all of a column's texts may have one.
+            texts = column[~column.isin(MISSING)].dropna().astype(str)
+            if texts.str.contains(",").any() and texts.str.fullmatch(_DECIMAL_COMMA).all():
+                with_points = texts.str.replace(".", "").str.replace(",", ".")
+                numbers[str(name)] = with_points.astype(np.float64).reindex(column.index)
+        return read.assign(**numbers)
     try:
         frame: pd.DataFrame = archives.read_parquet(path).to_pandas()
     except (InputError, PermissionError):
@@ -433,17 +453,6 @@ def _read_table(path: Path, separator: str | None, names: Collection[str]) -> pd
         reason = _first_line(error)
         raise InputError(f"{path} is damaged or no parquet file ({reason})") from error
     return frame
-
-
-def _as_named(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return names as written; as numbers only if each is a whole number in its usual form.
-
-    At most 18 digits, which fit into 64 bits.
-    """
-    names = column.str.strip()
-    if names.isna().any() or not names.str.fullmatch(r"0|-?[1-9]\d{0,17}").all():
-        return names.mask(names == "")
-    return names.astype(np.int64)
 
 
 def _without_words(column: pd.Series[Any]) -> pd.Series[Any]:
@@ -463,21 +472,6 @@ def _without_words(column: pd.Series[Any]) -> pd.Series[Any]:
         return numbers.astype(np.float64).reindex(column.index)
     is_text = days_of(others) is None and amounts_of(others) is None
     return column if is_text else column.mask(words)
-
-
-def _with_decimal_commas(frame: pd.DataFrame, names: Collection[str]) -> pd.DataFrame:
-    """Return a frame with numbers in place of texts with a decimal comma.
-
-    Only whole columns of such texts change, and none in `names`.
-    """
-    numbers = {}
-    for name, column in frame.items():
-        if column.dtype.kind not in "biuf" and name not in names:
-            texts = column[~column.isin(MISSING)].dropna().astype(str)
-            if texts.str.contains(",").any() and texts.str.fullmatch(_DECIMAL_COMMA).all():
-                with_points = texts.str.replace(".", "").str.replace(",", ".")
-                numbers[str(name)] = with_points.astype(np.float64).reindex(column.index)
-    return frame.assign(**numbers)
 
 
 def _read_csv(path: Path, **options: Any) -> pd.DataFrame:
