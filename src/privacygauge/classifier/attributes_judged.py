@@ -54,6 +54,7 @@ class GainOverImputation:
         """
         a = self.members
         b = self.difference
+        # Both must be above 0: help with everybody alike gives nobody away.
         value = min(a.value, b.value)
         low = min(a.low, b.low)
         high = min(a.high, b.high)
@@ -261,6 +262,7 @@ def _gain(hit: Bools, imputed: Bools, unit: Ints, level: float) -> Estimate:
     gain = mean(hit.astype(np.float64) - imputed, level, unit="people", owner=unit)
     won = proportion(hit & ~imputed, unit, level)
     lost = proportion(imputed & ~hit, unit, level)
+    # The mean shows no variance where no record was won or lost: exact limits widen it.
     exact = less(won, lost)
     low = max(-1.0, min(gain.low, exact.low))
     high = min(1.0, max(gain.high, exact.high))

@@ -253,6 +253,7 @@ def _dependence(values: NDArray[Any], answers: Floats, member: Bools) -> float:
     code = group_codes(values)
     if code is None:
         return 0.0
+    # More than ten texts are taken in alphabetical order, as codes with an order.
     ordered = np.asarray(values).dtype.kind in "iufM" or len(np.unique(code)) > 10
     groups = int(code.max()) + 1
     # One more of each: groups that occur on one side only get finite log-odds.
@@ -332,6 +333,7 @@ def _differs_by_itself(
     said = np.empty(len(member))
     left = np.empty(len(member))
     for number in (0, 1):
+        # Learnt on one half and judged on the other, so that chance separations do not count.
         asked = fold == number
         groups = int(code.max()) + 1
         inside = np.bincount(code[member & ~asked], minlength=groups) + 1.0
@@ -347,6 +349,7 @@ def _differs_by_itself(
     whole, by_itself = (
         auc(Transcript(part, member, unit=target.units), level) for part in (said, left)
     )
+    # At least half of the separation must be left once the answers are accounted for.
     return by_itself.low - 0.5 > max(whole.value - 0.5, 0.0) / 2
 
 
@@ -414,6 +417,7 @@ def _gap_and_line(
     within_x, within_y = (
         part - np.where(member, part[member].mean(), part[~member].mean()) for part in (column, y)
     )
+    # Least squares within the sides: the gap that a trend over both would explain.
     squares = float(within_x @ within_x)
     slope = float(within_x @ within_y) / squares if squares > 0 else 0.0
     spread = float(np.sqrt(np.mean((within_y - slope * within_x) ** 2)))

@@ -80,11 +80,13 @@ def _features(rows: Rows, signals: dict[str, Floats], top: int, resolved: Resolu
     sorted_logs = np.empty((len(rows.index), k))
     for part, block in blocks_of(source.values[rows.index]):
         if source.logits:
+            # The largest logit subtracted first: the exponentials cannot overflow.
             block -= block.max(axis=1, keepdims=True)
             block -= np.log(np.exp(block).sum(axis=1, keepdims=True))
             np.maximum(block, np.log(resolved.least), out=block)
         else:
             np.log(np.maximum(block, resolved.least, out=block), out=block)
+        # Partition before sorting: only the `top` of many classes are needed in order.
         largest = np.partition(block, block.shape[1] - k, axis=1)[:, -k:]
         sorted_logs[part] = np.sort(largest, axis=1)[:, ::-1]
     metrics = [signals[name] for name in ("scaled-logit", "modified-entropy", "correctness")]
@@ -271,6 +273,7 @@ class WholeAnswer:
             different = np.unique(ends[:, column])
             binned[:, column] = np.searchsorted(different, known[:, column])
             asked_binned[:, column] = np.searchsorted(different, asked[:, column])
+        # Leaves grow with the data: a few rows learn coarse rules only.
         least = max(5, min(20, len(member) // 50))
         # More threads than cores at work make small fits many times slower.
         with limited_to(1 if len(member) < 20_000 else None):
@@ -286,6 +289,7 @@ class WholeAnswer:
                     random_state=seed,
                 )
                 rest = (fold != f) & (weight > 0)
+                # A model never sees the rows that it scores.
                 model.fit(binned[rest], member[rest], weight[rest])
                 held_out[fold == f] = model.decision_function(binned[fold == f])
                 value += model.decision_function(asked_binned) / FOLDS

@@ -205,10 +205,12 @@ def with_equal_counts(pool: Pool, member: Bools, rng: np.random.Generator) -> Po
     if (held != held[0]).any() or not 2 <= held[0] < k:
         return None
     other_bit = pool.inside != member
+    # In each record's column, a random model of the other side than the target's.
     gap = np.where(other_bit, rng.random(other_bit.shape), -1.0).argmax(axis=0)
     records = np.flatnonzero(gap < k - 1)
     answers = np.array(pool.answers)
     inside = np.array(pool.inside)
+    # The last model's answers fill the gaps, and its own gaps need nothing.
     for rows in (answers, inside):
         rows[gap[records], records] = rows[k - 1, records]
     return replace(pool, answers=answers[:-1], inside=inside[:-1])

@@ -127,6 +127,7 @@ class OffsetGame:
         n = self.n_targets
         secret = _both_kinds(n, rng)
         inside = coin_flips(self.n_worlds, n, rng)
+        # Drawn once per record: a record that is easy to predict is so in every world.
         offset = self.spread * rng.normal(size=n)
         signal, worlds = (
             (offset + self.effect * member)[..., None]

@@ -350,6 +350,7 @@ def interpolated_rows(points: Floats, group: Ints) -> Bools:
     continuous = [
         column
         for column in points.T
+        # A column of few values has many rows between two others by chance.
         if np.isfinite(column).all() and len(np.unique(column)) > len(column) / 2
     ]
     if len(continuous) < _FEWEST_CONTINUOUS:

@@ -120,6 +120,7 @@ def _mean_auc(fits: Sequence[Transcript], level: float) -> Estimate:
     n = len(fits[0])
     moves = [influences(*pair) for pair in zip(fits, curves, strict=True)]
     error = rates.standard_error_of_units(np.mean(moves, axis=0), fits[0].unit)
+    # Where all pairs agree the estimated error is 0, which says nothing: exact limits instead.
     if error == 0.0 or value in (0.0, 1.0):
         pairs = min(min(curve.n_in, curve.n_out) for curve in curves)
         return rates.on_pairs(value, pairs, level, n)

@@ -93,6 +93,7 @@ def audit(
 def _audit_one(
     attack: Attack, rounds: Sequence[Round], compared: Bools | None, seed: int, level: float
 ) -> Result:
+    # The stream goes by the attack's name, so that a further attack changes no other's numbers.
     role = ("attack", attack.name, attack.variant, attack.thresholds)
     played = play(attack, rounds, [seeds.stream(seed, *role, i) for i in range(len(rounds))])
     if isinstance(played, Skipped):
@@ -167,6 +168,7 @@ def risk_of(
     whole = play(attack, rounds, rngs)
     assert isinstance(whole, Play)  # predictions always have the signal and a shadow
     played = whole if compared is None else whole.on(compared)
+    # Rounds may ask about targets in any order: the labels are in that of the file.
     order = whole.transcript.target
     correct = np.empty(len(labels), np.bool_)
     correct[order] = np.concatenate([r.observation.signals["correctness"] for r in rounds]) == 1.0

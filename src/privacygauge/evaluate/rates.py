@@ -91,6 +91,7 @@ def share(
     low, high = clopper_pearson(value * worth, worth, level)
     return Estimate(
         value=value,
+        # Rounding of the scaled count may leave the value just outside.
         low=min(low, value),
         high=max(high, value),
         level=level,
@@ -168,6 +169,7 @@ def mean(
     n = checks.n_distinct(owner)
     value = float(np.mean(values))
     half = np.inf
+    # One unit shows no variance.
     if n > 1:
         error = standard_error(np.asarray(values), owner)
         half = float(stdtrit(n - 1, 0.5 + checks.level(level) / 2)) * error
@@ -266,6 +268,7 @@ def difference(
     n, m = (len(first), len(second)) if owners is None else map(units.worth, owners)
     a_low, a_high = wilson(int(np.count_nonzero(first)) * n / len(first), n, level)
     b_low, b_high = wilson(int(np.count_nonzero(second)) * m / len(second), m, level)
+    # Each limit takes the far end of one share and the near end of the other.
     low = a - b - float(np.hypot(a - a_low, b_high - b))
     high = a - b + float(np.hypot(a_high - a, b - b_low))
     return Estimate(

@@ -181,6 +181,7 @@ def audit_answers(
     people = [name for side in sides for name in side.records.group or side.sample]
     # People who share near copies are one unit, since their texts are not independent.
     unit = units.number_units(connected_rows(people, copies)[rows])
+    # Coins by text: each text, with its copies, is a unit of its own.
     if units.dealt_by_row(unit, member):
         unit = units.number_units(copies[rows])
     longest = np.empty(len(rows), np.int64)

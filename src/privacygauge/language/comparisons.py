@@ -180,6 +180,7 @@ def length_calibrated(signal: Floats, length: Ints, population: Bools) -> Floats
     if typical <= _ROUNDING * float(np.abs(signal).max()):
         # All points lie on the line: the rest is rounding.
         return np.zeros_like(signal)
+    # A fitted spread may fall below 0 away from the usual lengths.
     spread = np.maximum(_line(columns, distance, population), typical / 10)
     calibrated: Floats = away / spread
     return calibrated

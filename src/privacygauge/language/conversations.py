@@ -136,6 +136,7 @@ class TrainingForm:
 
     def texts(self, found: Mapping[str, Sequence[Any]]) -> list[TrainedText] | None:
         """Return the training text of each row (n,); None if no columns hold any."""
+        # Data sets spell the names of these columns in either case.
         names = {name.casefold(): name for name in found}
         completion = next((names[x] for x in _COMPLETIONS if x in names), None)
         for name in CONVERSATIONS:

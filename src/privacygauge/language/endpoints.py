@@ -60,6 +60,7 @@ class EndpointModel:
         try:
             parts = urlsplit(self.url)
             usable = parts.scheme in ("http", "https") and bool(parts.hostname)
+            # An impossible port raises only when it is read.
             _ = parts.port
         except ValueError:
             usable = False
@@ -107,6 +108,7 @@ class EndpointModel:
         told = ""
         for attempt in range(self.tries):
             if attempt:
+                # Twice as long before each further try.
                 time.sleep(_WAIT * 2 ** (attempt - 1))
             try:
                 status, content = self._sent(body)
@@ -237,6 +239,7 @@ def _spelt(names: Sequence[str], text: str) -> list[tuple[int, int]] | None:
     at = 0
     skipped = 0
     for name in names:
+        # Part of a character, or nothing, cannot be found in the text.
         if not name or "\ufffd" in name or name.startswith("bytes:"):
             skipped += len(name)
             spans.append((at, min(at + 1, len(text))))
@@ -355,6 +358,7 @@ def server_answers(
     rows = compute_arrays(plan, ServerWork(model, asked, width), kept)
     answers = {}
     for text, row in zip(asked, rows["answer"], strict=True):
+        # Rows are padded with NaN to the longest text.
         known = row[~np.isnan(row[:, 0])]
         ids = known[:, 0].astype(np.int64)
         spans = known[:, 1:3].astype(np.int64)

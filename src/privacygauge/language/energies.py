@@ -288,6 +288,7 @@ class Energies:
         if self.n_read is None or self.n_windows is None:
             return ()
         n_cut = int(np.count_nonzero(self.n_truncated))
+        # If texts were cut, these are named; otherwise those that needed several windows.
         n_long = n_cut or int(np.count_nonzero(self.n_windows > 1))
         if not n_long:
             return ()

@@ -278,6 +278,7 @@ def judged_texts(
     InputError
         If a side has no text that can be judged.
     """
+    # By id: `scores_of` may leave texts out.
     scored = {
         name: text
         for side in sides
@@ -296,6 +297,7 @@ def judged_texts(
     if found.group is not None:
         found = whole_patients(found)
     what = "identifiers" if masked else "texts"
+    # Many texts are many chances: patients are compared on equally many.
     even = found if found.group is None else even_sizes(found, rng, what=what)
     kept = set(even.sample)
     assert found.text is not None
@@ -382,6 +384,7 @@ def measure_extraction(
             kept_edits(*pair, kept.part(k, n))
             for k, pair in enumerate(zip(causal, suffixes, strict=True), start=len(pairs))
         ]
+    # An unknown token stands for many words: writing it is not writing the word.
     unknown = target.tokenizer.unknown_id
     n_never = sum(
         bool((suffixes[0].of(row)[1] == unknown).any()) for row in range(len(suffixes[0]))

@@ -314,6 +314,7 @@ def edit_distance(first: Ints, second: Ints) -> Ints:
         row = np.empty_like(above)
         row[:, 0] = i + 1
         replaced = above[:, :-1] + (first[:, i, None] != second)
+        # Replacements and deletions for all columns at once; insertions follow column by column.
         least = np.minimum(replaced, above[:, 1:] + 1)
         for j in range(b):
             row[:, j + 1] = np.minimum(least[:, j], row[:, j] + 1)
@@ -330,6 +331,7 @@ def _tokens(
 
 
 def _cut(tokens: Tokens, how: Writing, prompted: Bools, unit: Unit) -> Suffixes:
+    # A prompt is the whole prefix.
     n_prefix = np.where(prompted, 0, np.minimum(how.prefix, tokens.n_units // 2))
     n_units = tokens.n_units.copy()
     for text in np.flatnonzero(prompted) if unit == "token" else ():
@@ -343,6 +345,7 @@ def _cut(tokens: Tokens, how: Writing, prompted: Bools, unit: Unit) -> Suffixes:
     for row, (before, size) in enumerate(zip(n_prefix, n_suffix, strict=True)):
         ids, units = tokens.of(row)
         start[row] = np.flatnonzero(units == before)[0]
+        # A word may have several tokens: up to the last of them.
         stop = np.flatnonzero(units == before + size - 1)[-1] + 1
         parts.append((ids[:stop], units[:stop]))
     ids, units = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -376,6 +379,7 @@ def _score_batch(model: Model, batch: Batch, how: Writing) -> tuple[Floats, Bool
     with torch.inference_mode():
         if isinstance(model, CausalModel):
             inputs["use_cache"] = False
+            # Position i - 1 predicts token i.
             place = place - 1
         if model.head is None:
             values = model.module(**inputs).logits

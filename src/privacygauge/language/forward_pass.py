@@ -69,6 +69,7 @@ def head_of(model: Any) -> Head | None:
         }
         expected = model(**inputs).logits[inside]
         _check_varied(expected)
+        # The parts of a head have other names in other families of models.
         for names in _HEADS:
             modules = tuple(getattr(model, name, None) for name in names)
             if all(callable(module) for module in modules):
@@ -337,6 +338,7 @@ def pass_groups(
     for text in texts:
         length = int(tokens.lengths[text])
         n_copies = int(scored.n_copies[text])
+        # At least one copy per pass, even if it alone exceeds the budget.
         at_once = max(1, budget // length)
         for start in range(0, n_copies, at_once):
             part = Copies(text, start, min(start + at_once, n_copies))
@@ -370,6 +372,7 @@ def batch_of(
     positions = []
     first = 0
     for part, width, n in zip(group, widths, n_rows, strict=True):
+        # Every copy reads the whole text; hidden tokens are masked below.
         ids[first : first + n, :width] = tokens.of(part.text)[0]
         here = scored.of(part.text)
         # Copies without rows were left out: those that remain are numbered from 0.

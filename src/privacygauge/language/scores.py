@@ -377,6 +377,7 @@ def length_bucket(scores: TextScores, fewest: int, most: int) -> TextScores | Sk
 def _energies(values: ArrayLike, name: str, n: int | None = None) -> Floats:
     """Return checked energies: minus log-probabilities of discrete tokens are never negative."""
     found = checks.floats(values, name, length=n)
+    # Values just below 0 are rounding.
     below = np.flatnonzero(found < -_ROUNDING)
     if below.size:
         # Mostly negative: the sign is reversed. A few: single values are wrong.
@@ -464,6 +465,7 @@ def _numbers_or_texts(values: ArrayLike, n: int) -> NDArray[Any] | None:
     there = [x for x, gap in zip(given, gaps, strict=True) if not gap]
     if any(not isinstance(x, str | int | float | np.number | np.bool_ | date) for x in there):
         return None
+    # In Python bool is an int: True and False are groups, not numbers.
     if all(isinstance(x, int | float | np.number) and not isinstance(x, bool) for x in there):
         return np.array([np.nan if gap else x for x, gap in zip(given, gaps, strict=True)], float)
     # Objects: in an array of texts each would take the room of the longest.

@@ -337,6 +337,7 @@ def split_texts(
     bound, notes = _bound(records)
     size = np.bincount(bound)
     part = _parts(size, (1 - population - reference, population, reference), seed)
+    # Coins have a stream of their own: other shares leave them as they are.
     coin = seeds.stream(seed, "language", "split", "coins").random(len(size)) < 0.5
     # Judged people by their coins: 0 member, 1 non-member; then 2 population, 3 reference.
     side = np.where(part == 0, np.where(coin, 0, 1), part + 1)
@@ -408,6 +409,7 @@ def _bound(records: TextRecords) -> tuple[Ints, tuple[str, ...]]:
     shared = [list(dict.fromkeys(names)) for names in owners.values()]
     found = DisjointSet(dict.fromkeys(people))
     for names in shared:
+        # A text that many share, such as a form, does not say whose it is.
         if len(names) <= BOILERPLATE:
             for name in names[1:]:
                 found.merge(names[0], name)

@@ -102,6 +102,7 @@ def compared_models(
     models = [load(target, base=base) if isinstance(target, str | Path) else target]
     if reference is not None:
         models.append(load(reference) if isinstance(reference, str | Path) else reference)
+    # One model in two folders has equal weights.
     _require_different([model.source.weights for model in models])
     return models
 

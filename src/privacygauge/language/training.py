@@ -151,6 +151,7 @@ def trained_byte_pairs(texts: Sequence[str], vocabulary: int, limit: int) -> Any
 
     fast: Any = PreTrainedTokenizerFast
     checked_keys(texts)
+    # All bytes are in the vocabulary, so that any text can be written.
     first = [*ENDS, *sorted(pre_tokenizers.ByteLevel.alphabet())]
     if len(first) > vocabulary:
         raise InputError(

@@ -279,7 +279,7 @@ def card_section(line: RegisterLine) -> str:
     if line.further:
         text += "\n| Number | Found | Interval | n | Guessing gives |\n|---|---|---|---|---|\n"
     for further in line.further:
-        shown = further.shown
+        numbers = further.shown
         found = further.estimate
         doubt = " (too few records to tell)" if further.doubtful else ""
         if found is None:
@@ -287,10 +287,10 @@ def card_section(line: RegisterLine) -> str:
             n = ""
         else:
             interval = rate(found.level)
-            if shown.interval:
-                interval = f"{shown.interval} ({interval})"
+            if numbers.interval:
+                interval = f"{numbers.interval} ({interval})"
             n = count(found.n)
-        cells = (further.label, f"{shown.value}{doubt}", interval, n, further.guessing)
+        cells = (further.label, f"{numbers.value}{doubt}", interval, n, further.guessing)
         text += "".join(f"| {escape_markdown(cell)} " for cell in cells) + "|\n"
     if not line.warnings:
         return text

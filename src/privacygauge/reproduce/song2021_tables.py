@@ -300,7 +300,7 @@ def song_table5(effort: Effort) -> Table:
         # "half known" is the game without a shadow model.
         game = WhiteBoxGame(target, None if name == _GAMES[0] else shadow)
         rounds = game.deal(1, seeds.stream(effort.seed, "deal"))
-        fit: _Played = {}
+        fit: dict[str, tuple[Play, Evaluation]] = {}
         for result in audit(rounds, WHITE_BOX_ATTACKS, seed=effort.seed, level=LEVEL):
             assert not isinstance(result, Skipped)  # the game gives all that these attacks need
             attack = result[1].name

@@ -302,6 +302,7 @@ class FittedMemGuard:
             active = active[reached]
             if not len(active):
                 break
+            # A larger weight of the distance finds less noise, at the risk of missing the goal.
             c3 *= 10
         return found
 

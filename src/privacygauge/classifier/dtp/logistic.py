@@ -206,6 +206,7 @@ class Problem:
         for _ in range(_NEWTONS):
             gradient = self.gradients(v[:, None])
             step = solver(self.hessian(v))(gradient.reshape(-1, 1)).reshape(v.shape)
+            # The gradient in units of its tolerance.
             near = self.excess(gradient)[0] <= 1
             if near and self._arrives(v, gradient[:, 0], step):
                 return v - step
@@ -571,6 +572,7 @@ class FittedLogistic:
         # Leaving out equal records gives the same classifier.
         _, first, inverse = np.unique(group, return_index=True, return_inverse=True)
         one_of_each = rows[first]
+        # Without its last record a class is gone: other parameters, which are fitted anew.
         last = np.bincount(self.y, minlength=k)[self.y[one_of_each]] == 1
         weights = np.empty((len(first), self.x.shape[1], k))
         intercepts = np.empty((len(first), k))

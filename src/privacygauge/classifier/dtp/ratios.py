@@ -227,6 +227,7 @@ def log_linear_dtp(
         low[part] = np.maximum(
             own[part], change.seen(change.corners(box), width).max(axis=1, initial=0)
         )
+        # Bins coarsen both answers, and cap what their ratio can be.
         bound = np.minimum(binned_bound(change.bound(box), width), cap(width))
         high[part] = np.maximum(bound, low[part])
     binned = f", probabilities in bins of {width:g}" if width else ""

@@ -265,6 +265,7 @@ def _log_ratio(signal: Floats, inside: WorldGroup, outside: WorldGroup) -> Float
     priors = variance_priors(inside, outside, shared)
     noise = priors[0].posterior_mean(inside), priors[1].posterior_mean(outside)
     means = means_prior(inside, outside, noise, shared)
+    # Each group's mean is expected from the other group's, by their joint law over the records.
     given_out = means.given(outside, noise[1])
     given_in = means.swapped.given(inside, noise[0])
     return _log_predictive(signal, inside, priors[0], *given_out) - _log_predictive(

@@ -229,6 +229,7 @@ def _fit(
     steps: list[Step | None] = [None] * n_classes
     weight = np.zeros(n_classes)
     for c, rows in _rows_by_class(stratum, n_classes):
+        # A class of one side only learns nothing of its own: weight 0 leaves it the overall fit.
         if member[rows].any() and not member[rows].all():
             steps[c] = _isotonic(signal[rows], member[rows])
             weight[c] = len(rows) / (len(rows) + shrinkage)
